@@ -1,0 +1,47 @@
+# Every target makes .venv on its own; Python 3.11 or newer and make are all a machine needs.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
+ARGS ?=
+
+.PHONY: demo test lint types bench check servers clean
+
+demo: $(VENV)/.package
+	$(VENV)/bin/mcp-abridge demo
+
+test: servers
+	$(RUN) -m pytest $(ARGS)
+
+lint: $(VENV)/.test
+	$(RUN) -m ruff check .
+
+types: $(VENV)/.test
+	$(RUN) -m mypy
+
+bench: servers
+	$(RUN) -m tests.benchmarks $(ARGS)
+
+check: lint types test
+
+# The real servers and clients that the tests run, pinned in tests/servers and kept in .cache.
+servers: $(VENV)/.test
+	$(RUN) tests/servers/install.py
+
+clean:
+	rm -rf $(VENV) .cache build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps: each is written last, so that an interrupted step is done again.
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("mcp-abridge needs Python 3.11 or newer, $(PYTHON) is %d.%d; name another one: make PYTHON=python3.13" % sys.version_info[:2])'
+	@$(PYTHON) -m venv $(VENV) || { echo 'no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.package: pyproject.toml $(VENV)/.python
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml $(VENV)/.python
+	$(PIP) --editable '.[test]'
+	@touch $(VENV)/.package $@

@@ -1,0 +1,270 @@
+"""The arguments that rules add to a tool or bound: advertised, checked, completed, taken off.
+
+One table per rule and tool, `Plan`, is the source of all four.
+"""
+
+import copy
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from proxy.document import Number
+from proxy.errors import Refusal
+from proxy.patterns import Pattern
+from proxy.rule import Bounds, Rule
+from proxy.transforms.base import Parameter, Schema
+
+VIEW = "view"
+
+_VIEW = Parameter(
+    {
+        "type": "string",
+        "description": (
+            "Look into the part of an earlier long answer that was left out, without running the "
+            "tool again: a JMESPath such as items[20:40] or items[*].id, or a slice of a text such "
+            "as text[10000:20000]. Send the same other arguments as before."
+        ),
+    }
+)
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One argument of a plan.
+
+    `name` is the rule's dotted name for it, `shown` the one that clients use. `ours`: it never
+    reaches the server. `steers`: it only moves a window or a view over one and the same document.
+    """
+
+    name: str
+    shown: str
+    schema: Schema = {}
+    ours: bool = False
+    steers: bool = False
+    clamp: bool = False
+    alias_of: str | None = None
+    message: str | None = None
+    pattern: Pattern | None = None
+
+
+class Plan(Struct, frozen=True):
+    """What one rule does to the arguments of one tool."""
+
+    entries: tuple[Entry, ...] = ()
+    names: dict[str, str] = {}
+
+
+class Completed(Struct, frozen=True):
+    """A call's arguments after a plan.
+
+    `arguments` are complete, under the rule's names; `upstream` what the server gets, `changed`
+    whether that differs from what the client sent; `steering` says where each window begins (0 at
+    the start), and holds the view where one is asked for.
+    """
+
+    arguments: dict[str, Any]
+    upstream: dict[str, Any]
+    changed: bool
+    steering: dict[str, Any]
+
+    @property
+    def resumes(self) -> bool:
+        """True where a window begins anywhere but at the start."""
+        return any(name != VIEW and value for name, value in self.steering.items())
+
+
+def plan(rule: Rule, taken: Collection[str]) -> Plan:
+    """Make the plan of `rule` for a tool whose own arguments are `taken`.
+
+    A name that the rule file spells out is the rule's, whoever had it; one that is only a
+    transform's default gives way to the server's (`page_limit`, `abridged_view`).
+    """
+    entries: dict[str, Entry] = {}
+    for step in rule.pipeline:
+        chosen = set((getattr(step, "arguments", None) or {}).values())
+        for name, parameter in step.parameters.items():
+            yields = name in taken and name not in chosen and name not in rule.arguments
+            entries[name] = Entry(
+                name=name,
+                shown=f"page_{name}" if yields else name,
+                schema=parameter.schema,
+                ours=True,
+                steers=True,
+                message=parameter.message,
+            )
+    if rule.viewable:
+        yields = VIEW in taken and VIEW not in rule.arguments
+        shown = f"abridged_{VIEW}" if yields else VIEW
+        entries[VIEW] = Entry(name=VIEW, shown=shown, schema=_VIEW.schema, ours=True, steers=True)
+    for name, bounds in rule.arguments.items():
+        entries[name] = _bounded(name, bounds, entries.get(name))
+    names = {entry.name: entry.shown for entry in entries.values() if entry.name != entry.shown}
+    return Plan(tuple(entries.values()), names)
+
+
+def complete(chosen: Plan, others: Iterable[Plan], sent: dict[str, Any]) -> Completed:
+    """Check and complete a call's arguments by the plan of the rule that applies.
+
+    `others` are the plans of further rules for the same tool: what is theirs alone is taken off
+    too. `sent` is not changed. Raises Refusal for a value that the plan does not admit.
+    """
+    upstream = copy.deepcopy(sent)
+    arguments = copy.deepcopy(sent)
+    steering: dict[str, Any] = {}
+    for entry in chosen.entries:
+        if entry.alias_of is not None:
+            for held in (arguments, upstream):
+                value = _take(held, entry.name)
+                if value is not UNSET and _get(held, entry.alias_of) is UNSET:
+                    _put(held, entry.alias_of, value)
+    for entry in chosen.entries:
+        if entry.alias_of is not None:
+            continue
+        value = _get(arguments, entry.shown)
+        if entry.shown != entry.name:
+            _take(arguments, entry.shown)
+        if value is UNSET or (value is None and entry.ours):
+            value = entry.schema.get("default", UNSET)
+            _take(arguments, entry.name)
+            if value is UNSET:
+                continue
+            given = False
+        else:
+            given = True
+        checked = _checked(entry, value) if given else value
+        _put(arguments, entry.name, checked)
+        if not entry.ours and (not given or checked is not value):
+            _put(upstream, entry.shown, checked)
+        if entry.name == VIEW or (entry.steers and entry.schema.get("default") == 0):
+            steering[entry.name] = checked
+    for entry in (*chosen.entries, *(entry for other in others for entry in other.entries)):
+        if entry.ours:
+            _take(upstream, entry.shown)
+    return Completed(arguments, upstream, upstream != sent, steering)
+
+
+def _bounded(name: str, bounds: Bounds, window: Entry | None) -> Entry:
+    """Join what a rule says of an argument with the window argument of the same name, if any."""
+    words = {
+        "type": bounds.type,
+        "minimum": bounds.minimum,
+        "maximum": bounds.maximum,
+        "enum": None if bounds.enum is None else list(bounds.enum),
+        "maxLength": bounds.max_length,
+        "pattern": None if bounds.pattern is None else bounds.pattern.text,
+        "description": bounds.description,
+    }
+    schema = dict(window.schema) if window is not None else {}
+    schema.update({word: value for word, value in words.items() if value is not None})
+    if not isinstance(bounds.default, UnsetType):
+        schema["default"] = bounds.default
+    return Entry(
+        name=name,
+        shown=name,
+        schema=schema,
+        ours=not bounds.upstream or (window is not None and window.ours),
+        steers=window is not None,
+        clamp=bounds.clamp,
+        alias_of=bounds.alias_of,
+        message=bounds.message or (window.message if window is not None else None),
+        pattern=bounds.pattern,
+    )
+
+
+def _checked(entry: Entry, value: Any) -> Any:
+    """Return the value if the entry's schema admits it, clamped where the rule says so."""
+    schema = entry.schema
+    kind = schema.get("type")
+    if kind == "integer" and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if kind is not None and not _is(value, kind):
+        raise _refusal(entry, f"{_json(value)} is not {_KINDS.get(kind, kind)}")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        low, high = schema.get("minimum"), schema.get("maximum")
+        if low is not None and value < low:
+            if entry.clamp:
+                return low
+            raise _refusal(entry, f"{_json(value)} is less than the minimum of {_json(low)}")
+        if high is not None and value > high:
+            if entry.clamp:
+                return high
+            raise _refusal(entry, f"{_json(value)} is greater than the maximum of {_json(high)}")
+    if "enum" in schema and value not in schema["enum"]:
+        known = ", ".join(map(_json, schema["enum"]))
+        raise _refusal(entry, f"{_json(value)} is not one of {known}")
+    if isinstance(value, str):
+        longest = schema.get("maxLength")
+        if longest is not None and len(value) > longest:
+            if entry.clamp:
+                return value[:longest]
+            raise _refusal(entry, f"{len(value)} characters are more than the maximum of {longest}")
+        if entry.pattern is not None and entry.pattern.search(value) is None:
+            raise _refusal(entry, f"{_json(value)} does not match {entry.pattern.text!r}")
+    return value
+
+
+_KINDS = {
+    "integer": "an integer",
+    "number": "a number",
+    "string": "a string",
+    "boolean": "true or false",
+    "array": "an array",
+    "object": "an object",
+}
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "integer": int,
+    "number": (int, float),
+    "string": str,
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
+
+
+def _is(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return kind not in _TYPES or isinstance(value, _TYPES[kind])
+
+
+def _refusal(entry: Entry, found: str) -> Refusal:
+    return Refusal(entry.message or f"{entry.shown}: {found}")
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, Number):
+        return value.spelling
+    text = msgspec.json.encode(value, enc_hook=str).decode()
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _get(held: dict[str, Any], name: str) -> Any:
+    """Return the value at a dotted name, UNSET where there is none."""
+    value: Any = held
+    for part in name.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return UNSET
+        value = value[part]
+    return value
+
+
+def _put(held: dict[str, Any], name: str, value: Any) -> None:
+    *outer, last = name.split(".")
+    for part in outer:
+        inner = held.get(part)
+        if not isinstance(inner, dict):
+            inner = held[part] = {}
+        held = inner
+    held[last] = value
+
+
+def _take(held: dict[str, Any], name: str) -> Any:
+    """Remove and return the value at a dotted name, UNSET where there is none."""
+    *outer, last = name.split(".")
+    for part in outer:
+        inner = held.get(part)
+        if not isinstance(inner, dict):
+            return UNSET
+        held = inner
+    return held.pop(last, UNSET)

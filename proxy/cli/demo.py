@@ -1,0 +1,122 @@
+"""`demo`: a real server, a real client, and what the model sees with the proxy between them."""
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+_HERE = Path(__file__).resolve().parent.parent
+_EXAMPLES = next(
+    place for place in (_HERE / "examples", _HERE.parent / "examples") if place.is_dir()
+)
+
+
+class Act(NamedTuple):
+    """One call: which example server, with which rules (None: the proxy's own), tool, arguments."""
+
+    server: str
+    rules: str | None
+    tool: str
+    arguments: dict[str, Any]
+
+
+_ACTS = (
+    Act("fullsync", "rules.yaml", "roxtra_index_full_sync_status", {}),
+    Act("fullsync", None, "roxtra_index_full_sync_status", {}),
+    Act("obsidian", "rules.yaml", "list_vault_files", {}),
+    Act("obsidian", "rules.yaml", "list_vault_files", {"offset": 100}),
+    Act("obsidian", "rules.yaml", "get_active_file", {}),
+    Act("obsidian", "rules.yaml", "search_vault_simple", {"query": "migration"}),
+    Act("obsidian", None, "list_vault_files", {}),
+    Act("obsidian", None, "list_vault_files", {"view": "files[20000:20003]"}),
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's options: it has none."""
+    parser.description = (
+        "Start two example servers, directly and through the proxy, make the same calls with the "
+        "official client, and show how many bytes of each answer the model sees."
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make the calls and print the table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    speaker = Console(stderr=True)
+    with speaker.status("asking the servers, directly and through the proxy"):
+        seen = asyncio.run(_perform())
+    table = Table(title="bytes of the answer that the model sees")
+    for heading in ("server", "rules", "call"):
+        table.add_column(heading)
+    for heading in ("before", "after", "times smaller"):
+        table.add_column(heading, justify="right")
+    for act, (before, after) in zip(_ACTS, seen, strict=True):
+        said = ", ".join(f"{name}: {value!r}" for name, value in act.arguments.items())
+        rules = act.rules or "none (10 kB budget)"
+        cells = [f"{before:,}", f"{after:,}", f"{before / after:,.0f}"]
+        if any(name in act.arguments for name in ("offset", "view")):
+            cells[0], cells[2] = "not called", ""
+        table.add_row(act.server, rules, f"{act.tool}({said})", *cells)
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(table)
+    console.print(
+        "Each call ran once on the real server; the rows marked 'not called' are further looks at "
+        "an earlier answer.\nTry your own: mcp-abridge -- <the command of an MCP server>"
+    )
+    return 0
+
+
+async def _perform() -> list[tuple[int, int]]:
+    """Return the visible bytes of each act, directly and through the proxy."""
+    setups = list(dict.fromkeys((act.server, act.rules) for act in _ACTS))
+    with tempfile.TemporaryDirectory(prefix="mcp-abridge-demo-") as directory:
+        found: dict[int, tuple[int, int]] = {}
+        for server, rules in setups:
+            acts = [act for act in _ACTS if (act.server, act.rules) == (server, rules)]
+            command = [sys.executable, str(_EXAMPLES / server / "server.py")]
+            given = ["--rules", str(_EXAMPLES / server / rules)] if rules else ["--budget", "10kB"]
+            wrapper = [sys.executable, "-m", "proxy", "-q", "--ledger", "off", *given, "--"]
+            plain = [act for act in acts if not {"offset", "view"} & act.arguments.keys()]
+            before = await _calls(command, plain, directory)
+            after = await _calls([*wrapper, *command], acts, directory)
+            for act, size in zip(acts, after, strict=True):
+                direct = before[plain.index(act)] if act in plain else 0
+                found[_ACTS.index(act)] = (direct, size)
+    return [found[at] for at in range(len(_ACTS))]
+
+
+async def _calls(command: list[str], acts: list[Act], directory: str) -> list[int]:
+    """Connect the official client to a command, make the calls, return the bytes seen of each."""
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    paths = os.pathsep.join([str(_HERE.parent), os.environ.get("PYTHONPATH", "")])
+    server = StdioServerParameters(
+        command=command[0],
+        args=command[1:],
+        env={**os.environ, "PYTHONPATH": paths},
+        cwd=directory,
+    )
+    with open(os.devnull, "w") as quiet:
+        async with Client(stdio_client(server, errlog=quiet)) as client:
+            await client.list_tools()
+            return [_seen(await client.call_tool(act.tool, act.arguments)) for act in acts]
+
+
+def _seen(result: "CallToolResult") -> int:
+    """Count what the model reads: structuredContent where there is one, else the text."""
+    import msgspec
+    from mcp_types import TextContent
+
+    if result.structured_content is not None:
+        return len(msgspec.json.encode(result.structured_content))
+    return sum(len(block.text.encode()) for block in result.content if isinstance(block, TextContent))

@@ -1,0 +1,225 @@
+"""`mcp-abridge report`: what was saved, as a table or as JSON, from the ledger."""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from proxy.ledger import BY, Figures, LedgerError, default_path, rows
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_UNITS = {
+    "m": (60, "minutes"),
+    "h": (3_600, "hours"),
+    "d": (86_400, "days"),
+    "w": (604_800, "weeks"),
+}
+_OFF = "off"
+
+
+class Span(msgspec.Struct, frozen=True):
+    """How far back to look: `seconds` from now (None: everything), and how to say it."""
+
+    seconds: int | None
+    words: str
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument(
+        "--since", type=span, default="7d", metavar="SPAN", help="30m, 12h, 7d (default), 2w or all"
+    )
+    parser.add_argument("--by", choices=BY, default="tool", help="what to sum by (default: tool)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--ledger", metavar="PATH", help="the ledger to read (default: the one that `run` writes)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the report; 2 for a ledger that cannot be read."""
+    path = arguments.ledger or os.environ.get("MCP_ABRIDGE_LEDGER") or default_path()
+    if path == _OFF:
+        return _refuse("the ledger is off; say which one to read: --ledger PATH")
+    looked: Span = arguments.since
+    since = None if looked.seconds is None else time.time() - looked.seconds
+    # The first recorded call creates the file; one that was asked for by name must be there.
+    unborn = arguments.ledger is None and not os.path.exists(path)
+    try:
+        found = [] if unborn else rows(path, since, arguments.by)
+        earlier = not (found or unborn) and bool(rows(path))
+    except LedgerError as error:
+        return _refuse(str(error))
+    if arguments.json:
+        _print_json(found, path, since, arguments.by)
+    elif found:
+        _print_table(found, looked, arguments.by)
+    if not found:
+        print(f"mcp-abridge report: {_advice(path, looked, earlier)}", file=sys.stderr)
+    return 0
+
+
+def span(text: str) -> Span:
+    """Read a span of time.
+
+    >>> span("12h")
+    Span(seconds=43200, words='the last 12 hours')
+    >>> span("all").words
+    'all that is recorded'
+
+    Raises argparse.ArgumentTypeError.
+    """
+    if text == "all":
+        return Span(None, "all that is recorded")
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not (number.isascii() and number.isdigit()) or len(number) > 6:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a span of time; write it like 30m, 12h, 7d or 2w, or all"
+        )
+    seconds, words = _UNITS[unit]
+    count = int(number)
+    return Span(
+        count * seconds, f"the last {words[:-1]}" if count == 1 else f"the last {count} {words}"
+    )
+
+
+def _refuse(message: str) -> int:
+    print(f"mcp-abridge report: {message}", file=sys.stderr)
+    return 2
+
+
+def _advice(path: str, looked: Span, earlier: bool) -> str:
+    if earlier:
+        return f"nothing was recorded in {looked.words}; try --since all"
+    return (
+        f"nothing is recorded yet in {path}; write `mcp-abridge --` before a server's command, "
+        "call one of its tools and come back"
+    )
+
+
+def _print_json(found: list[Figures], path: str, since: float | None, by: str) -> None:
+    document = {
+        "ledger": path,
+        "since": None if since is None else int(since),
+        "by": by,
+        "total": _figures(_total(found)),
+        "rows": [{"name": each.name, **_figures(each)} for each in found],
+    }
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
+
+
+def _figures(each: Figures) -> dict[str, int]:
+    return {key: value for key, value in msgspec.structs.asdict(each).items() if key != "name"}
+
+
+def _total(found: list[Figures]) -> Figures:
+    columns = zip(*(msgspec.structs.astuple(each)[1:] for each in found), strict=True)
+    return Figures(None, *map(sum, columns)) if found else Figures(None, *[0] * 8)
+
+
+def _print_table(found: list[Figures], looked: Span, by: str) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    total = _total(found)
+    console = _console()
+    console.print(
+        f"In {looked.words} the model read {_size(total.visible_after)} instead of "
+        f"{_size(total.visible_before)}{_smaller_in_words(total)}.\n"
+        f"On the wire: {_size(total.wire_after)} instead of {_size(total.wire_before)}, "
+        f"in {total.calls:,} call{'s' * (total.calls != 1)}."
+    )
+    table = Table(
+        box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_footer=len(found) > 1
+    )
+    table.add_column(by, "total", overflow="fold")
+    columns = [
+        column
+        for column in _COLUMNS
+        # Nothing fails where all is well, and a narrow terminal needs its room for the names.
+        if (total.failed or column is not _FAILED)
+        and (console.width >= _WIDE or column not in _WIRE)
+    ]
+    for title, figure in columns:
+        table.add_column(title, figure(total), justify="right", no_wrap=True)
+    for each in found:
+        # A Text: a name is printed as it is, whatever brackets it holds.
+        name = Text(_printable(each.name)) if each.name is not None else Text(_NAMELESS[by], "dim")
+        table.add_row(name, *(figure(each) for _, figure in columns))
+    console.print(table)
+    if total.shadow_saves > 0:
+        console.print(f"Rules in shadow mode would have saved {_size(total.shadow_saves)} more.")
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        # Nobody wraps a pipe at 80 columns: what reads it wants whole lines.
+        console = Console(highlight=False, markup=False, width=max(console.width, 160))
+    return console
+
+
+_NAMELESS = {
+    "tool": "unknown",
+    "server": "unknown",
+    "client": "unknown",
+    "rule": "no rule",
+    "day": "unknown",
+}
+
+
+def _printable(name: str) -> str:
+    """Take out of a stranger's name what a terminal would obey."""
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name)
+
+
+def _smaller_in_words(total: Figures) -> str:
+    before, after = total.visible_before, total.visible_after
+    return f": {_times(before, after)} times smaller" if after and before / after >= 1.05 else ""
+
+
+def _times(before: int, after: int) -> str:
+    return f"{before / after:,.1f}" if after else "–"
+
+
+def _size(count: int) -> str:
+    """Say a number of bytes in three digits and decimal units, as the options take them.
+
+    >>> _size(999), _size(8_250), _size(41_000_000), _size(999_950)
+    ('999 B', '8.25 kB', '41.0 MB', '1.00 MB')
+    """
+    if abs(count) < 1_000:
+        return f"{count} B"
+    size, unit = count / 1_000, "kB"
+    for larger in ("MB", "GB", "TB"):
+        if abs(size) >= 999.5:
+            size, unit = size / 1_000, larger
+    digits = 2 if abs(size) < 9.995 else 1 if abs(size) < 99.95 else 0
+    return f"{size:.{digits}f} {unit}"
+
+
+Column = tuple[str, Callable[[Figures], str]]
+_FAILED: Column = ("failed", lambda each: f"{each.failed:,}")
+_WIRE: tuple[Column, ...] = (
+    ("on the\nwire", lambda each: _size(each.wire_after)),
+    ("instead\nof", lambda each: _size(each.wire_before)),
+)
+_COLUMNS: tuple[Column, ...] = (
+    ("model\nreads", lambda each: _size(each.visible_after)),
+    ("instead\nof", lambda each: _size(each.visible_before)),
+    ("times\nsmaller", lambda each: _times(each.visible_before, each.visible_after)),
+    ("calls", lambda each: f"{each.calls:,}"),
+    ("shaped", lambda each: f"{each.shaped:,}"),
+    _FAILED,
+    *_WIRE,
+)
+_WIDE = 100

@@ -1,0 +1,68 @@
+"""Finds what JMESPath's grammar lets through though it cannot have been meant."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from proxy.patterns import Expression
+from proxy.spelling import did_you_mean
+
+
+def mistake(expression: Expression) -> str | None:
+    """Return what is wrong with the functions that an expression calls, None if nothing is.
+
+    >>> mistake(Expression("lenght(items) > `2`"))
+    "unknown JMESPath function 'lenght'; did you mean 'length'?"
+    >>> mistake(Expression("starts_with(name)"))
+    "the JMESPath function 'starts_with' takes 2 arguments, found 1"
+    """
+    from jmespath.functions import Functions
+
+    known = {name: entry["signature"] for name, entry in Functions.FUNCTION_TABLE.items()}
+    known["argument"] = ({"types": ["string"]},)
+    for node in _nodes(expression.tree):
+        if node["type"] != "function_expression":
+            continue
+        name, given = node["value"], len(node["children"])
+        if name not in known:
+            return f"unknown JMESPath function {name!r}{did_you_mean(name, known)}"
+        wanted = len(known[name])
+        variadic = bool(known[name]) and "variadic" in known[name][-1]
+        if given < wanted or (given > wanted and not variadic):
+            count = f"{wanted} argument{'s' * (wanted != 1)}{' or more' * variadic}"
+            return f"the JMESPath function {name!r} takes {count}, found {given}"
+    return None
+
+
+def slip(condition: Expression) -> str | None:
+    """Return what is wrong with a rule's `when`, None if nothing is.
+
+    >>> slip(Expression("action == status"))
+    "action == status compares two arguments; did you mean 'status' in single quotes?"
+    >>> slip(Expression("action == 'status'")) is None
+    True
+    """
+    for node in _nodes(condition.tree):
+        if node["type"] == "function_expression" and node["value"] == "argument":
+            return "`when` sees the arguments themselves: write name, not argument('name')"
+        if node["type"] != "comparator":
+            continue
+        left, right = node["children"]
+        if left["type"] in _PLACES and right["type"] == "field":
+            sign, word = _SIGNS.get(node["value"], "=="), right["value"]
+            place = left["value"] if left["type"] == "field" else "..."
+            meant = f"`{word}` in backticks" if word in _LITERALS else f"{word!r} in single quotes"
+            return f"{place} {sign} {word} compares two arguments; did you mean {meant}?"
+    return None
+
+
+_PLACES = {"field", "subexpression", "index_expression"}
+_LITERALS = {"true", "false", "null"}
+_SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
+
+
+def _nodes(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        waiting.extend(child for child in node.get("children", ()) if isinstance(child, dict))

@@ -1,0 +1,290 @@
+"""Rewrites tools/list: hidden tools go, added arguments and derived output schemas come.
+
+Each page is edited alone; its cursor, its order and every tool that no rule touches stay the bytes
+that came. What is seen of the tools on the way is kept as `Seen`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from proxy import schemas
+from proxy.arguments import VIEW, Entry, Plan
+from proxy.document import compact, encode, level, plain, text
+from proxy.errors import DocumentError
+from proxy.message import members
+from proxy.rule import Rule, RuleSet
+from proxy.transforms.base import Schema
+
+
+class Seen(Struct, frozen=True):
+    """What a tool list said of one tool: its own arguments, whether it only reads."""
+
+    arguments: frozenset[str] = frozenset()
+    reads_only: bool = False
+
+
+Plans = Callable[[str, Seen], tuple[tuple[Rule, Plan], ...]]
+
+
+def seen(tool: dict[str, Raw]) -> Seen:
+    """Read the facts off a tool's definition; what cannot be read counts as absent."""
+    try:
+        schema = members(tool["inputSchema"]) if "inputSchema" in tool else {}
+        own = members(schema["properties"]) if "properties" in schema else {}
+        notes = members(tool["annotations"]) if "annotations" in tool else {}
+    except DocumentError:
+        return Seen()
+    names = set(own)
+    for name, value in own.items():
+        try:
+            inner = members(members(value).get("properties", Raw(b"{}")))
+        except DocumentError:
+            continue
+        names.update(f"{name}.{key}" for key in inner)
+    return Seen(frozenset(names), bytes(notes.get("readOnlyHint", b"")) == b"true")
+
+
+def rewrite(
+    result: Raw, rules: RuleSet, plans: Plans, log: Callable[[str], None]
+) -> tuple[Raw | None, dict[str, Seen]]:
+    """Return the edited result of tools/list, or None where nothing changes, and what was seen.
+
+    Raises DocumentError where the result cannot be read.
+    """
+    held = members(result)
+    tools = level(held["tools"]) if "tools" in held else None
+    if not isinstance(tools, list):
+        return None, {}
+    facts: dict[str, Seen] = {}
+    edited: list[Raw] = []
+    changed = False
+    for raw in tools:
+        tool = members(raw)
+        name = text(tool.get("name", Raw(b"null")))
+        if name is None:
+            edited.append(raw)
+            continue
+        facts[name] = seen(tool)
+        covering = plans(name, facts[name])
+        if not rules.exposes(name) or any(rule.hide for rule, _ in covering):
+            changed = True
+            continue
+        update = _edits(name, tool, [pair for pair in covering if pair[0].mode == "active"], log)
+        if update:
+            changed = True
+            tool.update({key: value for key, value in update.items() if value is not None})
+            for key in [key for key, value in update.items() if value is None]:
+                tool.pop(key, None)
+            edited.append(Raw(encode(tool)))
+        else:
+            edited.append(raw)
+    if not changed:
+        return None, facts
+    return Raw(encode({**held, "tools": edited})), facts
+
+
+def _edits(
+    name: str, tool: dict[str, Raw], covering: list[tuple[Rule, Plan]], log: Callable[[str], None]
+) -> dict[str, Raw | None]:
+    """Return the members of a tool's definition that change; None takes one away."""
+    update: dict[str, Any] = {}
+    said = text(tool.get("description", Raw(b'""'))) or ""
+    description = _description(said, covering)
+    if description != said:
+        update["description"] = description
+    entries = [(rule, entry) for rule, plan in covering for entry in plan.entries]
+    if any(entry.alias_of is None for _, entry in entries):
+        schema = plain(tool["inputSchema"]) if "inputSchema" in tool else {"type": "object"}
+        added = _with_arguments(schema, covering)
+        if added is None:
+            log(f"{name}: its inputSchema leaves no place for the arguments of a rule")
+        elif added != schema:
+            update["inputSchema"] = added
+            _warn_of_size(name, added, log)
+    if "outputSchema" in tool:
+        own = plain(tool["outputSchema"])
+        output = _output(own, [rule for rule, _ in covering])
+        if output != own:
+            update["outputSchema"] = output
+    elif covering and (declared := covering[0][0].output_schema) is not None:
+        update["outputSchema"] = declared
+    update.update(_definition_edits(tool, update, covering))
+    return {
+        key: None if value is None else Raw(compact(encode(value))) for key, value in update.items()
+    }
+
+
+def _definition_edits(
+    tool: dict[str, Raw], update: dict[str, Any], covering: list[tuple[Rule, Plan]]
+) -> dict[str, Any]:
+    edits: dict[str, Any] = {}
+    for rule, _ in covering:
+        definition = rule.definition
+        if definition is None:
+            continue
+        if definition.drop:
+            for key in ("inputSchema", "outputSchema"):
+                if key in update or key in tool:
+                    schema = edits.get(key, update.get(key) or plain(tool[key]))
+                    edits[key] = _without_keywords(schema, definition.drop)
+        if definition.meta is not None:
+            meta = edits.get("_meta") or (plain(tool["_meta"]) if "_meta" in tool else {})
+            edits["_meta"] = {**meta, **definition.meta}
+    return edits
+
+
+def _description(said: str, covering: list[tuple[Rule, Plan]]) -> str:
+    for rule, _ in covering:
+        definition = rule.definition
+        if definition is not None and definition.description is not None:
+            said = definition.description
+        if definition is not None and definition.max_description is not None:
+            limit = definition.max_description
+            said = said if len(said) <= limit else said[: max(limit - 1, 0)].rstrip() + "…"
+    for rule, plan in covering:
+        for step in rule.windows:
+            sentence = step.sentence(lambda own, plan=plan: plan.names.get(own, own))  # type: ignore[attr-defined]
+            if rule.when is not None:
+                sentence = f"Where {rule.when.text}: {sentence}"
+            if sentence not in said:
+                said = f"{said.rstrip()} {sentence}".strip()
+    return said
+
+
+def _with_arguments(schema: Schema, covering: list[tuple[Rule, Plan]]) -> Schema | None:
+    """Return an input schema with the arguments of all rules, loosest bounds where they differ."""
+    if "$ref" in schema or any(
+        isinstance(branch, dict) and branch.get("additionalProperties") is False
+        for word in ("allOf", "anyOf", "oneOf")
+        for branch in schema.get(word, ())
+    ):
+        return None
+    joined: dict[str, Schema] = {}
+    alone: dict[str, list[tuple[Rule, Entry]]] = {}
+    for rule, plan in covering:
+        for entry in plan.entries:
+            if entry.alias_of is None:
+                alone.setdefault(entry.shown, []).append((rule, entry))
+    everywhere = [rule for rule, _ in covering if not rule.hide]
+    for shown, owners in alone.items():
+        merged = _loosest([entry.schema for _, entry in owners], len(owners) == len(everywhere))
+        conditions = [rule.when.text for rule, _ in owners if rule.when is not None]
+        if len(conditions) == len(owners):
+            note = f"(where {' or '.join(dict.fromkeys(conditions))})"
+            merged["description"] = f"{merged.get('description', '')} {note}".strip()
+        joined[shown] = merged
+    changed = schema
+    for shown, added in joined.items():
+        ours = any(entry.ours for _, entry in alone[shown])
+        changed = _put(changed, shown.split("."), added, replace=ours)
+    return changed
+
+
+def _put(schema: Schema, names: list[str], added: Schema, *, replace: bool) -> Schema:
+    """Return `schema` with a property at the end of a chain of objects; never a required one."""
+    first, *rest = names
+    properties = dict(schema.get("properties") or {})
+    own = properties.get(first)
+    own = own if isinstance(own, dict) else {}
+    if rest:
+        properties[first] = _put(own or {"type": "object"}, rest, added, replace=replace)
+    elif replace:
+        properties[first] = added
+    else:
+        kept = {word: value for word, value in added.items() if word != "description" or not own}
+        properties[first] = {**own, **kept}
+    changed = {**schema, "properties": properties}
+    required = schema.get("required")
+    if isinstance(required, list) and first in required and (replace or "default" in added):
+        left = [name for name in required if name != first]
+        changed["required"] = left
+        if not left:
+            del changed["required"]
+    changed.setdefault("type", "object")
+    return changed
+
+
+def _loosest(found: list[Schema], everywhere: bool) -> Schema:
+    merged = dict(found[0])
+    for other in found[1:]:
+        for word, pick in (("minimum", min), ("maximum", max), ("maxLength", max)):
+            if word in merged and word in other:
+                merged[word] = pick(merged[word], other[word])
+            else:
+                merged.pop(word, None)
+        for word in ("enum", "pattern", "type"):
+            if merged.get(word) != other.get(word):
+                merged.pop(word, None)
+        if merged.get("default") != other.get("default"):
+            merged.pop("default", None)
+    if not everywhere:
+        merged.pop("default", None)
+    return merged
+
+
+def _output(own: Schema, rules: list[Rule]) -> Schema | None:
+    """Return the output schema that fits whatever the rules yield and what passes untouched."""
+    derived: list[Schema | None] = []
+    for rule in rules:
+        if rule.copies == "text":
+            return None
+        if rule.output_schema is not None:
+            derived.append(rule.output_schema)
+        elif rule.pipeline:
+            derived.extend(_derived(own, rule))
+        if rule.viewable:
+            derived.append({"type": "object", "properties": {VIEW: {}}, "required": [VIEW]})
+    return schemas.advertised(own, derived) if derived else own
+
+
+def _derived(own: Schema, rule: Rule) -> list[Schema | None]:
+    """Return what a rule makes of a document: of the value itself, and of a text held in it."""
+    shapes: list[Schema | None] = [_run(own, rule)]
+    properties = own.get("properties")
+    if isinstance(properties, dict) and len(properties) == 1:
+        [(member, inner)] = properties.items()
+        if isinstance(inner, dict) and inner.get("type") == "string":
+            # The text may be cut, or be JSON that is; what the model is told stands beside it.
+            shapes.append(
+                {"type": "object", "properties": {member: {"type": "string"}}, "required": [member]}
+            )
+    return shapes
+
+
+def _run(schema: Schema | None, rule: Rule) -> Schema | None:
+    for step in rule.pipeline:
+        if schema is None:
+            return None
+        schema = step.reshape(schema)
+    return schema
+
+
+def _without_keywords(schema: Any, words: tuple[str, ...]) -> Any:
+    """Return a schema without these keywords, at any depth; properties of that name stay."""
+    if isinstance(schema, list):
+        return [_without_keywords(item, words) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept: dict[str, Any] = {}
+    for word, value in schema.items():
+        if word in words:
+            continue
+        if word in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
+            kept[word] = (
+                {name: _without_keywords(inner, words) for name, inner in value.items()}
+                if isinstance(value, dict)
+                else value
+            )
+        elif word in ("const", "enum", "default", "examples"):
+            kept[word] = value
+        else:
+            kept[word] = _without_keywords(value, words)
+    return kept
+
+
+def _warn_of_size(name: str, schema: Schema, log: Callable[[str], None]) -> None:
+    size = len(encode(schema))
+    if size > 16_384:
+        log(f"{name}: inputSchema is {size} bytes; claude.ai drops tools above 16384")

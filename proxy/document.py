@@ -1,0 +1,299 @@
+r"""The value inside a tool result, opened one level at a time along the paths a rule looks at.
+
+Whatever is not opened stays the bytes that upstream sent, so that a kept value is spelled as it
+came (`1.0`, `1e400`, 23 digits, `-0`, `\/`) and is not paid for.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from proxy.errors import DocumentError
+from proxy.surrogates import mask, maskable, unmask
+
+# A plain tree. Members are Raw until something looks inside; numbers stay Raw for good; a list of
+# Structs with Raw fields is what `rows` makes of an array of objects.
+Value = Any
+
+# What a Struct field of type Raw holds where its member is absent (`Raw | None` decodes wrongly).
+ABSENT = Raw()
+
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_ARRAY = msgspec.json.Decoder(list[Raw])
+_STRING = msgspec.json.Decoder(str)
+_ANY = msgspec.json.Decoder(Raw)
+_WORDS: dict[bytes, Value] = {b"null": None, b"true": True, b"false": False}
+
+
+class Pieces(list[Value]):
+    """An array that stands for a text cut into pieces; joined again before it is written."""
+
+
+class Slot:
+    """A place in a document: a member of an object, an element of an array, or the root."""
+
+    __slots__ = ("document", "key", "parent")
+
+    def __init__(self, document: "Document", parent: Any, key: str | int) -> None:
+        self.document = document
+        self.parent = parent
+        self.key = key
+
+    def get(self) -> Value:
+        """Return what stands here as it is, opened or not."""
+        return self.parent[self.key]
+
+    def open(self) -> Value:
+        """Return what stands here with its outermost level decoded.
+
+        Objects and arrays are stored back opened (their members Raw); strings, booleans and null
+        are returned decoded and stay as they were; a number is returned as Raw. Raises
+        DocumentError for bytes that are no JSON.
+        """
+        value = self.parent[self.key]
+        if type(value) is not Raw:
+            if isinstance(value, msgspec.Struct):
+                value = self.parent[self.key] = _as_object(value)
+            elif isinstance(value, list) and value and isinstance(value[0], msgspec.Struct):
+                value = self.parent[self.key] = [_as_object(row) for row in value]
+            return value
+        opened = level(value)
+        if isinstance(opened, dict | list):
+            self.parent[self.key] = opened
+        return opened
+
+    def set(self, value: Value) -> None:
+        """Put `value` here."""
+        self.parent[self.key] = value
+        self.document.changed = True
+
+    def remove(self) -> None:
+        """Take this member or element away."""
+        del self.parent[self.key]
+        self.document.changed = True
+
+    def rename(self, name: str) -> None:
+        """Give this member of an object another name, where it stands; an old holder of it goes."""
+        members = dict(self.parent)
+        self.parent.clear()
+        for key, value in members.items():
+            if key == self.key:
+                self.parent[name] = value
+            elif key != name:
+                self.parent[key] = value
+        self.key = name
+        self.document.changed = True
+
+    def child(self, key: str | int) -> "Slot":
+        """Return the place of a member or element of what stands here, which must be opened."""
+        return Slot(self.document, self.parent[self.key], key)
+
+    def children(self) -> Iterator["Slot"]:
+        """Yield the places of all members or elements, none where this is no object or array."""
+        value = self.open()
+        if isinstance(value, dict):
+            for name in list(value):
+                yield Slot(self.document, value, name)
+        elif isinstance(value, list):
+            for position in range(len(value)):
+                yield Slot(self.document, value, position)
+
+    def sibling(self, key: str) -> "Slot | None":
+        """Return the place beside this one under `key`, or None where no object holds this one."""
+        if isinstance(self.parent, dict):
+            return Slot(self.document, self.parent, key)
+        return None
+
+
+class Document:
+    """A root value, whether anything in it was changed, and what must be undone before writing.
+
+    >>> document = Document.read(b'{"a": [1.0, {"b": "x"}], "c": 1e400}')
+    >>> document.root.child("a").remove() if document.root.open() else None
+    >>> document.encode()
+    b'{"c":1e400}'
+    """
+
+    __slots__ = ("cell", "changed", "closers", "masked", "source")
+
+    def __init__(self, value: Value, *, masked: bool = False) -> None:
+        self.cell = [value]
+        self.source = value
+        self.masked = masked
+        self.changed = False
+        self.closers: list[Callable[[], None]] = []
+
+    @classmethod
+    def read(cls, raw: bytes) -> "Document":
+        """Take `raw`, one JSON value. Raises DocumentError where it is none."""
+        masked = raw
+        if maskable(raw):
+            # What cannot be masked stays: only a step that looks right there then fails.
+            with suppress(DocumentError):
+                masked = mask(raw)
+        try:
+            return cls(_ANY.decode(masked), masked=masked is not raw)
+        except msgspec.DecodeError as error:
+            raise DocumentError(f"not JSON: {error}") from error
+        except RecursionError as error:
+            raise DocumentError("nested too deeply") from error
+
+    @property
+    def root(self) -> Slot:
+        """The place of the whole document."""
+        return Slot(self, self.cell, 0)
+
+    @property
+    def textual(self) -> bool:
+        """True where the whole document is a text (or a text read as lines or records)."""
+        value = self.cell[0]
+        if type(value) is Raw:
+            return bytes(memoryview(value)[:1]) == b'"'
+        return isinstance(value, str | Pieces)
+
+    def close(self) -> None:
+        """Undo what steps opened for others (texts read as structure), the last one first."""
+        while self.closers:
+            self.closers.pop()()
+
+    def encode(self) -> bytes:
+        """Return the document as compact JSON; kept values are spelled as they came."""
+        raw = compact(encode(self.cell[0]))
+        return unmask(raw) if self.masked else raw
+
+
+def level(value: Raw) -> Value:
+    """Decode the outermost level of `value`: dict or list of Raw, str, bool, None, Raw numbers."""
+    raw = memoryview(value)
+    head = raw[0]
+    try:
+        if head == 0x7B:
+            return _OBJECT.decode(raw)
+        if head == 0x5B:
+            return _ARRAY.decode(raw)
+        if head == 0x22:
+            return _STRING.decode(raw)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise DocumentError(f"not JSON: {error}") from error
+    return _WORDS.get(bytes(raw), value) if len(raw) < 6 else value
+
+
+def text(value: Value) -> str | None:
+    """Return `value` as a string where it is one, else None."""
+    if type(value) is Raw:
+        value = level(value) if memoryview(value)[0] == 0x22 else None
+    return value if isinstance(value, str) else None
+
+
+def encode(value: Value) -> bytes:
+    """Return `value` as JSON; Raw parts are embedded as they are."""
+    return msgspec.json.encode(value, enc_hook=_spelled)
+
+
+def compact(raw: bytes) -> bytes:
+    """Return JSON without white space between its tokens; every token stays as it was spelled."""
+    return msgspec.json.format(raw, indent=-1)
+
+
+def raw(value: Value) -> Raw:
+    """Return `value` encoded as one Raw."""
+    return value if type(value) is Raw else Raw(encode(value))
+
+
+class Number(float):
+    """A number that remembers how it was spelled."""
+
+    def __new__(cls, spelling: str) -> "Number":
+        number = super().__new__(cls, spelling)
+        number.spelling = spelling
+        return number
+
+    spelling: str
+
+
+# jmespath tells types by the name of the class.
+Number.__name__ = "float"
+
+
+def _spelled(value: object) -> Raw:
+    if isinstance(value, Number):
+        return Raw(value.spelling.encode())
+    raise NotImplementedError
+
+
+def plain(value: Value) -> Any:
+    """Return `value` fully decoded, as dict, list, str, int, float, bool and None.
+
+    Numbers that would be written differently come as `Number`, which `encode` spells as they came.
+    Raises DocumentError for bytes that are no JSON.
+    """
+    return loads(encode(value))
+
+
+def loads(data: bytes) -> Any:
+    """Decode JSON fully; see `plain`."""
+    import json
+    import re
+
+    try:
+        # An integer of minus zero loses its sign in the quick decoder; too long a one is refused.
+        if b"-0" not in data or re.search(rb"-0(?![.eE\d])", data) is None:
+            return _PLAIN.decode(data)
+    except msgspec.ValidationError:
+        pass
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise DocumentError(f"not JSON: {error}") from error
+    try:
+        return json.loads(
+            data, parse_float=Number, parse_int=_integer, parse_constant=_no_constant
+        )
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"not JSON: {error}") from error
+
+
+def _integer(spelling: str) -> int | Number:
+    return Number(spelling) if spelling == "-0" or len(spelling) > 4000 else int(spelling)
+
+
+def _no_constant(spelling: str) -> float:
+    raise ValueError(f"{spelling} is no JSON")
+
+
+_PLAIN = msgspec.json.Decoder(float_hook=Number)
+
+
+def row_type(fields: tuple[str, ...]) -> type[msgspec.Struct]:
+    """Make a Struct with one optional Raw field per name, in this order, for `rows`."""
+    return msgspec.defstruct(
+        "Row",
+        [(f"f{index}", Raw, UNSET) for index in range(len(fields))],
+        rename={f"f{index}": name for index, name in enumerate(fields)},
+        omit_defaults=True,
+        gc=False,
+    )
+
+
+def rows(value: Value, row: type[msgspec.Struct]) -> list[msgspec.Struct] | None:
+    """Decode an unopened array of objects straight to Structs, skipping every other member.
+
+    Returns None where `value` is opened already or holds anything but objects: use the tree then.
+    """
+    if type(value) is not Raw or memoryview(value)[0] != 0x5B:
+        return None
+    try:
+        return msgspec.json.decode(memoryview(value), type=list[row])  # type: ignore[valid-type]
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
+        return None
+
+
+def _as_object(row: msgspec.Struct | Value) -> Value:
+    if not isinstance(row, msgspec.Struct):
+        return row
+    return {
+        field.encode_name: value
+        for field in msgspec.structs.fields(row)
+        if not isinstance(value := getattr(row, field.name), UnsetType)
+    }

@@ -1,0 +1,63 @@
+"""Every error the proxy raises on purpose.
+
+AbridgeError
+├── RuleErrors       rule files that cannot be used: every problem, each with its place
+├── PathError        a path of the path language that cannot be read
+├── DocumentError    a document that cannot be decoded; its message passes as it came
+├── Mismatch         a document of another shape than the rule expects; it passes as it came
+├── TransformError   a transform that raised; the rule's `on_failure` decides
+└── Refusal          a call or view that is answered with this message instead
+"""
+
+from msgspec import Struct
+
+
+class AbridgeError(Exception):
+    """Anything below; the message is written for the person who reads it."""
+
+
+class PathError(AbridgeError):
+    """A path that cannot be read: what was found and what would be right."""
+
+
+class DocumentError(AbridgeError):
+    """A document that cannot be decoded: its message goes out as it came."""
+
+
+class Mismatch(AbridgeError):
+    """None of the paths of a step exists: the document has another shape than the rule expects."""
+
+
+class TransformError(AbridgeError):
+    """A transform raised.
+
+    `step` is the transform's name in the rule file, the cause is chained.
+    """
+
+    def __init__(self, step: str, cause: BaseException) -> None:
+        super().__init__(f"{step}: {type(cause).__name__}: {cause}")
+        self.step = step
+
+
+class Refusal(AbridgeError):
+    """A call or a view that cannot be served as asked; the message is shown to the model."""
+
+
+class Problem(Struct, frozen=True, order=True):
+    """One mistake in a rule file; `line` and `column` count from 1."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}: {self.message}"
+
+
+class RuleErrors(AbridgeError):
+    """Rule files that cannot be used, with every problem found in them."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems

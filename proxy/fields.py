@@ -1,0 +1,271 @@
+"""Reads nodes as the types that frozen Structs declare; a problem for each value that does not fit.
+
+The Structs are the only description of what a rule file may hold: the loader reads by them, and
+the schema for editors is made from them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Meta, Struct
+
+from proxy.conditions import mistake
+from proxy.errors import AbridgeError, Problem
+from proxy.paths import Path
+from proxy.patterns import Expression, Pattern
+from proxy.positions import Node, unwrapped
+from proxy.slips import quoted
+from proxy.spelling import did_you_mean
+
+BAD: Any = object()
+"""Stands for a value whose problem was reported."""
+
+Reader = Callable[["Fields", Node, str], Any]
+
+
+def _expression(text: str) -> Expression:
+    expression = Expression(text)
+    wrong = mistake(expression)
+    if wrong:
+        raise AbridgeError(wrong)
+    return expression
+
+
+# Types that are written as a text: what to call them, and how to read them.
+TEXTS: dict[Any, tuple[str, Callable[[str], Any]]] = {
+    str: ("a text", str),
+    Path: ("a path", Path.parse),
+    Pattern: ("a regular expression", Pattern),
+    Expression: ("a JMESPath expression", _expression),
+}
+# Words of the rule language that are not built yet.
+LATER = frozenset(
+    ("allow_growth", "errors", "guards", "preflight", "recast", "transforms", "validate")
+)
+LISTS = (tuple, list, Sequence)
+MAPS = (dict, Mapping)
+UNIONS = (Union, UnionType)
+
+
+class Fields:
+    """Reads the values of one file, and collects what is wrong with them.
+
+    `readers` holds types with a notation of their own, and how to read them. Whatever reads takes
+    a label, the word that messages on the value begin with, and returns BAD where it reported.
+    """
+
+    def __init__(self, file: str, readers: Mapping[Any, Reader]) -> None:
+        self.file = file
+        self.readers = readers
+        self._problems: dict[Problem, None] = {}
+
+    @property
+    def problems(self) -> list[Problem]:
+        """Everything reported so far, each once, in the order of the text."""
+        return sorted(self._problems)
+
+    def report(self, node: Node, message: str) -> Any:
+        """Note what is wrong at `node`, and return BAD."""
+        self._problems[Problem(self.file, node.line, node.column, message)] = None
+        return BAD
+
+    def unknown(self, node: Node, what: str, known: Iterable[str], of: str = "") -> Any:
+        """Report that the word at `node` is no such thing, and which one is most like it."""
+        if node.spoiled:
+            return BAD
+        if node.value in LATER:
+            return self.report(node, f"this version does not know {node.value!r} yet; take it out")
+        words = list(known)
+        advice = did_you_mean(node.value, words) or f"; known: {', '.join(words)}"
+        return self.report(node, f"unknown {what} {found(node)}{of}{advice}")
+
+    def value(self, node: Node, kind: Any, label: str) -> Any:
+        """Read `node` as a value of the type `kind`."""
+        if node.spoiled:
+            return BAD
+        if kind in self.readers:
+            return self.readers[kind](self, node, label)
+        if kind is Any:
+            return unwrapped(node)
+        shape = get_origin(kind)
+        if shape is Annotated:
+            return self._bounded(node, *get_args(kind), label=label)
+        if shape in UNIONS:
+            return self._either(node, get_args(kind), label)
+        if not fits(node, kind) and not (shape in LISTS and fits(node, get_args(kind)[0])):
+            return self._unfit(node, (kind,), label)
+        if shape in LISTS:
+            # A single value stands for a list of one.
+            nodes = node.value if isinstance(node.value, list) else [node]
+            read = [self.value(each, get_args(kind)[0], label) for each in nodes]
+            return BAD if BAD in read else tuple(read)
+        if shape in MAPS:
+            return self._mapping(node, *get_args(kind), label=label)
+        if kind in TEXTS:
+            try:
+                return TEXTS[kind][1](node.value)
+            except AbridgeError as error:
+                return self.report(node, f"{label}: {error}")
+            except RecursionError:
+                return self.report(node, f"{label}: {found(node)} is nested too deeply")
+        if isinstance(kind, type) and issubclass(kind, Struct):
+            return self.made(node, kind, self.members(node, kind, label), label)
+        return node.value
+
+    def members(
+        self, node: Node, kind: type[Struct], label: str, what: str = "option"
+    ) -> dict[str, Any]:
+        """Read each member of a mapping as the field that has its name in YAML."""
+        known = fields(kind)
+        values: dict[str, Any] = {}
+        for word, member in node.value.items():
+            if word in known:
+                values[word] = self.value(member, known[word].type, word)
+            else:
+                values[word] = self.unknown(node.keys[word], what, known, f" of {label}")
+        for word, field in known.items():
+            if field.required and word not in node.value:
+                values[word] = self.report(node, f"{label}: {word!r} is missing")
+        return values
+
+    def made(self, node: Node, kind: type[Struct], values: dict[str, Any], label: str) -> Any:
+        """Make the Struct with these values, which were read from `node`."""
+        if BAD in values.values():
+            return BAD
+        known = fields(kind)
+        try:
+            return kind(**{known[word].name: value for word, value in values.items()})
+        except (ValueError, AbridgeError) as error:
+            return self.report(node, f"{label}: {error}")
+
+    def _mapping(self, node: Node, name: Any, kind: Any, label: str) -> Any:
+        names = [self.value(key, name, label) for key in node.keys.values()]
+        values = [self.value(node.value[word], kind, word) for word in node.keys]
+        return BAD if BAD in names or BAD in values else dict(zip(names, values, strict=True))
+
+    def _either(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
+        fitting = [kind for kind in kinds if fits(node, kind)] or [
+            kind
+            for kind in kinds
+            if get_origin(kind) in LISTS and fits(node, get_args(kind)[0])
+        ]
+        attempts: list[Fields] = []
+        for kind in fitting:
+            attempt = Fields(self.file, self.readers)
+            value = attempt.value(node, kind, label)
+            if value is not BAD:
+                return value
+            attempts.append(attempt)
+        if not attempts:
+            return self._unfit(node, kinds, label)
+        # Of mappings that could be several things, the one that explains most of it was meant.
+        self._problems |= min((each._problems for each in attempts), key=len)
+        return BAD
+
+    def _bounded(self, node: Node, kind: Any, *marks: Any, label: str) -> Any:
+        value = self.value(node, kind, label)
+        if value is BAD:
+            return BAD
+        for mark in marks:
+            for name, (broken, words) in _LIMITS.items():
+                limit = getattr(mark, name) if isinstance(mark, Meta) else None
+                if limit is not None and broken(value, limit):
+                    return self.report(node, f"{label}: {words.format(found(node), limit)}")
+        return value
+
+    def _unfit(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
+        expected = " or ".join(dict.fromkeys(described(kind) for kind in kinds))
+        advice = next(filter(None, (_advice(node.value, kind) for kind in kinds)), "")
+        return self.report(node, f"{label}: expected {expected}, found {found(node)}{advice}")
+
+
+@lru_cache
+def fields(kind: type[Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    """Return the fields of a Struct by their names in YAML."""
+    return {field.encode_name: field for field in msgspec.structs.fields(kind)}
+
+
+def fits(node: Node, kind: Any) -> bool:
+    """Say whether `node` has the outer shape of the type `kind`, whatever it holds."""
+    value, shape = node.value, get_origin(kind)
+    if kind is Any:
+        return True
+    if shape is Annotated:
+        return fits(node, get_args(kind)[0])
+    if shape in UNIONS:
+        return any(fits(node, each) for each in get_args(kind))
+    if shape is Literal:
+        return any(value == each and type(value) is type(each) for each in get_args(kind))
+    if shape in LISTS:
+        return isinstance(value, list)
+    if shape in MAPS:
+        return isinstance(value, dict)
+    if kind in TEXTS:
+        return isinstance(value, str)
+    if kind in _PLAIN:
+        return type(value) is kind or (kind is float and type(value) is int)
+    return isinstance(value, dict) if issubclass(kind, Struct) else True
+
+
+_PLAIN = {int: "a whole number", float: "a number", bool: "true or false", NoneType: "nothing"}
+_LIMITS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
+    "ge": (lambda value, limit: value < limit, "{} is less than the minimum of {}"),
+    "gt": (lambda value, limit: value <= limit, "{} is not more than {}"),
+    "le": (lambda value, limit: value > limit, "{} is greater than the maximum of {}"),
+    "lt": (lambda value, limit: value >= limit, "{} is not less than {}"),
+    "min_length": (lambda value, limit: len(value) < limit, "{} is shorter than {}"),
+    "max_length": (lambda value, limit: len(value) > limit, "{} is longer than {}"),
+}
+
+
+def described(kind: Any) -> str:
+    """Say in words what a value of the type `kind` is."""
+    shape, inside = get_origin(kind), get_args(kind)
+    if shape is Annotated:
+        return described(inside[0])
+    if shape in UNIONS:
+        return " or ".join(map(described, inside))
+    if shape is Literal:
+        return ("one of " if len(inside) > 1 else "") + ", ".join(map(repr, inside))
+    if kind in TEXTS:
+        return TEXTS[kind][0]
+    if shape in LISTS:
+        return "a list"
+    if shape is None and isinstance(kind, type) and issubclass(kind, Struct):
+        return f"{{{', '.join(fields(kind))}}}" if len(fields(kind)) < 4 else "a mapping of options"
+    return _PLAIN.get(kind, "a mapping")
+
+
+def found(node: Node) -> str:
+    """Say in words what stands at `node`."""
+    value = node.value
+    if isinstance(value, dict):
+        return "a mapping" if value else "an empty mapping"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    if isinstance(value, str):
+        return repr(value if len(value) <= 60 else value[:60] + "…")
+    return _CONSTANTS.get(value, repr(value)) if not isinstance(value, float) else repr(value)
+
+
+_CONSTANTS: dict[Any, str] = {None: "nothing"}
+_YES = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+
+
+def _advice(value: Any, kind: Any) -> str:
+    """Say what to write instead of `value` where that is plain."""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if get_origin(kind) is Literal and isinstance(value, str):
+        return did_you_mean(value, [each for each in get_args(kind) if isinstance(each, str)])
+    if kind in TEXTS and isinstance(value, bool | int | float):
+        return f"; quote it: {quoted(str(value).lower())}"
+    if kind is bool and isinstance(value, str) and value.lower() in {*_YES, "true", "false"}:
+        return f"; write {_YES.get(value.lower(), value.lower())}"
+    if kind in (int, float) and isinstance(value, str):
+        digits = value.replace("_", "")
+        return f"; write {digits}" if digits.lstrip("+-").isdecimal() and digits.isascii() else ""
+    return ""

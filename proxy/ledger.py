@@ -1,0 +1,318 @@
+"""The Meter's record on disk: names and sizes of calls in an SQLite file, never their content.
+
+Invariant: no call waits for the ledger or fails by it. A thread of its own drains the meter every
+second, one transaction each time, so that nobody ever reads a half-written row. Whatever goes wrong
+with the file ends the recording, with one line in the log and a count of what was not recorded.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from proxy.errors import AbridgeError
+from proxy.meter import Meter, Row
+
+# sqlite3 costs several milliseconds to import: only the thread that writes, and `report`, pay it.
+if TYPE_CHECKING:
+    import sqlite3
+
+KEPT_DAYS = 400
+_DAY = 86_400
+_LONGEST_NAME = 200
+
+_APPLICATION_ID = 0x6D616272  # "mabr": tells a ledger from any other database
+
+# Each step leads from the version of its index to the next. Never edit one that was released.
+_MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE calls (
+            time INTEGER NOT NULL,
+            session TEXT NOT NULL,
+            server TEXT,
+            client TEXT,
+            tool TEXT NOT NULL,
+            rule TEXT,
+            outcome TEXT NOT NULL,
+            calls INTEGER NOT NULL,
+            wire_before INTEGER NOT NULL,
+            wire_after INTEGER NOT NULL,
+            visible_before INTEGER NOT NULL,
+            visible_after INTEGER NOT NULL
+        )""",
+        "CREATE INDEX calls_time ON calls (time)",
+    ),
+)
+
+_COLUMNS = ("time", "session", "server", "client", *Row.__struct_fields__)
+# Columns by name: a process that is still running writes on after a later one added a column.
+_INSERT = f"INSERT INTO calls ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+
+_BY = {
+    "tool": "tool",
+    "server": "server",
+    "rule": "rule",
+    "client": "client",
+    "day": "date(time, 'unixepoch', 'localtime')",
+}
+BY = tuple(_BY)
+"""What `rows` can sum by."""
+
+
+class LedgerError(AbridgeError):
+    """A ledger that cannot be read or written; the message names the file and the reason."""
+
+
+class Figures(Struct, frozen=True):
+    """The sums of one tool, server, rule, client or day; `name` is None where it was not known.
+
+    `shaped` counts the calls whose answer a rule or the budget made, `failed` those whose rule
+    failed. Shadow rules save nothing: their calls stand here with the sizes that were really sent,
+    and `shadow_saves` says how many visible bytes they would have saved.
+    """
+
+    name: str | None
+    calls: int
+    shaped: int
+    failed: int
+    wire_before: int
+    wire_after: int
+    visible_before: int
+    visible_after: int
+    shadow_saves: int
+
+
+def default_path() -> str:
+    """Return where the ledger is where no option says otherwise: the XDG state folder."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):  # the specification has relative paths ignored
+        state = os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(state, "mcp-abridge", "ledger.sqlite3")
+
+
+class Ledger:
+    """Records what a meter counts, until it is closed.
+
+    `warn` gets the one line that says why recording stopped. `interval` is how often the meter is
+    drained, `patience` how long a write waits for another process's lock, both in seconds. A
+    process that is killed loses the last `interval`.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        meter: Meter,
+        *,
+        warn: Callable[[str], None],
+        interval: float = 1.0,
+        patience: float = 5.0,
+    ) -> None:
+        self.lost = 0
+        """The number of calls that could not be recorded."""
+        self._path = path
+        self._meter = meter
+        self._warn = warn
+        self._interval = interval
+        self._patience = patience
+        self._session = os.urandom(8).hex()
+        self._server: str | None = None
+        self._client: str | None = None
+        self._book: Book | None = None
+        self._broken = False
+        self._closing = Event()
+        self._thread = Thread(target=self._run, name="ledger", daemon=True)
+        self._thread.start()
+
+    def named(self, server: str | None = None, client: str | None = None) -> None:
+        """Say who the server or the client is, once it has introduced itself."""
+        if server is not None:
+            self._server = _storable(server)
+        if client is not None:
+            self._client = _storable(client)
+
+    def close(self, timeout: float = 2.0) -> bool:
+        """Record what is left and end the thread; False where that took longer than `timeout`."""
+        self._closing.set()
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._closing.wait(self._interval):
+            self._flush()
+        self._flush()
+        self._close_book()
+
+    def _flush(self) -> None:
+        counted = self._meter.drain()
+        if not counted:
+            return
+        if not self._broken:
+            try:
+                if self._book is None:
+                    self._book = Book(self._path, self._patience)
+                self._book.write(counted, self._session, self._server, self._client)
+                return
+            # Not only the errors that SQLite is known to raise: recording must never end a call.
+            except Exception as error:
+                self._broken = True
+                self._close_book()  # no lock may outlive the recording: others still write
+                reason = str(error) or type(error).__name__
+                self._warn(f"ledger {self._path}: recording stopped: {reason}; calls go on")
+        self.lost += sum(row.calls for row in counted)
+
+    def _close_book(self) -> None:
+        if self._book is not None:
+            self._book.close()
+            self._book = None
+
+
+class Book:
+    """An open ledger file, for the one thread that opened it.
+
+    Creates what is missing: the folder for its owner alone, the file likewise. Raises LedgerError,
+    OSError or sqlite3.Error.
+    """
+
+    def __init__(self, path: str, patience: float = 5.0) -> None:
+        import sqlite3
+
+        folder = os.path.dirname(path)
+        if folder:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        self._db = sqlite3.connect(path, timeout=patience, isolation_level=None)
+        try:
+            _settle(self._db)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def write(
+        self, rows: Sequence[Row], session: str, server: str | None, client: str | None
+    ) -> None:
+        """Add `rows`, all of them or none."""
+        now = int(time.time())
+        values = [
+            (
+                now,
+                session,
+                server,
+                client,
+                _storable(row.tool),
+                None if row.rule is None else _storable(row.rule),
+                row.outcome,
+                row.calls,
+                row.wire_before,
+                row.wire_after,
+                row.visible_before,
+                row.visible_after,
+            )
+            for row in rows
+        ]
+        with _transaction(self._db):
+            self._db.executemany(_INSERT, values)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+@contextmanager
+def _transaction(db: "sqlite3.Connection") -> Iterator[None]:
+    """Commit what happens inside, or take all of it back."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # where the disk is full, SQLite may have rolled back by itself
+            db.execute("ROLLBACK")
+        raise
+
+
+def _settle(db: "sqlite3.Connection") -> None:
+    """Make a fresh or older file one of this version, in WAL mode and without rows too old."""
+    with _transaction(db):
+        _check_kind(db)
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        for migration in _MIGRATIONS[version:]:
+            for statement in migration:
+                db.execute(statement)
+        if version < len(_MIGRATIONS):
+            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute("PRAGMA cache_size = -256")  # kB: a writer of small rows needs no more
+    now = int(time.time())
+    (oldest,) = db.execute("SELECT MIN(time) FROM calls").fetchone()
+    # A day of grace: at most one start in a day has anything to delete.
+    if oldest is not None and oldest < now - (KEPT_DAYS + 1) * _DAY:
+        db.execute("DELETE FROM calls WHERE time < ?", (now - KEPT_DAYS * _DAY,))
+
+
+def _check_kind(db: "sqlite3.Connection") -> None:
+    """Raise LedgerError for somebody else's database, or a ledger of a later version."""
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    (objects,) = db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+    if application != _APPLICATION_ID and (application or version or objects):
+        raise LedgerError("the file is a database of another program")
+    if version > len(_MIGRATIONS):
+        raise LedgerError(
+            f"the file has version {version}, from a later mcp-abridge; "
+            f"this one knows {len(_MIGRATIONS)}"
+        )
+
+
+def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figures]:
+    """Return the sums of what the ledger at `path` holds, the most bytes saved first.
+
+    `since` is a time in unix seconds (None: all there is), `by` one of BY; days come in order.
+    Raises LedgerError for a file that is missing or cannot be read.
+    """
+    import sqlite3
+    from urllib.parse import quote
+
+    key = _BY[by]
+    order = "name" if by == "day" else "seen_before - seen_after DESC, seen_before DESC, name"
+    if not os.path.exists(path):
+        raise LedgerError(f"{path}: no such file")
+    try:
+        db = sqlite3.connect(
+            f"file:{quote(path)}?mode=ro", uri=True, timeout=5, isolation_level=None
+        )
+        try:
+            db.execute("BEGIN")  # one view of the file, also while others create or migrate it
+            _check_kind(db)
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version == 0:  # created by a process that has not come to write yet
+                return []
+            found = db.execute(
+                f"""SELECT {key} AS name, SUM(calls),
+                    SUM(CASE WHEN outcome IN ('shaped', 'page', 'view') THEN calls ELSE 0 END),
+                    SUM(CASE WHEN outcome = 'failed' THEN calls ELSE 0 END),
+                    SUM(wire_before),
+                    SUM(CASE WHEN outcome = 'shadow' THEN wire_before ELSE wire_after END),
+                    SUM(visible_before) AS seen_before,
+                    SUM(CASE WHEN outcome = 'shadow' THEN visible_before ELSE visible_after END)
+                        AS seen_after,
+                    SUM(CASE WHEN outcome = 'shadow' THEN visible_before - visible_after ELSE 0 END)
+                FROM calls WHERE time >= ? GROUP BY name ORDER BY {order}""",
+                (-1 if since is None else int(since),),
+            )
+            return [Figures(*figures) for figures in found]
+        finally:
+            db.close()
+    except (sqlite3.Error, LedgerError) as error:
+        raise LedgerError(f"{path}: {error}") from error
+
+
+def _storable(name: str) -> str:
+    # UTF-8 has no lone surrogates, and a name may be as long as its sender likes.
+    return name[:_LONGEST_NAME].encode("utf-8", "replace").decode()

@@ -1,0 +1,145 @@
+"""A raw JSON-RPC message, and the little that is read of it.
+
+Only the envelope is decoded; what stands inside stays the bytes that came. An id is known by its
+spelling: `5`, `"5"` and `5.0` are three ids.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from proxy.document import ABSENT, compact, encode, level
+from proxy.errors import DocumentError
+from proxy.surrogates import mask, maskable, unmask
+
+
+class Message(Struct, gc=False):
+    """The envelope of one message; members that are absent are ABSENT."""
+
+    id: Raw = ABSENT
+    method: Raw = ABSENT
+    params: Raw = ABSENT
+    result: Raw = ABSENT
+    error: Raw = ABSENT
+
+    @property
+    def key(self) -> bytes | None:
+        """What pairs a request with its response; None without an id."""
+        return None if self.id is ABSENT else id_key(bytes(self.id))
+
+    @property
+    def verb(self) -> str | None:
+        """The method's name; None for a response."""
+        name = None if self.method is ABSENT else level(self.method)
+        return name if isinstance(name, str) else None
+
+    @property
+    def responds(self) -> bool:
+        """True for a response, with a result or an error."""
+        return self.method is ABSENT and (self.result is not ABSENT or self.error is not ABSENT)
+
+
+_MESSAGE = msgspec.json.Decoder(Message)
+_BATCH = msgspec.json.Decoder(list[Raw])
+_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
+_ID = rb'("(?:[^"\\]|\\.){0,256}"|-?\d[\d.eE+-]{0,64})'
+_HEAD = re.compile(
+    rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*' + _ID + rb'\s*,\s*"(?:result|error)"\s*:'
+)
+_TAIL = re.compile(rb',\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*' + _ID + rb"\s*\}\s*\Z")
+_TAILED = re.compile(rb'\s*\{\s*"(?:result|error)"\s*:')
+_ASKS = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:')
+
+
+def read(raw: bytes) -> Message | list[Raw]:
+    """Decode the envelope of `raw`, or the elements of a batch, each a Raw message.
+
+    Raises DocumentError for what is no JSON object or array of JSON values.
+    """
+    try:
+        return _MESSAGE.decode(raw)
+    except msgspec.ValidationError:
+        if raw.lstrip()[:1] == b"[":
+            return _BATCH.decode(raw)
+        raise DocumentError("neither an object nor an array") from None
+    except msgspec.DecodeError as error:
+        if maskable(raw, error):
+            masked = mask(raw)
+            if masked != raw:
+                try:
+                    return read(masked)
+                except RecursionError as again:
+                    raise DocumentError("nested too deeply") from again
+        raise DocumentError(f"not JSON: {error}") from error
+    except RecursionError as error:
+        raise DocumentError("nested too deeply") from error
+
+
+def members(raw: bytes | Raw) -> dict[str, Raw]:
+    """Decode the outermost level of a JSON object. Raises DocumentError where it is none."""
+    try:
+        return _MEMBERS.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DocumentError(f"not a JSON object: {error}") from error
+
+
+def id_key(raw: bytes) -> bytes:
+    """Return what an id is known by: its spelling, without what JSON may write in two ways."""
+    if raw[:1] == b'"' and b"\\" in raw:
+        return compact(encode(level(Raw(raw))))
+    return raw
+
+
+def response_key(start: bytes, end: bytes) -> bytes | None:
+    """Read the id of a response off the first and last bytes of its line, or None if unsure.
+
+    >>> response_key(b'{"jsonrpc":"2.0","id":7,"result":{"content":[', b'')
+    b'7'
+    >>> response_key(b'{"result":{"content":[', b']},"jsonrpc":"2.0","id":"a"}')
+    b'"a"'
+
+    A server's own request may carry the same id, so `result` or `error` must be seen at the head.
+    """
+    found = _HEAD.match(start)
+    if found is None and _TAILED.match(start):
+        found = _TAIL.search(end)
+    return None if found is None else id_key(found[1])
+
+
+def asks(start: bytes) -> bool:
+    """Say whether a line that begins with `start` is surely a request or a notification."""
+    return _ASKS.match(start) is not None
+
+
+def replaced(raw: bytes, **values: Any) -> bytes:
+    """Return the object `raw` with these members set, every other one as it was.
+
+    >>> replaced(b'{"id": 1.0, "result": {}}', result=[1])
+    b'{"id":1.0,"result":[1]}'
+    """
+    try:
+        return encode({**members(raw), **values})
+    except DocumentError:
+        return unmask(encode({**members(mask(raw)), **values}))
+
+
+def result(id: bytes | Raw, value: Any) -> bytes:
+    """Return a response that carries `value`."""
+    return encode({"jsonrpc": "2.0", "id": Raw(bytes(id)), "result": value})
+
+
+def error(id: bytes | Raw, code: int, text: str) -> bytes:
+    """Return an error response."""
+    body = {"code": code, "message": text}
+    return encode({"jsonrpc": "2.0", "id": Raw(bytes(id)), "error": body})
+
+
+def refusal(id: bytes | Raw, text: str, modern: bool) -> bytes:
+    """Return a tool result with `isError` that says `text` (MCP: Tools, Error Handling).
+
+    `modern` is true for requests of revision 2026-07-28, whose results name their `resultType`.
+    """
+    value: dict[str, Any] = {"resultType": "complete"} if modern else {}
+    return result(id, {**value, "content": [{"type": "text", "text": text}], "isError": True})

@@ -1,0 +1,116 @@
+"""Regular expressions and JMESPath expressions as rule files hold them, checked when made."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from proxy.errors import AbridgeError, Refusal
+
+
+class PatternError(AbridgeError):
+    """A regular or JMESPath expression that cannot be used."""
+
+
+class Pattern:
+    """A regular expression of the linear-time engine (RE2 syntax).
+
+    >>> Pattern("^a+$").search("aaa") is not None
+    True
+    """
+
+    __slots__ = ("_compiled", "text")
+
+    def __init__(self, text: str) -> None:
+        """Raise PatternError where `text` is no regular expression of that engine."""
+        import re2
+
+        options = re2.Options()
+        options.log_errors = False
+        try:
+            self._compiled = re2.compile(text, options)
+        except re2.error as error:
+            reason = error.args[0] if error.args else error
+            reason = reason.decode() if isinstance(reason, bytes) else str(reason)
+            raise PatternError(
+                f"{text!r} is not a regular expression RE2 takes: {reason}"
+            ) from None
+        self.text = text
+
+    def search(self, subject: str) -> Any:
+        """Return the first match in `subject`, or None."""
+        return self._compiled.search(subject)
+
+    def finditer(self, subject: str) -> Any:
+        """Yield every match in `subject`."""
+        return self._compiled.finditer(subject)
+
+    def replace(self, subject: str, replacement: str) -> str:
+        r"""Return `subject` with every match replaced; `\1` in the replacement is a group."""
+        replaced: str = self._compiled.sub(replacement, subject)
+        return replaced
+
+    def __repr__(self) -> str:
+        return f"Pattern({self.text!r})"
+
+
+class Expression:
+    """A JMESPath expression; `argument('name')` in it is the call's argument.
+
+    >>> Expression("items[?n > `1`].n").search({"items": [{"n": 1}, {"n": 2}]})
+    [2]
+    """
+
+    __slots__ = ("_parsed", "text")
+
+    def __init__(self, text: str) -> None:
+        """Raise PatternError where `text` is no JMESPath expression."""
+        import jmespath
+        import jmespath.exceptions
+
+        try:
+            self._parsed = jmespath.compile(text)
+        except jmespath.exceptions.JMESPathError as error:
+            reason = " ".join(str(error).split())
+            raise PatternError(f"{text!r} is not a JMESPath expression: {reason}") from None
+        self.text = text
+
+    @property
+    def tree(self) -> dict[str, Any]:
+        """The parsed expression, as the jmespath library has it."""
+        return dict(self._parsed.parsed)
+
+    def bind(self, arguments: Mapping[str, Any]) -> Callable[[Any], Any]:
+        """Return the function that evaluates this expression over plain values.
+
+        The function raises Refusal where the expression does not fit the value (a wrong type, an
+        unknown function); the message says why.
+        """
+        import jmespath
+        import jmespath.exceptions
+        import jmespath.functions
+
+        class Functions(jmespath.functions.Functions):
+            @jmespath.functions.signature({"types": ["string"]})
+            def _func_argument(self, name: str) -> Any:
+                return arguments.get(name)
+
+        options = jmespath.Options(custom_functions=Functions())
+
+        def evaluate(value: Any) -> Any:
+            try:
+                return self._parsed.search(value, options)
+            except jmespath.exceptions.JMESPathError as error:
+                raise Refusal(" ".join(str(error).split())) from error
+
+        return evaluate
+
+    def search(self, value: Any) -> Any:
+        """Evaluate once over a plain value, without arguments; see `bind`."""
+        return self.bind({})(value)
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
+
+
+def truthy(value: Any) -> bool:
+    """Say whether JMESPath takes `value` for true: all but null, false and what is empty."""
+    return not (value is None or value is False or value == "" or value == [] or value == {})

@@ -1,0 +1,303 @@
+"""Runs a rule over one tool response: the straight line from raw result to raw result.
+
+A Job is everything that is needed, an Outcome everything that comes of it; `shape` turns the one
+into the other, touches nothing else, and never raises. Whatever goes wrong on the way, the
+original goes out, once, and the Outcome says what went wrong.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from proxy import message, result
+from proxy.clients import Shows
+from proxy.document import Document, Value, encode, plain, text
+from proxy.errors import AbridgeError, DocumentError, Mismatch, Refusal, TransformError
+from proxy.meter import Outcome as Word
+from proxy.patterns import Expression, Pattern, truthy
+from proxy.result import Frame, Shown
+from proxy.rule import Rule
+from proxy.snapshots import Snapshot
+from proxy.surrogates import mask, unmask
+from proxy.transforms.base import Call, Notice
+from proxy.view import look
+
+_LEAST = 300  # bytes: no document is made smaller than this for the sake of what stands beside it
+
+
+class Job(Struct, frozen=True, kw_only=True):
+    """One response to shape.
+
+    Either `raw`, a response line as it came, or `snapshot`, from which a later page or view is
+    cut. `arguments` are complete (see transforms.base.Call). `keep` asks for a snapshot of the
+    document for later pages; `view` is an expression to answer in place of the document.
+    """
+
+    rule: Rule
+    tool: str
+    id: bytes
+    raw: bytes | None = None
+    snapshot: Snapshot | None = None
+    arguments: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    view: str | None = None
+    keep: bool = False
+    shows: Shows = "either"
+    modern: bool = False
+    token: int = 0
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What came of a Job: the line to send and what to count.
+
+    `wire_*` and `visible_*` are bytes; `said` is a line for the log, where something is worth one.
+    """
+
+    raw: bytes
+    word: Word
+    visible_before: int = 0
+    visible_after: int = 0
+    snapshot: Snapshot | None = None
+    said: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+Observer = Callable[[str, Document, Call], None]
+
+
+def shape(job: Job, observe: Observer | None = None) -> Outcome:
+    """Do `job`. Never raises: a failure is an Outcome that carries the original."""
+    try:
+        if job.snapshot is not None:
+            return _from_snapshot(job, job.snapshot, observe)
+        return _from_response(job, observe)
+    except Refusal as refused:
+        line = message.refusal(job.id, str(refused), job.modern)
+        return Outcome(raw=line, word="refused", visible_after=len(str(refused).encode()))
+    except (Mismatch, DocumentError) as other:
+        return _original(job, "untouched", f"{job.rule.name}: {job.tool}: left as it came: {other}")
+    except Exception as error:
+        # A rule must never cost an answer, whatever it raises (RecursionError, MemoryError, ...).
+        return _failure(job, error)
+
+
+def run(
+    rule: Rule,
+    document: Document,
+    call: Call,
+    steps: slice,
+    observe: Observer | None = None,
+) -> None:
+    """Run some steps of the rule's pipeline over `document`.
+
+    Raises TransformError for whatever a step raises, except what the proxy itself means to say.
+    """
+    for step in rule.pipeline[steps]:
+        try:
+            step(document.root, call)
+        except AbridgeError:
+            raise
+        except Exception as error:
+            raise TransformError(step.name, error) from error
+        if observe is not None:
+            observe(step.name, document, call)
+
+
+def _from_response(job: Job, observe: Observer | None) -> Outcome:
+    assert job.raw is not None
+    rule = job.rule
+    envelope, masked = _members(job.raw)
+    raw = message.members(envelope["result"])
+    if not result.complete(raw):
+        return _original(job, "untouched", None)
+    if result.failed(raw):
+        return _original(job, "error", None)
+    reading = result.read(raw, rule.document)
+    if reading is None and rule.max_bytes is not None:
+        reading = result.read(raw, "blocks")
+    if reading is None:
+        return _original(job, "untouched", None)
+    document, before = reading.document, reading.shown.to(job.shows)
+    document.masked |= masked
+    if rule.error_if is not None and _is_error(rule.error_if, document):
+        return _original(job, "error", None, before)
+    if job.view is None and _fits(rule, reading.shown):
+        return _original(job, "untouched", None, before)
+    frame, dropped = result.without(reading.frame, rule.drop_blocks)
+    layout = _indent(document) if rule.layout == "as_sent" else -1
+    call = _call(job, frame)
+    run(rule, document, call, slice(0, rule.restart), observe)
+    taken = None if rule.restart is None else _taken(document)
+    if job.view is not None and taken is not None:
+        answer = _answered(job, Snapshot(frame.encode(), taken()), observe)
+    else:
+        if rule.restart is not None:
+            run(rule, document, call, slice(rule.restart, None), observe)
+        document.close()
+        if not (document.changed or dropped or call.notices or rule.copies != "both"):
+            missing = tuple(call.missing)
+            return replace(_original(job, "untouched", None, before), missing=missing)
+        notices = call.notices + ([Notice("_dropped", dropped)] if dropped else [])
+        written, shown = result.write(frame, document, notices, rule.copies, layout)
+        answer = Answer(written, shown, tuple(call.missing), document.masked)
+        if taken is not None and (excess := _excess(rule, shown)) > 0:
+            answer = _answered(job, Snapshot(frame.encode(), taken()), None, excess)
+    after = answer.shown.to(job.shows)
+    if rule.mode == "shadow":
+        return replace(_original(job, "shadow", None, before), visible_after=after)
+    keeps = job.keep and taken is not None
+    return Outcome(
+        raw=answer.line(encode({**envelope, "result": answer.written})),
+        word="shaped" if job.view is None else "view",
+        visible_before=before,
+        visible_after=after,
+        snapshot=Snapshot(frame.encode(), taken()) if keeps and taken is not None else None,
+        missing=answer.missing,
+    )
+
+
+def _from_snapshot(job: Job, snapshot: Snapshot, observe: Observer | None) -> Outcome:
+    answer = _answered(job, snapshot, observe)
+    return Outcome(
+        raw=answer.line(message.result(job.id, answer.written)),
+        word="page" if job.view is None else "view",
+        visible_after=answer.shown.to(job.shows),
+        missing=answer.missing,
+    )
+
+
+class Answer(Struct, frozen=True):
+    """A result written, what a model sees of it, and the paths that matched nothing."""
+
+    written: dict[str, Raw]
+    shown: Shown
+    missing: tuple[str, ...]
+    masked: bool
+
+    def line(self, raw: bytes) -> bytes:
+        """Return the line to send, lone surrogates restored."""
+        return unmask(raw) if self.masked else raw
+
+
+def _answered(job: Job, snapshot: Snapshot, observe: Observer | None, excess: int = 0) -> Answer:
+    """Cut the page or view that `job` asks for; in less room while what stands beside it counts."""
+    rule = job.rule
+    while True:
+        frame = Frame.decode(snapshot.frame)
+        document = _thawed(snapshot)
+        call = _call(job, frame, excess)
+        if job.view is None:
+            run(rule, document, call, slice(rule.restart, None), observe)
+            document.close()
+        else:
+            run(rule, document, call, slice(rule.restart, rule.cut), observe)
+            document = _viewed(rule, look(document, job.view), document.masked, call)
+        written, shown = result.write(frame, document, call.notices, rule.copies)
+        more = _excess(rule, shown)
+        if more <= 0 or excess > (rule.max_bytes or 0):
+            return Answer(written, shown, tuple(call.missing), document.masked)
+        excess += more
+
+
+def _viewed(rule: Rule, value: Value, masked: bool, call: Call) -> Document:
+    """Answer a view: a text as text, anything else as `{view: value}`, abridged if need be."""
+    said = None if call.structured else text(value)
+    document = Document({"view": value} if said is None else said, masked=masked)
+    for step in rule.pipeline:
+        if step.name == "abridge":
+            step(document.root, call)
+    return document
+
+
+def _excess(rule: Rule, shown: Shown) -> int:
+    return 0 if rule.max_bytes is None else shown.most - rule.max_bytes
+
+
+def _members(raw: bytes) -> tuple[dict[str, Raw], bool]:
+    try:
+        return message.members(raw), False
+    except DocumentError:
+        return message.members(mask(raw)), True
+
+
+def _taken(document: Document) -> Callable[[], bytes]:
+    """Return what gives the document as it stands now, later: for nothing while it is unopened."""
+    source = document.source
+    if not document.changed and not document.closers and not document.masked:
+        return lambda: bytes(source) if type(source) is Raw else encode(source)
+    now = document.encode()
+    return lambda: now
+
+
+def _thawed(snapshot: Snapshot) -> Document:
+    document = Document.read(snapshot.document)
+    said = text(document.cell[0])
+    return document if said is None else Document(said, masked=document.masked)
+
+
+def _call(job: Job, frame: Frame, excess: int = 0) -> Call:
+    rule, bound = job.rule, None
+    if rule.max_bytes is not None:
+        held = {at for copy in frame.copies for at in copy.blocks}
+        beside = result.visible({}, [b for at, b in enumerate(frame.blocks) if at not in held])
+        bound = max(rule.max_bytes - beside.text - excess, _LEAST)
+    return Call(
+        tool=job.tool,
+        arguments=job.arguments,
+        bound=bound,
+        structured=any(copy.where == "structured" for copy in frame.copies),
+        names=job.names,
+        viewable=rule.viewable,
+        notices=[],
+        missing=[],
+    )
+
+
+def _fits(rule: Rule, shown: Shown) -> bool:
+    """Say whether a rule that only bounds the size has nothing to do."""
+    return (
+        [step.name for step in rule.pipeline] == ["abridge"]
+        and not rule.drop_blocks
+        and rule.copies == "both"
+        and _excess(rule, shown) <= 0
+    )
+
+
+def _is_error(condition: Expression | Pattern, document: Document) -> bool:
+    if isinstance(condition, Expression):
+        return truthy(condition.search(plain(document.cell[0])))
+    said = text(document.cell[0])
+    return said is not None and condition.search(said) is not None
+
+
+def _indent(document: Document) -> int:
+    """Return by how many spaces a JSON document is indented, -1 where it stands on one line."""
+    value: Value = document.cell[0]
+    if type(value) is not Raw:
+        return -1
+    start = bytes(memoryview(value)[:256])
+    line = start.find(b"\n")
+    if line < 0:
+        return -1
+    rest = start[line + 1 :]
+    return len(rest) - len(rest.lstrip(b" "))
+
+
+def _original(job: Job, word: Word, said: str | None, before: int | None = None) -> Outcome:
+    if job.raw is None:
+        line = message.refusal(job.id, said or "nothing is kept of the earlier answer", job.modern)
+        return Outcome(raw=line, word="refused", said=said, visible_after=len(line))
+    size = len(job.raw) if before is None else before
+    return Outcome(raw=job.raw, word=word, visible_before=size, visible_after=size, said=said)
+
+
+def _failure(job: Job, error: Exception) -> Outcome:
+    cause = error if isinstance(error, TransformError) else f"{type(error).__name__}: {error}"
+    said = f"{job.rule.name}: {job.tool}: failed at {cause}"
+    if job.rule.on_failure == "refuse":
+        text = f"the response was withheld: rule {job.rule.name!r} failed on it"
+        line = message.refusal(job.id, text, job.modern)
+        return Outcome(raw=line, word="failed", said=said, visible_after=len(text))
+    return _original(job, "failed", said)

@@ -1,0 +1,372 @@
+"""Finds the document inside a CallToolResult and writes it back, with everything else as it came.
+
+A result often carries its document twice: as `structuredContent` and as text. A `Copy` says where
+one of them stands, so that both are rewritten and never disagree.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from proxy.clients import Shows
+from proxy.document import ABSENT, Document, Pieces, Value, compact, encode, level, loads, text
+from proxy.errors import DocumentError
+from proxy.message import members
+from proxy.surrogates import unmask
+from proxy.transforms.base import Notice
+
+Kind = Literal["auto", "structured", "text", "blocks"]
+
+
+class Copy(Struct, frozen=True):
+    """One place of the document.
+
+    `member` is empty for structuredContent itself, else it names the string member that holds the
+    text. `blocks` are the text blocks that hold it: the first is written, the others give way
+    (`each`: one element of an array in each). `quoted`: the text is itself one JSON string.
+    """
+
+    where: Literal["structured", "member", "text"]
+    member: str = ""
+    blocks: tuple[int, ...] = ()
+    quoted: bool = False
+    each: bool = False
+
+
+class Frame(Struct):
+    """A CallToolResult with its document taken out.
+
+    `members` holds every member as it came, `blocks` the elements of `content`.
+    """
+
+    members: dict[str, Raw]
+    blocks: list[Raw]
+    copies: tuple[Copy, ...] = ()
+
+    def encode(self) -> bytes:
+        """Return the frame as bytes, without the copies of the document."""
+        emptied = dict(self.members)
+        blocks = list(self.blocks)
+        for copy in self.copies:
+            if copy.where == "text":
+                for at in copy.blocks:
+                    blocks[at] = _with_text(blocks[at], "")
+            else:
+                emptied["structuredContent"] = Raw(b"{}")
+        emptied["content"] = Raw(b"[]")
+        return msgspec.json.encode(Frame(emptied, blocks, self.copies))
+
+    @classmethod
+    def decode(cls, raw: bytes) -> "Frame":
+        """Read what `encode` wrote."""
+        return msgspec.json.decode(raw, type=cls)
+
+
+class _TextBlock(Struct):
+    type: Raw = ABSENT
+    text: Raw = ABSENT
+    resource: Raw = ABSENT
+
+
+_BLOCK = msgspec.json.Decoder(_TextBlock)
+_BLOCKS = msgspec.json.Decoder(list[Raw])
+
+
+class Reading(Struct):
+    """A result that was looked into: its frame, its document, how many bytes a model would see."""
+
+    frame: Frame
+    document: Document
+    shown: "Shown"
+
+
+class Shown(Struct, frozen=True):
+    """Bytes that a model sees of a result: of clients that show the one copy or the other."""
+
+    structured: int | None
+    text: int
+
+    def to(self, shows: Shows) -> int:
+        """Return the bytes that a client of this kind shows."""
+        structured = self.structured or 0
+        if shows == "structured":
+            return structured or self.text
+        if shows == "text":
+            return self.text
+        return structured + self.text if shows == "both" else max(structured, self.text)
+
+    @property
+    def most(self) -> int:
+        """The larger of both copies."""
+        return self.to("either")
+
+
+def complete(raw: dict[str, Raw]) -> bool:
+    """Say whether a result is final: no task handle, no request for input (MCP 2026-07-28 MRTR)."""
+    kind = raw.get("resultType")
+    return (kind is None or text(kind) == "complete") and "task" not in raw
+
+
+def failed(raw: dict[str, Raw]) -> bool:
+    """Say whether a result is marked as an error."""
+    return "isError" in raw and bytes(raw["isError"]) == b"true"
+
+
+def read(raw: dict[str, Raw], kind: Kind) -> Reading | None:
+    """Find the document of a result, or None where it has none of this kind.
+
+    Raises DocumentError where the result is no CallToolResult that can be read.
+    """
+    try:
+        blocks = _BLOCKS.decode(raw["content"]) if "content" in raw else []
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DocumentError(f"content: {error}") from error
+    texts = {at: found for at, block in enumerate(blocks) if (found := _text(block)) is not None}
+    structured = raw.get("structuredContent")
+    if structured is not None and bytes(memoryview(structured)[:4]) == b"null":
+        structured = None
+    shown = Shown(
+        None if structured is None else len(memoryview(structured)),
+        sum(len(found) if found.isascii() else len(found.encode()) for found in texts.values()),
+    )
+    placed = _find(texts, structured, kind)
+    if placed is None:
+        return None
+    document, copies = placed
+    return Reading(Frame(raw, blocks, copies), document, shown)
+
+
+def write(
+    frame: Frame,
+    document: Document,
+    notices: list[Notice],
+    copies: Literal["both", "text", "structured"] = "both",
+    indent: int = -1,
+) -> tuple[dict[str, Raw], Shown]:
+    """Return the result with `document` in all its places, and what a model sees of it.
+
+    Notices stand in the document where it is an object, else beside it: in the structuredContent
+    that holds the text, and in a further text block. `copies` leaves one of the copies out.
+    """
+    root = document.root.open()
+    if notices and isinstance(root, dict):
+        for notice in notices:
+            root[notice.name] = notice.value
+        notices = []
+    written = document.encode()
+    said = text(document.cell[0]) if document.textual else None
+    if said is None:
+        laid = written if indent < 0 else msgspec.json.format(written, indent=indent)
+        said = laid.decode("utf-8", "surrogatepass")
+    raw, blocks = dict(frame.members), list(frame.blocks)
+    gone: set[int] = set()
+    extra: dict[int, list[Raw]] = {}
+    for copy in frame.copies:
+        if copy.where == "structured":
+            raw["structuredContent"] = Raw(written)
+        elif copy.where == "member":
+            held: dict[str, Value] = {copy.member: said}
+            raw["structuredContent"] = Raw(
+                encode(held | {notice.name: notice.value for notice in notices})
+            )
+        else:
+            first = copy.blocks[0]
+            template = blocks[first]
+            if copy.each and isinstance(root, list) and not isinstance(root, Pieces):
+                spoken = [_said(element, document) for element in root]
+                last = len(copy.blocks) - 1
+                extra[first] = [
+                    _with_text(frame.blocks[copy.blocks[min(at, last)]], element)
+                    for at, element in enumerate(spoken)
+                ]
+                gone.add(first)
+            else:
+                content = encode(said).decode() if copy.quoted else said
+                blocks[first] = _with_text(template, content)
+            gone.update(copy.blocks[1:])
+            extra.setdefault(first, []).extend(_notice_block(notice) for notice in notices)
+    places = [copy for copy in frame.copies if copy.where == "text"]
+    if copies == "structured" and "structuredContent" in raw and places:
+        gone.update(at for copy in places for at in copy.blocks)
+        extra.clear()
+    if copies == "text" and places:
+        raw.pop("structuredContent", None)
+    if notices and not places and copies != "structured":
+        extra.setdefault(len(blocks) - 1, []).extend(_notice_block(notice) for notice in notices)
+    content_blocks = extra.pop(-1, [])
+    for at, block in enumerate(blocks):
+        if at not in gone:
+            content_blocks.append(block)
+        content_blocks.extend(extra.get(at, ()))
+    raw["content"] = Raw(msgspec.json.encode(content_blocks))
+    return raw, visible(raw, content_blocks)
+
+
+def visible(raw: dict[str, Raw], blocks: list[Raw]) -> Shown:
+    """Count what a model sees of a result."""
+    structured = raw.get("structuredContent")
+    return Shown(
+        None if structured is None else len(memoryview(structured)),
+        sum(len(found.encode()) for block in blocks if (found := _text(block)) is not None),
+    )
+
+
+def without(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]]:
+    """Return the frame without blocks of these types, and how many of each went.
+
+    Blocks that hold the document stay.
+    """
+    held = {at for copy in frame.copies for at in copy.blocks}
+    dropped: dict[str, int] = {}
+    kept: list[Raw] = []
+    places: dict[int, int] = {}
+    for at, block in enumerate(frame.blocks):
+        kind = text(members(block).get("type", Raw(b'""'))) or ""
+        if kind in kinds and at not in held:
+            dropped[kind] = dropped.get(kind, 0) + 1
+        else:
+            places[at] = len(kept)
+            kept.append(block)
+    copies = tuple(
+        msgspec.structs.replace(copy, blocks=tuple(places[at] for at in copy.blocks))
+        for copy in frame.copies
+    )
+    return Frame(frame.members, kept, copies), dropped
+
+
+def _find(
+    texts: dict[int, str], structured: Raw | None, kind: Kind
+) -> tuple[Document, tuple[Copy, ...]] | None:
+    """Walk down the ladder of what the document is; the first rung that holds."""
+    if structured is not None and kind in ("auto", "structured"):
+        for at, found in texts.items():
+            if _mirrors(found, structured):
+                return Document.read(bytes(structured)), (
+                    Copy("structured"),
+                    Copy("text", blocks=(at,)),
+                )
+        holder = members(structured) if memoryview(structured)[0] == 0x7B else {}
+        if len(holder) == 1:
+            [(member, value)] = holder.items()
+            held = text(value)
+            if held is not None:
+                for at, found in texts.items():
+                    if found == held:
+                        return _json(held) or Document(held), (
+                            Copy("member", member),
+                            Copy("text", blocks=(at,)),
+                        )
+            elif len(texts) > 1 and _mirrored_by_elements(list(texts.values()), value):
+                return Document.read(bytes(structured)), (
+                    Copy("structured"),
+                    Copy("text", blocks=tuple(texts)),
+                )
+        return Document.read(bytes(structured)), (Copy("structured"),)
+    if kind == "structured" or not texts:
+        return None
+    parsed = {} if kind == "text" else {at: _json(found) for at, found in texts.items()}
+    readable = {at: document for at, document in parsed.items() if document is not None}
+    if kind == "auto" and len(readable) == 1:
+        [(at, document)] = readable.items()
+        return document, (Copy("text", blocks=(at,)),)
+    if kind == "blocks" or len(readable) == len(texts) > 1:
+        whole = Document(
+            [
+                Raw(encode(found)) if (element := parsed[at]) is None else element.cell[0]
+                for at, found in texts.items()
+            ],
+            masked=any(document.masked for document in readable.values()),
+        )
+        return whole, (Copy("text", blocks=tuple(texts), each=True),)
+    if len(texts) == 1:
+        [(at, found)] = texts.items()
+        if found[:1] == '"' and (inner := _quoted(found)) is not None:
+            return _json(inner) or Document(inner), (Copy("text", blocks=(at,), quoted=True),)
+        return Document(found), (Copy("text", blocks=(at,)),)
+    return None
+
+
+def _json(found: str) -> Document | None:
+    """Return the JSON object or array that a text is, else None."""
+    if (found[:64].lstrip() or found.lstrip())[:1] not in ("{", "["):
+        return None
+    try:
+        return Document.read(found.strip().encode())
+    except (DocumentError, UnicodeEncodeError):
+        return None
+
+
+def _quoted(found: str) -> str | None:
+    try:
+        return text(Document.read(found.strip().encode()).cell[0])
+    except (DocumentError, UnicodeEncodeError):
+        return None
+
+
+def _mirrors(found: str, structured: Raw) -> bool:
+    """Say whether a text is the JSON of `structured`: by bytes, by format, by value."""
+    if found[:1] not in "{[ \n\t" or not found:
+        return False
+    raw = found.encode("utf-8", "surrogatepass")
+    if raw == bytes(structured):
+        return True
+    try:
+        if compact(raw) == compact(bytes(structured)):
+            return True
+    except msgspec.DecodeError:
+        pass
+    if not 0.3 < len(raw) / len(memoryview(structured)) < 12:
+        return False
+    try:
+        same: bool = loads(raw) == loads(bytes(structured))
+        return same
+    except DocumentError:
+        return False
+
+
+def _mirrored_by_elements(texts: list[str], value: Raw) -> bool:
+    """Say whether each text block is one element of the array `value`, in order."""
+    elements = level(value)
+    if not isinstance(elements, list) or len(elements) != len(texts):
+        return False
+    return all(
+        found == text(element) or _mirrors(found, element)
+        for found, element in zip(texts, elements, strict=True)
+    )
+
+
+def _text(block: Raw) -> str | None:
+    """Return the text of a text block or of an embedded text resource."""
+    try:
+        read = _BLOCK.decode(block)
+        if read.type is ABSENT:
+            return None
+        if bytes(read.type) == b'"text"':
+            return None if read.text is ABSENT else text(read.text)
+        if bytes(read.type) == b'"resource"' and read.resource is not ABSENT:
+            inner = members(read.resource).get("text")
+            return None if inner is None else text(inner)
+    except (msgspec.DecodeError, DocumentError):
+        pass
+    return None
+
+
+def _with_text(block: Raw, content: str) -> Raw:
+    held = members(block)
+    if "text" in held or "resource" not in held:
+        return Raw(encode({**held, "text": content}))
+    return Raw(encode({**held, "resource": {**members(held["resource"]), "text": content}}))
+
+
+def _said(element: Value, document: Document) -> str:
+    found = text(element)
+    if found is not None:
+        return found
+    raw = compact(encode(element))
+    return (unmask(raw) if document.masked else raw).decode()
+
+
+def _notice_block(notice: Notice) -> Raw:
+    value: Any = notice.value if notice.bare else {notice.name: notice.value}
+    return Raw(encode({"type": "text", "text": compact(encode(value)).decode()}))

@@ -1,0 +1,172 @@
+"""Rules as the rest of the proxy sees them: loaded, checked, and asked which one fits a call."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+from proxy.paths import matches
+from proxy.patterns import Expression, Pattern, truthy
+from proxy.transforms.base import Parameter, Schema, Transform
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """What a rule says of one argument (`arguments:` in a rule file)."""
+
+    default: Any = UNSET
+    minimum: int | float | None = None
+    maximum: int | float | None = None
+    enum: tuple[Any, ...] | None = None
+    max_length: int | None = None
+    pattern: Pattern | None = None
+    type: Literal["string", "integer", "number", "boolean", "array", "object"] | None = None
+    clamp: bool = False
+    alias_of: str | None = None
+    upstream: bool = True
+    message: str | None = None
+    description: str | None = None
+
+
+class Hidden(Struct, frozen=True):
+    """How a call of a hidden tool is answered; `{tool}` in the message is the tool's name."""
+
+    code: int = -32602
+    message: str = "Unknown tool: {tool}"
+
+
+class Definition(Struct, frozen=True, kw_only=True):
+    """Edits of a tool's entry in tools/list (`definition:` in a rule file)."""
+
+    description: str | None = None
+    max_description: int | None = None
+    drop: tuple[str, ...] = ()
+    meta: dict[str, Any] | None = None
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """What happens to the calls of some tools, and to their responses.
+
+    `pipeline` holds the steps of `response` in order, with the `abridge` of `max_bytes` last.
+    `place` is `file:line`, for logs.
+    """
+
+    name: str
+    tools: tuple[str, ...]
+    when: Expression | None = None
+    pipeline: tuple[Transform, ...] = ()
+    arguments: Mapping[str, Bounds] = {}
+    definition: Definition | None = None
+    hide: Hidden | None = None
+    document: Literal["auto", "structured", "text", "blocks"] = "auto"
+    drop_blocks: tuple[str, ...] = ()
+    layout: Literal["compact", "as_sent"] = "compact"
+    error_if: Expression | Pattern | None = None
+    copies: Literal["both", "text", "structured"] = "both"
+    on_failure: Literal["pass", "refuse"] = "pass"
+    mode: Literal["active", "shadow"] = "active"
+    max_bytes: int | None = None
+    view: bool = True
+    output_schema: Schema | None = None
+    tests: tuple[dict[str, Any], ...] = ()
+    place: str = ""
+
+    @property
+    def restart(self) -> int | None:
+        """The first step that a later page runs again; the snapshot is taken before it.
+
+        That is the first one that leaves something out, or the reading of the text it works on.
+        None where no step leaves anything out.
+        """
+        cut = self.cut
+        if cut is None:
+            return None
+        opening = [at for at, step in enumerate(self.pipeline[:cut]) if step.name == "parse"]
+        return opening[0] if opening else cut
+
+    @property
+    def cut(self) -> int | None:
+        """The first step that leaves something out; views see the document before it."""
+        return next((at for at, step in enumerate(self.pipeline) if step.cuts), None)
+
+    @property
+    def windows(self) -> tuple[Transform, ...]:
+        """The steps whose rest a later call can ask for."""
+        return tuple(step for step in self.pipeline if step.window)
+
+    @property
+    def viewable(self) -> bool:
+        """True where the tool gains the `view` argument."""
+        return self.view and any(step.name == "abridge" for step in self.pipeline)
+
+    @property
+    def protects(self) -> bool:
+        """True where the rule refuses rather than lets pass, when in doubt."""
+        return (
+            self.hide is not None
+            or self.on_failure == "refuse"
+            or any(
+                not isinstance(bounds.default, UnsetType)
+                or bounds != Bounds(default=bounds.default)
+                for bounds in self.arguments.values()
+            )
+        )
+
+    def covers(self, tool: str) -> bool:
+        """Say whether the rule is for `tool`, whatever the arguments."""
+        return any(matches(pattern, tool) for pattern in self.tools)
+
+    def applies(self, arguments: Mapping[str, Any]) -> bool:
+        """Say whether `when` holds for the client's arguments; raises Refusal where it fails."""
+        return self.when is None or truthy(self.when.search(arguments))
+
+
+class Server(Struct, frozen=True):
+    """Which server a rule file is for: a glob on serverInfo.name, tools that must exist."""
+
+    name: str = "*"
+    tools: tuple[str, ...] = ()
+
+
+class RuleFile(Struct, frozen=True, kw_only=True):
+    """One loaded rule file."""
+
+    name: str
+    rules: tuple[Rule, ...] = ()
+    server: Server | None = None
+    expose: tuple[str, ...] | None = None
+
+
+class RuleSet(Struct, frozen=True):
+    """Rule files in the order given, and the rule for tools that none of them matches, if any."""
+
+    files: tuple[RuleFile, ...] = ()
+    otherwise: Rule | None = None
+
+    def covering(self, tool: str) -> tuple[Rule, ...]:
+        """Return every rule for `tool`, in order; the last one may be `otherwise`."""
+        found = tuple(rule for file in self.files for rule in file.rules if rule.covers(tool))
+        if self.otherwise is not None and not any(rule.when is None for rule in found):
+            found += (self.otherwise,)
+        return found
+
+    def exposes(self, tool: str) -> bool:
+        """Say whether every `expose` list lets `tool` through."""
+        return all(
+            file.expose is None or any(matches(pattern, tool) for pattern in file.expose)
+            for file in self.files
+        )
+
+
+EMPTY = RuleSet()
+
+__all__ = [
+    "EMPTY",
+    "Bounds",
+    "Definition",
+    "Hidden",
+    "Parameter",
+    "Rule",
+    "RuleFile",
+    "RuleSet",
+    "Server",
+]

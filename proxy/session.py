@@ -1,0 +1,664 @@
+"""One client and one server: raw messages in from either side, outputs out. No I/O, no threads.
+
+Every request is remembered by its id until its response has passed; a call that a rule covers is
+answered from a snapshot, refused, or sent on and its response shaped. Everything else goes out as
+the bytes that came in. Invariants: no id is made up, renumbered or retyped; each request gets
+exactly one answer; nothing here raises for any input.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from proxy import arguments as argument
+from proxy import definitions, message
+from proxy.arguments import VIEW, Completed, Plan
+from proxy.clients import client_for
+from proxy.definitions import Seen
+from proxy.document import ABSENT, encode, level, loads, text
+from proxy.errors import DocumentError, Refusal
+from proxy.message import Message
+from proxy.meter import Meter, Sizes
+from proxy.pipeline import Job, Outcome
+from proxy.rule import Rule, RuleSet
+from proxy.snapshots import Snapshot
+
+_REMEMBERED = 1000  # tools, tasks and cached plans kept at most, each
+_PENDING = 20_000  # requests that wait for an answer at most; the oldest is forgotten first
+_SMALL = 4096  # bytes: longer lines are told apart by their head and tail where that is certain
+
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
+
+
+class Forward(Struct, frozen=True):
+    """`raw` goes on in the direction in which it came: one line, without its newline."""
+
+    raw: bytes
+
+
+class Reply(Struct, frozen=True):
+    """`raw` goes back to the side that spoke."""
+
+    raw: bytes
+
+
+class Noise(Struct, frozen=True):
+    """Bytes of the server that are no message; for the log."""
+
+    raw: bytes
+
+
+class Keep(Struct, frozen=True):
+    """Put a snapshot into the store."""
+
+    key: str
+    snapshot: Snapshot
+
+
+class Load(Struct, frozen=True):
+    """Get a snapshot from the store, then call `Session.loaded` with it, or with None."""
+
+    token: int
+    key: str
+
+
+class Forget(Struct, frozen=True):
+    """Drop these snapshots from the store."""
+
+    keys: tuple[str, ...]
+
+
+class Shape(Struct, frozen=True):
+    """Run `pipeline.shape(job)`, which may take long, then call `Session.shaped`."""
+
+    job: Job
+
+
+Output = Forward | Reply | Noise | Keep | Load | Forget | Shape
+
+
+class Pending(Struct):
+    """A request on its way: what must be known when its response comes."""
+
+    id: bytes
+    method: str
+    tool: str = ""
+    rule: Rule | None = None
+    arguments: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    view: str | None = None
+    key: str = ""
+    modern: bool = False
+    cacheable: bool = True
+    as_task: bool = False
+    line: bytes = b""
+    size: int = 0
+
+    @property
+    def plain(self) -> bool:
+        """True where nothing in the response is of interest but its size."""
+        return self.rule is None and not self.as_task and self.method not in _READ
+
+
+_READ = frozenset({"initialize", "server/discover", "tools/list"})
+
+
+class _Call(Struct):
+    """What is read of the params of tools/call."""
+
+    name: Raw = ABSENT
+    arguments: Raw = ABSENT
+    task: Raw = ABSENT
+    meta: Raw = msgspec.field(default=ABSENT, name="_meta")
+    answers: Raw = msgspec.field(default=ABSENT, name="inputResponses")
+    state: Raw = msgspec.field(default=ABSENT, name="requestState")
+
+
+_CALL = msgspec.json.Decoder(_Call)
+
+Rules = Callable[[str | None, str | None], RuleSet]
+
+
+class Session:
+    """The conversation of one client with one server.
+
+    `rules` is called with the names of server and client, as far as they are known, whenever a
+    message about tools passes; it may block until rule files are read. `log` takes one line.
+    """
+
+    def __init__(self, rules: Rules, meter: Meter, log: Callable[[str], None]) -> None:
+        self._rules = rules
+        self._meter = meter
+        self._log = log
+        self._pending: OrderedDict[bytes, Pending] = OrderedDict()
+        self._held = 0  # how many of them have responses that must be looked into
+        self._waiting: dict[int, Pending] = {}
+        self._token = 0
+        self._seen: dict[str, Seen] = {}
+        self._plans: dict[str, tuple[tuple[Rule, Plan], ...]] = {}
+        self._ruleset: RuleSet | None = None
+        self._tasks: OrderedDict[str, Pending] = OrderedDict()
+        self._kept: OrderedDict[str, str] = OrderedDict()
+        self.server: str | None = None
+        self.client: str | None = None
+
+    # From the client
+
+    def from_client(self, raw: bytes) -> tuple[Output, ...]:
+        """Take one line of the client."""
+        try:
+            read = message.read(raw)
+        except DocumentError:
+            return (Forward(raw),)
+        if isinstance(read, Message):
+            return self._request(raw, read)
+        return self._batch(raw, read, self.from_client)
+
+    def _request(self, raw: bytes, read: Message) -> tuple[Output, ...]:
+        if read.method is ABSENT:
+            return (Forward(raw),)
+        key = read.key
+        try:
+            method = read.verb or ""
+        except DocumentError:
+            return (Forward(raw),)
+        if key is None or key == b"null":
+            if method == "notifications/cancelled":
+                self._cancelled(read)
+            return (Forward(raw),)
+        pending = Pending(key, method, size=len(raw))
+        if method == "tools/call":
+            return self._call(raw, read, pending)
+        if method == "initialize":
+            self._named(client=_name_at(read.params, "clientInfo"))
+        elif method == "server/discover":
+            self._named(client=_meta_name(read.params, CLIENT_INFO))
+        elif method == "tasks/result":
+            task = self._tasks.get(_string_at(read.params, "taskId") or "")
+            if task is not None:
+                pending = msgspec.structs.replace(
+                    task, id=key, method=method, as_task=False, size=len(raw)
+                )
+        return self._sent(raw, pending)
+
+    def _sent(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
+        """Remember a request before it goes upstream; its answer may be quick."""
+        earlier = self._pending.pop(pending.id, None)
+        if earlier is not None and not earlier.plain:
+            self._held -= 1
+        self._pending[pending.id] = pending
+        if not pending.plain:
+            self._held += 1
+        if len(self._pending) > _PENDING:
+            _, oldest = self._pending.popitem(last=False)
+            self._held -= not oldest.plain
+        return (Forward(raw),)
+
+    def _retired(self, key: bytes) -> Pending | None:
+        pending = self._pending.pop(key, None)
+        if pending is not None and not pending.plain:
+            self._held -= 1
+        return pending
+
+    def _cancelled(self, read: Message) -> None:
+        try:
+            held = message.members(read.params) if read.params is not ABSENT else {}
+        except DocumentError:
+            return
+        if "requestId" in held:
+            self._retired(message.id_key(bytes(held["requestId"])))
+
+    def _call(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
+        try:
+            params = _CALL.decode(read.params) if read.params is not ABSENT else _Call()
+            tool = None if params.name is ABSENT else text(params.name)
+        except (msgspec.DecodeError, DocumentError):
+            return self._sent(raw, pending)
+        if tool is None:
+            return self._sent(raw, pending)
+        pending.tool = tool
+        if params.meta is not ABSENT:
+            self._named(client=_name(_member(params.meta, CLIENT_INFO)))
+            pending.modern = _modern(params.meta)
+        rules = self._rules_now()
+        covering = self._covering(tool)
+        if not rules.exposes(tool):
+            return self._refused(pending, "hidden", _hidden(pending.id, tool, None))
+        if not covering:
+            return self._sent(raw, pending)
+        try:
+            sent = {} if params.arguments is ABSENT else loads(bytes(params.arguments))
+        except DocumentError:
+            return self._sent(raw, pending)
+        if not isinstance(sent, dict):
+            sent = {}
+        try:
+            rule, plan = self._applying(tool, covering, sent)
+            if rule is not None and rule.hide is not None:
+                return self._refused(pending, "hidden", _hidden(pending.id, tool, rule))
+            others = [other for owner, other in covering if owner is not rule]
+            completed = argument.complete(plan, others, sent)
+        except Refusal as cause:
+            line = message.refusal(pending.id, str(cause), pending.modern)
+            return self._refused(pending, "refused", line)
+        return self._completed(raw, read, params, pending, rule, plan, completed)
+
+    def _applying(
+        self, tool: str, covering: tuple[tuple[Rule, Plan], ...], sent: dict[str, Any]
+    ) -> tuple[Rule | None, Plan]:
+        """Return the first rule that applies; raises Refusal if one that protects cannot tell."""
+        for rule, plan in covering:
+            try:
+                if rule.applies(sent):
+                    return rule, plan
+            except Refusal as cause:
+                said = f"{rule.name}: `when` failed: {cause}"
+                if rule.protects:
+                    raise Refusal(said) from cause
+                self._log(f"{tool}: {said}")
+        return None, Plan()
+
+    def _completed(
+        self,
+        raw: bytes,
+        read: Message,
+        params: _Call,
+        pending: Pending,
+        rule: Rule | None,
+        plan: Plan,
+        completed: Completed,
+    ) -> tuple[Output, ...]:
+        if completed.changed:
+            changed = Raw(encode(completed.upstream))
+            raw = message.replaced(
+                raw, params=Raw(message.replaced(bytes(read.params), arguments=changed))
+            )
+        pending.as_task = params.task is not ABSENT
+        pending.cacheable = params.answers is ABSENT and params.state is ABSENT
+        dropped = self._stale(pending.tool)
+        if rule is None:
+            return (*dropped, *self._sent(raw, pending))
+        pending.rule = rule
+        pending.arguments = completed.arguments
+        pending.names = plan.names
+        pending.view = completed.steering.get(VIEW)
+        if rule.restart is not None:
+            pending.key = _snapshot_key(pending.tool, rule, completed)
+        if pending.cacheable and (pending.view is not None or completed.resumes):
+            self._token += 1
+            pending.line = raw
+            self._waiting[self._token] = pending
+            return (*dropped, Load(self._token, pending.key))
+        return (*dropped, *self._sent(raw, pending))
+
+    def loaded(self, token: int, snapshot: Snapshot | None) -> tuple[Output, ...]:
+        """Go on with a call that waits for its snapshot; outputs are relative to the client."""
+        pending = self._waiting.pop(token)
+        rule = pending.rule
+        assert rule is not None
+        if snapshot is not None:
+            return (Shape(self._job(pending, snapshot=snapshot)),)
+        tool_seen = self._seen.get(pending.tool, Seen())
+        if tool_seen.reads_only or any(getattr(step, "refetch", None) for step in rule.pipeline):
+            line, pending.line = pending.line, b""
+            return self._sent(line, pending)
+        said = (
+            "nothing is kept of an earlier answer to this call (it expired, or was never given); "
+            + _start_again(pending)
+        )
+        line = message.refusal(pending.id, said, pending.modern)
+        return self._refused(pending, "refused", line)
+
+    def _refused(
+        self, pending: Pending, word: Literal["refused", "hidden"], line: bytes
+    ) -> tuple[Output, ...]:
+        rule = pending.rule.name if pending.rule is not None else None
+        self._meter.count(pending.tool, rule, Sizes(0, len(line), 0, len(line)), word)
+        return (Reply(line),)
+
+    def _stale(self, tool: str) -> tuple[Output, ...]:
+        """Drop the snapshots that a call of `tool` makes untrue (`drop_on`)."""
+        if not self._kept:
+            return ()
+        rules = self._rules_now()
+        droppers = {
+            rule.name
+            for file in rules.files
+            for rule in file.rules
+            if any(tool in (getattr(step, "drop_on", None) or ()) for step in rule.pipeline)
+        }
+        keys = tuple(key for key, owner in self._kept.items() if owner in droppers)
+        for key in keys:
+            del self._kept[key]
+        return (Forget(keys),) if keys else ()
+
+    # From the server
+
+    def head(self, start: bytes) -> bool:
+        """Say whether a line of the server that begins with `start` may be streamed through.
+
+        Only what surely needs no look inside is streamed: a request or notification, or a response
+        while no response is awaited that must be shaped or read.
+        """
+        if message.asks(start):
+            return b"list_changed" not in start
+        if self._held == 0:
+            return start.lstrip()[:1] == b"{"
+        key = message.response_key(start, b"")
+        if key is None:
+            return False
+        pending = self._pending.get(key)
+        return pending is None or pending.plain
+
+    def streamed(self, start: bytes, end: bytes, size: int) -> None:
+        """Take note of a streamed line that is over: its first and last bytes, and its size."""
+        key = message.response_key(start, end)
+        if key is not None:
+            pending = self._retired(key)
+            if pending is not None:
+                self._untouched(pending, size)
+
+    def discarded(self, start: bytes, size: int, limit: int) -> tuple[Output, ...]:
+        """Answer the call whose response was thrown away for being over `limit` bytes."""
+        said = f"a message of {size} bytes from the server is over the limit of {limit} bytes"
+        self._log(said)
+        key = message.response_key(start, b"")
+        if key is None and len(self._pending) == 1 and not message.asks(start):
+            # Nothing else is awaited, so it was the answer to this.
+            key = next(iter(self._pending))
+        pending = None if key is None else self._retired(key)
+        return () if pending is None else (Forward(_failed(pending, said)),)
+
+    def from_server(self, raw: bytes) -> tuple[Output, ...]:
+        """Take one line of the server."""
+        if len(raw) > _SMALL:
+            key = message.response_key(raw[:512], raw[-512:])
+            if key is not None:
+                pending = self._pending.get(key)
+                if pending is None or pending.plain:
+                    if pending is not None:
+                        self._untouched(self._retired(key) or pending, len(raw))
+                    return (Forward(raw),)
+        try:
+            read = message.read(raw)
+        except DocumentError:
+            return self._unreadable(raw)
+        if not isinstance(read, Message):
+            return self._batch(raw, read, self.from_server)
+        if not read.responds:
+            if read.method is not ABSENT and b"list_changed" in bytes(read.method):
+                self._seen.clear()
+                self._plans.clear()
+            return (Forward(raw),)
+        key = read.key
+        found = None if key is None else self._retired(key)
+        if found is None:
+            return (Forward(raw),)
+        if found.plain or read.result is ABSENT:
+            self._untouched(found, len(raw))
+            return (Forward(raw),)
+        return self._response(raw, read, found)
+
+    def _response(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
+        try:
+            if pending.method == "initialize":
+                self._named(server=_name_at(read.result, "serverInfo"))
+            elif pending.method == "server/discover":
+                self._named(server=_meta_name(read.result, SERVER_INFO))
+            elif pending.method == "tools/list":
+                return self._listed(raw, read)
+            elif pending.as_task:
+                self._tasked(read, pending)
+            elif pending.rule is not None:
+                return (Shape(self._job(pending, raw=raw)),)
+        except (DocumentError, msgspec.DecodeError) as cause:
+            self._log(f"{pending.method}: left as it came: {cause}")
+        self._untouched(pending, len(raw))
+        return (Forward(raw),)
+
+    def _listed(self, raw: bytes, read: Message) -> tuple[Output, ...]:
+        self._named(server=_meta_name(read.result, SERVER_INFO))
+        rules = self._rules_now()
+        result, facts = definitions.rewrite(read.result, rules, self._plans_for, self._log)
+        for tool, fact in facts.items():
+            if self._seen.get(tool) != fact:
+                self._seen[tool] = fact
+                self._plans.pop(tool, None)
+        while len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        return (Forward(raw if result is None else message.replaced(raw, result=result)),)
+
+    def _tasked(self, read: Message, pending: Pending) -> None:
+        """Remember which call a task works for: tasks/result brings its result (MCP 2025-11-25)."""
+        task = message.members(read.result).get("task")
+        name = None if task is None else _string_at(task, "taskId")
+        if name is not None:
+            self._tasks[name] = pending
+            if len(self._tasks) > _REMEMBERED:
+                self._tasks.popitem(last=False)
+
+    def shaped(self, job: Job, outcome: Outcome) -> tuple[Output, ...]:
+        """Take what came of a Shape; outputs are relative to the server: Forward is the answer."""
+        before = 0 if job.raw is None else len(job.raw)
+        sizes = Sizes(before, len(outcome.raw), outcome.visible_before, outcome.visible_after)
+        self._meter.count(job.tool, job.rule.name, sizes, outcome.word)
+        if outcome.said is not None:
+            self._log(outcome.said)
+        kept: tuple[Output, ...] = ()
+        pending = self._waiting.pop(job.token, None)
+        if outcome.snapshot is not None and pending is not None and pending.key:
+            self._kept[pending.key] = job.rule.name
+            if len(self._kept) > _REMEMBERED:
+                self._kept.popitem(last=False)
+            kept = (Keep(pending.key, outcome.snapshot),)
+        return (*kept, Forward(outcome.raw))
+
+    def ended(self, cause: str) -> tuple[Output, ...]:
+        """Answer everything in flight: the server is gone, for this cause."""
+        waiting = list(self._pending.values())
+        self._pending.clear()
+        self._held = 0
+        return tuple(Forward(_failed(pending, cause)) for pending in waiting)
+
+    # Both
+
+    def _batch(
+        self, raw: bytes, elements: list[Raw], take: Callable[[bytes], tuple[Output, ...]]
+    ) -> tuple[Output, ...]:
+        """Take the messages of a batch one by one (MCP 2025-03-26); what goes on stays together."""
+        forwarded: list[Raw] = []
+        rest: list[Output] = []
+        changed = False
+        for element in elements:
+            single = bytes(element)
+            for output in take(single):
+                if isinstance(output, Forward):
+                    changed |= output.raw != single
+                    forwarded.append(Raw(output.raw))
+                else:
+                    changed = True
+                    rest.append(output)
+        if not changed:
+            return (Forward(raw),)
+        return (*((Forward(encode(forwarded)),) if forwarded else ()), *rest)
+
+    def _unreadable(self, raw: bytes) -> tuple[Output, ...]:
+        """Tell a message that only looks broken to us from noise on the server's stdout."""
+        start = raw.lstrip()[:1]
+        if not start:
+            return ()
+        if start in (b"{", b"[") and b'"jsonrpc"' in raw:
+            key = message.response_key(raw[:512], raw[-512:])
+            pending = None if key is None else self._retired(key)
+            if pending is not None:
+                self._untouched(pending, len(raw))
+            return (Forward(raw),)
+        at = raw.find(b"{")
+        while 0 <= at < 65_536:
+            tail = raw[at:]
+            if b'"jsonrpc"' in tail:
+                try:
+                    message.read(tail)
+                except DocumentError:
+                    pass
+                else:
+                    return (Noise(raw[:at]), *self.from_server(tail))
+            else:
+                break
+            at = raw.find(b"{", at + 1)
+        return (Noise(raw),)
+
+    def _untouched(self, pending: Pending, size: int) -> None:
+        if pending.tool:
+            self._meter.passed(pending.tool, size)
+
+    def _job(
+        self, pending: Pending, *, raw: bytes | None = None, snapshot: Snapshot | None = None
+    ) -> Job:
+        rule = pending.rule
+        assert rule is not None
+        self._token += 1
+        self._waiting[self._token] = pending
+        return Job(
+            rule=rule,
+            tool=pending.tool,
+            id=pending.id,
+            raw=raw,
+            snapshot=snapshot,
+            arguments=pending.arguments,
+            names=pending.names,
+            view=pending.view,
+            keep=pending.cacheable and bool(rule.windows or rule.viewable),
+            shows=client_for(self.client).shows,
+            modern=pending.modern,
+            token=self._token,
+        )
+
+    def _named(self, *, client: str | None = None, server: str | None = None) -> None:
+        if client is not None and client != self.client:
+            self.client, self._ruleset = client, None
+            self._plans.clear()
+        if server is not None and server != self.server:
+            self.server, self._ruleset = server, None
+            self._plans.clear()
+
+    def _rules_now(self) -> RuleSet:
+        rules = self._rules(self.server, self.client)
+        if rules is not self._ruleset:
+            self._ruleset = rules
+            self._plans.clear()
+        return rules
+
+    def _covering(self, tool: str) -> tuple[tuple[Rule, Plan], ...]:
+        """Return the rules for `tool`, each with its plan."""
+        found = self._plans.get(tool)
+        if found is None:
+            if len(self._plans) > _REMEMBERED:
+                self._plans.clear()
+            found = self._plans[tool] = self._plans_for(tool, self._seen.get(tool, Seen()))
+        return found
+
+    def _plans_for(self, tool: str, fact: Seen) -> tuple[tuple[Rule, Plan], ...]:
+        rules = self._rules_now().covering(tool)
+        return tuple((rule, argument.plan(rule, fact.arguments)) for rule in rules)
+
+
+def _snapshot_key(tool: str, rule: Rule, completed: Completed) -> str:
+    """Name a call by its tool, its rule and what it asked for, windows and views left out."""
+    asked = {
+        name: value for name, value in completed.arguments.items() if name not in completed.steering
+    }
+    for name in completed.steering:
+        _without(asked, name)
+    for step in rule.windows:
+        for name in step.parameters:
+            asked = _without(asked, name)
+    asked.pop(VIEW, None)
+    return (
+        f"{tool}\n{rule.name}\n{msgspec.json.encode(asked, order='sorted', enc_hook=repr).decode()}"
+    )
+
+
+def _without(held: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return nested arguments without the dotted `name`."""
+    first, _, rest = name.partition(".")
+    if first not in held:
+        return held
+    kept = dict(held)
+    if rest and isinstance(kept[first], dict):
+        kept[first] = _without(kept[first], rest)
+    else:
+        del kept[first]
+    return kept
+
+
+def _start_again(pending: Pending) -> str:
+    rule = pending.rule
+    assert rule is not None
+    positions = [
+        pending.names.get(name, name)
+        for step in rule.windows
+        for name, parameter in step.parameters.items()
+        if parameter.schema.get("default") == 0
+    ]
+    if pending.view is not None:
+        return f"call again without {pending.names.get(VIEW, VIEW)} first"
+    return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
+
+
+def _hidden(id: bytes, tool: str, rule: Rule | None) -> bytes:
+    if rule is None or rule.hide is None:
+        return message.error(id, -32602, f"Unknown tool: {tool}")
+    return message.error(id, rule.hide.code, rule.hide.message.replace("{tool}", tool))
+
+
+def _failed(pending: Pending, said: str) -> bytes:
+    """Answer a request that can have no other answer any more."""
+    if pending.method in ("tools/call", "tasks/result"):
+        return message.refusal(pending.id, said, pending.modern)
+    return message.error(pending.id, -1, said)
+
+
+def _modern(meta: Raw) -> bool:
+    """Say whether a request's `_meta` marks it as one of the stateless revisions."""
+    version = _member(meta, PROTOCOL_VERSION)
+    found = None if version is None else text(version)
+    return found is not None and found >= "2026"
+
+
+def _member(held: Raw, name: str) -> Raw | None:
+    try:
+        return message.members(held).get(name)
+    except DocumentError:
+        return None
+
+
+def _name(held: Raw | None) -> str | None:
+    return None if held is None else _string_at(held, "name")
+
+
+def _name_at(held: Raw, name: str) -> str | None:
+    return None if held is ABSENT else _name(_member(held, name))
+
+
+def _meta_name(held: Raw, name: str) -> str | None:
+    meta = None if held is ABSENT else _member(held, "_meta")
+    return None if meta is None else _name(_member(meta, name))
+
+
+def _string_at(held: Raw, name: str) -> str | None:
+    if held is ABSENT:
+        return None
+    value = _member(held, name)
+    if value is None:
+        return None
+    try:
+        found = level(value)
+    except DocumentError:
+        return None
+    return found if isinstance(found, str) else None

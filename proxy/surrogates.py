@@ -1,0 +1,72 @@
+"""Carries lone surrogate escapes (`\\ud800`) through a decoder that refuses them.
+
+JSON admits an escaped surrogate without its other half; UTF-8 does not, and neither do strict
+decoders. `mask` writes each one as a single character of plane 16, `unmask` restores the escape.
+Lower-case and upper-case escapes have ranges of their own, so that the spelling survives.
+"""
+
+import msgspec
+
+from proxy.errors import DocumentError
+
+_FIRST = 0x10F000  # 0x10F000..: \ud800..\udfff, 0x10F800..: \uD800..\uDFFF
+_SPAN = 0x800
+_LEAD = b"\xf4\x8f"  # how every character of both ranges begins in UTF-8
+
+
+def mask(raw: bytes) -> bytes:
+    r"""Return `raw` with each lone surrogate escape written as one private character.
+
+    >>> unmask(mask(rb'["\ud800", "\uD83D\uDE00"]')) == rb'["\ud800", "\uD83D\uDE00"]'
+    True
+
+    Raises DocumentError where the private characters are taken already, or where an escape mixes
+    cases and could not be restored as it was.
+    """
+    import re
+
+    if _taken(raw):
+        raise DocumentError("lone surrogates beside characters of plane 16 cannot be carried")
+
+    def escape(found: "re.Match[bytes]") -> bytes:
+        digits = found[1]
+        if digits is None:
+            return found[0]
+        offset = int(digits, 16) - 0xD800
+        if digits == digits.lower():
+            return chr(_FIRST + offset).encode()
+        if digits == digits.upper():
+            return chr(_FIRST + _SPAN + offset).encode()
+        raise DocumentError(f"a lone surrogate spelled {found[0].decode()!r} cannot be carried")
+
+    pair = rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    return re.sub(pair + rb"|\\u([dD][89a-fA-F][0-9a-fA-F]{2})|\\.", escape, raw)
+
+
+def _taken(raw: bytes) -> bool:
+    import re
+
+    if _LEAD in raw:
+        return True
+    # The same characters as escaped pairs: high surrogates dbfc to dbff.
+    return re.search(rb"\\u[dD][bB][fF][c-fC-F]\\u[dD][c-fC-F]", raw) is not None
+
+
+def unmask(raw: bytes) -> bytes:
+    """Return `raw` with the private characters of `mask` written as the escapes they stand for."""
+    if _LEAD not in raw:
+        return raw
+    import re
+
+    def restore(found: "re.Match[bytes]") -> bytes:
+        offset = ord(found[0].decode()) - _FIRST
+        if offset < _SPAN:
+            return b"\\u%x" % (0xD800 + offset)
+        return b"\\u%X" % (0xD800 + offset - _SPAN)
+
+    return re.sub(rb"\xf4\x8f[\x80-\xbf][\x80-\xbf]", restore, raw)
+
+
+def maskable(raw: bytes, error: msgspec.DecodeError) -> bool:
+    """Say whether `error`, raised for `raw`, may come from a lone surrogate."""
+    return b"\\ud" in raw or b"\\uD" in raw

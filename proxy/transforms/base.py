@@ -1,0 +1,113 @@
+"""What every transform is, and what it may know of the call it works for."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
+
+from msgspec import Struct
+
+from proxy.document import Slot, Value
+from proxy.errors import Mismatch
+
+Schema = dict[str, Any]
+
+
+class Parameter(Struct, frozen=True):
+    """An argument that a transform or a rule adds to a tool.
+
+    `schema` is what `inputSchema` shows and what a call is checked against (`type`, `minimum`,
+    `maximum`, `default`, `enum`, `maxLength`, `pattern`, `description`). `message` replaces the
+    refusal's own words.
+    """
+
+    schema: Schema
+    message: str | None = None
+
+
+class Notice(Struct, frozen=True):
+    """What the model must be told about something that was left out.
+
+    `value` holds numbers and argument names, never upstream text. In a structuredContent it stands
+    under `name`; as a text block it is written as JSON, under its name unless it is `bare`.
+    """
+
+    name: str
+    value: Value
+    bare: bool = False
+
+
+class Call(Struct):
+    """One shaping: the call's facts, and what the steps have to say about it.
+
+    `arguments` are complete and plain: the client's, defaults filled in, the rule's own included,
+    each under the name that the rule file gives it. `bound` is the most bytes the document may
+    take, where the rule has a bound. `structured` is true where clients may be shown a
+    structuredContent. `names` maps the rule's argument names to the advertised ones where they
+    differ.
+    """
+
+    tool: str
+    arguments: dict[str, Any] = {}
+    bound: int | None = None
+    structured: bool = False
+    names: dict[str, str] = {}
+    viewable: bool = False
+    notices: list[Notice] = []
+    missing: list[str] = []
+
+    def argument(self, name: str) -> Any:
+        """Return the argument at the dotted `name`, or None."""
+        value: Any = self.arguments
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        return value
+
+    def shown(self, name: str) -> str:
+        """Return the name under which the client knows the rule's argument `name`."""
+        return self.names.get(name, name)
+
+
+class Transform(Protocol):
+    """One step of a pipeline: a frozen Struct whose fields are its options in YAML.
+
+    A transform changes nothing that it was not asked to change. It may raise anything: the rule's
+    `on_failure` decides what then goes out.
+    """
+
+    name: ClassVar[str]
+    shorthand: ClassVar[str | None]
+    """The option that is meant where the YAML value is not a mapping of options."""
+
+    window: ClassVar[bool]
+    """True where it answers a part of something that later calls ask the rest of."""
+
+    cuts: ClassVar[bool]
+    """True where it leaves something out that a view could still show."""
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The arguments it adds to the tool, by dotted name."""
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Change the document at `root`."""
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """Return what it makes of a document that fits `schema`; None where it cannot say."""
+
+
+class Argument(Struct, frozen=True):
+    """`{argument: name}`: a constant that comes from the call."""
+
+    argument: str
+
+
+def constant(value: "str | Argument", call: Call) -> str | None:
+    """Return a constant, or the argument it names; None where the call does not carry it.
+
+    Raises Mismatch for an argument that is not a string.
+    """
+    if isinstance(value, str):
+        return value
+    found = call.argument(value.argument)
+    if found is not None and not isinstance(found, str):
+        raise Mismatch(f"{value.argument}: {found!r} is not a string")
+    return found

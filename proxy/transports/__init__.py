@@ -1,0 +1,1 @@
+"""The only part that moves bytes: between a client, the session, and a server."""

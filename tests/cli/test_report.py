@@ -1,0 +1,352 @@
+"""`report`: what the table leads with, the keys of the JSON, what is said of an empty ledger."""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.cli import report
+from proxy.ledger import Book
+from proxy.meter import Row
+
+ROOT = Path(__file__).parents[2]
+MAIN = """
+import argparse, sys
+from proxy.cli import report
+parser = argparse.ArgumentParser()
+report.add(parser)
+sys.exit(report.run(parser.parse_args()))
+"""
+SHAPED = Row("list_issues", "issues", "shaped", 1, 700_000, 9_000, 630_000, 8_000)
+VIEWED = Row("list_issues", "issues", "view", 1, 0, 2_400, 0, 2_000)
+PASSED = Row("get_me", None, "untouched", 300, 150_000, 150_000, 150_000, 150_000)
+FAILED = Row("list_issues", "issues", "failed", 2, 7_000, 7_000, 6_000, 6_000)
+SHADOWED = Row("git_log", "log", "shadow", 1, 100_000, 5_000, 90_000, 4_000)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Make the default ledger that of a fresh state folder, and name it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.delenv("MCP_ABRIDGE_LEDGER", raising=False)
+    monkeypatch.setenv("COLUMNS", "120")
+    return str(tmp_path / "mcp-abridge" / "ledger.sqlite3")
+
+
+def filled(path: str, *rows: Row, server: str | None = "github", client: str | None = None) -> None:
+    with closing(Book(path)) as book:
+        book.write(rows, "a session", server, client)
+
+
+def run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser(prog="mcp-abridge report")
+    report.add(parser)
+    return report.run(parser.parse_args(arguments))
+
+
+def test_the_report_leads_with_what_the_model_read(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(path, SHAPED, VIEWED, PASSED)
+
+    assert run() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
+        "In the last 7 days the model read 160 kB instead of 780 kB: 4.9 times smaller.",
+        "On the wire: 161 kB instead of 850 kB, in 302 calls.",
+    ]
+    assert [line.split() for line in lines[2:] if line.strip(" ─")] == [
+        ["model", "instead", "times", "on", "the", "instead"],
+        ["tool", "reads", "of", "smaller", "calls", "shaped", "wire", "of"],
+        ["list_issues", "10.0", "kB", "630", "kB", "63.0", "2", "2", "11.4", "kB", "700", "kB"],
+        ["get_me", "150", "kB", "150", "kB", "1.0", "300", "0", "150", "kB", "150", "kB"],
+        ["total", "160", "kB", "780", "kB", "4.9", "302", "2", "161", "kB", "850", "kB"],
+    ]
+
+
+def test_nothing_is_called_smaller_where_nothing_was_saved(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(path, PASSED)
+    run()
+
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "In the last 7 days the model read 150 kB instead of 150 kB.\n"
+        "On the wire: 150 kB instead of 150 kB, in 300 calls.\n"
+    )
+
+
+def test_failed_rules_are_counted_where_there_are_any(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(path, SHAPED)
+    run()
+    assert "failed" not in capsys.readouterr().out
+
+    filled(path, FAILED)
+    run()
+    out = capsys.readouterr().out
+    assert "failed" in out
+    assert re.search(r"list_issues +14\.0 kB +636 kB +45\.4 +3 +1 +2 ", out)
+
+
+def test_what_a_shadow_rule_would_have_saved_is_said_apart(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(path, SHAPED, SHADOWED)
+    run("--by", "rule")
+
+    out = capsys.readouterr().out
+    assert "the model read 98.0 kB instead of 720 kB" in out
+    assert out.endswith("\nRules in shadow mode would have saved 86.0 kB more.\n")
+
+
+@pytest.mark.parametrize(
+    ("by", "names"),
+    [
+        ("tool", {"list_issues", "get_me"}),
+        ("rule", {"issues", "no rule"}),
+        ("server", {"github", "unknown"}),
+        ("client", {"codex-mcp-client", "unknown"}),
+        ("day", {time.strftime("%Y-%m-%d")}),
+    ],
+)
+def test_the_figures_are_summed_by_what_is_asked_for(
+    path: str, capsys: pytest.CaptureFixture[str], by: str, names: set[str]
+) -> None:
+    filled(path, SHAPED, client="codex-mcp-client")
+    filled(path, PASSED, server=None)
+
+    assert run("--by", by) == 0
+    out = capsys.readouterr().out
+    assert {name for name in names if re.search(rf"^ ?{name}  ", out, re.MULTILINE)} == names
+
+
+def test_the_json_has_stable_keys(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(path, SHAPED, PASSED, SHADOWED)
+    figures = {
+        "calls": 302,
+        "shaped": 1,
+        "failed": 0,
+        "wire_before": 950_000,
+        "wire_after": 259_000,
+        "visible_before": 870_000,
+        "visible_after": 248_000,
+        "shadow_saves": 86_000,
+    }
+    untouched = {"shaped": 0, "failed": 0, "shadow_saves": 0}
+
+    assert run("--json", "--since", "all", "--by", "rule") == 0
+    printed = capsys.readouterr()
+    document: dict[str, Any] = json.loads(printed.out)
+    assert document == {
+        "ledger": path,
+        "since": None,
+        "by": "rule",
+        "total": figures,
+        "rows": [
+            {
+                "name": "issues",
+                "calls": 1,
+                "shaped": 1,
+                "failed": 0,
+                "wire_before": 700_000,
+                "wire_after": 9_000,
+                "visible_before": 630_000,
+                "visible_after": 8_000,
+                "shadow_saves": 0,
+            },
+            {
+                "name": None,
+                "calls": 300,
+                "wire_before": 150_000,
+                "wire_after": 150_000,
+                "visible_before": 150_000,
+                "visible_after": 150_000,
+            }
+            | untouched,
+            {
+                "name": "log",
+                "calls": 1,
+                "wire_before": 100_000,
+                "wire_after": 100_000,
+                "visible_before": 90_000,
+                "visible_after": 90_000,
+            }
+            | untouched
+            | {"shadow_saves": 86_000},
+        ],
+    }
+    assert list(document) == ["ledger", "since", "by", "total", "rows"]
+    assert printed.err == ""
+
+
+def test_only_what_was_recorded_in_the_span_counts(
+    path: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    with monkeypatch.context() as days_ago:
+        days_ago.setattr(time, "time", lambda: now - 3 * 86_400)
+        filled(path, SHAPED)
+    filled(path, PASSED)
+
+    for span, calls in (("1d", 300), ("71h", 300), ("73h", 301), ("1w", 301), ("all", 301)):
+        assert run("--json", "--since", span) == 0
+        assert json.loads(capsys.readouterr().out)["total"]["calls"] == calls
+
+
+@pytest.mark.parametrize(
+    "span", ["", "7", "d", "-1d", "7x", "1.5d", "٣d", "9999999d", "seven days"]
+)
+def test_a_span_that_cannot_be_read_is_refused(
+    path: str, capsys: pytest.CaptureFixture[str], span: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(f"--since={span}")
+
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(
+        f"mcp-abridge report: error: argument --since: {span!r} is not a span of time; "
+        "write it like 30m, 12h, 7d or 2w, or all\n"
+    )
+
+
+def test_an_empty_ledger_says_what_to_do_next(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    advice = (
+        f"mcp-abridge report: nothing is recorded yet in {path}; write `mcp-abridge --` before a "
+        "server's command, call one of its tools and come back\n"
+    )
+
+    assert run() == 0
+    assert capsys.readouterr() == ("", advice)
+
+    Book(path).close()
+    assert run() == 0
+    assert capsys.readouterr() == ("", advice)
+
+
+def test_an_empty_ledger_is_json_too(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--json") == 0
+
+    document = json.loads(capsys.readouterr().out)
+    assert document["rows"] == []
+    assert set(document["total"].values()) == {0}
+
+
+def test_a_span_without_calls_is_told_from_an_empty_ledger(
+    path: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    with monkeypatch.context() as days_ago:
+        days_ago.setattr(time, "time", lambda: now - 3 * 86_400)
+        filled(path, SHAPED)
+
+    assert run("--since", "1d") == 0
+    assert capsys.readouterr() == (
+        "",
+        "mcp-abridge report: nothing was recorded in the last day; try --since all\n",
+    )
+
+
+def test_a_ledger_that_cannot_be_read_is_an_error(
+    tmp_path: Path, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other"
+    for content, reason in (
+        (None, "no such file"),
+        ("milk, eggs\n" * 99, "file is not a database"),
+    ):
+        if content is not None:
+            other.write_text(content)
+        assert run("--ledger", str(other)) == 2
+        assert capsys.readouterr() == ("", f"mcp-abridge report: {other}: {reason}\n")
+
+
+def test_the_environment_names_the_ledger_where_no_option_does(
+    tmp_path: Path,
+    path: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = str(tmp_path / "other.sqlite3")
+    filled(other, PASSED)
+    filled(path, SHAPED)
+    monkeypatch.setenv("MCP_ABRIDGE_LEDGER", other)
+
+    for arguments, calls in ((["--json"], 300), (["--json", "--ledger", path], 1)):
+        assert run(*arguments) == 0
+        assert json.loads(capsys.readouterr().out)["total"]["calls"] == calls
+
+    monkeypatch.setenv("MCP_ABRIDGE_LEDGER", "off")
+    assert run() == 2
+    assert capsys.readouterr() == (
+        "",
+        "mcp-abridge report: the ledger is off; say which one to read: --ledger PATH\n",
+    )
+
+
+def test_a_strangers_name_is_printed_and_never_obeyed(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(path, Row("[red]x[/red]\x1b[2J\n", None, "untouched", 1, 1, 1, 1, 1))
+    run()
+
+    assert " [red]x[/red]\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER} " in (
+        capsys.readouterr().out
+    )
+
+
+def test_a_pipe_gets_whole_lines_without_escapes(path: str) -> None:
+    name = "a_tool_whose_name_is_sixty_characters_long_for_the_servers_sake"
+    filled(path, Row(name, None, "untouched", 1, 1, 1, 1, 1), PASSED)
+    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    found = subprocess.run(
+        [sys.executable, "-c", MAIN], cwd=ROOT, capture_output=True, env=environment, check=True
+    )
+
+    assert b"\x1b" not in found.stdout
+    assert any(line.split()[:1] == [name] for line in found.stdout.decode().splitlines())
+    assert found.stderr == b""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are POSIX's")
+@pytest.mark.parametrize(("columns", "wire"), [("80", False), ("120", True)])
+def test_a_terminal_gets_lines_that_fit_and_no_colour_under_no_color(
+    path: str, columns: str, wire: bool
+) -> None:
+    name = "a_tool_whose_name_is_sixty_characters_long_for_the_servers_sake"
+    filled(path, Row(name, None, "untouched", 1, 1, 1, 1, 1), SHAPED, FAILED)
+    ours, theirs = os.openpty()
+    environment = os.environ | {"COLUMNS": columns, "NO_COLOR": "1", "TERM": "xterm-256color"}
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN], cwd=ROOT, stdout=theirs, stderr=theirs, env=environment
+    ):
+        os.close(theirs)
+        printed = b""
+        # Linux ends a terminal whose other side is gone with an error, others with nothing.
+        try:
+            while part := os.read(ours, 65_536):
+                printed += part
+        except OSError:
+            pass
+        finally:
+            os.close(ours)
+
+    text = printed.decode()
+    assert not re.search(r"\x1b\[(?:\d+;)*(?:3|4|9|10)[0-7]", text)
+    lines = re.sub(r"\x1b\[[\d;]*m", "", text).splitlines()
+    assert max(map(len, lines)) <= int(columns)
+    assert any("636 kB" in line for line in lines)
+    assert any("on the" in line for line in lines) == wire
+    assert "…" not in text

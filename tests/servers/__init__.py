@@ -1,0 +1,114 @@
+"""The real third-party servers and clients of the tests; the fixture `servers` installs them."""
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from tests.servers.install import CACHE, node
+
+__all__ = [
+    "Call",
+    "Seen",
+    "everything",
+    "filesystem",
+    "git",
+    "github",
+    "memory",
+    "node",
+    "sqlite",
+    "typescript",
+]
+
+CLIENTS = Path(__file__).parent / "clients"
+
+
+def package(name: str) -> str:
+    return str(CACHE / "node" / "node_modules" / "@modelcontextprotocol" / name / "dist/index.js")
+
+
+def filesystem(directory: Path) -> list[str]:
+    """Serve the files of one folder; every tool of it declares an outputSchema."""
+    return [node(), package("server-filesystem"), str(directory)]
+
+
+def everything() -> list[str]:
+    """Serve one of each: images, links, annotations, structured content, tasks."""
+    return [node(), package("server-everything"), "stdio"]
+
+
+def memory(file: Path) -> list[str]:
+    """Serve a knowledge graph kept in `file`, which the server is told by its environment only."""
+    return ["env", f"MEMORY_FILE_PATH={file}", node(), package("server-memory")]
+
+
+def github() -> list[str]:
+    """Serve GitHub's API; without a token it starts and lists, and calls end in errors."""
+    return [node(), package("server-github")]
+
+
+def git(repository: Path) -> list[str]:
+    """Serve one git repository; the only one here that speaks 2026-07-28 as well."""
+    return [str(CACHE / "git" / "bin" / "mcp-server-git"), "--repository", str(repository)]
+
+
+def sqlite(database: Path) -> list[str]:
+    """Serve one SQLite file, which is made when it is not there."""
+    return [str(CACHE / "sqlite" / "bin" / "mcp-server-sqlite"), "--db-path", str(database)]
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One tools/call for a TypeScript client to make."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class Seen(msgspec.Struct, frozen=True, rename="camel"):
+    """What a TypeScript client saw: its tools (None: not asked), a result or error per call."""
+
+    tools: list[dict[str, Any]] | None
+    results: list[dict[str, Any]]
+    protocol_version: str
+
+
+def typescript(
+    sdk: Literal["v1", "v2"],
+    command: Sequence[str],
+    *calls: Call,
+    mode: Literal["auto", "legacy", "2026-07-28"] = "legacy",
+    list_tools: bool = True,
+    client: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
+    seconds: float = 60,
+) -> Seen:
+    """Run the TypeScript SDK's client against a server: connect, list every page, call in order.
+
+    A call that the client refuses, be it by its own check of the outputSchema, is
+    `{"ok": false, "error": {code, message}}`, any other `{"ok": true, "result": {...}}`. `client`
+    is the clientInfo. As in real life, the server gets a handful of variables and `env`, not the
+    whole environment. With `mode="auto"`, v2 starts the server twice: first to ask for its era.
+    Raises RuntimeError with the client's stderr when it cannot connect or list.
+    """
+    spec = {
+        "command": command[0],
+        "args": command[1:],
+        "env": env or {},
+        "calls": msgspec.to_builtins(calls),
+        "mode": mode,
+        "list": list_tools,
+        "client": client or {"name": f"typescript-{sdk}", "version": "1.0.0"},
+    }
+    done = subprocess.run(
+        [node(), str(CLIENTS / f"{sdk}.mjs"), json.dumps(spec)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=seconds,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"TypeScript client {sdk}: {done.stderr.decode(errors='replace')}")
+    return msgspec.json.decode(done.stdout, type=Seen)

