@@ -3,7 +3,6 @@
 One table per rule and tool, `Plan`, is the source of all four.
 """
 
-import copy
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -59,13 +58,15 @@ class Completed(Struct, frozen=True):
     """A call's arguments after a plan.
 
     `arguments` are complete, under the rule's names; `upstream` what the server gets, `changed`
-    whether that differs from what the client sent; `steering` says where each window begins (0 at
-    the start), and holds the view where one is asked for.
+    whether that differs from what the client sent; `own` what is ours and has a say in the answer;
+    `steering` says where each window begins (0 at the start), and holds the view where one is
+    asked for.
     """
 
     arguments: dict[str, Any]
     upstream: dict[str, Any]
     changed: bool
+    own: dict[str, Any]
     steering: dict[str, Any]
 
     @property
@@ -109,39 +110,42 @@ def complete(chosen: Plan, others: Iterable[Plan], sent: dict[str, Any]) -> Comp
     `others` are the plans of further rules for the same tool: what is theirs alone is taken off
     too. `sent` is not changed. Raises Refusal for a value that the plan does not admit.
     """
-    upstream = copy.deepcopy(sent)
-    arguments = copy.deepcopy(sent)
+    arguments = upstream = sent
+    own: dict[str, Any] = {}
     steering: dict[str, Any] = {}
     for entry in chosen.entries:
         if entry.alias_of is not None:
-            for held in (arguments, upstream):
-                value = _take(held, entry.name)
-                if value is not UNSET and _get(held, entry.alias_of) is UNSET:
-                    _put(held, entry.alias_of, value)
+            arguments = _renamed(arguments, entry.name, entry.alias_of)
+            upstream = _renamed(upstream, entry.name, entry.alias_of)
     for entry in chosen.entries:
         if entry.alias_of is not None:
             continue
-        value = _get(arguments, entry.shown)
-        if entry.shown != entry.name:
-            _take(arguments, entry.shown)
-        if value is UNSET or (value is None and entry.ours):
+        value = get(arguments, entry.shown)
+        arguments = without(arguments, entry.shown)
+        given = value is not UNSET and not (value is None and entry.ours)
+        if not given:
+            arguments = without(arguments, entry.name)
             value = entry.schema.get("default", UNSET)
-            _take(arguments, entry.name)
             if value is UNSET:
                 continue
-            given = False
-        else:
-            given = True
         checked = _checked(entry, value) if given else value
-        _put(arguments, entry.name, checked)
+        arguments = put(arguments, entry.name, checked)
         if not entry.ours and (not given or checked is not value):
-            _put(upstream, entry.shown, checked)
+            upstream = put(upstream, entry.shown, checked)
+        if entry.ours and not entry.steers:
+            own[entry.name] = checked
         if entry.name == VIEW or (entry.steers and entry.schema.get("default") == 0):
             steering[entry.name] = checked
     for entry in (*chosen.entries, *(entry for other in others for entry in other.entries)):
         if entry.ours:
-            _take(upstream, entry.shown)
-    return Completed(arguments, upstream, upstream != sent, steering)
+            upstream = without(upstream, entry.shown)
+    return Completed(arguments, upstream, upstream is not sent, own, steering)
+
+
+def _renamed(held: dict[str, Any], alias: str, name: str) -> dict[str, Any]:
+    value = get(held, alias)
+    held = without(held, alias)
+    return held if value is UNSET or get(held, name) is not UNSET else put(held, name, value)
 
 
 def _bounded(name: str, bounds: Bounds, window: Entry | None) -> Entry:
@@ -239,7 +243,7 @@ def _json(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _get(held: dict[str, Any], name: str) -> Any:
+def get(held: dict[str, Any], name: str) -> Any:
     """Return the value at a dotted name, UNSET where there is none."""
     value: Any = held
     for part in name.split("."):
@@ -249,22 +253,28 @@ def _get(held: dict[str, Any], name: str) -> Any:
     return value
 
 
-def _put(held: dict[str, Any], name: str, value: Any) -> None:
-    *outer, last = name.split(".")
-    for part in outer:
-        inner = held.get(part)
-        if not isinstance(inner, dict):
-            inner = held[part] = {}
-        held = inner
-    held[last] = value
+def put(held: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
+    """Return nested arguments with the value at a dotted name set; objects on the way are made.
+
+    >>> put({"params": {"path": "a"}}, "params.limit", 1)
+    {'params': {'path': 'a', 'limit': 1}}
+    """
+    first, _, rest = name.partition(".")
+    if rest:
+        inner = held.get(first)
+        value = put(inner if isinstance(inner, dict) else {}, rest, value)
+    return {**held, first: value}
 
 
-def _take(held: dict[str, Any], name: str) -> Any:
-    """Remove and return the value at a dotted name, UNSET where there is none."""
-    *outer, last = name.split(".")
-    for part in outer:
-        inner = held.get(part)
-        if not isinstance(inner, dict):
-            return UNSET
-        held = inner
-    return held.pop(last, UNSET)
+def without(held: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return nested arguments without the dotted `name`; the same ones where it is not there.
+
+    >>> without({"params": {"limit": 1, "path": "a"}}, "params.limit")
+    {'params': {'path': 'a'}}
+    """
+    if get(held, name) is UNSET:
+        return held
+    first, _, rest = name.partition(".")
+    if rest:
+        return {**held, first: without(held[first], rest)}
+    return {key: value for key, value in held.items() if key != first}

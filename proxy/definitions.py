@@ -46,6 +46,18 @@ def seen(tool: dict[str, Raw]) -> Seen:
     return Seen(frozenset(names), bytes(notes.get("readOnlyHint", b"")) == b"true")
 
 
+def names(result: Raw) -> frozenset[str] | None:
+    """Return the names of the tools of a list, None where it goes on at a cursor.
+
+    Raises DocumentError where the result cannot be read.
+    """
+    held = members(result)
+    tools = level(held["tools"]) if "tools" in held else None
+    if not isinstance(tools, list) or bytes(held.get("nextCursor", b"null")) != b"null":
+        return None
+    return frozenset(name for _, name in map(_named, tools) if name is not None)
+
+
 def rewrite(
     result: Raw, rules: RuleSet, plans: Plans, log: Callable[[str], None]
 ) -> tuple[Raw | None, dict[str, Seen]]:
@@ -61,17 +73,17 @@ def rewrite(
     edited: list[Raw] = []
     changed = False
     for raw in tools:
-        tool = members(raw)
-        name = text(tool.get("name", Raw(b"null")))
+        tool, name = _named(raw)
         if name is None:
             edited.append(raw)
             continue
         facts[name] = seen(tool)
         covering = plans(name, facts[name])
-        if not rules.exposes(name) or any(rule.hide for rule, _ in covering):
+        if not rules.exposes(name) or any(rule.hides for rule, _ in covering):
             changed = True
             continue
         update = _edits(name, tool, [pair for pair in covering if pair[0].mode == "active"], log)
+        update = {key: value for key, value in update.items() if value is not None or key in tool}
         if update:
             changed = True
             tool.update({key: value for key, value in update.items() if value is not None})
@@ -85,6 +97,15 @@ def rewrite(
     return Raw(encode({**held, "tools": edited})), facts
 
 
+def _named(raw: Raw) -> tuple[dict[str, Raw], str | None]:
+    """Return the members of a tool and its name, None where no client could call it."""
+    try:
+        tool = members(raw)
+        return tool, text(tool.get("name"))
+    except DocumentError:
+        return {}, None
+
+
 def _edits(
     name: str, tool: dict[str, Raw], covering: list[tuple[Rule, Plan]], log: Callable[[str], None]
 ) -> dict[str, Raw | None]:
@@ -96,24 +117,36 @@ def _edits(
         update["description"] = description
     entries = [(rule, entry) for rule, plan in covering for entry in plan.entries]
     if any(entry.alias_of is None for _, entry in entries):
-        schema = plain(tool["inputSchema"]) if "inputSchema" in tool else {"type": "object"}
-        added = _with_arguments(schema, covering)
+        schema = _schema(tool, "inputSchema") if "inputSchema" in tool else {"type": "object"}
+        added = None if schema is None else _with_arguments(schema, covering)
         if added is None:
             log(f"{name}: its inputSchema leaves no place for the arguments of a rule")
         elif added != schema:
             update["inputSchema"] = added
             _warn_of_size(name, added, log)
-    if "outputSchema" in tool:
-        own = plain(tool["outputSchema"])
+    own = _schema(tool, "outputSchema")
+    if own is not None:
         output = _output(own, [rule for rule, _ in covering])
         if output != own:
             update["outputSchema"] = output
-    elif covering and (declared := covering[0][0].output_schema) is not None:
-        update["outputSchema"] = declared
+    elif "outputSchema" in tool:
+        log(f"{name}: its outputSchema cannot be read, and is left as it is")
+    elif any(rule.output_schema is not None for rule, _ in covering):
+        # Clients would then refuse every result of the tool that is only text.
+        log(f"{name}: output_schema is not advertised: the server declares none for this tool")
     update.update(_definition_edits(tool, update, covering))
     return {
         key: None if value is None else Raw(compact(encode(value))) for key, value in update.items()
     }
+
+
+def _schema(tool: dict[str, Raw], key: str) -> Schema | None:
+    """Return a schema of a tool, None where it is none that could be edited."""
+    try:
+        found = plain(tool[key]) if key in tool else None
+    except DocumentError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _definition_edits(
@@ -126,11 +159,11 @@ def _definition_edits(
             continue
         if definition.drop:
             for key in ("inputSchema", "outputSchema"):
-                if key in update or key in tool:
-                    schema = edits.get(key, update.get(key) or plain(tool[key]))
+                schema = (update | edits).get(key, _schema(tool, key))
+                if schema is not None:
                     edits[key] = _without_keywords(schema, definition.drop)
         if definition.meta is not None:
-            meta = edits.get("_meta") or (plain(tool["_meta"]) if "_meta" in tool else {})
+            meta = edits.get("_meta") or _schema(tool, "_meta") or {}
             edits["_meta"] = {**meta, **definition.meta}
     return edits
 
@@ -158,7 +191,7 @@ def _with_arguments(schema: Schema, covering: list[tuple[Rule, Plan]]) -> Schema
     if "$ref" in schema or any(
         isinstance(branch, dict) and branch.get("additionalProperties") is False
         for word in ("allOf", "anyOf", "oneOf")
-        for branch in schema.get(word, ())
+        for branch in _branches(schema, word)
     ):
         return None
     joined: dict[str, Schema] = {}
@@ -168,7 +201,12 @@ def _with_arguments(schema: Schema, covering: list[tuple[Rule, Plan]]) -> Schema
             if entry.alias_of is None:
                 alone.setdefault(entry.shown, []).append((rule, entry))
     everywhere = [rule for rule, _ in covering if not rule.hide]
+    always = any(rule.when is None for rule in everywhere)
     for shown, owners in alone.items():
+        holds = always and len(owners) == len(everywhere)
+        if not holds and not any(entry.ours for _, entry in owners):
+            # Other calls may give the server's own argument whatever value they like.
+            continue
         merged = _loosest([entry.schema for _, entry in owners], len(owners) == len(everywhere))
         conditions = [rule.when.text for rule, _ in owners if rule.when is not None]
         if len(conditions) == len(owners):
@@ -182,10 +220,16 @@ def _with_arguments(schema: Schema, covering: list[tuple[Rule, Plan]]) -> Schema
     return changed
 
 
+def _branches(schema: Schema, word: str) -> list[Any]:
+    found = schema.get(word)
+    return found if isinstance(found, list) else []
+
+
 def _put(schema: Schema, names: list[str], added: Schema, *, replace: bool) -> Schema:
     """Return `schema` with a property at the end of a chain of objects; never a required one."""
     first, *rest = names
-    properties = dict(schema.get("properties") or {})
+    properties = schema.get("properties")
+    properties = dict(properties) if isinstance(properties, dict) else {}
     own = properties.get(first)
     own = own if isinstance(own, dict) else {}
     if rest:

@@ -4,8 +4,7 @@ Whatever is not opened stays the bytes that upstream sent, so that a kept value 
 came (`1.0`, `1e400`, 23 digits, `-0`, `\/`) and is not paid for.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -23,6 +22,7 @@ ABSENT = Raw()
 
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _ARRAY = msgspec.json.Decoder(list[Raw])
+_OBJECTS = msgspec.json.Decoder(list[dict[str, Raw] | None])
 _STRING = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder(Raw)
 _WORDS: dict[bytes, Value] = {b"null": None, b"true": True, b"false": False}
@@ -54,16 +54,14 @@ class Slot:
         DocumentError for bytes that are no JSON.
         """
         value = self.parent[self.key]
-        if type(value) is not Raw:
-            if isinstance(value, msgspec.Struct):
-                value = self.parent[self.key] = _as_object(value)
-            elif isinstance(value, list) and value and isinstance(value[0], msgspec.Struct):
-                value = self.parent[self.key] = [_as_object(row) for row in value]
-            return value
-        opened = level(value)
-        if isinstance(opened, dict | list):
-            self.parent[self.key] = opened
-        return opened
+        document = self.document
+        if document.ready is not None and value is document.source:
+            found, document.ready = document.ready, None
+        else:
+            found = opened(value)
+        if found is not value and isinstance(found, dict | list):
+            self.parent[self.key] = found
+        return found
 
     def set(self, value: Value) -> None:
         """Put `value` here."""
@@ -117,11 +115,12 @@ class Document:
     b'{"c":1e400}'
     """
 
-    __slots__ = ("cell", "changed", "closers", "masked", "source")
+    __slots__ = ("cell", "changed", "closers", "masked", "ready", "source")
 
     def __init__(self, value: Value, *, masked: bool = False) -> None:
         self.cell = [value]
         self.source = value
+        self.ready: dict[str, Raw] | None = None  # the source's outermost level, once decoded
         self.masked = masked
         self.changed = False
         self.closers: list[Callable[[], None]] = []
@@ -129,17 +128,28 @@ class Document:
     @classmethod
     def read(cls, raw: bytes) -> "Document":
         """Take `raw`, one JSON value. Raises DocumentError where it is none."""
-        masked = raw
-        if maskable(raw):
-            # What cannot be masked stays: only a step that looks right there then fails.
-            with suppress(DocumentError):
-                masked = mask(raw)
         try:
-            return cls(_ANY.decode(masked), masked=masked is not raw)
+            return cls._read(raw)
         except msgspec.DecodeError as error:
+            if maskable(raw, error):
+                try:
+                    found = cls._read(mask(raw))
+                except (msgspec.DecodeError, RecursionError) as again:
+                    raise DocumentError(f"not JSON: {again}") from again
+                found.masked = True
+                return found
             raise DocumentError(f"not JSON: {error}") from error
         except RecursionError as error:
             raise DocumentError("nested too deeply") from error
+
+    @classmethod
+    def _read(cls, raw: bytes) -> "Document":
+        # Nearly every step opens an object, and opening it says as well whether it is one.
+        if raw[:1] != b"{":
+            return cls(_ANY.decode(raw))
+        document = cls(Raw(raw))
+        document.ready = _OBJECT.decode(raw)
+        return document
 
     @property
     def root(self) -> Slot:
@@ -179,6 +189,17 @@ def level(value: Raw) -> Value:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise DocumentError(f"not JSON: {error}") from error
     return _WORDS.get(bytes(raw), value) if len(raw) < 6 else value
+
+
+def opened(value: Value) -> Value:
+    """Return `value` with its outermost level decoded, whatever form it has; see `Slot.open`."""
+    if type(value) is Raw:
+        return level(value)
+    if isinstance(value, msgspec.Struct):
+        return _as_object(value)
+    if isinstance(value, list) and _typed(value):
+        return [_as_object(row) for row in value]
+    return value
 
 
 def text(value: Value) -> str | None:
@@ -224,13 +245,15 @@ def _spelled(value: object) -> Raw:
     raise NotImplementedError
 
 
-def plain(value: Value) -> Any:
+def plain(value: Value, row: type[msgspec.Struct] | None = None) -> Any:
     """Return `value` fully decoded, as dict, list, str, int, float, bool and None.
 
-    Numbers that would be written differently come as `Number`, which `encode` spells as they came.
-    Raises DocumentError for bytes that are no JSON.
+    Of an unopened object only the members of `row`, where that is given. Numbers that would be
+    written differently come as `Number`, which `encode` spells as they came. Raises DocumentError
+    for bytes that are no JSON.
     """
-    return loads(encode(value))
+    held = None if row is None else one_row(value, row)
+    return loads(encode(value if held is None else held))
 
 
 def loads(data: bytes) -> Any:
@@ -265,35 +288,80 @@ def _no_constant(spelling: str) -> float:
 _PLAIN = msgspec.json.Decoder(float_hook=Number)
 
 
-def row_type(fields: tuple[str, ...]) -> type[msgspec.Struct]:
-    """Make a Struct with one optional Raw field per name, in this order, for `rows`."""
+def row_type(
+    fields: Iterable[str],
+    inner: Mapping[str, type[msgspec.Struct]] | None = None,
+    *,
+    strict: bool = False,
+) -> type[msgspec.Struct]:
+    """Make a Struct with one optional Raw field per name, in this order, for `rows`.
+
+    The fields are called `f0`, `f1` and so on. A name in `inner` holds an object of that type, an
+    array of such objects and nulls, or null. `strict`: an object has all of these and no others.
+    """
+    names = {f"f{index}": name for index, name in enumerate(fields)}
+    kinds: dict[str, Any] = {
+        name: UnsetType | None | row | list[row | None]  # type: ignore[valid-type]
+        for name, row in (inner or {}).items()
+    }
     return msgspec.defstruct(
         "Row",
-        [(f"f{index}", Raw, UNSET) for index in range(len(fields))],
-        rename={f"f{index}": name for index, name in enumerate(fields)},
+        [
+            (field, Raw) if strict else (field, kinds.get(name, Raw), UNSET)
+            for field, name in names.items()
+        ],
+        rename=names,
+        forbid_unknown_fields=strict,
         omit_defaults=True,
         gc=False,
     )
 
 
-def rows(value: Value, row: type[msgspec.Struct]) -> list[msgspec.Struct] | None:
+def rows(value: Value, row: type[msgspec.Struct]) -> list[msgspec.Struct | None] | None:
     """Decode an unopened array of objects straight to Structs, skipping every other member.
 
-    Returns None where `value` is opened already or holds anything but objects: use the tree then.
+    Nulls among the objects stay. Returns None where `value` is opened already or holds anything
+    else: use the tree then.
     """
     if type(value) is not Raw or memoryview(value)[0] != 0x5B:
         return None
     try:
-        return msgspec.json.decode(memoryview(value), type=list[row])  # type: ignore[valid-type]
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
+        return msgspec.json.decode(value, type=list[row | None])  # type: ignore[valid-type]
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
+
+
+def objects(value: Value) -> list[dict[str, Value] | None] | None:
+    """Decode an unopened array of objects with their outermost level at once; None as for `rows`.
+
+    Nulls among the objects stay.
+    """
+    if type(value) is not Raw or memoryview(value)[0] != 0x5B:
+        return None
+    try:
+        return _OBJECTS.decode(value)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+def one_row(value: Value, row: type[msgspec.Struct]) -> msgspec.Struct | None:
+    """Decode an unopened object straight to a Struct; None as for `rows`."""
+    if type(value) is not Raw or memoryview(value)[0] != 0x7B:
+        return None
+    try:
+        return msgspec.json.decode(value, type=row)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+def _typed(value: list[Value]) -> bool:
+    """Say whether an array was decoded to Structs; nulls may stand among them."""
+    first = next((row for row in value if row is not None), None)
+    return isinstance(first, msgspec.Struct)
 
 
 def _as_object(row: msgspec.Struct | Value) -> Value:
     if not isinstance(row, msgspec.Struct):
         return row
-    return {
-        field.encode_name: value
-        for field in msgspec.structs.fields(row)
-        if not isinstance(value := getattr(row, field.name), UnsetType)
-    }
+    values = zip(row.__struct_encode_fields__, msgspec.structs.astuple(row), strict=True)
+    return {name: value for name, value in values if value is not UNSET}

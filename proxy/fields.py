@@ -4,6 +4,7 @@ The Structs are the only description of what a rule file may hold: the loader re
 the schema for editors is made from them.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import NoneType, UnionType
@@ -18,7 +19,7 @@ from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
 from proxy.positions import Node, unwrapped
 from proxy.slips import quoted
-from proxy.spelling import did_you_mean
+from proxy.spelling import did_you_mean, nearest
 
 BAD: Any = object()
 """Stands for a value whose problem was reported."""
@@ -92,7 +93,7 @@ class Fields:
             return unwrapped(node)
         shape = get_origin(kind)
         if shape is Annotated:
-            return self._bounded(node, *get_args(kind), label=label)
+            return self._bounded(node, get_args(kind), label)
         if shape in UNIONS:
             return self._either(node, get_args(kind), label)
         if not fits(node, kind) and not (shape in LISTS and fits(node, get_args(kind)[0])):
@@ -103,7 +104,7 @@ class Fields:
             read = [self.value(each, get_args(kind)[0], label) for each in nodes]
             return BAD if BAD in read else tuple(read)
         if shape in MAPS:
-            return self._mapping(node, *get_args(kind), label=label)
+            return self._mapping(node, get_args(kind), label)
         if kind in TEXTS:
             try:
                 return TEXTS[kind][1](node.value)
@@ -121,14 +122,18 @@ class Fields:
         """Read each member of a mapping as the field that has its name in YAML."""
         known = fields(kind)
         values: dict[str, Any] = {}
+        meant: set[str | None] = set()
         for word, member in node.value.items():
             if word in known:
                 values[word] = self.value(member, known[word].type, word)
             else:
                 values[word] = self.unknown(node.keys[word], what, known, f" of {label}")
+                meant.add(nearest(word, known))
         for word, field in known.items():
-            if field.required and word not in node.value:
-                values[word] = self.report(node, f"{label}: {word!r} is missing")
+            # A word that is there under a wrong name is not reported as missing too.
+            if field.required and word not in values:
+                missing = f"{label}: {word!r} is missing"
+                values[word] = BAD if word in meant else self.report(node, missing)
         return values
 
     def made(self, node: Node, kind: type[Struct], values: dict[str, Any], label: str) -> Any:
@@ -139,11 +144,14 @@ class Fields:
         try:
             return kind(**{known[word].name: value for word, value in values.items()})
         except (ValueError, AbridgeError) as error:
-            return self.report(node, f"{label}: {error}")
+            named = re.match(r"'?(\w+)'?:?", str(error))
+            place = node.value.get(named[1]) if named and isinstance(node.value, dict) else None
+            return self.report(place or node, f"{label}: {error}")
 
-    def _mapping(self, node: Node, name: Any, kind: Any, label: str) -> Any:
+    def _mapping(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
+        name, kind = kinds
         names = [self.value(key, name, label) for key in node.keys.values()]
-        values = [self.value(node.value[word], kind, word) for word in node.keys]
+        values = [self.value(node.value[word], kind, word or label) for word in node.keys]
         return BAD if BAD in names or BAD in values else dict(zip(names, values, strict=True))
 
     def _either(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
@@ -152,20 +160,26 @@ class Fields:
             for kind in kinds
             if get_origin(kind) in LISTS and fits(node, get_args(kind)[0])
         ]
-        attempts: list[Fields] = []
+        if not fitting:
+            return self._unfit(node, kinds, label)
+        attempts: list[tuple[int, int, Fields]] = []
         for kind in fitting:
             attempt = Fields(self.file, self.readers)
             value = attempt.value(node, kind, label)
             if value is not BAD:
                 return value
-            attempts.append(attempt)
-        if not attempts:
-            return self._unfit(node, kinds, label)
-        # Of mappings that could be several things, the one that explains most of it was meant.
-        self._problems |= min((each._problems for each in attempts), key=len)
+            attempts.append((-_known(node, kind), len(attempt._problems), attempt))
+        # Of several mappings, the one that knows most of the words was meant.
+        known, _, likely = min(attempts, key=lambda each: each[:2])
+        if known and [each[0] for each in attempts].count(known) > 1:
+            expected = " or ".join(map(described, fitting))
+            words = ", ".join(node.value)
+            return self.report(node, f"{label}: expected {expected}, found {{{words}}}")
+        self._problems |= likely._problems
         return BAD
 
-    def _bounded(self, node: Node, kind: Any, *marks: Any, label: str) -> Any:
+    def _bounded(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
+        kind, *marks = kinds
         value = self.value(node, kind, label)
         if value is BAD:
             return BAD
@@ -177,7 +191,9 @@ class Fields:
         return value
 
     def _unfit(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
-        expected = " or ".join(dict.fromkeys(described(kind) for kind in kinds))
+        # That nothing may stand there too is not what the author wanted to know.
+        wanted = [kind for kind in kinds if kind is not NoneType] or kinds
+        expected = " or ".join(dict.fromkeys(described(kind) for kind in wanted))
         advice = next(filter(None, (_advice(node.value, kind) for kind in kinds)), "")
         return self.report(node, f"{label}: expected {expected}, found {found(node)}{advice}")
 
@@ -216,9 +232,16 @@ _LIMITS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "gt": (lambda value, limit: value <= limit, "{} is not more than {}"),
     "le": (lambda value, limit: value > limit, "{} is greater than the maximum of {}"),
     "lt": (lambda value, limit: value >= limit, "{} is not less than {}"),
-    "min_length": (lambda value, limit: len(value) < limit, "{} is shorter than {}"),
-    "max_length": (lambda value, limit: len(value) > limit, "{} is longer than {}"),
+    "min_length": (lambda value, limit: len(value) < limit, "{} has a length of less than {}"),
+    "max_length": (lambda value, limit: len(value) > limit, "{} has a length of more than {}"),
 }
+
+
+def _known(node: Node, kind: Any) -> int:
+    """Count the members of a mapping whose names a Struct knows."""
+    if not (isinstance(kind, type) and issubclass(kind, Struct) and isinstance(node.value, dict)):
+        return 0
+    return len(fields(kind).keys() & node.value.keys())
 
 
 def described(kind: Any) -> str:
@@ -233,7 +256,7 @@ def described(kind: Any) -> str:
     if kind in TEXTS:
         return TEXTS[kind][0]
     if shape in LISTS:
-        return "a list"
+        return f"{described(inside[0])} or a list" if inside[0] in TEXTS else "a list"
     if shape is None and isinstance(kind, type) and issubclass(kind, Struct):
         return f"{{{', '.join(fields(kind))}}}" if len(fields(kind)) < 4 else "a mapping of options"
     return _PLAIN.get(kind, "a mapping")
@@ -248,16 +271,15 @@ def found(node: Node) -> str:
         return "a list" if value else "an empty list"
     if isinstance(value, str):
         return repr(value if len(value) <= 60 else value[:60] + "…")
-    return _CONSTANTS.get(value, repr(value)) if not isinstance(value, float) else repr(value)
+    return "nothing" if value is None else repr(value).lower()
 
 
-_CONSTANTS: dict[Any, str] = {None: "nothing"}
 _YES = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 
 
 def _advice(value: Any, kind: Any) -> str:
     """Say what to write instead of `value` where that is plain."""
-    if get_origin(kind) is Annotated:
+    if get_origin(kind) in (Annotated, *LISTS):
         kind = get_args(kind)[0]
     if get_origin(kind) is Literal and isinstance(value, str):
         return did_you_mean(value, [each for each in get_args(kind) if isinstance(each, str)])

@@ -40,6 +40,11 @@ class Message(Struct, gc=False):
         """True for a response, with a result or an error."""
         return self.method is ABSENT and (self.result is not ABSENT or self.error is not ABSENT)
 
+    @property
+    def speaks(self) -> bool:
+        """True for a request, a notification or a response; other objects are no messages."""
+        return self.method is not ABSENT or self.responds
+
 
 _MESSAGE = msgspec.json.Decoder(Message)
 _BATCH = msgspec.json.Decoder(list[Raw])
@@ -59,37 +64,47 @@ def read(raw: bytes) -> Message | list[Raw]:
     Raises DocumentError for what is no JSON object or array of JSON values.
     """
     try:
-        return _MESSAGE.decode(raw)
+        return _read(raw)
     except msgspec.ValidationError:
-        if raw.lstrip()[:1] == b"[":
-            return _BATCH.decode(raw)
         raise DocumentError("neither an object nor an array") from None
     except msgspec.DecodeError as error:
         if maskable(raw, error):
-            masked = mask(raw)
-            if masked != raw:
-                try:
-                    return read(masked)
-                except RecursionError as again:
-                    raise DocumentError("nested too deeply") from again
+            try:
+                found = _read(mask(raw))
+            except (msgspec.DecodeError, RecursionError):
+                pass
+            else:
+                if isinstance(found, Message):
+                    if found.id is not ABSENT:
+                        found.id = Raw(unmask(bytes(found.id)))
+                    return found
+                return [Raw(unmask(bytes(element))) for element in found]
         raise DocumentError(f"not JSON: {error}") from error
     except RecursionError as error:
         raise DocumentError("nested too deeply") from error
+
+
+def _read(raw: bytes) -> Message | list[Raw]:
+    return _BATCH.decode(raw) if raw.lstrip()[:1] == b"[" else _MESSAGE.decode(raw)
 
 
 def members(raw: bytes | Raw) -> dict[str, Raw]:
     """Decode the outermost level of a JSON object. Raises DocumentError where it is none."""
     try:
         return _MEMBERS.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DocumentError(f"not a JSON object: {error}") from error
 
 
 def id_key(raw: bytes) -> bytes:
     """Return what an id is known by: its spelling, without what JSON may write in two ways."""
-    if raw[:1] == b'"' and b"\\" in raw:
+    if raw[:1] != b'"' or b"\\" not in raw:
+        return raw
+    try:
         return compact(encode(level(Raw(raw))))
-    return raw
+    except DocumentError:
+        # A lone surrogate: its escape is its only spelling.
+        return raw
 
 
 def response_key(start: bytes, end: bytes) -> bytes | None:
@@ -106,6 +121,16 @@ def response_key(start: bytes, end: bytes) -> bytes | None:
     if found is None and _TAILED.match(start):
         found = _TAIL.search(end)
     return None if found is None else id_key(found[1])
+
+
+def succeeds(start: bytes) -> bool:
+    """Say whether a response that begins with `start` carries a result, not an error.
+
+    >>> succeeds(b'{"jsonrpc":"2.0","id":7,"result":{'), succeeds(b'{"error":{"code":1')
+    (True, False)
+    """
+    found = _HEAD.match(start) or _TAILED.match(start)
+    return found is not None and found[0].endswith((b'"result":', b'"result" :'))
 
 
 def asks(start: bytes) -> bool:

@@ -6,11 +6,12 @@ r"""The path language: names joined by dots, which step into every element of an
 (Name(text='rows', glob=False), Index(position=-1), Name(text='app.kubernetes.io/name', glob=False))
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from typing import TypeGuard
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
-from proxy.document import Slot
+from proxy.document import Slot, Value
 from proxy.errors import PathError
 
 
@@ -52,27 +53,243 @@ class Path(Struct, frozen=True):
     def __str__(self) -> str:
         return self.text
 
+    def then(self, other: "Path") -> "Path":
+        """Return the path that goes on with `other` where this one ends."""
+        dot = "." if self.text and other.text and not other.text.startswith("[") else ""
+        return Path(f"{self.text}{dot}{other.text}", self.steps + other.steps)
+
     @property
     def plain(self) -> bool:
         """True where every step is a name without a glob."""
-        return all(type(step) is Name and not step.glob for step in self.steps)
+        return all(_plain(step) for step in self.steps)
 
 
 ROOT = Path()
+DEEP = Deep()
+
+
+def bare(text: str) -> str:
+    """Return the one name that `text` spells, with or without quotes. Raises PathError.
+
+    >>> bare("title"), bare('"app.kubernetes.io/name"')
+    ('title', 'app.kubernetes.io/name')
+    """
+    steps = Path.parse(text).steps
+    if len(steps) == 1 and _plain(steps[0]):
+        return steps[0].text
+    raise PathError(f"{text!r} is not one name; put odd names in double quotes")
 
 
 def select(slot: Slot, path: Path) -> Iterator[Slot]:
     """Yield every place below `slot` that `path` names, in document order.
 
-    Places may be set while iterating; removing one is safe too for members of objects.
-    Raises DocumentError where a value on the way cannot be decoded.
+    Each place comes once, whatever ways lead to it. Places may be set while iterating; removing
+    one is safe too for members of objects. Raises DocumentError where a value on the way cannot be
+    decoded.
     """
-    return _select(slot, path.steps, 0)
+    found = _select(slot, path.steps, 0)
+    return _once(found) if DEEP in path.steps else found
 
 
 def find(slot: Slot, path: Path) -> Slot | None:
     """Return the first place that `path` names, or None."""
     return next(_select(slot, path.steps, 0), None)
+
+
+def places(slot: Slot, path: Path) -> list[Slot]:
+    """Return every place below `slot` that `path` names, those inside others before these."""
+    return list(select(slot, path))[::-1]
+
+
+def blocked(slot: Slot, path: Path) -> bool:
+    """Say whether `path`, which names nothing below `slot`, ends at what is empty or null.
+
+    Then the document has the expected shape, and only nothing in it.
+    """
+    return _blocked(slot, path.steps)
+
+
+class Paths:
+    """Several paths followed at once, from a value to its members and elements.
+
+    `ends` holds the numbers of the paths that end here, `open` of those that lead on. Where all of
+    these are `plain`, `names` has all that follows. `spelled` holds the members that are named
+    next, not only by a pattern. `indexed`: an element is named by its position.
+
+    >>> start = Paths.of([Path.parse("*s.name"), Path.parse("user.id"), Path.parse("user.login")])
+    >>> [name for name, _ in start.members({"size": 1, "user": {}, "labels": []})]
+    ['labels', 'user']
+    >>> start.member("user").names.keys(), start.member("size")
+    (dict_keys(['id', 'login']), None)
+    >>> start.member("labels").element(0, 1).member("name").ends
+    {0}
+    """
+
+    __slots__ = (
+        "_branches", "_each", "_made", "_marks", "_next", "ends", "indexed", "names", "open",
+        "plain", "spelled",
+    )
+
+    def __init__(self, branches: "_Branches", made: "dict[_Branches, Paths]") -> None:
+        self._branches = branches
+        self._made = made
+        self._next: dict[str, Paths | None] = {}
+        self._each: list[Paths | None] = []
+        self._marks = _marks(branches)
+        self.ends = {number for number, steps in branches if not steps}
+        self.open = {number for number, steps in branches if steps}
+        self.plain = all(_plain(step) for _, steps in branches for step in steps)
+        heads = [steps[0] for _, steps in branches if steps]
+        self.spelled = {step.text for step in heads if _plain(step)}
+        self.indexed = any(isinstance(step, Index) for step in heads)
+        self.names: dict[str, Paths] = {}
+        for step in heads if self.plain else ():
+            if isinstance(step, Name) and (after := self._after(step.text)) is not None:
+                self.names[step.text] = after
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> "Paths":
+        """Stand at the start of all `paths`, which are numbered in the order given."""
+        return _paths([(number, path.steps) for number, path in enumerate(paths)], {})
+
+    def members(self, names: Collection[str]) -> list[tuple[str, "Paths"]]:
+        """Return those of an object's `names` where a path leads, and where it does.
+
+        In the order of the paths.
+        """
+        if self.plain:
+            return [(name, after) for name, after in self.names.items() if name in names]
+        found: dict[str, None] = {}
+        for _, steps in self._branches:
+            step = steps[0] if steps else None
+            if _plain(step):
+                found.update({step.text: None} if step.text in names else {})
+            elif isinstance(step, Name):
+                found.update((name, None) for name in names if matches(step.text, name))
+            elif step == DEEP:
+                found.update(dict.fromkeys(names))
+        return [(name, after) for name in found if (after := self.member(name)) is not None]
+
+    def member(self, name: str) -> "Paths | None":
+        """Follow the paths to the member `name` of an object; None where none leads there."""
+        if self.plain:
+            return self.names.get(name)
+        if name not in self._next:
+            if len(self._next) > 1000:  # names may be keys of a map, ever new ones
+                self._next.clear()
+            self._next[name] = self._after(name)
+        return self._next[name]
+
+    def element(self, position: int, length: int) -> "Paths | None":
+        """Follow the paths to an element of an array; None where none leads there.
+
+        A name stays where it is: it steps into every element.
+        """
+        if self.plain and not self.ends:
+            return self
+        if self.indexed:
+            return self._at((position, position - length))
+        if not self._each:
+            self._each.append(self._at(()))
+        return self._each[0]
+
+    def _at(self, positions: tuple[int, ...]) -> "Paths | None":
+        branches: list[_Branch] = []
+        for number, steps in self._branches:
+            step = steps[0] if steps else None
+            if isinstance(step, Name | Deep):
+                branches.append((number, steps))
+            elif isinstance(step, Each) or (isinstance(step, Index) and step.position in positions):
+                branches.append((number, steps[1:]))
+        return _paths(branches, self._made) if branches else None
+
+    def barred(self, value: Value) -> bool:
+        """Say whether nothing in `value`, unopened, can be named: False where that is not certain.
+
+        A quick look for the names themselves in its bytes, which saves `**` most of the way.
+        """
+        if type(value) is not Raw:
+            return False
+        head = memoryview(value)[0]
+        if head not in b"{[":
+            return head != 0x6E and not self.ends  # null counts: what would be there may come
+        if not self._marks:
+            return False
+        held = bytes(value)
+        return not any(mark in held for mark in self._marks)
+
+    def _after(self, name: str) -> "Paths | None":
+        branches: list[_Branch] = []
+        for number, steps in self._branches:
+            if steps and fits(steps[0], name):
+                branches.append((number, steps[1:]))
+            elif steps and steps[0] == DEEP:
+                branches.append((number, steps))
+        return _paths(branches, self._made) if branches else None
+
+
+class Seen(Struct):
+    """The numbers of the paths that exist, and of those that end at null or an empty array."""
+
+    found: set[int] = set()
+    excused: set[int] = set()
+
+    def note(self, paths: Paths) -> None:
+        """Have seen what `paths` end at, and with it all that is inside."""
+        if not paths.ends <= self.found:
+            self.found |= paths.ends | paths.open
+
+    def add(self, other: "Seen") -> None:
+        """Have seen what `other` has seen, too."""
+        self.found |= other.found
+        self.excused |= other.excused
+
+    def missing(self, paths: Iterable[Path]) -> list[Path]:
+        """Return those of `paths` that should be somewhere and are not."""
+        known = self.found | self.excused
+        return [path for number, path in enumerate(paths) if number not in known]
+
+
+_Branch = tuple[int, tuple[Step, ...]]
+_Branches = tuple[_Branch, ...]
+
+
+def _paths(branches: list[_Branch], made: dict[_Branches, Paths]) -> Paths:
+    """Stand where these branches lead; the same ones, the same object."""
+    for number, steps in branches:
+        if steps and steps[0] == DEEP and (number, steps[1:]) not in branches:
+            branches.append((number, steps[1:]))  # `**` is also no step at all
+    key = tuple(sorted(branches, key=lambda branch: branch[0]))
+    if key not in made:
+        made[key] = Paths(key, made)
+    return made[key]
+
+
+def _marks(branches: _Branches) -> list[bytes]:
+    """Return bytes of which some stand in any JSON where these branches name anything.
+
+    Empty where that cannot be said, or is not worth it. A name may also be spelled by escapes,
+    hence the last one.
+    """
+    if not any(DEEP in steps for _, steps in branches):
+        return []
+    marks = []
+    for _, steps in branches:
+        names = [step.text for step in steps if isinstance(step, Name)]
+        longest = max(names[-1].split("*") if names else (), key=len, default="")
+        if not longest or not longest.replace("_", "a").isalnum():
+            return []
+        marks.append(longest.encode())
+    return [*marks, b"\\u"]
+
+
+def _plain(step: Step | None) -> TypeGuard[Name]:
+    return type(step) is Name and not step.glob
+
+
+def fits(step: Step, name: str) -> bool:
+    """Say whether a step leads to the member `name`."""
+    return type(step) is Name and (matches(step.text, name) if step.glob else step.text == name)
 
 
 def matches(pattern: str, name: str) -> bool:
@@ -122,6 +339,28 @@ def _select(slot: Slot, steps: tuple[Step, ...], at: int) -> Iterator[Slot]:
                 yield from _select(slot.child(position), steps, at + 1)
         elif -len(value) <= step.position < len(value):
             yield from _select(slot.child(step.position), steps, at + 1)
+
+
+def _once(found: Iterator[Slot]) -> Iterator[Slot]:
+    seen: dict[tuple[int, str | int], object] = {}
+    for slot in found:
+        key = (id(slot.parent), slot.key)
+        if key not in seen:
+            seen[key] = slot.parent  # held, so that its id stays its own
+            yield slot
+
+
+def _blocked(slot: Slot, steps: tuple[Step, ...]) -> bool:
+    value = slot.open()
+    if not steps:
+        return False
+    if value is None or value == [] or value == {}:
+        return True
+    if steps[0] == DEEP:
+        return False
+    if isinstance(steps[0], Name) and isinstance(value, list):
+        return any(_blocked(child, steps) for child in slot.children())
+    return any(_blocked(place, steps[1:]) for place in _select(slot, steps[:1], 0))
 
 
 def _steps(text: str) -> Iterator[Step]:

@@ -68,7 +68,7 @@ class Expression:
 
         try:
             self._parsed = jmespath.compile(text)
-        except jmespath.exceptions.JMESPathError as error:
+        except (jmespath.exceptions.JMESPathError, RecursionError) as error:
             reason = " ".join(str(error).split())
             raise PatternError(f"{text!r} is not a JMESPath expression: {reason}") from None
         self.text = text
@@ -78,6 +78,19 @@ class Expression:
         """The parsed expression, as the jmespath library has it."""
         return dict(self._parsed.parsed)
 
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The members of an object that the expression looks at; None where it may be any.
+
+        >>> Expression("a.b && !c[0].d").names, Expression("length(@)").names
+        (('a', 'c'), None)
+        """
+        try:
+            names = _names(self.tree)
+        except RecursionError:
+            return None
+        return None if None in names else tuple(name for name in names if name is not None)
+
     def bind(self, arguments: Mapping[str, Any]) -> Callable[[Any], Any]:
         """Return the function that evaluates this expression over plain values.
 
@@ -85,7 +98,6 @@ class Expression:
         unknown function); the message says why.
         """
         import jmespath
-        import jmespath.exceptions
         import jmespath.functions
 
         class Functions(jmespath.functions.Functions):
@@ -98,7 +110,9 @@ class Expression:
         def evaluate(value: Any) -> Any:
             try:
                 return self._parsed.search(value, options)
-            except jmespath.exceptions.JMESPathError as error:
+            except Exception as error:
+                # Not only JMESPathError: a slice by steps of 0 is a ValueError of Python's own, the
+                # greatest of texts and numbers a TypeError.
                 raise Refusal(" ".join(str(error).split())) from error
 
         return evaluate
@@ -109,6 +123,30 @@ class Expression:
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"
+
+
+# What the children of a node look at: all of them at the same value as the node, or only the
+# first, and the others at what that one yields.
+_ALONGSIDE = {
+    "and_expression", "comparator", "function_expression", "key_val_pair", "multi_select_dict",
+    "multi_select_list", "not_expression", "or_expression",
+}
+_IN_TURN = {
+    "filter_projection", "flatten", "index_expression", "pipe", "projection", "subexpression",
+    "value_projection",
+}
+
+
+def _names(node: dict[str, Any]) -> dict[str | None, None]:
+    """Return the members that `node` looks at, in order; None among them for the whole value."""
+    kind = node["type"]
+    if kind == "field":
+        return {node["value"]: None}
+    if kind in ("literal", "expref"):
+        return {}
+    if kind in _ALONGSIDE:
+        return {name: None for child in node["children"] for name in _names(child)}
+    return _names(node["children"][0]) if kind in _IN_TURN else {None: None}
 
 
 def truthy(value: Any) -> bool:

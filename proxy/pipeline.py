@@ -20,7 +20,8 @@ from proxy.patterns import Expression, Pattern, truthy
 from proxy.result import Frame, Shown
 from proxy.rule import Rule
 from proxy.snapshots import Snapshot
-from proxy.surrogates import mask, unmask
+from proxy.surrogates import unmask
+from proxy.transforms.abridge import Abridge, abridge
 from proxy.transforms.base import Call, Notice
 from proxy.view import look
 
@@ -76,7 +77,16 @@ def shape(job: Job, observe: Observer | None = None) -> Outcome:
     except Refusal as refused:
         line = message.refusal(job.id, str(refused), job.modern)
         return Outcome(raw=line, word="refused", visible_after=len(str(refused).encode()))
-    except (Mismatch, DocumentError) as other:
+    except Mismatch as other:
+        said = f"{job.rule.name}: {job.tool}: left as it came: {other}"
+        if len(job.rule.pipeline) > 1 and job.rule.max_bytes is not None:
+            # Another shape than the rule expects is no reason to let it be of any size.
+            bounded = replace(job.rule, pipeline=job.rule.pipeline[-1:])
+            return replace(shape(replace(job, rule=bounded), observe), said=said)
+        return _original(job, "untouched", said)
+    except DocumentError as other:
+        if job.rule.on_failure == "refuse":
+            return _failure(job, other)
         return _original(job, "untouched", f"{job.rule.name}: {job.tool}: left as it came: {other}")
     except Exception as error:
         # A rule must never cost an answer, whatever it raises (RecursionError, MemoryError, ...).
@@ -108,22 +118,23 @@ def run(
 def _from_response(job: Job, observe: Observer | None) -> Outcome:
     assert job.raw is not None
     rule = job.rule
-    envelope, masked = _members(job.raw)
-    raw = message.members(envelope["result"])
+    line = result.take_apart(job.raw)
+    envelope, raw, masked = line.envelope, line.members, line.masked
     if not result.complete(raw):
         return _original(job, "untouched", None)
     if result.failed(raw):
         return _original(job, "error", None)
-    reading = result.read(raw, rule.document)
+    reading = result.read(raw, rule.document, line.content)
     if reading is None and rule.max_bytes is not None:
-        reading = result.read(raw, "blocks")
+        reading = result.read(raw, "blocks", line.content)
     if reading is None:
         return _original(job, "untouched", None)
     document, before = reading.document, reading.shown.to(job.shows)
     document.masked |= masked
+    reading.frame.masked = masked
     if rule.error_if is not None and _is_error(rule.error_if, document):
         return _original(job, "error", None, before)
-    if job.view is None and _fits(rule, reading.shown):
+    if job.view is None and _fits(job, reading.shown):
         return _original(job, "untouched", None, before)
     frame, dropped = result.without(reading.frame, rule.drop_blocks)
     layout = _indent(document) if rule.layout == "as_sent" else -1
@@ -136,13 +147,14 @@ def _from_response(job: Job, observe: Observer | None) -> Outcome:
         if rule.restart is not None:
             run(rule, document, call, slice(rule.restart, None), observe)
         document.close()
-        if not (document.changed or dropped or call.notices or rule.copies != "both"):
+        too_long = _excess(job, reading.shown) > 0  # though it may fit once it is written compactly
+        if not (document.changed or dropped or call.notices or too_long or rule.copies != "both"):
             missing = tuple(call.missing)
             return replace(_original(job, "untouched", None, before), missing=missing)
         notices = call.notices + ([Notice("_dropped", dropped)] if dropped else [])
         written, shown = result.write(frame, document, notices, rule.copies, layout)
-        answer = Answer(written, shown, tuple(call.missing), document.masked)
-        if taken is not None and (excess := _excess(rule, shown)) > 0:
+        answer = Answer(written, shown, tuple(call.missing), frame.masked or document.masked)
+        if taken is not None and (excess := _excess(job, shown, frame)) > 0:
             answer = _answered(job, Snapshot(frame.encode(), taken()), None, excess)
     after = answer.shown.to(job.shows)
     if rule.mode == "shadow":
@@ -193,39 +205,46 @@ def _answered(job: Job, snapshot: Snapshot, observe: Observer | None, excess: in
             document.close()
         else:
             run(rule, document, call, slice(rule.restart, rule.cut), observe)
-            document = _viewed(rule, look(document, job.view), document.masked, call)
+            document = _viewed(job.view, rule, look(document, job.view), document.masked, call)
         written, shown = result.write(frame, document, call.notices, rule.copies)
-        more = _excess(rule, shown)
+        more = _excess(job, shown, frame)
         if more <= 0 or excess > (rule.max_bytes or 0):
-            return Answer(written, shown, tuple(call.missing), document.masked)
+            masked = frame.masked or document.masked
+            return Answer(written, shown, tuple(call.missing), masked)
         excess += more
 
 
-def _viewed(rule: Rule, value: Value, masked: bool, call: Call) -> Document:
+def _viewed(view: str, rule: Rule, value: Value, masked: bool, call: Call) -> Document:
     """Answer a view: a text as text, anything else as `{view: value}`, abridged if need be."""
     said = None if call.structured else text(value)
     document = Document({"view": value} if said is None else said, masked=masked)
-    for step in rule.pipeline:
-        if step.name == "abridge":
-            step(document.root, call)
+    bounds = [step.max_bytes for step in rule.pipeline if isinstance(step, Abridge)]
+    least = min((bound for bound in (*bounds, call.bound) if bound is not None), default=None)
+    if least is not None:
+        abridge(document, least, replace(call, viewable=rule.viewable), view)
     return document
 
 
-def _excess(rule: Rule, shown: Shown) -> int:
-    return 0 if rule.max_bytes is None else shown.most - rule.max_bytes
+def _excess(job: Job, shown: Shown, frame: Frame | None = None) -> int:
+    """Return by how many bytes the result is too long, or each copy of the document in `frame`."""
+    if job.rule.max_bytes is None:
+        return 0
+    over = max(shown.most, shown.to(job.shows)) - job.rule.max_bytes
+    return over if frame is None else -(-over // _copies_shown(job, frame))
 
 
-def _members(raw: bytes) -> tuple[dict[str, Raw], bool]:
-    try:
-        return message.members(raw), False
-    except DocumentError:
-        return message.members(mask(raw)), True
+def _copies_shown(job: Job, frame: Frame) -> int:
+    """Count the copies of the document that a model is shown, where its client shows both."""
+    if job.shows != "both" or job.rule.copies != "both":
+        return 1
+    return len({copy.where == "text" for copy in frame.copies})
 
 
 def _taken(document: Document) -> Callable[[], bytes]:
     """Return what gives the document as it stands now, later: for nothing while it is unopened."""
     source = document.source
-    if not document.changed and not document.closers and not document.masked:
+    unopened = type(source) is Raw or isinstance(source, str)
+    if unopened and not (document.changed or document.closers or document.masked):
         return lambda: bytes(source) if type(source) is Raw else encode(source)
     now = document.encode()
     return lambda: now
@@ -242,39 +261,44 @@ def _call(job: Job, frame: Frame, excess: int = 0) -> Call:
     if rule.max_bytes is not None:
         held = {at for copy in frame.copies for at in copy.blocks}
         beside = result.visible({}, [b for at, b in enumerate(frame.blocks) if at not in held])
-        bound = max(rule.max_bytes - beside.text - excess, _LEAST)
+        room = (rule.max_bytes - beside.text) // _copies_shown(job, frame)
+        bound = max(room - excess, _LEAST)
     return Call(
         tool=job.tool,
         arguments=job.arguments,
         bound=bound,
         structured=any(copy.where == "structured" for copy in frame.copies),
         names=job.names,
-        viewable=rule.viewable,
+        viewable=rule.viewable and rule.pipeline[rule.cut or 0].name == "abridge",
         notices=[],
         missing=[],
     )
 
 
-def _fits(rule: Rule, shown: Shown) -> bool:
+def _fits(job: Job, shown: Shown) -> bool:
     """Say whether a rule that only bounds the size has nothing to do."""
+    rule = job.rule
     return (
         [step.name for step in rule.pipeline] == ["abridge"]
         and not rule.drop_blocks
         and rule.copies == "both"
-        and _excess(rule, shown) <= 0
+        and _excess(job, shown) <= 0
     )
 
 
 def _is_error(condition: Expression | Pattern, document: Document) -> bool:
     if isinstance(condition, Expression):
-        return truthy(condition.search(plain(document.cell[0])))
+        try:
+            return truthy(condition.search(plain(document.cell[0])))
+        except Refusal as cause:
+            raise TransformError("error_if", cause) from cause
     said = text(document.cell[0])
     return said is not None and condition.search(said) is not None
 
 
 def _indent(document: Document) -> int:
     """Return by how many spaces a JSON document is indented, -1 where it stands on one line."""
-    value: Value = document.cell[0]
+    value: Value = document.source
     if type(value) is not Raw:
         return -1
     start = bytes(memoryview(value)[:256])

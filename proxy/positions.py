@@ -61,7 +61,8 @@ def read(file: str, raw: bytes) -> tuple[Node | None, list[Problem]]:
     except yaml.MarkedYAMLError as error:
         slips.append(explained(error, text))
     except ReaderError as error:
-        slips.append(_placed(text, error.position, f"{error.character!r} is not YAML"))
+        message = f"{text[error.position]!r} cannot stand in YAML"
+        slips.append(_placed(text, error.position, message))
     except Stop as stop:
         slips.append(stop)
     return root, [Problem(file, slip.line, slip.column, str(slip)) for slip in slips]
@@ -69,7 +70,7 @@ def read(file: str, raw: bytes) -> tuple[Node | None, list[Problem]]:
 
 def _decoded(raw: bytes) -> str:
     if len(raw) > MOST_BYTES:
-        raise Stop(f"{len(raw)} bytes; a rule file has at most {MOST_BYTES}")
+        raise Stop(f"more than {MOST_BYTES} bytes, the most a rule file may have")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -110,7 +111,7 @@ class _Tree:
             if made.depth > MOST_DEPTH:
                 raise at(source.start_mark, f"nested more than {MOST_DEPTH} levels deep")
             if made.size > MOST_VALUES:
-                raise at(source.start_mark, f"more than {MOST_VALUES} values with aliases put in")
+                raise at(source.start_mark, f"over {MOST_VALUES} values, every alias counted")
         return made
 
     def _new(self, source: yaml.Node) -> Node:

@@ -13,7 +13,7 @@ from proxy.clients import Shows
 from proxy.document import ABSENT, Document, Pieces, Value, compact, encode, level, loads, text
 from proxy.errors import DocumentError
 from proxy.message import members
-from proxy.surrogates import unmask
+from proxy.surrogates import mask, unmask
 from proxy.transforms.base import Notice
 
 Kind = Literal["auto", "structured", "text", "blocks"]
@@ -37,12 +37,14 @@ class Copy(Struct, frozen=True):
 class Frame(Struct):
     """A CallToolResult with its document taken out.
 
-    `members` holds every member as it came, `blocks` the elements of `content`.
+    `members` holds every member as it came, `blocks` the elements of `content`; `masked` is true
+    where lone surrogates are masked in them.
     """
 
     members: dict[str, Raw]
     blocks: list[Raw]
     copies: tuple[Copy, ...] = ()
+    masked: bool = False
 
     def encode(self) -> bytes:
         """Return the frame as bytes, without the copies of the document."""
@@ -55,7 +57,7 @@ class Frame(Struct):
             else:
                 emptied["structuredContent"] = Raw(b"{}")
         emptied["content"] = Raw(b"[]")
-        return msgspec.json.encode(Frame(emptied, blocks, self.copies))
+        return msgspec.json.encode(Frame(emptied, blocks, self.copies, self.masked))
 
     @classmethod
     def decode(cls, raw: bytes) -> "Frame":
@@ -102,6 +104,87 @@ class Shown(Struct, frozen=True):
         return self.to("either")
 
 
+class Line(Struct):
+    """A response line taken apart: the members around the result, and those of the result.
+
+    `content` has the text blocks' texts by position, and the blocks; a text that was decoded on
+    the way is no longer in its block. `masked`: lone surrogates were masked (see surrogates).
+    """
+
+    envelope: dict[str, Raw]
+    members: dict[str, Raw]
+    content: tuple[list[Raw], dict[int, str]] | None = None
+    masked: bool = False
+
+
+class _OneText(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    type: Literal["text"]
+    text: str
+    annotations: Raw = ABSENT
+    meta: Raw = msgspec.field(default=ABSENT, name="_meta")
+
+
+class _OneTextResult(Struct, forbid_unknown_fields=True):
+    content: tuple[_OneText]
+    structured: Raw = msgspec.field(default=ABSENT, name="structuredContent")
+    is_error: Raw = msgspec.field(default=ABSENT, name="isError")
+    meta: Raw = msgspec.field(default=ABSENT, name="_meta")
+    kind: Raw = msgspec.field(default=ABSENT, name="resultType")
+
+
+class _OneTextLine(Struct, forbid_unknown_fields=True):
+    jsonrpc: Raw
+    id: Raw
+    result: _OneTextResult
+
+
+_ONE_TEXT = msgspec.json.Decoder(_OneTextLine)
+
+
+def take_apart(line: bytes) -> Line:
+    """Decode a response line as far as a rule needs it.
+
+    What nearly every server sends, one text block and nothing unknown, is decoded in one pass;
+    anything else level by level. Raises DocumentError for a line without a result object.
+    """
+    try:
+        found = _ONE_TEXT.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return _level_by_level(line)
+    [block] = found.result.content
+    kept = [("jsonrpc", found.jsonrpc), ("id", found.id)]
+    first = line[:32].lstrip().startswith((b'{"result"', b'{ "result"'))
+    envelope = dict([("result", ABSENT), *kept] if first else [*kept, ("result", ABSENT)])
+    held = found.result
+    others = {
+        name: value
+        for name, value in (
+            ("_meta", held.meta),
+            ("content", Raw(b"[]")),
+            ("structuredContent", held.structured),
+            ("isError", held.is_error),
+            ("resultType", held.kind),
+        )
+        if value is not ABSENT
+    }
+    said, block.text = block.text, ""
+    beside = [("annotations", block.annotations), ("_meta", block.meta)]
+    emptied: dict[str, Value] = {"type": "text", "text": ""}
+    emptied.update((name, value) for name, value in beside if value is not ABSENT)
+    return Line(envelope, others, ([Raw(encode(emptied))], {0: said}))
+
+
+def _level_by_level(line: bytes) -> Line:
+    masked = False
+    try:
+        envelope = members(line)
+    except DocumentError:
+        envelope, masked = members(mask(line)), True
+    if "result" not in envelope:
+        raise DocumentError("no result")
+    return Line(envelope, members(envelope["result"]), None, masked)
+
+
 def complete(raw: dict[str, Raw]) -> bool:
     """Say whether a result is final: no task handle, no request for input (MCP 2026-07-28 MRTR)."""
     kind = raw.get("resultType")
@@ -113,16 +196,15 @@ def failed(raw: dict[str, Raw]) -> bool:
     return "isError" in raw and bytes(raw["isError"]) == b"true"
 
 
-def read(raw: dict[str, Raw], kind: Kind) -> Reading | None:
+def read(
+    raw: dict[str, Raw], kind: Kind, content: tuple[list[Raw], dict[int, str]] | None = None
+) -> Reading | None:
     """Find the document of a result, or None where it has none of this kind.
 
-    Raises DocumentError where the result is no CallToolResult that can be read.
+    `content` is what `take_apart` has decoded of it already. Raises DocumentError where the result
+    is no CallToolResult that can be read.
     """
-    try:
-        blocks = _BLOCKS.decode(raw["content"]) if "content" in raw else []
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise DocumentError(f"content: {error}") from error
-    texts = {at: found for at, block in enumerate(blocks) if (found := _text(block)) is not None}
+    blocks, texts = _content(raw) if content is None else content
     structured = raw.get("structuredContent")
     if structured is not None and bytes(memoryview(structured)[:4]) == b"null":
         structured = None
@@ -208,7 +290,7 @@ def visible(raw: dict[str, Raw], blocks: list[Raw]) -> Shown:
     structured = raw.get("structuredContent")
     return Shown(
         None if structured is None else len(memoryview(structured)),
-        sum(len(found.encode()) for block in blocks if (found := _text(block)) is not None),
+        sum(len(found.encode()) for block in blocks if (found := text_of(block)) is not None),
     )
 
 
@@ -217,6 +299,8 @@ def without(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]
 
     Blocks that hold the document stay.
     """
+    if not kinds:
+        return frame, {}
     held = {at for copy in frame.copies for at in copy.blocks}
     dropped: dict[str, int] = {}
     kept: list[Raw] = []
@@ -232,37 +316,35 @@ def without(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]
         msgspec.structs.replace(copy, blocks=tuple(places[at] for at in copy.blocks))
         for copy in frame.copies
     )
-    return Frame(frame.members, kept, copies), dropped
+    return Frame(frame.members, kept, copies, frame.masked), dropped
+
+
+def _content(raw: dict[str, Raw]) -> tuple[list[Raw], dict[int, str]]:
+    try:
+        blocks = _BLOCKS.decode(raw["content"]) if "content" in raw else []
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DocumentError(f"content: {error}") from error
+    return blocks, {
+        at: found for at, block in enumerate(blocks) if (found := text_of(block)) is not None
+    }
 
 
 def _find(
     texts: dict[int, str], structured: Raw | None, kind: Kind
 ) -> tuple[Document, tuple[Copy, ...]] | None:
     """Walk down the ladder of what the document is; the first rung that holds."""
-    if structured is not None and kind in ("auto", "structured"):
-        for at, found in texts.items():
-            if _mirrors(found, structured):
-                return Document.read(bytes(structured)), (
-                    Copy("structured"),
-                    Copy("text", blocks=(at,)),
-                )
-        holder = members(structured) if memoryview(structured)[0] == 0x7B else {}
-        if len(holder) == 1:
-            [(member, value)] = holder.items()
-            held = text(value)
-            if held is not None:
-                for at, found in texts.items():
-                    if found == held:
-                        return _json(held) or Document(held), (
-                            Copy("member", member),
-                            Copy("text", blocks=(at,)),
-                        )
-            elif len(texts) > 1 and _mirrored_by_elements(list(texts.values()), value):
-                return Document.read(bytes(structured)), (
-                    Copy("structured"),
-                    Copy("text", blocks=tuple(texts)),
-                )
-        return Document.read(bytes(structured)), (Copy("structured"),)
+    if structured is not None and kind != "blocks":
+        if kind != "text":
+            for at, found in texts.items():
+                if _mirrors(found, structured):
+                    return Document.read(bytes(structured)), (
+                        Copy("structured"),
+                        Copy("text", blocks=(at,)),
+                    )
+        if (placed := _alone(texts, structured, kind)) is not None:
+            return placed
+        if kind != "text":
+            return Document.read(bytes(structured)), (Copy("structured"),)
     if kind == "structured" or not texts:
         return None
     parsed = {} if kind == "text" else {at: _json(found) for at, found in texts.items()}
@@ -285,6 +367,31 @@ def _find(
             return _json(inner) or Document(inner), (Copy("text", blocks=(at,), quoted=True),)
         return Document(found), (Copy("text", blocks=(at,)),)
     return None
+
+
+def _alone(
+    texts: dict[int, str], structured: Raw, kind: Kind
+) -> tuple[Document, tuple[Copy, ...]] | None:
+    """Find the document in the one member of a structuredContent, where a text repeats it."""
+    holder = members(structured) if memoryview(structured)[0] == 0x7B else {}
+    if len(holder) != 1:
+        return None
+    [(member, value)] = holder.items()
+    held = text(value)
+    if held is not None:
+        for at, found in texts.items():
+            if found == held:
+                document = Document(held) if kind == "text" else _json(held) or Document(held)
+                return document, (Copy("member", member), Copy("text", blocks=(at,)))
+        return None
+    if kind == "text":
+        return None
+    # Some servers wrap a value that is no object, but only in structuredContent.
+    mirrors = next((at for at, found in texts.items() if _mirrors(found, value)), None)
+    blocks = tuple(texts) if mirrors is None else (mirrors,)
+    if mirrors is None and not _mirrored_by_elements(list(texts.values()), value):
+        return None
+    return Document.read(bytes(structured)), (Copy("structured"), Copy("text", blocks=blocks))
 
 
 def _json(found: str) -> Document | None:
@@ -328,15 +435,15 @@ def _mirrors(found: str, structured: Raw) -> bool:
 def _mirrored_by_elements(texts: list[str], value: Raw) -> bool:
     """Say whether each text block is one element of the array `value`, in order."""
     elements = level(value)
-    if not isinstance(elements, list) or len(elements) != len(texts):
+    if not isinstance(elements, list) or not elements or len(elements) != len(texts):
         return False
     return all(
-        found == text(element) or _mirrors(found, element)
+        found == text(element) or found.encode() == bytes(element) or _mirrors(found, element)
         for found, element in zip(texts, elements, strict=True)
     )
 
 
-def _text(block: Raw) -> str | None:
+def text_of(block: Raw) -> str | None:
     """Return the text of a text block or of an embedded text resource."""
     try:
         read = _BLOCK.decode(block)

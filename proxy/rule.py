@@ -1,9 +1,9 @@
 """Rules as the rest of the proxy sees them: loaded, checked, and asked which one fits a call."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 
 from proxy.paths import matches
 from proxy.patterns import Expression, Pattern, truthy
@@ -25,6 +25,12 @@ class Bounds(Struct, frozen=True, kw_only=True):
     upstream: bool = True
     message: str | None = None
     description: str | None = None
+
+    @property
+    def limits(self) -> bool:
+        """True where a value may be refused."""
+        words = (self.minimum, self.maximum, self.enum, self.max_length, self.pattern, self.type)
+        return any(word is not None for word in words)
 
 
 class Hidden(Struct, frozen=True):
@@ -99,16 +105,17 @@ class Rule(Struct, frozen=True, kw_only=True):
         return self.view and any(step.name == "abridge" for step in self.pipeline)
 
     @property
+    def hides(self) -> bool:
+        """True where the tool is to be gone; a rule in shadow mode changes nothing."""
+        return self.hide is not None and self.mode == "active"
+
+    @property
     def protects(self) -> bool:
         """True where the rule refuses rather than lets pass, when in doubt."""
-        return (
+        return self.mode == "active" and (
             self.hide is not None
             or self.on_failure == "refuse"
-            or any(
-                not isinstance(bounds.default, UnsetType)
-                or bounds != Bounds(default=bounds.default)
-                for bounds in self.arguments.values()
-            )
+            or any(bounds.limits for bounds in self.arguments.values())
         )
 
     def covers(self, tool: str) -> bool:
@@ -126,6 +133,10 @@ class Server(Struct, frozen=True):
     name: str = "*"
     tools: tuple[str, ...] = ()
 
+    def fits(self, tools: Collection[str]) -> bool:
+        """Say whether a server with these tools may be meant."""
+        return all(any(matches(pattern, tool) for tool in tools) for pattern in self.tools)
+
 
 class RuleFile(Struct, frozen=True, kw_only=True):
     """One loaded rule file."""
@@ -142,12 +153,30 @@ class RuleSet(Struct, frozen=True):
     files: tuple[RuleFile, ...] = ()
     otherwise: Rule | None = None
 
+    @property
+    def guards(self) -> bool:
+        """True where there is anything that a call must not get around."""
+        return any(
+            file.expose is not None or any(rule.protects for rule in file.rules)
+            for file in self.files
+        )
+
+    def fitting(self, tools: Collection[str]) -> "RuleSet":
+        """Return the rules without the files that are for servers with other tools."""
+        files = tuple(file for file in self.files if not file.server or file.server.fits(tools))
+        return self if len(files) == len(self.files) else RuleSet(files, self.otherwise)
+
     def covering(self, tool: str) -> tuple[Rule, ...]:
-        """Return every rule for `tool`, in order; the last one may be `otherwise`."""
-        found = tuple(rule for file in self.files for rule in file.rules if rule.covers(tool))
-        if self.otherwise is not None and not any(rule.when is None for rule in found):
-            found += (self.otherwise,)
-        return found
+        """Return every rule that may apply to `tool`, in order; the last may be `otherwise`."""
+        found: list[Rule] = []
+        for file in self.files:
+            for rule in file.rules:
+                if rule.covers(tool):
+                    found.append(rule)
+                    if rule.when is None:
+                        # It applies to whatever those before it leave.
+                        return tuple(found)
+        return (*found, self.otherwise) if self.otherwise is not None else tuple(found)
 
     def exposes(self, tool: str) -> bool:
         """Say whether every `expose` list lets `tool` through."""

@@ -1,112 +1,20 @@
-"""One rule file: the keys it may have, and what they become."""
+"""One rule file: its bytes -> a RuleFile, or every problem in it with its place."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Any, get_origin
 
-import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Struct
+from msgspec.structs import replace
 
 from proxy import consistency, positions
 from proxy.errors import Problem
-from proxy.fields import BAD, MAPS, Fields, described, fields, found
-from proxy.paths import Path
-from proxy.patterns import Expression, Pattern
-from proxy.positions import Node
-from proxy.rule import Bounds, Definition, Hidden, Rule, RuleFile, Server
+from proxy.fields import BAD, MAPS, Fields, fields, fits, found
+from proxy.positions import MOST_BYTES, Node
+from proxy.rule import Hidden, Rule, RuleFile
+from proxy.rulekeys import NO_DEFAULTS, Case, Defaults, Head, Match, Rules, Steps, Written
 from proxy.transforms import TRANSFORMS
-from proxy.transforms.base import Transform
 
-Bytes = Annotated[int, Meta(ge=1)]
-Count = Annotated[int, Meta(ge=0)]
-
-
-class Steps(Struct, frozen=True):
-    """The steps of a response, each with its place; a list in the list is spliced in."""
-
-    placed: tuple[tuple[Node, Transform], ...] = ()
-
-
-class Match(Struct, frozen=True):
-    """A regular expression that a text is searched for."""
-
-    match: Pattern
-
-
-class Blocks(Struct, frozen=True):
-    """What happens to the content blocks beside the document: blocks of these types go."""
-
-    drop: tuple[Literal["text", "image", "audio", "resource", "resource_link"], ...]
-
-
-class Case(Struct, frozen=True, kw_only=True):
-    """A test of a rule: what was given, and what must come of it."""
-
-    name: str | None = None
-    tool: str | None = None
-    arguments: dict[str, Any] = {}
-    given: Any = UNSET
-    given_text: str | None = None
-    given_file: str | None = None
-    given_result: dict[str, Any] | None = None
-    expect: Any = UNSET
-    expect_at: dict[str, Any] | None = None
-    expect_keys: dict[str, Count] | None = None
-    absent: tuple[Path, ...] = ()
-    max_bytes: Bytes | None = None
-    min_reduction: float | None = None
-    untouched: bool = False
-    refused: str | None = None
-    upstream: dict[str, Any] | None = None
-    rejoins: bool = False
-
-
-class Written(Struct, frozen=True, kw_only=True):
-    """A rule as it is written: the first one that matches a call applies."""
-
-    tools: tuple[str, ...]
-    name: str | None = None
-    when: Expression | None = None
-    response: Steps = Steps()
-    arguments: dict[str, Bounds] = {}
-    definition: Definition | None = None
-    hide: bool | Hidden = False
-    document: Literal["auto", "structured", "text", "blocks"] = "auto"
-    blocks: Blocks | None = None
-    layout: Literal["compact", "as_sent"] = "compact"
-    error_if: Expression | Match | None = None
-    copies: Literal["both", "text", "structured"] = "both"
-    on_failure: Literal["pass", "refuse"] = "pass"
-    mode: Literal["active", "shadow"] = "active"
-    max_bytes: Bytes | None = None
-    view: bool = True
-    output_schema: dict[str, Any] | None = None
-    tests: tuple[Case, ...] = ()
-
-
-# What a file cannot say for all its rules at once.
-NO_DEFAULTS = frozenset(("tools", "name", "when", "tests"))
-
-
-class Rules(Struct, frozen=True):
-    """The rules of a file as they stand there; they are read once the defaults are known."""
-
-    nodes: tuple[Node, ...] = ()
-
-
-class Defaults(Struct, frozen=True):
-    """Keys that every rule of the file starts from."""
-
-    node: Node | None = None
-
-
-class Head(Struct, frozen=True, kw_only=True):
-    """A rule file of mcp-abridge. Keys that begin with `x-` are yours, for anchors."""
-
-    version: Literal[1]
-    server: Server | None = None
-    expose: tuple[str, ...] | None = None
-    defaults: Defaults = Defaults()
-    rules: Rules = Rules()
+__all__ = ["MOST_BYTES", "Reading", "read"]
 
 
 class Reading(Struct, frozen=True):
@@ -137,20 +45,154 @@ def _file(notes: Fields, root: Node) -> RuleFile | None:
         notes.report(root, f"expected a mapping with version and rules, found {found(root)}")
         return None
     own = {word: node for word, node in root.value.items() if not word.startswith("x-")}
-    known = msgspec.structs.replace(root, value=own)
-    values = notes.members(known, Head, "a rule file", "key")
-    if BAD in values.values():
-        values = {word: value for word, value in values.items() if value is not BAD}
-    defaults = values.get("defaults", Defaults()).node
-    entries = [(node, _merged(node, defaults)) for node in values.get("rules", Rules()).nodes]
-    read = [(node, _members(notes, merged)) for node, merged in entries]
-    consistency.reachable(notes, [(node, members) for node, members in read])
-    rules = [_rule(notes, node, members) for node, members in read]
+    head = notes.members(replace(root, value=own), Head, "a rule file", "key")
+    defaults, entries = head.get("defaults", Defaults()), head.get("rules", Rules())
+    starts = Defaults().node if defaults is BAD else defaults.node
+    nodes = [_merged(starts, node) for node in (() if entries is BAD else entries.nodes)]
+    written = [(node, notes.members(node, Written, "a rule", "key")) for node in nodes]
+    consistency.order(notes, written)
+    made = [_rule(notes, node, members) for node, members in written]
     if notes.problems:
         return None
-    return RuleFile(
-        name=notes.file,
-        rules=tuple(rules),
-        server=values.get("server"),
-        expose=values.get("expose"),
+    rules = tuple(rule for rule in made if rule is not None)
+    expose, server = head.get("expose"), head.get("server")
+    return RuleFile(name=notes.file, rules=rules, server=server, expose=expose)
+
+
+def _rules(notes: Fields, node: Node, label: str) -> Any:
+    nodes = node.value if isinstance(node.value, list) else [node]
+    wrong = [each for each in nodes if not isinstance(each.value, dict)]
+    for each in wrong:
+        if not each.spoiled:
+            notes.report(each, f"expected a rule, a mapping with tools, found {found(each)}")
+    return Rules(tuple(each for each in nodes if each not in wrong))
+
+
+def _defaults(notes: Fields, node: Node, label: str) -> Any:
+    if not isinstance(node.value, dict):
+        return notes.report(node, f"{label}: expected a mapping, found {found(node)}")
+    known = {word: option for word, option in fields(Written).items() if word not in NO_DEFAULTS}
+    for word, member in node.value.items():
+        if word in known:
+            notes.value(member, known[word].type, word)
+        elif word in NO_DEFAULTS:
+            notes.report(node.keys[word], f"{word!r} is each rule's own; it has no default")
+        else:
+            notes.unknown(node.keys[word], "key", known, " of a rule")
+    value = {word: member for word, member in node.value.items() if word in known}
+    return Defaults(replace(node, value=value))
+
+
+def _merged(defaults: Node, rule: Node) -> Node:
+    value, keys = {**defaults.value, **rule.value}, {**defaults.keys, **rule.keys}
+    return replace(rule, value=value, keys=keys)
+
+
+def _rule(notes: Fields, node: Node, members: dict[str, Any]) -> Rule | None:
+    """Check what the keys of a rule say together, and make the rule of them."""
+    read = {word: value for word, value in members.items() if value is not BAD}
+    steps = read.get("response", Steps()).placed
+    consistency.whole_tool(notes, node, read)
+    consistency.windows(notes, steps)
+    if "arguments" in read:
+        consistency.arguments(notes, node.value["arguments"], read["arguments"], steps)
+    if "tests" in node.value and "tools" in read:
+        consistency.tests(notes, node.value["tests"], read["tools"])
+    pipeline = [step for _, step in steps]
+    if read.get("max_bytes") is not None:
+        bound = {"max_bytes": read["max_bytes"]}
+        abridge: Any = TRANSFORMS["abridge"]
+        pipeline.append(notes.made(node.value["max_bytes"], abridge, bound, "max_bytes"))
+    if len(read) < len(members) or BAD in pipeline:
+        return None
+    written = Written(**read)
+    hide, error_if = written.hide, written.error_if
+    return Rule(
+        name=written.name or ", ".join(written.tools),
+        pipeline=tuple(pipeline),
+        drop_blocks=written.blocks.drop if written.blocks else (),
+        hide=hide if isinstance(hide, Hidden) else Hidden() if hide else None,
+        error_if=error_if.match if isinstance(error_if, Match) else error_if,
+        tests=tuple(map(_plain, written.tests)),
+        place=f"{notes.file}:{node.line}",
+        **{word: getattr(written, word) for word in _SAME},
     )
+
+
+# The keys that mean the same in a file and in a Rule.
+_SAME = tuple(
+    word
+    for word in Written.__struct_fields__
+    if word in Rule.__struct_fields__ and word not in ("name", "hide", "error_if", "tests")
+)
+
+
+def _plain(case: Case) -> dict[str, Any]:
+    """Return what a test says, each key as it is written; what it leaves out is left out."""
+    said: dict[str, Any] = {}
+    for word, option in fields(Case).items():
+        value = getattr(case, word)
+        if value != option.default:
+            said[word] = list(map(str, value)) if isinstance(value, tuple) else value
+    return said
+
+
+def _steps(notes: Fields, node: Node, label: str) -> Any:
+    # The wrong ones are reported; what the others are to each other is checked all the same.
+    return Steps(tuple(pair for pair in _placed(notes, node) if pair[1] is not BAD))
+
+
+def _placed(notes: Fields, node: Node) -> Iterator[tuple[Node, Any]]:
+    if isinstance(node.value, list):
+        for each in node.value:
+            yield from _placed(notes, each)
+    else:
+        yield node, _step(notes, node)
+
+
+def _step(notes: Fields, node: Node) -> Any:
+    """Read `{transform: options}`; a transform that needs none may stand alone."""
+    if node.spoiled:
+        return BAD
+    if isinstance(node.value, str):
+        word, options = node, replace(node, value={})
+    elif isinstance(node.value, dict) and len(node.value) == 1:
+        ((name, options),) = node.value.items()
+        word = node.keys[name]
+    else:
+        return notes.report(node, f"expected one step, {{transform: options}}, found {_many(node)}")
+    if word.value not in TRANSFORMS:
+        return notes.unknown(word, "transform", TRANSFORMS)
+    kind: Any = TRANSFORMS[word.value]
+    if options.spoiled:
+        return BAD
+    if options.value is None:
+        options = replace(options, value={})
+    short = _short(kind, options)
+    if short is not None:
+        values = {short: notes.value(options, fields(kind)[short].type, word.value)}
+    elif isinstance(options.value, dict):
+        values = notes.members(options, kind, word.value)
+    else:
+        known = ", ".join(fields(kind))
+        wanted = f"expected options ({known}), found {found(options)}"
+        return notes.report(options, f"{word.value}: {wanted}")
+    return notes.made(options, kind, values, word.value)
+
+
+def _short(kind: Any, options: Node) -> str | None:
+    """Return the option that is meant where `options` are no options but the value of one."""
+    short: str | None = kind.shorthand
+    if short is None or not isinstance(options.value, dict):
+        return short
+    # Where the value is a mapping too, its keys are free words, and one may be an option's name.
+    own = fields(kind)[short].type
+    named = short in options.value and fits(options.value[short], own)
+    return short if get_origin(own) in MAPS and not named else None
+
+
+def _many(node: Node) -> str:
+    if isinstance(node.value, dict) and node.value:
+        names = " and ".join(map(repr, list(node.value)[:3]))
+        return f"{names} in one; begin each with '- '"
+    return found(node)

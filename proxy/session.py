@@ -18,7 +18,7 @@ from proxy import definitions, message
 from proxy.arguments import VIEW, Completed, Plan
 from proxy.clients import client_for
 from proxy.definitions import Seen
-from proxy.document import ABSENT, encode, level, loads, text
+from proxy.document import ABSENT, Number, compact, encode, level, loads, text
 from proxy.errors import DocumentError, Refusal
 from proxy.message import Message
 from proxy.meter import Meter, Sizes
@@ -28,6 +28,7 @@ from proxy.snapshots import Snapshot
 
 _REMEMBERED = 1000  # tools, tasks and cached plans kept at most, each
 _PENDING = 20_000  # requests that wait for an answer at most; the oldest is forgotten first
+_TRIES = 32  # places at which a message is looked for behind noise
 _SMALL = 4096  # bytes: longer lines are told apart by their head and tail where that is certain
 
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
@@ -96,6 +97,7 @@ class Pending(Struct):
     modern: bool = False
     cacheable: bool = True
     as_task: bool = False
+    further: bool = False
     line: bytes = b""
     size: int = 0
 
@@ -141,7 +143,10 @@ class Session:
         self._token = 0
         self._seen: dict[str, Seen] = {}
         self._plans: dict[str, tuple[tuple[Rule, Plan], ...]] = {}
+        self._given: RuleSet | None = None
         self._ruleset: RuleSet | None = None
+        self._tools: frozenset[str] | None = None
+        self._guards = False
         self._tasks: OrderedDict[str, Pending] = OrderedDict()
         self._kept: OrderedDict[str, str] = OrderedDict()
         self.server: str | None = None
@@ -153,11 +158,37 @@ class Session:
         """Take one line of the client."""
         try:
             read = message.read(raw)
-        except DocumentError:
-            return (Forward(raw),)
+        except DocumentError as cause:
+            return self._garbled(raw, cause)
         if isinstance(read, Message):
             return self._request(raw, read)
         return self._batch(raw, read, self.from_client)
+
+    def _garbled(self, raw: bytes, cause: DocumentError) -> tuple[Output, ...]:
+        """Pass on what we cannot read, unless it may be a call that a rule is there to stop."""
+        import json
+
+        try:
+            read = json.loads(raw, parse_float=Number)
+            call = read if isinstance(read, dict) and read.get("method") == "tools/call" else {}
+            params = call.get("params")
+            tool = params.get("name") if isinstance(params, dict) else None
+        except (ValueError, RecursionError):
+            return (Forward(raw),)
+        if not isinstance(tool, str) or not self._guarded(tool):
+            return (Forward(raw),)
+        if "id" not in call:
+            self._log(f"{tool}: a call without an id that cannot be read was dropped: {cause}")
+            return ()
+        pending = Pending(encode(call["id"]), "tools/call", tool)
+        line = message.refusal(pending.id, f"the call cannot be read: {cause}", modern=False)
+        return self._refused(pending, "refused", line)
+
+    def _guarded(self, tool: str) -> bool:
+        """Say whether a rule hides `tool`, bounds its arguments, or withholds its results."""
+        if not self._rules_now().exposes(tool):
+            return True
+        return any(rule.protects for rule, _ in self._covering(tool))
 
     def _request(self, raw: bytes, read: Message) -> tuple[Output, ...]:
         if read.method is ABSENT:
@@ -170,6 +201,11 @@ class Session:
         if key is None or key == b"null":
             if method == "notifications/cancelled":
                 self._cancelled(read)
+            if method == "tools/call":
+                # Nothing can answer it, but a server may run it all the same.
+                outputs = self._call(raw, read, Pending(b"null", method, size=len(raw)))
+                self._retired(b"null")
+                return tuple(each for each in outputs if isinstance(each, Forward | Forget))
             return (Forward(raw),)
         pending = Pending(key, method, size=len(raw))
         if method == "tools/call":
@@ -178,6 +214,8 @@ class Session:
             self._named(client=_name_at(read.params, "clientInfo"))
         elif method == "server/discover":
             self._named(client=_meta_name(read.params, CLIENT_INFO))
+        elif method == "tools/list":
+            pending.further = _string_at(read.params, "cursor") is not None
         elif method == "tasks/result":
             task = self._tasks.get(_string_at(read.params, "taskId") or "")
             if task is not None:
@@ -226,27 +264,38 @@ class Session:
             self._named(client=_name(_member(params.meta, CLIENT_INFO)))
             pending.modern = _modern(params.meta)
         rules = self._rules_now()
+        if self._guards and _ambiguous(read.params):
+            said = "the call is ambiguous: its name or its arguments are given twice"
+            line = message.refusal(pending.id, said, pending.modern)
+            return self._refused(pending, "refused", line)
         covering = self._covering(tool)
-        if not rules.exposes(tool):
-            return self._refused(pending, "hidden", _hidden(pending.id, tool, None))
+        hiding = next((rule for rule, _ in covering if rule.hides), None)
+        if hiding is not None or not rules.exposes(tool):
+            pending.rule = hiding
+            return self._refused(pending, "hidden", _hidden(pending.id, tool, hiding))
         if not covering:
-            return self._sent(raw, pending)
+            return self._passed(raw, pending)
         try:
             sent = {} if params.arguments is ABSENT else loads(bytes(params.arguments))
-        except DocumentError:
-            return self._sent(raw, pending)
-        if not isinstance(sent, dict):
-            sent = {}
-        try:
+            if not isinstance(sent, dict):
+                sent = {}
             rule, plan = self._applying(tool, covering, sent)
-            if rule is not None and rule.hide is not None:
-                return self._refused(pending, "hidden", _hidden(pending.id, tool, rule))
+            pending.rule = rule
             others = [other for owner, other in covering if owner is not rule]
             completed = argument.complete(plan, others, sent)
+            return self._completed(raw, read, params, pending, plan, completed)
         except Refusal as cause:
-            line = message.refusal(pending.id, str(cause), pending.modern)
-            return self._refused(pending, "refused", line)
-        return self._completed(raw, read, params, pending, rule, plan, completed)
+            said = str(cause)
+        except (DocumentError, RecursionError) as cause:
+            if not self._guarded(tool):
+                pending.rule = None
+                return self._passed(raw, pending)
+            said = f"the call cannot be read: {cause}"
+        return self._refused(pending, "refused", message.refusal(pending.id, said, pending.modern))
+
+    def _passed(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
+        """Send a call on, which may make snapshots untrue."""
+        return (*self._stale(pending.tool), *self._sent(raw, pending))
 
     def _applying(
         self, tool: str, covering: tuple[tuple[Rule, Plan], ...], sent: dict[str, Any]
@@ -269,21 +318,20 @@ class Session:
         read: Message,
         params: _Call,
         pending: Pending,
-        rule: Rule | None,
         plan: Plan,
         completed: Completed,
     ) -> tuple[Output, ...]:
-        if completed.changed:
+        rule = pending.rule
+        doubled = rule is not None and rule.protects and _doubled(params.arguments)
+        if completed.changed or doubled:
             changed = Raw(encode(completed.upstream))
             raw = message.replaced(
                 raw, params=Raw(message.replaced(bytes(read.params), arguments=changed))
             )
         pending.as_task = params.task is not ABSENT
         pending.cacheable = params.answers is ABSENT and params.state is ABSENT
-        dropped = self._stale(pending.tool)
         if rule is None:
-            return (*dropped, *self._sent(raw, pending))
-        pending.rule = rule
+            return self._passed(raw, pending)
         pending.arguments = completed.arguments
         pending.names = plan.names
         pending.view = completed.steering.get(VIEW)
@@ -293,8 +341,8 @@ class Session:
             self._token += 1
             pending.line = raw
             self._waiting[self._token] = pending
-            return (*dropped, Load(self._token, pending.key))
-        return (*dropped, *self._sent(raw, pending))
+            return (Load(self._token, pending.key),)
+        return self._passed(raw, pending)
 
     def loaded(self, token: int, snapshot: Snapshot | None) -> tuple[Output, ...]:
         """Go on with a call that waits for its snapshot; outputs are relative to the client."""
@@ -306,7 +354,7 @@ class Session:
         tool_seen = self._seen.get(pending.tool, Seen())
         if tool_seen.reads_only or any(getattr(step, "refetch", None) for step in rule.pipeline):
             line, pending.line = pending.line, b""
-            return self._sent(line, pending)
+            return self._passed(line, pending)
         said = (
             "nothing is kept of an earlier answer to this call (it expired, or was never given); "
             + _start_again(pending)
@@ -346,7 +394,7 @@ class Session:
         while no response is awaited that must be shaped or read.
         """
         if message.asks(start):
-            return b"list_changed" not in start
+            return True
         if self._held == 0:
             return start.lstrip()[:1] == b"{"
         key = message.response_key(start, b"")
@@ -384,22 +432,24 @@ class Session:
                     if pending is not None:
                         self._untouched(self._retired(key) or pending, len(raw))
                     return (Forward(raw),)
+                if pending.rule is not None and not pending.as_task and message.succeeds(raw[:512]):
+                    self._retired(key)
+                    return (Shape(self._job(pending, raw=raw)),)
         try:
             read = message.read(raw)
         except DocumentError:
             return self._unreadable(raw)
+        if b'"jsonrpc"' not in raw and not (isinstance(read, Message) and read.speaks):
+            return (Noise(raw),)
         if not isinstance(read, Message):
             return self._batch(raw, read, self.from_server)
         if not read.responds:
-            if read.method is not ABSENT and b"list_changed" in bytes(read.method):
-                self._seen.clear()
-                self._plans.clear()
             return (Forward(raw),)
         key = read.key
         found = None if key is None else self._retired(key)
         if found is None:
             return (Forward(raw),)
-        if found.plain or read.result is ABSENT:
+        if found.plain or read.result is ABSENT or read.error is not ABSENT:
             self._untouched(found, len(raw))
             return (Forward(raw),)
         return self._response(raw, read, found)
@@ -411,9 +461,9 @@ class Session:
             elif pending.method == "server/discover":
                 self._named(server=_meta_name(read.result, SERVER_INFO))
             elif pending.method == "tools/list":
-                return self._listed(raw, read)
-            elif pending.as_task:
-                self._tasked(read, pending)
+                return self._listed(raw, read, further=pending.further)
+            elif pending.as_task and self._tasked(read, pending):
+                pass
             elif pending.rule is not None:
                 return (Shape(self._job(pending, raw=raw)),)
         except (DocumentError, msgspec.DecodeError) as cause:
@@ -421,8 +471,11 @@ class Session:
         self._untouched(pending, len(raw))
         return (Forward(raw),)
 
-    def _listed(self, raw: bytes, read: Message) -> tuple[Output, ...]:
+    def _listed(self, raw: bytes, read: Message, *, further: bool) -> tuple[Output, ...]:
         self._named(server=_meta_name(read.result, SERVER_INFO))
+        tools = None if further else definitions.names(read.result)
+        if tools is not None and tools != self._tools:
+            self._tools, self._ruleset = tools, None
         rules = self._rules_now()
         result, facts = definitions.rewrite(read.result, rules, self._plans_for, self._log)
         for tool, fact in facts.items():
@@ -433,14 +486,18 @@ class Session:
             del self._seen[next(iter(self._seen))]
         return (Forward(raw if result is None else message.replaced(raw, result=result)),)
 
-    def _tasked(self, read: Message, pending: Pending) -> None:
-        """Remember which call a task works for: tasks/result brings its result (MCP 2025-11-25)."""
+    def _tasked(self, read: Message, pending: Pending) -> bool:
+        """Remember which call a task works for: tasks/result brings its result (MCP 2025-11-25).
+
+        Says whether the response names a task: a server may answer at once instead.
+        """
         task = message.members(read.result).get("task")
         name = None if task is None else _string_at(task, "taskId")
         if name is not None:
             self._tasks[name] = pending
             if len(self._tasks) > _REMEMBERED:
                 self._tasks.popitem(last=False)
+        return task is not None
 
     def shaped(self, job: Job, outcome: Outcome) -> tuple[Output, ...]:
         """Take what came of a Shape; outputs are relative to the server: Forward is the answer."""
@@ -476,8 +533,8 @@ class Session:
         changed = False
         for element in elements:
             single = bytes(element)
-            for output in take(single):
-                if isinstance(output, Forward):
+            for output in take(single) if single[:1] == b"{" else (Forward(single),):
+                if isinstance(output, Forward | Noise):
                     changed |= output.raw != single
                     forwarded.append(Raw(output.raw))
                 else:
@@ -489,29 +546,23 @@ class Session:
 
     def _unreadable(self, raw: bytes) -> tuple[Output, ...]:
         """Tell a message that only looks broken to us from noise on the server's stdout."""
-        start = raw.lstrip()[:1]
-        if not start:
+        if not raw.strip():
             return ()
-        if start in (b"{", b"[") and b'"jsonrpc"' in raw:
-            key = message.response_key(raw[:512], raw[-512:])
-            pending = None if key is None else self._retired(key)
-            if pending is not None:
-                self._untouched(pending, len(raw))
-            return (Forward(raw),)
-        at = raw.find(b"{")
-        while 0 <= at < 65_536:
-            tail = raw[at:]
-            if b'"jsonrpc"' in tail:
-                try:
-                    message.read(tail)
-                except DocumentError:
-                    pass
-                else:
-                    return (Noise(raw[:at]), *self.from_server(tail))
-            else:
-                break
-            at = raw.find(b"{", at + 1)
-        return (Noise(raw),)
+        if b'"jsonrpc"' not in raw:
+            return (Noise(raw),)
+        at = _glued(raw)
+        if at is not None:
+            return (Noise(raw[:at]), *self.from_server(raw[at:]))
+        if raw.lstrip()[:1] not in (b"{", b"["):
+            return (Noise(raw),)
+        key = message.response_key(raw[:512], raw[-512:])
+        pending = None if key is None else self._retired(key)
+        if pending is not None:
+            if pending.rule is not None and pending.rule.on_failure == "refuse":
+                said = f"the response was withheld: rule {pending.rule.name!r} cannot read it"
+                return (Forward(message.refusal(pending.id, said, pending.modern)),)
+            self._untouched(pending, len(raw))
+        return (Forward(raw),)
 
     def _untouched(self, pending: Pending, size: int) -> None:
         if pending.tool:
@@ -548,11 +599,16 @@ class Session:
             self._plans.clear()
 
     def _rules_now(self) -> RuleSet:
-        rules = self._rules(self.server, self.client)
-        if rules is not self._ruleset:
-            self._ruleset = rules
+        given = self._rules(self.server, self.client)
+        if self._ruleset is None or given is not self._given:
+            self._given = given
+            self._ruleset = given if self._tools is None else given.fitting(self._tools)
+            for file in given.files:
+                if file not in self._ruleset.files:
+                    self._log(f"{file.name}: this server has other tools; none of its rules apply")
+            self._guards = self._ruleset.guards
             self._plans.clear()
-        return rules
+        return self._ruleset
 
     def _covering(self, tool: str) -> tuple[tuple[Rule, Plan], ...]:
         """Return the rules for `tool`, each with its plan."""
@@ -565,36 +621,51 @@ class Session:
 
     def _plans_for(self, tool: str, fact: Seen) -> tuple[tuple[Rule, Plan], ...]:
         rules = self._rules_now().covering(tool)
-        return tuple((rule, argument.plan(rule, fact.arguments)) for rule in rules)
+        return tuple(
+            (rule, argument.plan(rule, fact.arguments) if rule.mode == "active" else Plan())
+            for rule in rules
+        )
 
 
 def _snapshot_key(tool: str, rule: Rule, completed: Completed) -> str:
     """Name a call by its tool, its rule and what it asked for, windows and views left out."""
-    asked = {
-        name: value for name, value in completed.arguments.items() if name not in completed.steering
-    }
-    for name in completed.steering:
-        _without(asked, name)
-    for step in rule.windows:
-        for name in step.parameters:
-            asked = _without(asked, name)
-    asked.pop(VIEW, None)
-    return (
-        f"{tool}\n{rule.name}\n{msgspec.json.encode(asked, order='sorted', enc_hook=repr).decode()}"
-    )
+    asked = [completed.upstream, completed.own]
+    said = msgspec.json.encode(asked, order="sorted", enc_hook=repr).decode()
+    return f"{tool}\n{rule.name}\n{said}"
 
 
-def _without(held: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return nested arguments without the dotted `name`."""
-    first, _, rest = name.partition(".")
-    if first not in held:
-        return held
-    kept = dict(held)
-    if rest and isinstance(kept[first], dict):
-        kept[first] = _without(kept[first], rest)
-    else:
-        del kept[first]
-    return kept
+def _glued(raw: bytes) -> int | None:
+    """Return where in `raw` a message begins that noise stands in front of."""
+    at = raw.find(b"{", 1)
+    for _ in range(_TRIES):
+        if at < 0:
+            break
+        try:
+            read = message.read(raw[at:])
+        except DocumentError:
+            pass
+        else:
+            if isinstance(read, Message) and read.speaks:
+                return at
+        at = raw.find(b"{", at + 1)
+    return None
+
+
+def _ambiguous(params: Raw) -> bool:
+    """Say whether another reader of a call could see another tool or other arguments in it.
+
+    Of a name that stands there twice some take the first; some do not tell `Name` from `name`.
+    """
+    names = [name.lower() for name in message.members(params)]
+    return max(names.count("name"), names.count("arguments")) > 1 or _doubled(params)
+
+
+def _doubled(held: Raw) -> bool:
+    """Say whether members of an object may have the same name, however it is spelled."""
+    try:
+        return len(compact(bytes(held))) != len(encode(message.members(held)))
+    except (DocumentError, msgspec.DecodeError):
+        return False
 
 
 def _start_again(pending: Pending) -> str:

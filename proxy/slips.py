@@ -105,12 +105,12 @@ class Composer(yaml.BaseLoader):
 
     def scan_plain(self) -> Any:
         token = super().scan_plain()
-        start = None
+        start, sign = None, ""
         while self.flow_level and self.index == token.end_mark.index and self.peek() in "[{?":
             # YAML 1.2 allows '?' inside a plain text; the library, which knows 1.1, does not.
             length = 1
             if self.peek() != "?":
-                start = start or self.get_mark()
+                start, sign = start or self.get_mark(), sign or self.peek()
                 length = _enclosed(self._ahead())
             inside = self.prefix(length)
             self.forward(length)
@@ -119,7 +119,6 @@ class Composer(yaml.BaseLoader):
             token.end_mark = more.end_mark
         if start is not None:
             where = "a list in [ ]" if self.brackets[-1:] == ["["] else "a mapping in { }"
-            sign = token.value[start.index - token.start_mark.index]
             advice = _advice(token.value)
             self.slips.append(at(start, f"{sign!r} cannot stand inside {where}; {advice}"))
         return token
@@ -147,12 +146,13 @@ def _enclosed(text: str) -> int:
 def _advice(text: str) -> str:
     shorter = text.replace("[]", "").replace("[*]", "")
     try:
+        if "{" in text:
+            raise PathError(text)
         Path.parse(text)
-        if Path.parse(shorter).plain:
-            return f"write {shorter}, or quote the path"
-        return f"quote the path: {quoted(text)}"
+        whole = not Path.parse(shorter).plain
     except PathError:
         return f"quote the expression: {quoted(text)}"
+    return f"quote the path: {quoted(text)}" if whole else f"write {shorter}, or quote the path"
 
 
 def explained(error: yaml.MarkedYAMLError, text: str) -> Stop:
@@ -189,7 +189,7 @@ _WORDINGS = (
         "expected <block end>, but found '<scalar>'",
         r"\]$",
         "here",
-        "a value that begins with '[' is a list, and nothing can follow it; quote the path",
+        "a value that begins with '[' is a list, nothing can follow it; quote the path",
     ),
     (
         "expected <block end>, but found '(<scalar>|.)'",
@@ -202,6 +202,18 @@ _WORDINGS = (
         "",
         "here",
         "this line is not indented like the lines from {line} on that it belongs to",
+    ),
+    (
+        "but got '(?P<found>[{[])'",
+        "",
+        "here",
+        "{found!r} cannot stand in an unquoted value inside [ ] or {{ }}; quote the value",
+    ),
+    (
+        "but got '<scalar>'",
+        r"\]$",
+        "here",
+        "a value that begins with '[' is a list, nothing can follow it; quote the path",
     ),
     (
         "expected ',' or '(?P<end>[]}])', but got (?P<found>.+)",
@@ -220,7 +232,7 @@ _WORDINGS = (
         "sequence entries are not allowed",
         "",
         "here",
-        "'-' begins an item of a list, which needs a line of its own; quote the value",
+        "'-' begins an item of a list, which needs a line of its own; or quote the value",
     ),
     (
         "block scalar",

@@ -5,8 +5,6 @@ decoders. `mask` writes each one as a single character of plane 16, `unmask` res
 Lower-case and upper-case escapes have ranges of their own, so that the spelling survives.
 """
 
-import msgspec
-
 from proxy.errors import DocumentError
 
 _FIRST = 0x10F000  # 0x10F000..: \ud800..\udfff, 0x10F800..: \uD800..\uDFFF
@@ -17,6 +15,8 @@ _LEAD = b"\xf4\x8f"  # how every character of both ranges begins in UTF-8
 def mask(raw: bytes) -> bytes:
     r"""Return `raw` with each lone surrogate escape written as one private character.
 
+    Without any, `raw` itself comes back.
+
     >>> unmask(mask(rb'["\ud800", "\uD83D\uDE00"]')) == rb'["\ud800", "\uD83D\uDE00"]'
     True
 
@@ -25,13 +25,14 @@ def mask(raw: bytes) -> bytes:
     """
     import re
 
-    if _taken(raw):
-        raise DocumentError("lone surrogates beside characters of plane 16 cannot be carried")
+    lone = False
 
     def escape(found: "re.Match[bytes]") -> bytes:
+        nonlocal lone
         digits = found[1]
         if digits is None:
             return found[0]
+        lone = True
         offset = int(digits, 16) - 0xD800
         if digits == digits.lower():
             return chr(_FIRST + offset).encode()
@@ -39,8 +40,14 @@ def mask(raw: bytes) -> bytes:
             return chr(_FIRST + _SPAN + offset).encode()
         raise DocumentError(f"a lone surrogate spelled {found[0].decode()!r} cannot be carried")
 
-    pair = rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-    return re.sub(pair + rb"|\\u([dD][89a-fA-F][0-9a-fA-F]{2})|\\.", escape, raw)
+    # Pairs and escaped backslashes are named only so that nothing inside them is taken for one.
+    pair = rb"(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})+"
+    masked = re.sub(pair + rb"|\\u([dD][89a-fA-F][0-9a-fA-F]{2})|(?:\\\\)+", escape, raw)
+    if not lone:
+        return raw
+    if _taken(raw):
+        raise DocumentError("lone surrogates beside characters of plane 16 cannot be carried")
+    return masked
 
 
 def _taken(raw: bytes) -> bool:
@@ -67,6 +74,22 @@ def unmask(raw: bytes) -> bytes:
     return re.sub(rb"\xf4\x8f[\x80-\xbf][\x80-\xbf]", restore, raw)
 
 
-def maskable(raw: bytes, error: msgspec.DecodeError) -> bool:
-    """Say whether `error`, raised for `raw`, may come from a lone surrogate."""
-    return b"\\ud" in raw or b"\\uD" in raw
+def maskable(raw: bytes, error: Exception) -> bool:
+    """Say, quickly, whether `error`, raised for `raw`, may come from a lone surrogate escape.
+
+    False is certain.
+    """
+    if b"\\" not in raw:
+        return False
+    leads = [lead for lead in (b"\\ud", b"\\uD") if lead in raw]
+    if len(leads) != 1:
+        return bool(leads)
+    half = False  # the first half of a pair stands right before
+    for rest in raw.split(leads[0])[1:]:
+        digit = rest[:1]
+        if (digit in b"cdefCDEF") != half:
+            return True
+        half = digit in b"89abAB"
+        if half and len(rest) != 3:
+            return True
+    return half

@@ -19,13 +19,18 @@ LEVELS = (
     {"message", "result", "definitions", "ruleset", "snapshots", "meter"}
     | {"arguments", "pipeline", "rule", "view"},
     {"session"},
+    {"answer", "cases", "choice", "differences", "exchange", "filling"}
+    | {"play", "rehearsal", "walk"},
     {"cli", "transports", "stores", "ledger", "__main__"},
 )
 
 # Tests of the whole, which mirror no single module.
 WHOLE = {
     "tests/test_architecture.py",
+    "tests/test_benchmarks.py",
     "tests/test_examples.py",
+    "tests/test_real_clients.py",
+    "tests/test_real_servers.py",
     "tests/test_rules.py",
     "tests/test_servers.py",
     "tests/test_wire.py",

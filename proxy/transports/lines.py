@@ -21,138 +21,155 @@ _NEWLINE = 0x0A
 class Piece(Struct, gc=False):
     """A part of a line that goes on as it comes; the last one brings the newline.
 
-    `raw` lives until the next chunk is fed.
+    `raw` is good until the next chunk is fed.
     """
 
-    raw: memoryview | bytes | bytearray
+    raw: bytes | bytearray | memoryview
     last: bool
 
 
 class Passed(Struct, gc=False):
-    """A line has gone on in pieces, the last of which came just before."""
+    """A line has gone on in pieces, the last of which came just before; its size in bytes."""
 
     start: bytes
     end: bytes
     size: int
 
 
-class Discarded(Struct, gc=False):
-    """A line over the limit has ended; nothing of it went on."""
+class Over(Struct, gc=False):
+    """A line has grown over the limit: the rest of it is thrown away, and what was kept of it.
+
+    Where pieces of it have gone on, the last of them came just before.
+    """
 
     start: bytes
     size: int
 
 
-Event = list[bytes] | Piece | Passed | Discarded
+class Discarded(Struct, gc=False):
+    """A line that was over the limit has ended."""
+
+    start: bytes
+    end: bytes
+    size: int
+
+
+class Cut(Struct, gc=False):
+    """The stream has ended in the middle of a line; what was kept of it."""
+
+    raw: bytes
+    size: int
+
+
+Event = list[bytes] | Piece | Passed | Over | Discarded | Cut
 
 
 class Lines:
     r"""Turns chunks into events; whole lines come in lists, without their newlines.
 
-    `limit` is the most bytes that are kept of one line. `passes` is asked with the start of a long
-    line whether its body may go on in pieces; without it none does.
+    `limit` is the most bytes that one line may have. `passes` is asked with the start of a line
+    of at least `long` bytes whether its body may go on in pieces; without it none does.
 
     >>> lines = Lines(limit=100)
     >>> [event for chunk in (b'{"id"', b':1}\n{}\n[') for event in lines.feed(chunk, len(chunk))]
-    [[b'{"id":1}', b'{}']]
+    [[b'{"id":1}'], [b'{}']]
     >>> list(lines.end())
-    [[b'[']]
+    [Cut(raw=b'[', size=1)]
     """
 
-    __slots__ = ("_end", "_held", "_limit", "_mode", "_passes", "_size", "_start")
+    __slots__ = ("_end", "_held", "_limit", "_long", "_mode", "_passes", "_size", "_start")
 
-    def __init__(self, limit: int, passes: Callable[[bytes], bool] | None = None) -> None:
+    def __init__(
+        self, limit: int, passes: Callable[[bytes], bool] | None = None, long: int = LONG
+    ) -> None:
         self._limit = limit
         self._passes = passes
+        self._long = min(long, limit)
         self._mode: Literal["fresh", "begun", "held", "passing", "discarding"] = "fresh"
         self._held = bytearray()
         self._start = b""
         self._end = b""
         self._size = 0
 
+    def whole(self, buffer: bytes | bytearray, size: int) -> list[bytes] | None:
+        """Take a chunk of short and complete lines and return them; None for any other, untaken.
+
+        Most chunks are one such line: this is `feed` for them, without what makes it slower.
+        """
+        if self._mode == "fresh" and size <= self._long and buffer[size - 1] == _NEWLINE:
+            chunk = buffer if type(buffer) is bytes else bytes(buffer[:size])
+            return chunk[: size - 1].split(b"\n")
+        return None
+
     def feed(self, buffer: bytes | bytearray, size: int) -> Iterator[Event]:
-        """Take the first `size` bytes (at least one) of `buffer`; yield what they complete."""
-        if self._mode == "fresh" and size <= LONG and buffer[size - 1] == _NEWLINE:
-            yield bytes(memoryview(buffer)[: size - 1]).split(b"\n")
-            return
+        """Take the first `size` bytes of `buffer`, at least one; yield what they complete."""
         view = memoryview(buffer)
         whole: list[bytes] = []
         at = 0
         while at < size:
             found = buffer.find(b"\n", at, size)
             after = size if found < 0 else found + 1
-            if found >= 0 and self._mode == "fresh" and found - at < LONG:
+            if found >= 0 and self._mode == "fresh" and found - at < self._long:
                 whole.append(bytes(view[at:found]))
             else:
                 if whole:
                     yield whole
                     whole = []
-                yield from self._long(view[at:after], found >= 0)
+                yield from self._continue(view[at:after], found >= 0)
             at = after
         if whole:
             yield whole
 
     def end(self) -> Iterator[Event]:
         """Take the end of the stream, which may have come in the middle of a line."""
+        # Only its end can tell a last line without newline from one that was cut.
+        whole = (self._end or self._held[-ENDS:]).rstrip()[-1:] in (b"}", b"]")
         if self._mode in ("begun", "held"):
-            yield [bytes(self._held)]
+            yield [bytes(self._held)] if whole else Cut(bytes(self._held), len(self._held))
         elif self._mode == "passing":
             yield Piece(b"\n", True)
-            # Only its end can tell a last line without newline from one that was cut.
-            if self._end.rstrip()[-1:] in (b"}", b"]"):
-                yield Passed(self._start, self._end, self._size)
+            yield Passed(self._start, self._end, self._size) if whole else Cut(b"", self._size)
         elif self._mode == "discarding":
-            yield Discarded(self._start, self._size)
+            yield Discarded(self._start, self._end, self._size)
         self._forget()
 
-    def _long(self, part: memoryview, ends: bool) -> Iterator[Event]:
+    def _continue(self, part: memoryview, ends: bool) -> Iterator[Event]:
         """Go on with a line, or begin one, by `part`, which brings its newline where it `ends`."""
-        if self._mode in ("fresh", "begun", "held"):
-            yield from self._keep(part, ends)
-        elif self._mode == "passing":
-            yield from self._pass(part, ends)
-        else:
-            self._size += len(part) - ends
-            if ends:
-                yield Discarded(self._start, self._size)
-                self._forget()
-
-    def _keep(self, part: memoryview, ends: bool) -> Iterator[Event]:
-        asked = self._mode == "held"
-        if not asked and len(self._held) + len(part) >= LONG:
-            self._start = bytes(self._held[:ENDS]) + bytes(part[: ENDS - len(self._held[:ENDS])])
+        body = part[:-1] if ends else part
+        if len(self._start) < ENDS:
+            self._start += body[: ENDS - len(self._start)]
+        if self._mode == "fresh":
+            self._mode = "begun"
+        if self._mode == "begun" and self._size + len(part) >= self._long:
             self._mode = "held"
             if self._passes is not None and self._passes(self._start):
+                self._mode = "passing"
                 if self._held:
-                    yield from self._pass(self._held, False)
-                    self._held = bytearray()
-                yield from self._pass(part, ends)
-                return
-        elif not asked:
-            self._mode = "begun"
-        if len(self._held) + len(part) - ends > self._limit:
-            self._start = bytes(self._held[:ENDS]) + bytes(part[: ENDS - len(self._held[:ENDS])])
-            self._size = len(self._held)
-            self._held = bytearray()
-            self._mode = "discarding"
-            yield from self._long(part, ends)
-        elif ends:
-            self._held += part[:-1]
-            line = bytes(self._held)
-            self._forget()
-            yield [line]
-        else:
-            self._held += part
-
-    def _pass(self, part: memoryview | bytearray, ends: bool) -> Iterator[Event]:
-        self._mode = "passing"
-        body = memoryview(part)[: len(part) - ends]
+                    yield Piece(self._held, False)
         self._size += len(body)
-        self._end = bytes(body[-ENDS:]) if len(body) >= ENDS else (self._end + body)[-ENDS:]
-        yield Piece(part, ends)
+        if self._size > self._limit and self._mode != "discarding":
+            if self._mode == "passing":
+                yield Piece(b"\n", True)
+            self._mode = "discarding"
+            yield Over(self._start, self._size)
+        if self._mode in ("begun", "held"):
+            self._held += body
+            if ends:
+                line = bytes(self._held)
+                self._forget()
+                yield [line]
+            return
+        if self._held:
+            self._end = bytes(self._held[-ENDS:])
+            self._held = bytearray()
+        self._end = (self._end + body[-ENDS:])[-ENDS:]
+        if self._mode == "passing":
+            yield Piece(part, ends)
         if ends:
-            yield Passed(self._start, self._end, self._size)
+            over = Passed if self._mode == "passing" else Discarded
+            event = over(self._start, self._end, self._size)
             self._forget()
+            yield event
 
     def _forget(self) -> None:
         self._mode = "fresh"

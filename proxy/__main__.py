@@ -1,0 +1,7 @@
+"""`python -m proxy`: the command, where it is not installed."""
+
+import sys
+
+from proxy.cli import main
+
+sys.exit(main())

@@ -1,0 +1,159 @@
+"""A response as the client gets it, read the way the models of each kind of client are shown it."""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from proxy import message, result
+from proxy.document import Number, encode, level, text
+from proxy.errors import DocumentError
+from proxy.result import Copy, Reading, Shown
+from proxy.rule import Rule
+from proxy.surrogates import mask, unmask
+
+
+class Answer(Struct, frozen=True):
+    """What a line says: a result's `texts` and `structured` content, or the words of an `error`.
+
+    `failed` is true of results that are marked as errors and of error responses.
+    """
+
+    line: bytes
+    texts: tuple[str, ...] = ()
+    structured: Raw | None = None
+    shown: Shown = Shown(None, 0)
+    failed: bool = False
+    error: str | None = None
+
+    @property
+    def said(self) -> str:
+        """All its texts, or the words of its error."""
+        return "\n".join(self.texts) if self.error is None else self.error
+
+
+def read(line: bytes) -> Answer:
+    """Read a response. Raises DocumentError where `line` is none.
+
+    >>> read(b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a"}]}}').texts
+    ('a',)
+    """
+    restored: Callable[[bytes], bytes] = bytes
+    try:
+        held = message.members(line)
+    except DocumentError:
+        # A lone surrogate is somewhere.
+        held, restored = message.members(mask(line)), unmask
+    if "error" in held:
+        return Answer(line, failed=True, error=_words(held["error"]))
+    if "result" not in held:
+        raise DocumentError("a response has a result or an error")
+    raw = message.members(held["result"])
+    blocks = level(raw["content"]) if "content" in raw else []
+    if not isinstance(blocks, list):
+        raise DocumentError("content is no array")
+    structured = raw.get("structuredContent")
+    if structured is not None:
+        structured = Raw(restored(bytes(structured)))
+        structured = None if bytes(structured) == b"null" else structured
+    texts = tuple(
+        json.loads(restored(encode(said)))
+        for block in blocks
+        if (said := result.text_of(block)) is not None
+    )
+    return Answer(line, texts, structured, result.visible(raw, blocks), result.failed(raw))
+
+
+def reading(line: bytes, rule: Rule) -> Reading | None:
+    """Find the document of a response as the steps of `rule` get it, None where there is none.
+
+    Raises DocumentError where the line cannot be read.
+    """
+    held = message.members(line)
+    if "result" not in held:
+        return None
+    raw = message.members(held["result"])
+    found = result.read(raw, rule.document)
+    if found is None and rule.max_bytes is not None:
+        found = result.read(raw, "blocks")
+    return found
+
+
+def document(answer: Answer, before: Reading | None) -> Any:
+    """Return the document of an answer as a plain value: JSON where it is some, else a text.
+
+    `before` is the document as the server gave it, which says where to look. Raises DocumentError
+    where nothing is found there.
+    """
+    if before is None:
+        found = [value(said) for said in answer.texts]
+        if answer.structured is not None:
+            return _lenient(bytes(answer.structured))
+        if len(found) != 1:
+            raise DocumentError(f"the answer has no document, but {len(found)} texts")
+        return found[0]
+    every = copies(answer, before)
+    if not every:
+        raise DocumentError("the answer does not hold the document that the server's held")
+    return every[0]
+
+
+def copies(answer: Answer, before: Reading) -> list[Any]:
+    """Return the document in each place of the answer where the server's stood."""
+    found = (_copy(answer, before, copy) for copy in before.frame.copies)
+    return [value for value in found if value is not _NOWHERE]
+
+
+_NOWHERE: Any = object()
+
+
+def _copy(answer: Answer, before: Reading, copy: Copy) -> Any:
+    structured = answer.structured
+    if copy.where == "structured":
+        return _NOWHERE if structured is None else _lenient(bytes(structured))
+    if copy.where == "member":
+        held = {} if structured is None else message.members(structured)
+        said = text(held.get(copy.member))
+        return _NOWHERE if said is None else value(said)
+    blocks = before.frame.blocks
+    rank = sum(result.text_of(block) is not None for block in blocks[: copy.blocks[0]])
+    texts = answer.texts[rank:]
+    if not texts:
+        return _NOWHERE
+    if copy.each and len(texts) > 1:
+        return [value(said) for said in texts]
+    if copy.quoted:
+        inner = _lenient(texts[0])
+        return value(inner) if isinstance(inner, str) else inner
+    return value(texts[0])
+
+
+def value(said: str) -> Any:
+    """Return what a text is: the object or array that it spells, else the text."""
+    if said.lstrip()[:1] not in ("{", "["):
+        return said
+    try:
+        return _lenient(said)
+    except DocumentError:
+        return said
+
+
+def _lenient(raw: str | bytes) -> Any:
+    """Decode JSON, lone surrogates and all. Raises DocumentError."""
+    try:
+        return json.loads(raw, parse_float=Number, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"not JSON: {error}") from error
+
+
+def _refused(spelling: str) -> None:
+    raise ValueError(f"{spelling} is no JSON")
+
+
+def _words(error: Raw) -> str:
+    said = None
+    with suppress(DocumentError):
+        said = text(message.members(error).get("message"))
+    return bytes(error).decode(errors="replace") if said is None else said

@@ -1,0 +1,378 @@
+"""Runs the cases of a rule file: the tests that stand beside its rules.
+
+Each is played out in a Session of its own, so that a case shows what a client would get. Nothing
+is read but the files that `given_file` names.
+"""
+
+import difflib
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from proxy import answer as answers
+from proxy import exchange as exchanges
+from proxy import walk
+from proxy.choice import choices
+from proxy.differences import differences, same, shown
+from proxy.document import Document, loads, plain
+from proxy.errors import AbridgeError, DocumentError
+from proxy.exchange import Exchange
+from proxy.paths import Index, Name, Path, select
+from proxy.play import Play
+from proxy.rule import Rule, RuleFile, RuleSet
+
+MOST_TIMES = 1_000_000
+_MOST_LINES = 12
+
+Case = dict[str, Any]
+
+
+class Verdict(Struct, frozen=True):
+    """What came of one case.
+
+    `place` is `file:line` of its rule; `message` says what was not as expected, in several lines.
+    """
+
+    rule: str
+    case: str
+    place: str
+    ok: bool
+    message: str
+    seconds: float
+
+
+class CaseError(AbridgeError):
+    """A case that cannot be played out."""
+
+
+def run(file: RuleFile, wanted: str = "") -> Iterator[Verdict]:
+    """Run the cases of `file` whose `rule: name` holds the text `wanted`, letter case aside.
+
+    A rule in shadow mode is run as if it were active.
+    """
+    for rule, number, case in cases(file):
+        name = named(case, number)
+        if wanted.lower() in f"{rule.name}: {name}".lower():
+            began = time.perf_counter()
+            message = "\n".join(judge(file, rule, case))
+            taken = time.perf_counter() - began
+            yield Verdict(rule.name, name, rule.place, not message, message, taken)
+
+
+def cases(file: RuleFile) -> Iterator[tuple[Rule, int, Case]]:
+    """Yield every case of a file, with its rule and its number there, from 1."""
+    for rule in file.rules:
+        for number, case in enumerate(rule.tests, 1):
+            yield rule, number, case
+
+
+def named(case: Case, number: int) -> str:
+    """Return the name of a case; `number` stands for one that has none."""
+    return str(case.get("name", f"case {number}"))
+
+
+def judge(file: RuleFile, rule: Rule, case: Case) -> list[str]:
+    """Play out one case of `rule`; return what is not as expected, nothing where all is."""
+    log: list[str] = []
+    try:
+        trial = trial_of(file, rule, case)
+        log = trial.play.log
+        found = [line for check in _ALWAYS for line in check(trial)]
+        for key, check_of in CHECKS.items():
+            if not found and case.get(key, False) is not False:
+                found = list(check_of(trial, expand(case[key])))
+    except (AbridgeError, OSError, RecursionError) as error:
+        found = [str(error)]
+    notes = [f"note: {line}" for line in dict.fromkeys(log) if line not in found]
+    return [*found, *notes] if found else []
+
+
+class Trial(Struct, frozen=True):
+    """A case that was played out, and the rule that it is of."""
+
+    rule: Rule
+    case: Case
+    play: Play
+
+    @property
+    def document(self) -> Any:
+        """The document that the client got, as a plain value. Raises CaseError without one."""
+        if self.play.answer.failed:
+            raise CaseError(f"the answer is an error: {self.play.answer.said}")
+        return answers.document(self.play.answer, self.play.reading(self.rule))
+
+    @property
+    def root(self) -> Document:
+        """The same, to look for paths in."""
+        return Document.read(exchanges.written(self.document))
+
+
+def trial_of(file: RuleFile, rule: Rule, case: Case) -> Trial:
+    """Play out `case`. Raises AbridgeError or OSError where that cannot be done."""
+    exchange = _exchange(file, rule, case)
+    active = {id(each): msgspec.structs.replace(each, mode="active") for each in file.rules}
+    whole = msgspec.structs.replace(file, rules=tuple(active.values()))
+    play = Play(RuleSet((whole,)), exchange, opened="refused" not in case)
+    return Trial(active[id(rule)], case, play)
+
+
+def expand(value: Any) -> Any:
+    """Return a value of a case with every `{$repeat: value, times: 3}` written out.
+
+    `{n}` in the texts of what is repeated is the number of the repetition, from 0. Raises
+    CaseError.
+
+    >>> expand({"ids": {"$repeat": {"id": "f-{n}"}, "times": 2}})
+    {'ids': [{'id': 'f-0'}, {'id': 'f-1'}]}
+    """
+    if isinstance(value, list):
+        return [expand(element) for element in value]
+    if not isinstance(value, dict):
+        return value
+    if "$repeat" not in value:
+        return {name: expand(member) for name, member in value.items()}
+    times = value.get("times")
+    if set(value) != {"$repeat", "times"} or type(times) is not int:
+        raise CaseError("write {$repeat: value, times: number}, and no other key beside it")
+    if not 0 <= times <= MOST_TIMES:
+        raise CaseError(f"$repeat: times: {times} is not between 0 and {MOST_TIMES}")
+    repeated = expand(value["$repeat"])
+    return [_numbered(repeated, str(n)) for n in range(times)]
+
+
+def _numbered(value: Any, number: str) -> Any:
+    if isinstance(value, str):
+        return value.replace("{n}", number)
+    if isinstance(value, list):
+        return [_numbered(element, number) for element in value]
+    if isinstance(value, dict):
+        return {name: _numbered(member, number) for name, member in value.items()}
+    return value
+
+
+_GIVEN: dict[str, Callable[[Any], Raw]] = {
+    "given": lambda value: exchanges.of_text(exchanges.written(value).decode()),
+    "given_text": lambda said: exchanges.of_text(said if isinstance(said, str) else "".join(said)),
+    "given_result": lambda value: Raw(exchanges.written(value)),
+}
+
+
+def _exchange(file: RuleFile, rule: Rule, case: Case) -> Exchange:
+    """Return the call and the answer that a case speaks of."""
+    ways = [key for key in (*_GIVEN, "given_file") if key in case]
+    tool, arguments = case.get("tool"), case.get("arguments")
+    if len(ways) > 1:
+        raise CaseError(f"{' and '.join(ways)}: one of them is enough")
+    if ways == ["given_file"]:
+        path = os.path.join(os.path.dirname(file.name), case["given_file"])
+        with open(path, "rb") as held:
+            exchange = exchanges.recorded(held.read(), tool, arguments, _only_tool(rule))
+    elif not ways and not {"refused", "upstream"} & case.keys():
+        raise CaseError(f"nothing is given: write {', '.join(_GIVEN)} or given_file")
+    else:
+        tool = tool or _only_tool(rule)
+        if tool is None:
+            raise CaseError(f"tool: which one? The rule is for {', '.join(rule.tools)}")
+        results = [_GIVEN[way](expand(case[way])) for way in ways] or [Raw(b'{"content":[]}')]
+        exchange = exchanges.made(tool, arguments or {}, results[0])
+    if not rule.covers(exchange.tool):
+        raise CaseError(f"tool: {exchange.tool!r} is none of the rule's: {', '.join(rule.tools)}")
+    return exchange
+
+
+def _only_tool(rule: Rule) -> str | None:
+    return rule.tools[0] if len(rule.tools) == 1 and "*" not in rule.tools[0] else None
+
+
+# What every case is held to.
+
+
+def _expects_something(trial: Trial) -> Iterator[str]:
+    if not CHECKS.keys() & trial.case.keys():
+        yield f"nothing is expected: write one of {', '.join(CHECKS)}"
+
+
+def _the_rule_applies(trial: Trial) -> Iterator[str]:
+    play, applied = trial.play, trial.play.applied
+    if applied is not None and applied is not trial.rule:
+        yield f"the rule {applied.name!r} ({applied.place}) takes this call"
+    elif applied is None and not {"untouched", "refused"} & trial.case.keys():
+        reasons = {
+            id(each.rule): each.reason
+            for each in choices(play.rules, play.exchange.tool, play.exchange.arguments)
+        }
+        yield f"the rule does not apply to this call: {reasons[id(trial.rule)]}"
+
+
+def _nothing_fails(trial: Trial) -> Iterator[str]:
+    for _, outcome in trial.play.shaped:
+        if outcome.word == "failed":
+            yield outcome.said or "the rule failed"
+    if len(trial.play.seen) > 1:
+        yield f"the server was called {len(trial.play.seen)} times for one answer"
+    if "refused" not in trial.case and not trial.play.seen:
+        yield f"refused before anything reached the server: {trial.play.answer.said}"
+
+
+def _both_copies_agree(trial: Trial) -> Iterator[str]:
+    play, reading = trial.play, trial.play.reading(trial.rule)
+    if reading is None or play.answer.failed or play.answer.structured is None:
+        return
+    found = answers.copies(play.answer, reading)
+    if len(found) == 2 and not same(*found):
+        yield "structuredContent and the text disagree:"
+        yield from _some(differences(*found))
+
+
+_ALWAYS: tuple[Callable[[Trial], Iterator[str]], ...] = (
+    _expects_something,
+    _the_rule_applies,
+    _nothing_fails,
+    _both_copies_agree,
+)
+
+
+# What a case may expect: one function for each key.
+
+
+def _refused(trial: Trial, expected: str) -> Iterator[str]:
+    play = trial.play
+    if play.seen:
+        yield f"refused: the call reached the server, with {shown(play.seen[0])}"
+    elif not play.answer.failed:
+        yield "refused: the call was answered without an error"
+    elif play.answer.said != expected:
+        yield f"refused: expected {shown(expected)}, found {shown(play.answer.said)}"
+
+
+def _upstream(trial: Trial, expected: dict[str, Any]) -> Iterator[str]:
+    if trial.play.seen:
+        yield from _some(differences(expected, trial.play.seen[0], "upstream"))
+    else:
+        yield "upstream: nothing reached the server"
+
+
+def _untouched(trial: Trial, expected: bool) -> Iterator[str]:
+    before, after = trial.play.exchange.response, trial.play.answer.line
+    if before != after:
+        yield "untouched: the response was changed:"
+        try:
+            lines = list(_some(differences(loads(before), loads(after))))
+        except DocumentError:
+            lines = []
+        yield from lines or [f"{before[:200]!r} became {after[:200]!r}"]
+
+
+def _expect(trial: Trial, expected: Any) -> Iterator[str]:
+    yield from _some(differences(expected, trial.document))
+
+
+def _expect_text(trial: Trial, expected: str | list[str]) -> Iterator[str]:
+    texts = list(trial.play.answer.texts)
+    if isinstance(expected, list):
+        yield from _some(differences(expected, texts))
+    elif not texts:
+        yield "expect_text: the answer has no text"
+    elif texts[0] != expected:
+        yield "expect_text: the text is another one (- expected, + found):"
+        lines = difflib.unified_diff(_lines(expected), _lines(texts[0]), n=1, lineterm="")
+        yield from _some(line for line in lines if line[:3] not in ("---", "+++"))
+
+
+def _expect_at(trial: Trial, expected: dict[str, Any]) -> Iterator[str]:
+    document = trial.root
+    for text, value in expected.items():
+        path = Path.parse(text)
+        found = [plain(slot.get()) for slot in select(document.root, path)]
+        if not found:
+            yield f"{text}: expected {shown(value)}, found nothing"
+        elif len(found) > 1 or (_several(document, path) and not same(value, found[0])):
+            yield from _some(differences(value, found, text))
+        else:
+            yield from _some(differences(value, found[0], text))
+
+
+def _expect_keys(trial: Trial, expected: dict[str, int]) -> Iterator[str]:
+    document = trial.root
+    for text, number in expected.items():
+        places = list(select(document.root, Path.parse(text)))
+        if not places:
+            yield f"{text}: expected {number} keys, found nothing"
+        for slot in places:
+            value = slot.open()
+            if not isinstance(value, dict):
+                yield f"{text}: expected {number} keys, found {shown(plain(value))}"
+            elif len(value) != number:
+                yield f"{text}: expected {number} keys, found {len(value)}: {', '.join(value)}"
+
+
+def _absent(trial: Trial, paths: str | list[str]) -> Iterator[str]:
+    document = trial.root
+    for text in [paths] if isinstance(paths, str) else paths:
+        places = list(select(document.root, Path.parse(text)))
+        if places:
+            more = f" and in {len(places) - 1} more places" if len(places) > 1 else ""
+            yield f"{text}: expected nothing, found {shown(plain(places[0].get()))}{more}"
+
+
+def _max_bytes(trial: Trial, most: int) -> Iterator[str]:
+    size = trial.play.answer.shown.most
+    if size > most:
+        yield f"max_bytes: {size} visible bytes are more than {most}"
+
+
+def _min_reduction(trial: Trial, least: float) -> Iterator[str]:
+    before, after = trial.play.before.shown.most, trial.play.answer.shown.most
+    if before < least * after:
+        times = f"{before / after:.1f}"
+        yield f"min_reduction: {before} visible bytes to {after} is {times} times, not {least:g}"
+
+
+def _rejoins(trial: Trial, expected: bool) -> Iterator[str]:
+    play = trial.play
+    yield from _some(walk.mismatches(trial.rule, play.exchange, play.opening, play.ask))
+    yield from _nothing_fails(trial)
+
+
+CHECKS: dict[str, Callable[[Trial, Any], Iterator[str]]] = {
+    "refused": _refused,
+    "upstream": _upstream,
+    "untouched": _untouched,
+    "expect": _expect,
+    "expect_text": _expect_text,
+    "expect_at": _expect_at,
+    "expect_keys": _expect_keys,
+    "absent": _absent,
+    "max_bytes": _max_bytes,
+    "min_reduction": _min_reduction,
+    "rejoins": _rejoins,
+}
+
+
+def _several(document: Document, path: Path) -> bool:
+    """Say whether `path` may name several places: by a glob, or by stepping through an array."""
+    for at, step in enumerate(path.steps):
+        if isinstance(step, Index):
+            continue
+        if not isinstance(step, Name) or step.glob:
+            return True
+        above = select(document.root, Path("", path.steps[:at]))
+        if any(isinstance(slot.open(), list) for slot in above):
+            return True
+    return False
+
+
+def _lines(said: str) -> list[str]:
+    return [repr(line)[1:-1] for line in said.splitlines(keepends=True)]
+
+
+def _some(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the first lines, and say how many more there are."""
+    found = list(lines)
+    yield from found[:_MOST_LINES]
+    if len(found) > _MOST_LINES:
+        yield f"… and {len(found) - _MOST_LINES} more"

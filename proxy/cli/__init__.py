@@ -1,0 +1,95 @@
+"""The command `mcp-abridge`: one file per verb, loaded when it is asked for."""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+PROGRAM = "mcp-abridge"
+
+VERBS = {
+    "run": "wrap a stdio server; the verb may be left out",
+    "check": "say whether rule files load, or every mistake in them",
+    "test": "run the tests that are written in rule files",
+    "explain": "show what a rule does to a recorded response, step by step",
+    "schema": "print the JSON Schema of rule files, for editors",
+    "report": "show what was saved",
+    "demo": "show a real server and a real client, before and after",
+}
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run a command line; return its exit code."""
+    words = sys.argv[1:] if words is None else words
+    verb = words[0] if words else ""
+    if verb in VERBS and verb != "run":
+        return _verb(verb, words[1:])
+    if verb[:1] not in ("", "-") and verb != "run":
+        return _unknown(verb)
+    from proxy.cli import options, run
+
+    ours = words[1:] if verb == "run" else words
+    try:
+        chosen = options.quick(ours, os.environ)
+    except ValueError:
+        chosen = None
+    if chosen is None:
+        return options.complain(_parser(), ours, os.environ)
+    return run.run(chosen)
+
+
+def _verb(verb: str, words: list[str]) -> int:
+    import argparse
+    from importlib import import_module
+
+    module = import_module(f"proxy.cli.{verb}")
+    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {verb}", description=VERBS[verb])
+    module.add(parser)
+    try:
+        code: int = module.run(parser.parse_args(words))
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def _parser() -> "argparse.ArgumentParser":
+    import argparse
+
+    from proxy.cli import options
+
+    verbs = "\n".join(f"  {verb:<9} {help}" for verb, help in VERBS.items())
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        usage=f"{PROGRAM} [run] [OPTION]... -- COMMAND [ARG]...\n       {PROGRAM} VERB ...",
+        description="Wrap an MCP server: its long answers reach the model short.",
+        epilog=f"verbs ({PROGRAM} VERB --help says more):\n{verbs}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {_version()}")
+    options.add(parser)
+    return parser
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(PROGRAM)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _unknown(verb: str) -> int:
+    from proxy.spelling import did_you_mean
+
+    advice = did_you_mean(verb, VERBS)
+    if "://" in verb:
+        advice = "; remote servers cannot be wrapped yet"
+    print(
+        f"{PROGRAM}: unknown verb {verb!r}{advice}; to wrap a server, write its command after --",
+        file=sys.stderr,
+    )
+    return 2

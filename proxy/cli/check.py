@@ -1,0 +1,38 @@
+"""`mcp-abridge check`: rule files load, or every problem in them with its place."""
+
+import argparse
+import sys
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument(
+        "rules",
+        nargs="+",
+        metavar="R",
+        help="a rule file, a directory of them, or a word of the bundled library",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a line for each file that is right, and every problem of the others.
+
+    Returns 1 where there are problems, 2 where a file could not be read at all.
+    """
+    from proxy.ruleset import readings
+
+    code = 0
+    for reading in readings(arguments.rules):
+        for problem in reading.problems:
+            print(problem, file=sys.stderr)
+        if reading.rules is not None:
+            rules = reading.rules.rules
+            tests = sum(len(rule.tests) for rule in rules)
+            print(f"ok: {reading.rules.name}: {_many(len(rules), 'rule')}, {_many(tests, 'test')}")
+        else:
+            code = max(code, 1 if reading.readable else 2)
+    return code
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"

@@ -1,0 +1,233 @@
+"""The options of `run`, from the command line and the environment, read without argparse.
+
+A client waits for what `run` starts, so the usual command line is read by hand; argparse is built
+from the same table for help and for saying what is wrong.
+"""
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping
+    from typing import Literal, NoReturn
+
+
+class Options:
+    """What `run` was asked to do; argparse fills it in as well."""
+
+    rules: list[str] | None
+    budget: "int | Literal['auto', 'off'] | None"
+    ledger: str | None
+    max_message: int
+    log_format: "Literal['text', 'json']"
+    verbose: bool
+    quiet: bool
+    command: list[str]
+
+
+class Option:
+    """One option: its flag, what it is for, and how its value is called and read.
+
+    `read` raises ValueError for a value that is none; without it the flag takes no value.
+    """
+
+    def __init__(
+        self,
+        flag: str,
+        help: str,
+        metavar: str = "",
+        read: "Callable[[str], object] | None" = None,
+        default: object = None,
+        *,
+        short: str = "",
+        many: bool = False,
+    ) -> None:
+        self.flag = flag
+        self.help = help
+        self.metavar = metavar
+        self.read = read
+        self.default = default
+        self.short = short
+        self.many = many
+        self.name = flag[2:].replace("-", "_")
+        self.variable = "MCP_ABRIDGE_" + self.name.upper()
+
+
+_UNITS = {
+    "": 1,
+    "B": 1,
+    "kB": 1_000,
+    "KB": 1_000,
+    "MB": 1_000_000,
+    "GB": 1_000_000_000,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+}
+
+
+def size(text: str) -> int:
+    """Read a number of bytes.
+
+    >>> size("8kB"), size("256MiB"), size("900")
+    (8000, 268435456, 900)
+
+    Raises ValueError.
+    """
+    number = text.rstrip("BGKMik")
+    unit = text[len(number) :]
+    if not (number.isascii() and number.isdigit() and int(number)) or unit not in _UNITS:
+        raise ValueError(f"{text!r} is not a size; write it like 8kB, 256MB or 1GiB")
+    return int(number) * _UNITS[unit]
+
+
+def _budget(text: str) -> object:
+    return text if text in ("auto", "off") else size(text)
+
+
+def _form(text: str) -> str:
+    if text not in ("text", "json"):
+        raise ValueError(f"{text!r} is neither text nor json")
+    return text
+
+
+OPTIONS = (
+    Option(
+        "--rules",
+        "a rule file, a folder of them, a word of the bundled library, or none to pass everything "
+        "through; may be given several times (default: the bundled file that fits the server)",
+        "R",
+        str,
+        many=True,
+    ),
+    Option(
+        "--budget",
+        "the most bytes of a response that no rule covers: a size, auto for what suits the client, "
+        "or off (default: auto, but off where rules are given)",
+        "SIZE",
+        _budget,
+    ),
+    Option(
+        "--ledger",
+        "the file in which the sizes of calls are recorded, or off (default: in the XDG state "
+        "folder)",
+        "PATH",
+        str,
+    ),
+    Option(
+        "--max-message",
+        "the most bytes of one message; what is longer is answered with an error (default: 256MB)",
+        "SIZE",
+        size,
+        256_000_000,
+    ),
+    Option("--log-format", "text or json (default: text)", "FORM", _form, "text"),
+    Option("--verbose", "log more", default=False, short="-v"),
+    Option("--quiet", "log errors only", default=False, short="-q"),
+)
+
+_FLAGS = {flag: option for option in OPTIONS for flag in (option.flag, option.short) if flag}
+_FALSE = ("", "0", "false", "no", "off")
+
+
+def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
+    """Read a command line that is as it should be; None for any other, and for a wish for help.
+
+    >>> quick(["--rules", "github", "-v", "--", "server", "--port"], {}).command
+    ['server', '--port']
+
+    Raises ValueError for a value in the environment that is none.
+    """
+    options = _from_environment(environment)
+    given: list[str] = []
+    at = 0
+    while at < len(words) and words[at] != "--":
+        flag, equals, value = words[at].partition("=")
+        option = _FLAGS.get(flag)
+        at += 1
+        if option is None:
+            return None
+        if option.read is None:
+            if equals:
+                return None
+            setattr(options, option.name, True)
+            continue
+        if not equals:
+            if at == len(words) or words[at] == "--":
+                return None
+            value = words[at]
+            at += 1
+        try:
+            read = option.read(value)
+        except ValueError:
+            return None
+        if option.many:
+            given.append(value)
+            read = given
+        setattr(options, option.name, read)
+    options.command = words[at + 1 :]
+    return options if options.command else None
+
+
+def _from_environment(environment: "Mapping[str, str]") -> Options:
+    options = Options()
+    for option in OPTIONS:
+        text = environment.get(option.variable)
+        value = option.default
+        if text is not None and option.read is None:
+            value = text.lower() not in _FALSE
+        elif text and option.read is not None:
+            try:
+                value = option.read(text) if not option.many else text.split(os.pathsep)
+            except ValueError as error:
+                raise ValueError(f"{option.variable}: {error}") from None
+        setattr(options, option.name, value)
+    options.command = []
+    return options
+
+
+def add(parser: "argparse.ArgumentParser") -> None:
+    """Declare the options."""
+    import argparse
+
+    def reading(read: "Callable[[str], object]") -> "Callable[[str], object]":
+        def checked(text: str) -> object:
+            try:
+                return read(text)
+            except ValueError as error:
+                raise argparse.ArgumentTypeError(str(error)) from None
+
+        return checked
+
+    for option in OPTIONS:
+        names = (option.short, option.flag) if option.short else (option.flag,)
+        help = f"{option.help} [{option.variable}]"
+        if option.read is None:
+            parser.add_argument(*names, action="store_true", help=help)
+        else:
+            parser.add_argument(
+                *names,
+                action="append" if option.many else "store",
+                metavar=option.metavar,
+                type=reading(option.read),
+                help=help,
+            )
+
+
+def complain(
+    parser: "argparse.ArgumentParser", words: list[str], environment: "Mapping[str, str]"
+) -> "NoReturn":
+    """Say what is wrong with a command line that `quick` does not take, or help, and exit."""
+    from proxy.spelling import did_you_mean
+
+    ours = words[: words.index("--")] if "--" in words else words
+    _, others = parser.parse_known_args(ours)
+    if others:
+        advice = did_you_mean(others[0], _FLAGS) if others[0].startswith("-") else ""
+        parser.error(f"unexpected {others[0]!r}{advice}; what is the server's goes after --")
+    try:
+        _from_environment(environment)
+    except ValueError as error:
+        parser.error(str(error))
+    parser.error("no server: write its command after --, as in `mcp-abridge -- npx -y some-server`")

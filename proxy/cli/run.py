@@ -1,0 +1,160 @@
+"""`run`: starts the server, loads everything else while it boots, then joins the two sides."""
+
+import os
+import sys
+
+from proxy.transports import child
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from proxy.cli.options import Options
+    from proxy.errors import RuleErrors
+    from proxy.ledger import Ledger
+    from proxy.rule import RuleSet
+    from proxy.ruleset import Selection
+    from proxy.transports.log import Level, Log
+
+_BAD_RULES = 2
+_NONE = "none"
+
+
+def run(options: "Options") -> int:
+    """Wrap the server until either side ends; return its exit code.
+
+    That is 128 + n for a signal, 127 where it could not be started, 2 where the rules cannot be
+    used.
+    """
+    _open_standard()
+    mask = child.hold_signals()
+    cause = None
+    try:
+        server = child.spawn(options.command, mask)
+    except (OSError, ValueError) as error:
+        server = child.stillborn()
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        cause = f"{options.command[0]!r} cannot be started: {reason}"
+    _import_msgspec()
+
+    from threading import Thread
+
+    from proxy.ledger import Ledger, default_path
+    from proxy.meter import Meter
+    from proxy.session import Session
+    from proxy.snapshots import Memory
+    from proxy.transports.log import Log
+    from proxy.transports.stdio import Relay
+
+    log = Log(_level(options), options.log_format)
+    if cause is not None:
+        log.error(cause)
+    elif server.guardian is None:
+        log.warning("no /bin/sh: nothing ends the server if this process is killed")
+    meter = Meter()
+    ledger = None
+    if options.ledger != "off":
+        ledger = Ledger(options.ledger or default_path(), meter, warn=log.warning)
+    rules = _Rules(options, log, ledger)
+    session = Session(rules, meter, log.warning)
+    relay = Relay(server, session, Memory(), log, options.max_message, cause)
+    rules.refuse = relay.refuse
+    Thread(target=rules.load, name="rules", daemon=True).start()
+    code = relay.run()
+    if ledger is not None:
+        ledger.close()
+    # A thread may wait for a client that keeps its side open; nothing is left to be flushed.
+    os._exit(code)
+
+
+class _Rules:
+    """The rules of the session; whoever asks for them waits until their files are read."""
+
+    def __init__(self, options: "Options", log: "Log", ledger: "Ledger | None") -> None:
+        from threading import Event
+
+        self._options = options
+        self._log = log
+        self._ledger = ledger
+        self._selection: Selection | None = None
+        self._loaded = Event()
+        self._names: tuple[str | None, str | None] | None = None
+        self._chosen: RuleSet | None = None
+        self.refuse: Callable[[int], None]
+        """Ends everything with an exit code: what to do where they cannot be used."""
+
+    def load(self) -> None:
+        """Read the files."""
+        from proxy.errors import RuleErrors
+        from proxy.ruleset import Selection, load
+
+        names, budget = self._options.rules, self._options.budget
+        try:
+            if names == [_NONE]:
+                self._selection = Selection((), "off", self._log.info)
+            else:
+                files = None if names is None else load(names)
+                # Who writes rules says by them what is to change.
+                budget = budget or ("auto" if files is None else "off")
+                self._selection = Selection(files, budget, self._log.info)
+        except RuleErrors as errors:
+            self._fail(errors)
+        finally:
+            self._loaded.set()
+
+    def __call__(self, server: str | None, client: str | None) -> "RuleSet":
+        """Return the rules for a server and a client; raises RuleErrors."""
+        # Asked with every call of a tool, answered anew only where a name has become known.
+        if self._chosen is None or self._names != (server, client):
+            self._chosen = self._choose(server, client)
+            self._names = server, client
+        return self._chosen
+
+    def _choose(self, server: str | None, client: str | None) -> "RuleSet":
+        from proxy.errors import RuleErrors
+
+        if self._ledger is not None:
+            self._ledger.named(server, client)
+        self._loaded.wait()
+        if self._selection is None:
+            raise RuleErrors([])
+        try:
+            return self._selection(server, client)
+        except RuleErrors as errors:
+            self._fail(errors)
+            raise
+
+    def _fail(self, errors: "RuleErrors") -> None:
+        for problem in errors.problems:
+            self._log.error(str(problem))
+        self.refuse(_BAD_RULES)
+
+
+def _level(options: "Options") -> "Level":
+    if options.quiet:
+        return "error"
+    return "debug" if options.verbose else "info"
+
+
+def _open_standard() -> None:
+    """Put /dev/null where we were started without stdin, stdout or stderr.
+
+    A pipe would take its number otherwise.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _import_msgspec() -> None:
+    # It takes from typing_extensions what Python has had since 3.11, and that one costs 8 ms.
+    name = "typing_extensions"
+    absent = name not in sys.modules
+    if absent:
+        sys.modules[name] = None  # type: ignore[assignment]
+    import msgspec.json  # noqa: F401
+
+    if absent:
+        del sys.modules[name]

@@ -1,0 +1,236 @@
+"""`mcp-abridge schema`: the JSON Schema of rule files, for editors.
+
+It is made from the Structs that the loader reads by, so that an editor and `check` agree. It says
+what a file looks like; what its parts must be to each other only `check` knows.
+"""
+
+import argparse
+import inspect
+import json
+from collections.abc import Callable, Collection, Iterable
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
+
+from msgspec import Meta, Struct
+
+from proxy.fields import LISTS, MAPS, TEXTS, UNIONS, fields
+from proxy.paths import Path
+from proxy.patterns import Expression, Pattern
+from proxy.rulekeys import NO_DEFAULTS, Defaults, Head, Rules, Steps, Written
+from proxy.transforms import TRANSFORMS
+
+Schema = dict[str, Any]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb: none."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the schema."""
+    print(json.dumps(schema(), indent=2, ensure_ascii=False))
+    return 0
+
+
+def schema() -> Schema:
+    """Return the JSON Schema (draft 7, which every editor's YAML support knows) of a rule file."""
+    made = _Definitions()
+    head = made.options(Head)
+    head["patternProperties"] = {"^x-": {}}
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "mcp-abridge rules",
+        **head,
+        "definitions": dict(sorted(made.held.items())),
+    }
+
+
+class _Definitions:
+    """The schemas of types; those of Structs are held by name and referred to."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Schema] = {}
+        self.notations = {Steps: self.response, Rules: self.rules, Defaults: self.defaults}
+
+    def of(self, kind: Any) -> Schema:
+        """Return the schema of a value of the type `kind`."""
+        if kind in self.notations:
+            return self.notations[kind]()
+        if kind is Any:
+            return {}
+        if kind in TEXTS:
+            return {"type": "string"} if kind is str else self.named(kind, _TEXTS[kind])
+        if kind in _PLAIN:
+            return {"type": _PLAIN[kind]}
+        shape, inside = get_origin(kind), get_args(kind)
+        if shape is Literal:
+            return {"enum": list(inside)}
+        if shape in UNIONS:
+            return _any([self.of(each) for each in inside])
+        if shape in LISTS:
+            item = self.of(inside[0])
+            return _any([item, {"type": "array", "items": item}])
+        if shape in MAPS:
+            names = self.of(inside[0]) if get_origin(inside[0]) is Literal else None
+            made = {"type": "object", "additionalProperties": self.of(inside[1])}
+            return made | ({"propertyNames": names} if names else {})
+        if shape is not None:
+            return {**self.of(inside[0]), **_limits(inside)}
+        return self.named(kind, lambda: self.options(kind))
+
+    def named(self, kind: Any, make: Callable[[], Schema]) -> Schema:
+        """Return a reference to the schema of `kind`, made when it is first named."""
+        name = kind if isinstance(kind, str) else _name(kind)
+        if name not in self.held:
+            # Held before it is made: it may hold itself.
+            self.held[name] = {}
+            self.held[name].update(make())
+        return {"$ref": f"#/definitions/{name}"}
+
+    def options(self, kind: type[Struct], without: Collection[str] = ()) -> Schema:
+        """Return the schema of a mapping whose members are the fields of a Struct."""
+        known = {word: field for word, field in fields(kind).items() if word not in without}
+        made: Schema = {
+            "type": "object",
+            "description": _summary(kind),
+            "properties": {
+                word: {**_said(kind, word), **self.of(field.type), **_default(field.default)}
+                for word, field in known.items()
+            },
+            "additionalProperties": False,
+        }
+        required = [word for word, field in known.items() if field.required]
+        return made | ({"required": required} if required else {})
+
+    def rules(self) -> Schema:
+        """Return the schema of the rules of a file."""
+        return self.of(tuple[Written, ...])
+
+    def defaults(self) -> Schema:
+        """Return the schema of what every rule may start from."""
+        return self.options(Written, NO_DEFAULTS)
+
+    def response(self) -> Schema:
+        """Return the schema of a step, or a list of them that may hold such lists."""
+        whole = {"$ref": "#/definitions/response"}
+        step = self.named("step", self.step)
+        return self.named("response", lambda: _any([step, {"type": "array", "items": whole}]))
+
+    def step(self) -> Schema:
+        """Return the schema of `{transform: options}`, or of a transform that needs no options."""
+        steps = {name: self.transform(kind) for name, kind in TRANSFORMS.items()}
+        alone = [name for name, kind in TRANSFORMS.items() if not _required(kind)]
+        step = {
+            "type": "object",
+            "properties": steps,
+            "additionalProperties": False,
+            "minProperties": 1,
+            "maxProperties": 1,
+        }
+        return _any([step, {"enum": alone}])
+
+    def transform(self, kind: Any) -> Schema:
+        """Return the schema of what may stand behind the name of a transform."""
+        written = [self.of(kind)]
+        if kind.shorthand is not None:
+            written.insert(0, self.of(fields(kind)[kind.shorthand].type))
+        if not _required(kind):
+            written.append({"type": "null"})
+        return {"description": _summary(kind), **_any(written)}
+
+
+_PLAIN = {int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+_TEXTS: dict[Any, Callable[[], Schema]] = {
+    Path: lambda: {
+        "type": "string",
+        "description": "Names joined by dots; a name after an array steps into every element.",
+    },
+    Pattern: lambda: {
+        "type": "string",
+        "description": "A regular expression of the linear-time engine RE2.",
+    },
+    Expression: lambda: {
+        "type": "string",
+        "description": "A JMESPath expression; argument('name') is the call's argument.",
+    },
+}
+_LIMITS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+}
+_LENGTHS = {"min_length": "min", "max_length": "max"}
+
+
+# What an editor shows at a key of a file or of a rule.
+SAID = {
+    "version": "The version of the rule language: 1.",
+    "server": "Which server the file is for: a glob on its name, tools that it must have.",
+    "expose": "Only these tools are shown and may be called.",
+    "defaults": "Keys that every rule of the file starts from.",
+    "rules": "The first rule that matches a call applies.",
+    "tools": "A tool's name, a glob, or a list of them.",
+    "name": "Shown by explain, report and in errors; by default the tools.",
+    "when": "A JMESPath condition over the call's arguments, such as action == 'status'.",
+    "response": "Transforms, in the order in which they run.",
+    "arguments": "Bounds, defaults and aliases of arguments, by name or dotted path.",
+    "definition": "Edits of the tool's entry in tools/list.",
+    "hide": "The tool is not listed, and calls of it are answered as those of an unknown tool.",
+    "document": "Which part of the result the transforms work on.",
+    "blocks": "Content blocks beside the document that are dropped.",
+    "layout": "JSON is written compact, or with the layout it came with.",
+    "error_if": "Results that count as errors: a JMESPath, or {match: regex} for a text.",
+    "copies": "Which copies of a document that came twice are sent.",
+    "on_failure": "Where a step fails: pass the untouched response, or refuse and withhold it.",
+    "mode": "shadow measures and changes nothing.",
+    "max_bytes": "The most bytes that the model is shown; a longer response is abridged.",
+    "view": "false: the tool gains no argument that shows what was left out.",
+    "output_schema": "The schema of what the rule yields, where it cannot be derived.",
+    "tests": "Cases that `mcp-abridge test` runs.",
+}
+
+
+def _said(kind: type[Struct], word: str) -> Schema:
+    return {"description": SAID[word]} if kind in (Head, Written) else {}
+
+
+def _name(kind: type) -> str:
+    """Return a name for a type, which no other type has: `rule`, `bounds`, `filter.filter`."""
+    folder, _, module = kind.__module__.rpartition(".")
+    name = "rule" if kind is Written else kind.__name__.lower()
+    return f"{module}.{name}" if folder.endswith("transforms") and module != "base" else name
+
+
+def _limits(annotated: tuple[Any, ...]) -> Schema:
+    kind, *marks = annotated
+    counted = "Items" if get_origin(kind) in LISTS else "Length"
+    words = _LIMITS | {name: word + counted for name, word in _LENGTHS.items()}
+    return {
+        word: getattr(mark, name)
+        for mark in marks
+        if isinstance(mark, Meta)
+        for name, word in words.items()
+        if getattr(mark, name) is not None
+    }
+
+
+def _any(schemas: Iterable[Schema]) -> Schema:
+    """Return the schema of what fits one of `schemas`, without saying anything twice."""
+    flat: list[Schema] = []
+    for each in schemas:
+        flat += [part for part in each.get("anyOf", [each]) if part not in flat]
+    return {} if {} in flat else flat[0] if len(flat) == 1 else {"anyOf": flat}
+
+
+def _required(kind: Any) -> bool:
+    return any(field.required for field in fields(kind).values())
+
+
+def _default(value: Any) -> Schema:
+    return {"default": value} if isinstance(value, str | int) else {}
+
+
+def _summary(kind: type) -> str:
+    """Return the first paragraph of a docstring as one line."""
+    return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())

@@ -1,0 +1,145 @@
+"""`mcp-abridge test`: the cases of rule files, with a diff for each that fails."""
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from proxy import cases, filling
+from proxy.cases import Verdict
+from proxy.errors import RuleErrors
+from proxy.rule import Rule, RuleFile
+from proxy.ruleset import load
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument(
+        "rules",
+        nargs="+",
+        metavar="R",
+        help="a rule file, a directory of them, or a word of the bundled library",
+    )
+    parser.add_argument(
+        "-k", metavar="NAME", default="", help="run only cases whose `rule: name` holds this text"
+    )
+    parser.add_argument("--junit", metavar="F", help="write the outcome to F as JUnit XML")
+    parser.add_argument(
+        "--require-tests", action="store_true", help="fail for every rule that has no test"
+    )
+    parser.add_argument(
+        "--update",
+        action="store_true",
+        help="write what comes out into the tests that expect nothing yet; nothing else is changed",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the cases.
+
+    Returns 1 where one fails or a rule that must have one has none, 2 for files that do not load,
+    a `-k` that no case fits and a report that cannot be written.
+    """
+    began = time.perf_counter()
+    try:
+        files = load(arguments.rules)
+        if arguments.update and _updated(files):
+            files = load(arguments.rules)
+    except RuleErrors as errors:
+        for problem in errors.problems:
+            print(problem, file=sys.stderr)
+        return 2
+    except OSError as error:
+        return _refuse(f"{error.filename}: {error.strerror or error}")
+    verdicts = [(file, list(cases.run(file, arguments.k))) for file in files]
+    seconds = time.perf_counter() - began
+    bare = [rule for file in files for rule in file.rules if not rule.tests]
+    every = [verdict for _, ran in verdicts for verdict in ran]
+    _print(every, bare if arguments.require_tests else [], seconds)
+    if arguments.junit is not None:
+        try:
+            _write(arguments.junit, verdicts)
+        except OSError as error:
+            return _refuse(f"{arguments.junit}: {error.strerror or error}")
+    if arguments.k and not every:
+        return _refuse(f"no case has {arguments.k!r} in its rule or its name")
+    failed = any(not verdict.ok for verdict in every)
+    return 1 if failed or (arguments.require_tests and bare) else 0
+
+
+def _updated(files: Iterable[RuleFile]) -> bool:
+    """Fill the cases that expect nothing; say which, and whether there were any."""
+    written = False
+    for file in files:
+        for line in filling.fill(file):
+            print(line)
+            written = True
+    return written
+
+
+def _print(verdicts: list[Verdict], bare: list[Rule], seconds: float) -> None:
+    for verdict in verdicts:
+        if not verdict.ok:
+            print(_printable(f"FAILED {verdict.place}: {verdict.rule}: {verdict.case}"))
+            for line in verdict.message.split("\n"):
+                print(f"    {_printable(line)}")
+    for rule in bare:
+        print(f"FAILED {rule.place}: {rule.name}: the rule has no test")
+    failed = sum(not verdict.ok for verdict in verdicts)
+    counts = [f"{len(verdicts) - failed} passed"]
+    counts += [f"{failed} failed"] if failed else []
+    counts += [f"{len(bare)} without a test"] if bare else []
+    print(f"{', '.join(counts)} in {seconds:.2f} s")
+
+
+def _refuse(message: str) -> int:
+    print(f"mcp-abridge test: {message}", file=sys.stderr)
+    return 2
+
+
+def _write(path: str, verdicts: list[tuple[RuleFile, list[Verdict]]]) -> None:
+    """Write the JUnit XML that CI systems read. Raises OSError."""
+    from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
+
+    root = Element("testsuites", name="mcp-abridge test")
+    for file, ran in verdicts:
+        suite = SubElement(root, "testsuite", name=_printable(file.name))
+        _count(suite, ran)
+        for verdict in ran:
+            where, _, line = verdict.place.rpartition(":")
+            case = SubElement(
+                suite,
+                "testcase",
+                classname=_printable(verdict.rule),
+                name=_printable(verdict.case),
+                file=_printable(where),
+                line=line,
+                time=f"{verdict.seconds:.3f}",
+            )
+            if not verdict.ok:
+                first = _printable(verdict.message.partition("\n")[0])
+                SubElement(case, "failure", message=first).text = _printable(verdict.message)
+    _count(root, [verdict for _, ran in verdicts for verdict in ran])
+    indent(root)
+    with open(path, "wb") as out:
+        ElementTree(root).write(out, encoding="utf-8", xml_declaration=True)
+
+
+def _count(suite: "Element", ran: list[Verdict]) -> None:
+    suite.set("tests", str(len(ran)))
+    suite.set("failures", str(sum(not verdict.ok for verdict in ran)))
+    suite.set("errors", "0")
+    suite.set("time", f"{sum(verdict.seconds for verdict in ran):.3f}")
+
+
+def _printable(said: str) -> str:
+    """Replace what XML 1.0 cannot hold, even escaped (section 2.2), and what a terminal obeys."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", said)
+
+
+_UNPRINTABLE = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

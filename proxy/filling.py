@@ -1,0 +1,136 @@
+"""Writes what comes out into the cases of a rule file that expect nothing yet.
+
+The text of the file is kept as it is, comments and all; a line, or a member of a `{...}`, is added
+to each of these cases, and only where the file then loads and the case passes.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+
+import yaml
+
+from proxy import rulefile
+from proxy.cases import CHECKS, Trial, judge, named, trial_of
+from proxy.errors import AbridgeError
+from proxy.rule import RuleFile
+
+MOST_CHARS = 4_000
+
+
+def fill(file: RuleFile) -> Iterator[str]:
+    """Fill the cases of `file` where it lies, and yield a line for each one that was looked at.
+
+    Raises OSError where the file cannot be read or written.
+    """
+    with open(file.name, newline="", encoding="utf-8") as source:
+        text = before = source.read()
+    # From the end, so that what was found of the rest stays where it is.
+    for at, rule in reversed(list(enumerate(file.rules))):
+        for number, case in reversed(list(enumerate(rule.tests))):
+            if CHECKS.keys() & case.keys():
+                continue
+            name = f"{rule.place}: {rule.name}: {named(case, number + 1)}"
+            try:
+                said = _said(trial_of(file, rule, case))
+                text, key = _filled(file.name, text, at, number, said), said.partition(":")[0]
+                yield f"filled {name}: {key}"
+            except (AbridgeError, OSError) as error:
+                yield f"left {name}: {error}"
+    if text != before:
+        with open(file.name, "w", newline="", encoding="utf-8") as target:
+            target.write(text)
+
+
+class FillError(AbridgeError):
+    """A case that cannot be filled."""
+
+
+def _said(trial: Trial) -> str:
+    """Return the line of YAML that says what came out."""
+    play = trial.play
+    if not play.seen:
+        return f"refused: {_written(play.answer.said)}"
+    if play.answer.line == play.exchange.response:
+        return "untouched: true"
+    said = f"expect: {_written(trial.document)}"
+    if len(said) > MOST_CHARS:
+        raise FillError(f"{len(said)} characters are too many; write expect_at or max_bytes")
+    return said
+
+
+def _written(value: object) -> str:
+    """Return JSON that is YAML too: nothing in it that YAML cannot hold, or takes for a line end.
+
+    >>> _written({"a": "x\\u2028y", "b": None})
+    '{"a": "x\\\\u2028y", "b": null}'
+    """
+    said = json.dumps(value, ensure_ascii=False)
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
+
+
+_UNPRINTABLE = re.compile(
+    r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+
+
+def _filled(name: str, text: str, rule: int, case: int, said: str) -> str:
+    """Return the text with `said` in the case. Raises FillError where that does not work out."""
+    before = rulefile.read(name, text.encode()).rules
+    node = _case_node(text, rule, case)
+    if node.flow_style:
+        end = node.end_mark.index - 1
+        inside = text[node.start_mark.index + 1 : end].rstrip()
+        comma = "" if not inside or inside.endswith(",") else ", "
+        at = node.start_mark.index + 1 + len(inside)
+        filled = f"{text[:at]}{comma}{said}{text[at:]}"
+    else:
+        column = node.value[0][0].start_mark.column
+        end = _end(node.value[-1][1])
+        written = len(text[:end].rstrip("\r\n"))
+        at = text.find("\n", written)
+        line_end = "\r\n" if "\r\n" in text else "\n"
+        rest = "" if at < 0 else text[at:].removeprefix("\n")
+        head = text if at < 0 else text[:at].removesuffix("\r")
+        filled = f"{head}{line_end}{' ' * column}{said}{line_end}{rest}"
+    reading = rulefile.read(name, filled.encode())
+    if reading.rules is None:
+        raise FillError(f"the file would not load any more: {reading.problems[0]}")
+    if before is None or _unfilled(reading.rules) != _unfilled(before) - 1:
+        raise FillError("the case stands in several places, by an anchor")
+    owner = reading.rules.rules[rule]
+    wrong = judge(reading.rules, owner, owner.tests[case])
+    if wrong:
+        raise FillError(f"it would not pass: {wrong[0]}")
+    return filled
+
+
+def _unfilled(file: RuleFile) -> int:
+    return sum(not CHECKS.keys() & case.keys() for rule in file.rules for case in rule.tests)
+
+
+def _case_node(text: str, rule: int, case: int) -> yaml.MappingNode:
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    rules = _member(root, "rules")
+    owner = rules.value[rule] if isinstance(rules, yaml.SequenceNode) else rules
+    tests = _member(owner, "tests")
+    found = tests.value[case] if isinstance(tests, yaml.SequenceNode) else tests
+    if not isinstance(found, yaml.MappingNode):
+        raise FillError("the case is not written as a mapping of its own")
+    return found
+
+
+def _member(node: yaml.Node | None, name: str) -> yaml.Node:
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        if key.value == name:
+            found: yaml.Node = value
+            return found
+    raise FillError(f"no {name!r} is written there")
+
+
+def _end(node: yaml.Node) -> int:
+    """Return where a value ends, without the comments behind it."""
+    while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        node = last[1] if isinstance(last, tuple) else last
+    return int(node.end_mark.index)

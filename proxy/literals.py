@@ -1,0 +1,302 @@
+r"""Reads notations other than JSON as JSON text: YAML, Python literals, JSON with text behind it.
+
+Each function takes a text and returns the JSON that its content is, and where that content ends.
+Nothing is evaluated, and the work grows with the length of the text, not with its nesting. What
+JSON itself does not admit (a missing comma, unbalanced brackets) is left for its decoder to find.
+"""
+
+from msgspec.json import encode
+
+from proxy.errors import DocumentError
+
+MOST_YAML = 1 << 19  # characters; the pure Python reader takes about 4 s for them
+_DEEPEST_YAML = 100  # levels: the reader takes time for each token by how deep it stands
+_QUOTED = r"""'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+\""""
+_GROWTH = 4  # how many times longer than the YAML its JSON may be, since aliases repeat parts
+
+
+def json(text: str) -> tuple[str, int]:
+    """Return the JSON value that `text` begins with, after white space.
+
+    >>> json(' {"a": [1.0]} and more')
+    ('{"a": [1.0]}', 13)
+
+    Raises DocumentError where there is none.
+    """
+    import msgspec
+
+    content = text.strip()
+    try:
+        msgspec.json.decode(content, type=msgspec.Raw)
+        return content, len(text.rstrip())
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        pass
+    import json
+
+    start = len(text) - len(text.lstrip())
+    try:
+        end = json.JSONDecoder().raw_decode(text, start)[1]
+    except ValueError as error:
+        raise DocumentError(f"not JSON: {error}") from error
+    return text[start:end], end
+
+
+def python(text: str) -> tuple[str, int]:
+    r"""Return the Python literal that `text` is as JSON: dicts, lists, tuples, strings, numbers.
+
+    A call, such as `Decimal('1.10')` or `datetime.date(2024, 1, 31)`, becomes a string: its one
+    string argument, else as it is spelled; so do bytes.
+
+    >>> python("[{'id': 1, 'ok': True, 'at': None, 'sum': Decimal('1.10')}, ('é\\n',)]")[0]
+    '[{"id":1,"ok":true,"at":null,"sum":"1.10"},["é\\n"]]'
+
+    Raises DocumentError for a sign that is in no literal.
+    """
+    import re
+
+    tokens = re.compile(
+        rf"\s*+(?:(?P<mark>[\[\](){{}}:,])|(?P<quoted>b?(?:{_QUOTED}))"
+        r"|(?P<number>-?[0-9][0-9.eE+\-]*+)|(?P<word>[A-Za-z_][\w.]*+)|(?P<end>\Z))",
+        re.DOTALL,
+    )
+    out: list[str] = []
+    position, valued = 0, False
+    while True:
+        found = tokens.match(text, position)
+        if found is None:
+            near = text[position : position + 20]
+            raise DocumentError(f"not a Python literal at character {position}: {near!r}")
+        kind, token = found.lastgroup, found[found.lastgroup or 0]
+        start, position = found.start(kind or 0), found.end()
+        if valued and kind not in ("mark", "end"):
+            raise DocumentError(f"two values without a comma at character {start}: {token[:20]!r}")
+        valued = kind != "mark"
+        if kind == "end":
+            return "".join(out), len(text.rstrip())
+        if kind == "mark":
+            closes = token in ")]}"
+            if closes and token != "}" and out and out[-1] == ",":
+                out.pop()  # the comma of (1,)
+            if token == ":" and out and not out[-1].endswith('"'):
+                out[-1] = encode(out[-1]).decode()  # a key that is no string
+            out.append({"(": "[", ")": "]"}.get(token, token))
+        elif kind == "quoted":
+            out.append(encode(token).decode() if token[0] == "b" else _string(token[1:-1]))
+        elif kind == "number":
+            out.append(token)
+        elif token in _WORDS:
+            out.append(_WORDS[token])
+        elif text[position : position + 1] == "(":
+            position = _call_end(text, position)
+            inside = tokens.match(text, found.end() + 1)
+            alone = inside is not None and inside.lastgroup == "quoted"
+            if inside is not None and alone and text[inside.end() : position].strip() == ")":
+                out.append(_string(inside["quoted"][1:-1]))
+            else:
+                out.append(encode(text[start:position]).decode())
+        else:
+            raise DocumentError(f"not a Python literal at character {start}: {token[:20]!r}")
+
+
+_WORDS = {"None": "null", "True": "true", "False": "false"}
+
+
+def _call_end(text: str, position: int) -> int:
+    """Return where the brackets that open at `position` are closed again."""
+    import re
+
+    depth = 0
+    for found in re.compile(rf"{_QUOTED}|[()\[\]{{}}]", re.DOTALL).finditer(text, position):
+        depth += (found[0] in "([{") - (found[0] in ")]}")
+        if depth == 0 and len(found[0]) == 1:
+            return found.end()
+    raise DocumentError("a call in a Python literal is not closed")
+
+
+def _string(body: str) -> str:
+    r"""Write the inside of a Python string as a JSON string.
+
+    >>> _string(r"it\'s \x41 \U0001f600 \ud800")
+    '"it\'s \\u0041 😀 \\ud800"'
+    """
+    import re
+
+    if "\\" not in body:
+        return encode(body).decode()
+    parts: list[str] = []
+    position = 0
+    for found in re.finditer(
+        r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", body, re.DOTALL
+    ):
+        parts.append(encode(body[position : found.start()]).decode()[1:-1])
+        position = found.end()
+        byte, short, long, sign = found.groups()
+        if byte is not None:
+            parts.append(f"\\u00{byte}")
+        elif short is not None:
+            parts.append(f"\\u{short}")
+        elif long is not None:
+            code = int(long, 16)
+            parts.append(f"\\u{code:04x}" if code < 0x10000 else chr(min(code, 0x10FFFF)))
+        elif sign in _ESCAPES:
+            parts.append(_ESCAPES[sign])
+        else:
+            raise DocumentError(f"a Python string with the escape {found[0]!r}")
+    parts.append(encode(body[position:]).decode()[1:-1])
+    return f'"{"".join(parts)}"'
+
+
+_ESCAPES = {
+    "'": "'",
+    '"': '\\"',
+    "\\": "\\\\",
+    "n": "\\n",
+    "r": "\\r",
+    "t": "\\t",
+    "b": "\\b",
+    "f": "\\f",
+    "a": "\\u0007",
+    "v": "\\u000b",
+    "\n": "",
+}
+
+
+def yaml(text: str) -> tuple[str, int]:
+    r"""Return the one document of a YAML text as JSON; plain scalars read as YAML 1.2 core says.
+
+    >>> yaml("on: no\nat: 12:30\nn: 010\nitems: [~, 1.50, '2', &x {a: b}, *x]")[0]
+    '{"on":"no","at":"12:30","n":10,"items":[null,1.50,"2",{"a":"b"},{"a":"b"}]}'
+
+    Raises DocumentError for what is no YAML, holds several documents, is longer than 512K
+    characters, or grows by its aliases.
+    """
+    import yaml as pyyaml
+
+    if len(text) > MOST_YAML:
+        raise DocumentError(f"{len(text)} characters of YAML are more than {MOST_YAML}")
+    try:
+        events = pyyaml.parse(text, Loader=pyyaml.BaseLoader)
+        return _Writer(_GROWTH * len(text) + 1000).write(events), len(text.rstrip())
+    except (pyyaml.YAMLError, ValueError) as error:
+        raise DocumentError(f"not YAML: {' '.join(str(error).split())}") from error
+
+
+class _Writer:
+    """Writes YAML events as JSON text, in one pass without recursion."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+        self.out: list[str] = []
+        self.open: list[_Level] = []
+        self.anchored: dict[str, tuple[int, int]] = {}
+
+    def write(self, events: object) -> str:
+        """Return the JSON of the events, which must be those of one document."""
+        documents = 0
+        for event in events:  # type: ignore[attr-defined]
+            kind = type(event).__name__
+            if kind == "DocumentStartEvent":
+                documents += 1
+                if documents > 1:
+                    raise DocumentError("several YAML documents in one text")
+            elif kind in ("SequenceStartEvent", "MappingStartEvent"):
+                self._begin(mapping=kind == "MappingStartEvent", anchor=event.anchor)
+            elif kind in ("SequenceEndEvent", "MappingEndEvent"):
+                self._end()
+            elif kind == "ScalarEvent":
+                self._scalar(event)
+            elif kind == "AliasEvent":
+                self._alias(event.anchor)
+        return "".join(self.out)
+
+    def _emit(self, *parts: str) -> None:
+        for part in parts:
+            self.left -= len(part)
+            self.out.append(part)
+        if self.left < 0:
+            raise DocumentError("YAML that grows by its aliases")
+
+    def _lead(self, *, scalar: bool) -> bool:
+        """Write what stands before a value or key; True where a key comes."""
+        if not self.open:
+            return False
+        level = self.open[-1]
+        key = level.mapping and level.count % 2 == 0
+        if key and not scalar:
+            raise DocumentError("a YAML key that is no scalar")
+        if level.count:
+            self._emit(":" if level.mapping and not key else ",")
+        level.count += 1
+        return key
+
+    def _begin(self, *, mapping: bool, anchor: str | None) -> None:
+        self._lead(scalar=False)
+        if len(self.open) == _DEEPEST_YAML:
+            raise DocumentError(f"YAML nested more than {_DEEPEST_YAML} levels deep")
+        self.open.append(_Level(mapping, anchor, len(self.out)))
+        self._emit("{" if mapping else "[")
+
+    def _end(self) -> None:
+        level = self.open.pop()
+        self._emit("}" if level.mapping else "]")
+        if level.anchor is not None:
+            self.anchored[level.anchor] = (level.start, len(self.out))
+
+    def _scalar(self, event: object) -> None:
+        value: str = event.value  # type: ignore[attr-defined]
+        start_of_value = self._lead(scalar=True)
+        if start_of_value or not event.implicit[0]:  # type: ignore[attr-defined]
+            word = encode(value).decode()
+        else:
+            word = _scalar(value)
+        start = len(self.out)
+        self._emit(word)
+        anchor = event.anchor  # type: ignore[attr-defined]
+        if anchor is not None:
+            self.anchored[anchor] = (start, len(self.out))
+
+    def _alias(self, anchor: str) -> None:
+        if anchor not in self.anchored:
+            raise DocumentError(f"a YAML alias *{anchor} to nothing before it")
+        begin, end = self.anchored[anchor]
+        copied = self.out[begin:end]
+        if self._lead(scalar=len(copied) == 1) and not copied[0].startswith('"'):
+            copied = [encode(copied[0]).decode()]
+        self._emit(*copied)
+
+
+class _Level:
+    __slots__ = ("anchor", "count", "mapping", "start")
+
+    def __init__(self, mapping: bool, anchor: str | None, start: int) -> None:
+        self.mapping = mapping
+        self.anchor = anchor
+        self.start = start
+        self.count = 0
+
+
+def _scalar(value: str) -> str:
+    """Write a plain scalar by the core schema of YAML 1.2; what JSON cannot say is a string."""
+    import re
+
+    if value in ("", "~", "null", "Null", "NULL"):
+        return "null"
+    if value in ("true", "True", "TRUE", "false", "False", "FALSE"):
+        return value.lower()
+    if re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", value):
+        return value
+    if re.fullmatch(r"[-+]?[0-9]{1,4000}", value):
+        return str(int(value))
+    if re.fullmatch(r"0o[0-7]+|0x[0-9a-fA-F]+", value):
+        return str(int(value, 0))
+    if re.fullmatch(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", value):
+        return _decimal(value)
+    return encode(value).decode()
+
+
+def _decimal(value: str) -> str:
+    """Spell a YAML float as JSON does: `+.5` as `0.5`, `1.` as `1.0`, `01.5` as `1.5`."""
+    sign = "-" if value.startswith("-") else ""
+    mantissa, mark, exponent = value.lstrip("+-").lower().partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    return f"{sign}{whole.lstrip('0') or '0'}.{fraction or '0'}{mark}{exponent}"

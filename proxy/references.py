@@ -1,0 +1,276 @@
+"""Makes the references of a JSON Schema movable, and puts schemas that have some side by side.
+
+A schema is `settled` where every `$ref` names an entry of `$defs` or `definitions` at its root:
+then any part of it can be changed or moved without a reference losing its target.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from itertools import count
+from typing import Any
+
+Schema = dict[str, Any]
+Subschema = Schema | bool
+
+# Which keywords hold schemas (2020-12 and draft-07), and how. All others hold plain values.
+HOLDS_ONE = {
+    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items",
+    "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
+}
+HOLDS_LIST = {"allOf", "anyOf", "items", "oneOf", "prefixItems"}
+HOLDS_NAMED = {
+    "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties",
+}
+DEFINITIONS = ("$defs", "definitions")
+_OF_THE_ROOT = ("$schema", *DEFINITIONS)
+_DYNAMIC = {"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}
+
+
+class Unclear(Exception):
+    """A schema that is too clever, or too wrong, to be rewritten."""
+
+
+def within(schema: Schema, change: Callable[[Subschema], Subschema]) -> Schema:
+    """Return `schema` with `change` made to each of the schemas directly inside it.
+
+    >>> within({"type": "object", "properties": {"a": {}}, "enum": [{}]}, lambda inner: True)
+    {'type': 'object', 'properties': {'a': True}, 'enum': [{}]}
+
+    Raises Unclear where a schema should stand and something else does.
+    """
+    return {word: _changed(word, value, change) for word, value in schema.items()}
+
+
+def _changed(word: str, value: Any, change: Callable[[Subschema], Subschema]) -> Any:
+    if word in HOLDS_LIST and isinstance(value, list):
+        return [change(checked(inner)) for inner in value]
+    if word in HOLDS_ONE:
+        return change(checked(value))
+    if word in HOLDS_NAMED and isinstance(value, dict):
+        return {
+            name: inner if word == "dependencies" and isinstance(inner, list)
+            else change(checked(inner))
+            for name, inner in value.items()
+        }
+    if word in HOLDS_LIST or word in HOLDS_NAMED:
+        raise Unclear(f"{word} holds no schemas")
+    return value
+
+
+def checked(value: Any) -> Subschema:
+    """Return `value` where it is a schema, an object or a boolean. Raises Unclear."""
+    if not isinstance(value, dict | bool):
+        raise Unclear(f"{value!r} is no schema")
+    return value
+
+
+def settled(schema: Any) -> Schema:
+    """Return `schema` with every reference naming a definition at the root.
+
+    What a reference names elsewhere (`#`, `#/properties/a/items`) becomes a definition of its own.
+
+    >>> settled({"properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}}})["$defs"]
+    {'a': {'type': 'string'}}
+
+    Raises Unclear for references to other documents, to anchors, and dynamic ones.
+    """
+    if not isinstance(schema, dict):
+        raise Unclear("no schema of an object")
+    root = {word: value for word, value in schema.items() if word != "$id"}
+    taken = {
+        name for words in DEFINITIONS if isinstance(root.get(words), dict) for name in root[words]
+    }
+    names: dict[str, str] = {}
+    added: dict[str, Subschema] = {}
+
+    def settle(node: Subschema) -> Subschema:
+        if isinstance(node, bool):
+            return node
+        if _DYNAMIC & node.keys() or "$id" in node:
+            raise Unclear("references that depend on where they stand")
+        rewritten = within(node, settle)
+        if "$ref" in node:
+            rewritten["$ref"] = named(node["$ref"])
+        return rewritten
+
+    def named(reference: Any) -> str:
+        if not isinstance(reference, str) or reference[:1] != "#":
+            raise Unclear(f"a reference to {reference!r}")
+        found = target(root, reference)
+        if (definition := _definition(reference)) is not None:
+            return pointer(*definition)
+        if reference not in names:
+            name = _free(_unquoted(reference).rpartition("/")[2].strip("#") or "root", taken)
+            taken.add(name)
+            names[reference] = pointer("$defs", name)
+            if found is root:
+                found = {word: root[word] for word in root if word not in _OF_THE_ROOT}
+            added[name] = settle(found)
+        return names[reference]
+
+    rewritten = settle(root)
+    assert isinstance(rewritten, dict)
+    if added:
+        rewritten["$defs"] = {**rewritten.get("$defs", {}), **added}
+    return rewritten
+
+
+def parted(schema: Schema) -> tuple[Schema, Schema]:
+    """Return what belongs to a root whatever it holds (definitions, dialect), and the rest."""
+    return (
+        {word: value for word, value in schema.items() if word in _OF_THE_ROOT},
+        {word: value for word, value in schema.items() if word not in _OF_THE_ROOT},
+    )
+
+
+def target(root: Mapping[str, Any], reference: str) -> Subschema:
+    """Return what `reference`, a JSON Pointer in a fragment, names in `root`. Raises Unclear."""
+    value: Any = root
+    for token in _unquoted(reference[1:]).split("/")[1:]:
+        key = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            raise Unclear(f"nothing stands at {reference!r}")
+    if reference[1:2] not in ("", "/"):
+        raise Unclear(f"an anchor: {reference!r}")
+    return checked(value)
+
+
+def joined(roots: list[Schema], build: Callable[[list[Schema]], Schema]) -> Schema:
+    """Put settled schemas into one: `build` gets them without their definitions, in order.
+
+    Their definitions stand at the new root, under other names where two differ. Raises Unclear
+    where they are written in different dialects.
+    """
+    own: dict[str, dict[str, Subschema]] = {words: {} for words in DEFINITIONS}
+    dialects = {root["$schema"] for root in roots if "$schema" in root}
+    if len(dialects) > 1:
+        raise Unclear("schemas of different dialects")
+    bodies = []
+    for root in roots:
+        renamed = _renamed(root, own)
+        for words in DEFINITIONS:
+            own[words].update(renamed.get(words, {}))
+        bodies.append(parted(renamed)[1])
+    head: Schema = {words: defs for words, defs in own.items() if defs}
+    return whole(head | ({"$schema": dialects.pop()} if dialects else {}), build(bodies))
+
+
+def _renamed(root: Schema, own: dict[str, dict[str, Subschema]]) -> Schema:
+    """Return `root` with other names for definitions that differ from those of `own`."""
+    every = {
+        pointer(words, name): (words, name, body)
+        for words in DEFINITIONS
+        for name, body in root.get(words, {}).items()
+    }
+    differing = {
+        reference
+        for reference, (words, name, body) in every.items()
+        if name in own[words] and own[words][name] != body
+    }
+    while more := {
+        reference
+        for reference, (words, name, body) in every.items()
+        if name in own[words] and reference not in differing and differing & references(body)
+    }:
+        differing |= more
+    if not differing:
+        return root
+    names: dict[str, str] = {}
+    for reference in sorted(differing):
+        words, name, _ = every[reference]
+        names[reference] = pointer(words, _free(name, {*own[words], *root[words]}))
+
+    def renamed(node: Subschema) -> Subschema:
+        if isinstance(node, bool):
+            return node
+        rewritten = within(node, renamed)
+        if node.get("$ref") in names:
+            rewritten["$ref"] = names[node["$ref"]]
+        return rewritten
+
+    rewritten = renamed(root)
+    assert isinstance(rewritten, dict)
+    for words in DEFINITIONS:
+        if words in rewritten:
+            rewritten[words] = {
+                _renaming(words, name, names): body
+                for name, body in rewritten[words].items()
+            }
+    return rewritten
+
+
+def pruned(root: Schema) -> Schema:
+    """Return a settled schema without the definitions that nothing in it refers to."""
+    head, body = parted(root)
+    reached: set[str] = set()
+    waiting = references(body)
+    while waiting:
+        reached |= waiting
+        waiting = set().union(*(references(target(root, each)) for each in waiting)) - reached
+    for words in DEFINITIONS:
+        kept = {
+            name: held
+            for name, held in head.pop(words, {}).items()
+            if pointer(words, name) in reached
+        }
+        head |= {words: kept} if kept else {}
+    return whole(head, body)
+
+
+def whole(head: Schema, body: Schema) -> Schema:
+    """Return the schema that `parted` took apart."""
+    dialect = {"$schema": head["$schema"]} if "$schema" in head else {}
+    return dialect | body | {words: head[words] for words in DEFINITIONS if words in head}
+
+
+def references(schema: Subschema) -> set[str]:
+    """Return every `$ref` in `schema`."""
+    found: set[str] = set()
+
+    def note(node: Subschema) -> Subschema:
+        if isinstance(node, dict):
+            if isinstance(node.get("$ref"), str):
+                found.add(node["$ref"])
+            within(node, note)
+        return node
+
+    note(schema)
+    return found
+
+
+def _definition(reference: str) -> tuple[str, str] | None:
+    """Return the keyword and the name of the definition that `reference` names, if it does."""
+    parts = _unquoted(reference).split("/")
+    if len(parts) != 3 or parts[0] != "#" or parts[1] not in DEFINITIONS:
+        return None
+    return parts[1], parts[2].replace("~1", "/").replace("~0", "~")
+
+
+def _renaming(words: str, name: str, names: Mapping[str, str]) -> str:
+    held = pointer(words, name)
+    moved = _definition(names.get(held, held))
+    return moved[1] if moved else name
+
+
+def pointer(words: str, name: str) -> str:
+    """Return the reference to the definition `name` at the root, under the keyword `words`."""
+    escaped = name.replace("~", "~0").replace("/", "~1").replace("%", "%25")
+    return f"#/{words}/{escaped}"
+
+
+def _unquoted(reference: str) -> str:
+    if "%" not in reference:
+        return reference
+    from urllib.parse import unquote
+
+    return unquote(reference)
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """Return `name`, with a number behind it where it is taken."""
+    if name not in taken:
+        return name
+    return next(free for number in count(2) if (free := f"{name}_{number}") not in taken)

@@ -1,0 +1,63 @@
+"""A session played out in one place: the server is a function, and the client reads a list.
+
+It drives a Session as a transport does, with the same snapshots, so that what comes out is what a
+client would get.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from proxy.meter import Meter
+from proxy.pipeline import Job, Outcome, shape
+from proxy.rule import RuleSet
+from proxy.session import Forget, Forward, Keep, Load, Output, Reply, Session, Shape
+from proxy.snapshots import Memory
+
+Server = Callable[[bytes], bytes | None]
+
+
+class Rehearsal:
+    """One conversation; `server` takes a line and returns its answer, or None for silence.
+
+    `shaped` are the responses that a rule was run on and what came of each, `log` what was logged.
+    """
+
+    def __init__(self, rules: RuleSet, server: Server) -> None:
+        self.log: list[str] = []
+        self.shaped: list[tuple[Job, Outcome]] = []
+        self._server = server
+        self._store = Memory()
+        self._session = Session(lambda server, client: rules, Meter(), self.log.append)
+
+    def say(self, line: bytes) -> list[bytes]:
+        """Say `line` as the client, and return the lines that the client then gets."""
+        session = self._session
+        got: list[bytes] = []
+        waiting: deque[tuple[Output, bool]] = deque()
+
+        def add(outputs: tuple[Output, ...], *, of_client: bool) -> None:
+            waiting.extend((output, of_client) for output in outputs)
+
+        add(session.from_client(line), of_client=True)
+        while waiting:
+            output, of_client = waiting.popleft()
+            match output:
+                case Forward(raw):
+                    if not of_client:
+                        got.append(raw)
+                    elif (answer := self._server(raw)) is not None:
+                        add(session.from_server(answer), of_client=False)
+                case Reply(raw):
+                    if of_client:
+                        got.append(raw)
+                case Load(token, key):
+                    add(session.loaded(token, self._store.get(key)), of_client=True)
+                case Shape(job):
+                    outcome = shape(job)
+                    self.shaped.append((job, outcome))
+                    add(session.shaped(job, outcome), of_client=False)
+                case Keep(key, snapshot):
+                    self._store.put(key, snapshot)
+                case Forget(keys):
+                    self._store.drop(keys)
+        return got

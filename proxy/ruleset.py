@@ -1,0 +1,166 @@
+"""Rule files by name -> the rules of a session: what was given, or the bundled file that fits."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from proxy.errors import AbridgeError, Problem, RuleErrors
+from proxy.paths import matches
+from proxy.rule import Rule, RuleFile, RuleSet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from proxy.rulefile import Reading
+
+Budget = int | Literal["auto", "off"]
+Log = Callable[[str], None]
+
+# More than any session meets; an endless row of client names must not fill the memory.
+_MOST_KEPT = 256
+
+
+def load(names: Sequence[str]) -> tuple[RuleFile, ...]:
+    """Load rule files, in the order given.
+
+    A name is a file, a directory (its *.yaml by name) or a word, which names a file of the bundled
+    library. Raises RuleErrors with every problem of every file.
+    """
+    files: list[RuleFile] = []
+    problems: list[Problem] = []
+    for reading in readings(names):
+        problems += reading.problems
+        if reading.rules is not None:
+            files.append(reading.rules)
+    if problems:
+        raise RuleErrors(problems)
+    return tuple(files)
+
+
+def readings(names: Iterable[str]) -> "Iterator[Reading]":
+    """Yield what comes of each file that `names` stand for, in order; see `load`."""
+    from proxy import rulefile
+
+    for name in names:
+        try:
+            for path in _paths(name):
+                with open(path, "rb") as file:
+                    # One byte more than a file may have shows that it has too many.
+                    raw = file.read(rulefile.MOST_BYTES + 1)
+                yield rulefile.read(str(path), raw)
+        except (OSError, _NoFile) as error:
+            reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+            problem = Problem(name, 1, 1, reason[:1].lower() + reason[1:])
+            yield rulefile.Reading(None, (problem,), readable=False)
+
+
+class _NoFile(AbridgeError):
+    """A name that stands for no file."""
+
+
+def _paths(name: str) -> "list[Path]":
+    from pathlib import Path
+
+    from proxy.spelling import did_you_mean
+
+    path = Path(name)
+    if "/" in name or path.suffix or len(path.parts) != 1:
+        if not path.is_dir():
+            return [path]
+        files = sorted(path.glob("*.yaml"))
+        if not files:
+            raise _NoFile("a directory without *.yaml files")
+        return files
+    words = library()
+    if name in words:
+        return [words[name]]
+    advice = did_you_mean(name, words) or f"; known: {', '.join(words) or 'none'}"
+    there = f"; for what lies in this directory write ./{name}" if path.exists() else ""
+    raise _NoFile(f"no rule file of the bundled library{advice}{there}")
+
+
+def library() -> "dict[str, Path]":
+    """Return the bundled rule files by their words, in a wheel and in a checkout alike."""
+    from pathlib import Path
+
+    package = Path(__file__).parent
+    for folder in (package / "rules", package.parent / "rules"):
+        if folder.is_dir():
+            return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return {}
+
+
+class Selection:
+    """Chooses the rules of a session by the names that server and client give.
+
+    `files` are the ones asked for, None for the bundled file that fits the server. Every tool
+    without a rule gets `budget`: bytes, `auto` for what suits the client, or `off`; None, where
+    nobody said, is `auto` without files and `off` with them. `log` gets one line on each file that
+    applies by itself, or does not apply.
+    """
+
+    def __init__(
+        self, files: tuple[RuleFile, ...] | None, budget: Budget | None, log: Log
+    ) -> None:
+        self._files = files
+        self._budget: Budget = budget or ("auto" if files is None else "off")
+        self._log = log
+        self._chosen: dict[str | None, tuple[RuleFile, ...]] = {}
+        self._made: dict[tuple[str | None, str | None], RuleSet] = {}
+
+    def __call__(self, server: str | None, client: str | None) -> RuleSet:
+        """Return the rules for a server and a client of these names, None where unknown.
+
+        Raises RuleErrors where the bundled file that fits cannot be used.
+        """
+        made = self._made.get((server, client))
+        if made is None:
+            if len(self._made) >= _MOST_KEPT:
+                self._made.clear()
+            if server not in self._chosen:
+                if len(self._chosen) >= _MOST_KEPT:
+                    self._chosen.clear()
+                self._chosen[server] = self._choose(server)
+            made = RuleSet(self._chosen[server], self._otherwise(client))
+            self._made[server, client] = made
+        return made
+
+    def _choose(self, server: str | None) -> tuple[RuleFile, ...]:
+        if self._files is None:
+            return () if server is None else self._bundled(server)
+        for file in self._files:
+            if not _is_for(file, server):
+                self._log(f"{file.name}: not for server {server!r}, so none of its rules apply")
+        return tuple(file for file in self._files if _is_for(file, server))
+
+    def _bundled(self, server: str) -> tuple[RuleFile, ...]:
+        for word, path in library().items():
+            pattern = _server_name(path.read_text(encoding="utf-8"))
+            if pattern is not None and matches(pattern, server):
+                self._log(f"the bundled rules {word!r} apply to server {server!r}")
+                return load([word])
+        return ()
+
+    def _otherwise(self, client: str | None) -> Rule | None:
+        from proxy.transforms.abridge import Abridge
+
+        budget = self._budget
+        if budget == "off":
+            return None
+        if budget == "auto":
+            from proxy.clients import client_for
+
+            budget = client_for(client).budget_bytes
+        steps = (Abridge(max_bytes=budget),)
+        return Rule(name="budget", tools=("*",), pipeline=steps, max_bytes=budget)
+
+
+def _is_for(file: RuleFile, server: str | None) -> bool:
+    return file.server is None or server is None or matches(file.server.name, server)
+
+
+def _server_name(text: str) -> str | None:
+    """Find the glob of `server: {name: ...}` without reading the file as YAML, which is slow."""
+    import re
+
+    found = re.search(r"""^server:\s*\{?\s*name: *["']?([^"'},\n]+)""", text, re.MULTILINE)
+    return found[1].strip() if found else None

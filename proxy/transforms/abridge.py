@@ -1,0 +1,241 @@
+"""Makes any document fit into a number of bytes, and says what was left out and how to see it."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Raw, Struct
+
+from proxy.cutter import (
+    CHARACTERS,
+    ELEMENTS,
+    LONGEST,
+    MEMBERS,
+    UNSHOWN,
+    WHOLE,
+    Cut,
+    Cutter,
+    ending,
+)
+from proxy.document import Document, Slot, Value, compact, encode, level, text
+from proxy.notes import free, kinds
+from proxy.paths import ROOT
+from proxy.schemas import at, relaxed
+from proxy.transforms.base import Call, Notice, Parameter, Schema
+from proxy.written import Closing, Outside, fitting, size, weigh
+
+NAME = "_abridged"
+
+_LEAST = 300  # bytes: nothing is made to fit into less
+_NOTES = 700  # bytes for the notes, or a fifth of the whole where that is less
+
+
+class Abridge(Struct, frozen=True):
+    """Make the document fit into `max_bytes`, and into the rule's own bound where there is one.
+
+    Counted is the encoded document with its notes. Arrays keep their first elements, long strings
+    and texts their head, huge maps their first members; strings of at most 40 characters are
+    never cut, and every value that stays keeps its type. `_abridged` says what there was, by path,
+    and how to see it where the tool takes a `view`.
+
+    >>> document = Document({"items": [{"id": n, "name": "x" * 90} for n in range(500)]})
+    >>> Abridge(max_bytes=400)(document.root, Call("list", viewable=True))
+    >>> document.root.open()["_abridged"]
+    {'items': '2 of 500', 'more': "call again with view='items[2:12]'"}
+    """
+
+    name: ClassVar[str] = "abridge"
+    shorthand: ClassVar[str | None] = "max_bytes"
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = True
+
+    max_bytes: Annotated[int, Meta(ge=_LEAST)] | None = None
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """No arguments: `view` is the rule's."""
+        return {}
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Make the document fit."""
+        bounds = [bound for bound in (self.max_bytes, call.bound) if bound is not None]
+        if bounds:
+            abridge(root.document, min(bounds), call)
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """Everything keeps its type, and may have lost anything else."""
+        found = relaxed(schema, admitting=(NAME,), longest=WHOLE)
+        return None if found is None else at(found, ROOT, _wrapped)
+
+
+def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> None:
+    """Make `document` fit into `bound` bytes; see Abridge.
+
+    `viewed`: the document is the answer to this view, so that what is left out is to be had by an
+    expression that goes on from it.
+    """
+    hint = _Hint(call.shown("view"), viewed) if call.viewable else None
+    task = _Task(document, bound, hint, call.structured)
+    if document.closers:
+        if size(document) <= bound:
+            return
+        inside = _inside(document)
+        structure = None if inside is None else Raw(compact(encode(document.cell[0])))
+        document.close()
+        if inside is not None and structure is not None:
+            notice = task.in_text(structure, inside)
+            if notice is not None:
+                call.notices.extend(notice)
+                return
+    call.notices.extend(task.whole())
+
+
+class _Hint(Struct, frozen=True):
+    """How to see what was left out: the name of the argument, and the view answered here if any."""
+
+    argument: str
+    viewed: str
+
+    def of(self, cut: Cut) -> str | None:
+        """Return the call that shows what follows the first cut of its kind."""
+        place = cut.place
+        if UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
+            return None
+        if self.viewed:
+            place = place.removeprefix(_VIEW).removeprefix(".")
+        if cut.what == MEMBERS:
+            expression = f"keys({place or '@'})"
+        else:
+            start, step = cut.kept, max(cut.kept, 10 if cut.what == ELEMENTS else 1000)
+            expression = f"{place}[{start}:{min(start + step, cut.total)}]"
+        if self.viewed:
+            expression = f"{self.viewed} | {expression}"
+        if len(expression) > 2 * LONGEST:
+            return None
+        return f"call again with {self.argument}='{expression}'"
+
+
+_VIEW = "view"
+
+
+class _Task:
+    """One document to make fit, and the notes on it."""
+
+    def __init__(self, document: Document, bound: int, hint: _Hint | None, wrap: bool) -> None:
+        self.document = document
+        self.bound = bound
+        self.hint = hint
+        self.wrap = wrap
+
+    def whole(self) -> list[Notice]:
+        """Make the document fit as it stands; return what is to be said beside it."""
+        value = self.document.cell[0]
+        said = None if type(value) is Raw and memoryview(value)[0] != 0x22 else text(value)
+        if said is not None:
+            # Every character takes a byte at least.
+            if len(said) <= self.bound and weigh(self.document, value) <= self.bound:
+                return []
+            return self._text(said)
+        raw = compact(encode(value))
+        if Cutter(self.document).size(raw) <= self.bound:
+            return []
+        fitted, notices = self._structured(Raw(raw), self.bound)
+        if fitted is not None:
+            self.document.root.set(fitted)
+        return notices
+
+    def in_text(self, structure: Raw, outside: Outside) -> list[Notice] | None:
+        """Make structure that was read from a text fit, the text being closed around it again.
+
+        None where that leaves too little room: then the text is to be cut as one.
+        """
+        self.wrap = False
+        around = weigh(self.document, outside.before + outside.after)
+        room = target = self.bound - around
+        for _ in range(4):
+            if target < _LEAST:
+                return None
+            fitted, notices = self._structured(structure, target)
+            if fitted is None:
+                return None
+            said = outside.text(fitted)
+            beside = sum(self._noticed(notice.value) for notice in notices)
+            used = weigh(self.document, said) + beside
+            if used <= self.bound:
+                self.document.root.set(said)
+                return notices
+            # In a text, quotes and backslashes are escaped once more.
+            target = target * room * 19 // (max(used - around, 1) * 20)
+        return None
+
+    def _text(self, said: str) -> list[Notice]:
+        room = self.bound - self._reserve(self.bound)
+        place = _VIEW if self.hint is not None and self.hint.viewed else "text"
+        end = ending(said, fitting(self.document, said, room - 2))
+        self.document.root.set(said[:end])
+        cut = Cut(place, end, len(said), CHARACTERS, 1, len(said) - end)
+        return [Notice(NAME, self._told({"text": cut}, self._reserve(self.bound) - 17))]
+
+    def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
+        """Return the value cut to fit with its notes; None where it is neither object nor array."""
+        cutter, reserve = Cutter(self.document), self._reserve(bound)
+        head = memoryview(raw)[0]
+        if head == 0x7B:
+            fitted = cutter.fit(raw, bound - reserve, "", "", 0)
+            members = level(Raw(fitted or b"{}"))
+            name = free(members, NAME)
+            members[name] = self._told(cutter.cuts, reserve - len(name) - 4)
+            return members, []
+        if head != 0x5B:
+            return None, []
+        holder = len('{"items":}') if self.wrap else 0
+        label = "items" if self.wrap else "[]"
+        fitted = Raw(cutter.fit(raw, bound - reserve - holder, label, "", 0) or b"[]")
+        told = self._told(cutter.cuts, reserve - 17)
+        if self.wrap:
+            return {"items": fitted, NAME: told}, []
+        return fitted, [Notice(NAME, told)]
+
+    def _reserve(self, bound: int) -> int:
+        return min(_NOTES, max(bound // 5, 130))
+
+    def _noticed(self, value: Value) -> int:
+        return weigh(self.document, {NAME: value})
+
+    def _told(self, cuts: dict[str, Cut], room: int) -> dict[str, str]:
+        """Return the notes, those on the greatest losses first, and how to see more."""
+        ranked = sorted(cuts.items(), key=lambda item: -item[1].lost)
+        hints = (self.hint.of(cut) for _, cut in ranked[:3]) if self.hint is not None else ()
+        hint = next((found for found in hints if found is not None), None)
+        way = {} if hint is None else {"more": hint}
+        if weigh(self.document, way) > room:
+            way = {}
+        told: dict[str, str] = {}
+        left = len(ranked)
+        for path, cut in ranked:
+            name = f"@.{path}" if path in ("more", "others") else path
+            rest = {"others": f"{left} more cut"}
+            longer = {**told, name: str(cut)}
+            if len(name) <= LONGEST and weigh(self.document, longer | rest | way) <= room:
+                told = longer
+                left -= 1
+        return told | ({"others": f"{left} more cut"} if left else {}) | way
+
+
+def _inside(document: Document) -> Outside | None:
+    """Return what stands around the structure, where the whole document was read from a text."""
+    whole = [
+        closing.whole
+        for closing in document.closers
+        if isinstance(closing, Closing) and closing.whole is not None
+    ]
+    if len(whole) != 1 or document.textual or whole[0].separator is not None or whole[0].masked:
+        return None
+    return whole[0]
+
+
+def _wrapped(part: Schema) -> Schema:
+    """Return the schema for what becomes of an array that is the whole document."""
+    if "array" not in kinds(part):
+        return part
+    wrapped = {"type": "object", "properties": {"items": part, NAME: {}}, "required": ["items"]}
+    return {"anyOf": [part, wrapped]}

@@ -1,0 +1,81 @@
+"""Shortens strings, saying how much is left out."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Struct
+
+from proxy.document import Pieces, Slot
+from proxy.notes import any_text
+from proxy.paths import ROOT, Path, find
+from proxy.schemas import at
+from proxy.transforms.base import Call, Parameter, Schema
+from proxy.written import strings
+
+
+class Clip(Struct, frozen=True):
+    """Keep the first `max_lines` lines or `max_chars` characters of each string at `at`.
+
+    What is left out is counted behind what is kept: `… (+N chars)`, or `… (+N lines)` on a line of
+    its own. Of an array each string is clipped; of a text read as lines or records, each of those;
+    anything else is left alone. With both bounds, lines go first.
+
+    >>> from proxy.document import Document
+    >>> document = Document.read(b'[{"body": "abcdefghij"}, {"body": null}]')
+    >>> Clip(at=Path.parse("body"), max_chars=4)(document.root, Call("list"))
+    >>> document.encode().decode()
+    '[{"body":"abcd… (+6 chars)"},{"body":null}]'
+    """
+
+    name: ClassVar[str] = "clip"
+    shorthand: ClassVar[str | None] = None
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = True
+
+    at: Path = ROOT
+    max_chars: Annotated[int, Meta(ge=0)] | None = None
+    max_lines: Annotated[int, Meta(ge=0)] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError where neither bound is given."""
+        if self.max_chars is None and self.max_lines is None:
+            raise ValueError("say 'max_chars', 'max_lines' or both")
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """No arguments."""
+        return {}
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Clip the strings."""
+        for slot, said in strings(root, self.at):
+            ends = said[len(said.rstrip("\r\n")) :] if isinstance(slot.parent, Pieces) else ""
+            clipped = self._clipped(said.removesuffix(ends))
+            if clipped is not None:
+                slot.set(clipped + ends)
+        if find(root, self.at) is None:
+            call.missing.append(str(self.at))
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """Strings stay strings; their own constraints may no longer hold."""
+        return at(schema, self.at, any_text)
+
+    def _clipped(self, said: str) -> str | None:
+        """Return the string shortened, or None where it is short enough."""
+        kept, lines = said, 0
+        if self.max_lines is not None:
+            kept, lines = _first_lines(said, self.max_lines)
+        if self.max_chars is not None and len(kept) > self.max_chars:
+            return f"{kept[: self.max_chars]}… (+{len(said) - self.max_chars} chars)"
+        return f"{kept}… (+{lines} lines)" if lines else None
+
+
+def _first_lines(said: str, most: int) -> tuple[str, int]:
+    """Return the first lines, with the end of the last one, and how many lines follow."""
+    end = 0
+    for _ in range(most):
+        end = said.find("\n", end) + 1
+        if end == 0:
+            return said, 0
+    rest = len(said) - end
+    return said[:end], said.count("\n", end) + (rest > 0 and not said.endswith("\n"))

@@ -1,0 +1,115 @@
+"""Drops the members that a rule names; everything else stays."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import ClassVar
+
+from msgspec import Struct
+
+from proxy.document import Slot, Value, objects, opened
+from proxy.paths import ROOT, Path, Paths, Seen, blocked, places
+from proxy.schemas import without
+from proxy.transforms.base import Call, Parameter, Schema
+
+
+class Drop(Struct, frozen=True, dict=True):
+    """Drop `paths` from each object at `at`: members of objects, elements of arrays by position.
+
+    >>> from proxy.document import Document
+    >>> document = Document.read(b'{"items": [{"id": 1.0, "tagIds": [7]}, {"id": 2}], "total": 2}')
+    >>> Drop((Path.parse("total"), Path.parse("**.*Ids")))(document.root, Call("list"))
+    >>> document.encode()
+    b'{"items":[{"id":1.0},{"id":2}]}'
+    """
+
+    name: ClassVar[str] = "drop"
+    shorthand: ClassVar[str | None] = "paths"
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    paths: tuple[Path, ...]
+    at: Path = ROOT
+
+    def __post_init__(self) -> None:
+        """Raise ValueError where nothing is dropped, or all there is."""
+        if not self.paths:
+            raise ValueError("no path to drop")
+        for number in self._start.ends:
+            raise ValueError(f"{self.paths[number].text!r} names the whole; name what goes of it")
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Drop the paths."""
+        seen, slots = Seen(), places(root, self.at)
+        for slot in slots:
+            here = Seen()
+            value = _without(slot.get(), self._start, here)
+            if here.found:
+                slot.set(value)
+            seen.add(here)
+        if slots:
+            call.missing += [str(self.at.then(path)) for path in seen.missing(self.paths)]
+        elif not blocked(root, self.at):
+            call.missing.append(str(self.at))
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """The properties are gone and required no more."""
+        reshaped: Schema | None = schema
+        for path in self.paths:
+            reshaped = None if reshaped is None else without(reshaped, self.at.then(path))
+        return reshaped
+
+    @cached_property
+    def _start(self) -> Paths:
+        return Paths.of(self.paths)
+
+
+def _without(value: Value, paths: Paths, seen: Seen) -> Value:
+    """Return `value` without what `paths` name in it, and note in `seen` which there were."""
+    found = objects(value) if paths.plain else None
+    if found:
+        present = [each for each in found if each is not None]
+        _drop(present, paths, seen)
+        if len(present) < len(found):
+            seen.excused |= paths.open
+        return found
+    left = opened(value)
+    if isinstance(left, dict) and paths.plain:
+        _drop([left], paths, seen)
+    elif isinstance(left, dict):
+        for name, after in paths.members(left):
+            if after.ends:
+                del left[name]
+                seen.note(after)
+            elif not after.barred(left[name]):
+                left[name] = _without(left[name], after, seen)
+    elif left is None or left == []:
+        seen.excused |= paths.open
+    elif isinstance(left, list):
+        left[:] = _remaining(left, paths, seen)
+    else:
+        return value
+    return left
+
+
+def _drop(found: list[dict[str, Value]], paths: Paths, seen: Seen) -> None:
+    """Drop from objects the members that `paths` name, one name after the other."""
+    for name, after in paths.names.items():
+        holders = [each for each in found if name in each]
+        if after.ends and holders:
+            seen.note(after)
+            for holder in holders:
+                del holder[name]
+        for holder in holders if not after.ends else ():
+            holder[name] = _without(holder[name], after, seen)
+
+
+def _remaining(elements: list[Value], paths: Paths, seen: Seen) -> Iterator[Value]:
+    for at, element in enumerate(elements):
+        after = paths.element(at, len(elements))
+        if after is None or after.barred(element):
+            yield element
+        elif after.ends:
+            seen.note(after)
+        else:
+            yield _without(element, after, seen)

@@ -1,0 +1,124 @@
+"""Keeps the first and last elements of an array, and says beside it how many there were."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Struct
+
+from proxy.document import Pieces, Slot, Value
+from proxy.notes import admitting, kinds
+from proxy.paths import DEEP, ROOT, Name, Path, blocked, places
+from proxy.schemas import at, relaxed, shortened
+from proxy.transforms.base import Call, Notice, Parameter, Schema
+
+Count = Annotated[int, Meta(ge=0)]
+_SAYS = "Which arrays are shortened: how many elements of how many are shown"
+
+
+class Elide(Struct, frozen=True):
+    """Keep the first `first` and the last `last` elements of the array at `at`.
+
+    Where only one of both is given, the other is 0; where none is, the first 3 stay. An array that
+    is not longer stays as it is. Beside a shorter one stands how many there were:
+    `_elided: {names: "5 of 4812"}`, or `"first 3 and last 2 of 4812"`.
+
+    >>> from proxy.document import Document
+    >>> document = Document.read(b'{"names": ["a", "b", "c", "d"], "size": 4}')
+    >>> Elide(Path.parse("names"), first=1, last=1)(document.root, Call("list"))
+    >>> document.encode().decode()
+    '{"names":["a","d"],"size":4,"_elided":{"names":"first 1 and last 1 of 4"}}'
+    """
+
+    name: ClassVar[str] = "elide"
+    shorthand: ClassVar[str | None] = "at"
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = True
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    at: Path = ROOT
+    first: Count | None = None
+    last: Count | None = None
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Shorten the arrays."""
+        slots = places(root, self.at)
+        inner = [0, 0]
+        for slot in slots:
+            value = slot.open()
+            if not isinstance(value, list):
+                call.missing += [str(self.at) or "[]"] if value is not None else []
+                continue
+            first, last = self._ends
+            if len(value) <= first + last:
+                continue
+            kept = value[:first] + value[len(value) - last :]
+            slot.set(Pieces(kept) if isinstance(value, Pieces) else kept)
+            if isinstance(slot.parent, dict):
+                _note(slot.parent, str(slot.key), self._says(len(value)))
+            elif slot.parent is root.parent:
+                _tell(root, call, None, self._says(len(value)))
+            else:
+                inner = [inner[0] + len(kept), inner[1] + len(value)]
+        if inner[1]:
+            _tell(root, call, str(self.at), f"{inner[0]} of {inner[1]}")
+        if not slots and not blocked(root, self.at):
+            call.missing.append(str(self.at))
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """The array may be shorter, and the count stands beside it."""
+        if DEEP in self.at.steps:
+            return relaxed(schema, admitting=("_elided",))
+        reshaped = at(schema, self.at, shortened)
+        *before, last = self.at.steps or (None,)
+        if not isinstance(last, Name):
+            before = []
+            reshaped = None if reshaped is None else at(reshaped, ROOT, _wrapped)
+        if reshaped is None:
+            return None
+        return admitting(reshaped, Path(steps=tuple(before)), "_elided", _SAYS)
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        if self.first is None and self.last is None:
+            return 3, 0
+        return self.first or 0, self.last or 0
+
+    def _says(self, total: int) -> str:
+        first, last = self._ends
+        if first and last:
+            return f"first {first} and last {last} of {total}"
+        return f"last {last} of {total}" if last else f"{first} of {total}"
+
+
+def _tell(root: Slot, call: Call, name: str | None, says: str) -> None:
+    """Say it in the document, or beside it where the document is no object."""
+    value = root.get()
+    if isinstance(value, dict):
+        _note(value, name or "items", says)
+    elif call.structured and not isinstance(value, Pieces):
+        # Clients that show this value show nothing beside it.
+        root.set({"items": value, "_elided": {name or "items": says}})
+    else:
+        call.notices.append(Notice("_elided", says if name is None else {name: says}))
+
+
+def _note(holder: dict[str, Value], name: str, says: str) -> None:
+    """Add to the note in `holder`; by a free name where upstream has one of that name."""
+    word = "_elided"
+    while word in holder and not _ours(holder[word]):
+        word += "_"
+    holder.setdefault(word, {})[name] = says
+
+
+def _ours(value: Value) -> bool:
+    """Say whether `value` is a note: members that came from upstream are Raw."""
+    return isinstance(value, dict) and all(isinstance(says, str) for says in value.values())
+
+
+def _wrapped(part: Schema) -> Schema:
+    """Return the schema for what may become of an array that is the whole document."""
+    if "array" not in kinds(part):
+        return part
+    properties: Schema = {"items": {**part, "type": "array"}, "_elided": {"description": _SAYS}}
+    wrapped = {"type": "object", "properties": properties, "required": ["items", "_elided"]}
+    return {"anyOf": [part, wrapped]}

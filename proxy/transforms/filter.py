@@ -1,0 +1,167 @@
+"""Keeps the elements of an array that fit a condition."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import ClassVar
+
+from msgspec import Struct
+
+from proxy.columns import column
+from proxy.document import Slot, Value, opened, plain, row_type
+from proxy.errors import Refusal, TransformError
+from proxy.paths import ROOT, Path, blocked, places
+from proxy.patterns import Expression, Pattern, PatternError, truthy
+from proxy.schemas import at, shortened
+from proxy.transforms.base import Argument, Call, Parameter, Schema, constant
+
+Test = Callable[[Value], bool]
+
+
+class Filter(Struct, frozen=True):
+    """Keep the elements of the array at `at` that fit one condition, as they came.
+
+    `where` is a JMESPath over the element. `glob` (`*` and `?` stop at `/`, `**` does not), `match`
+    (a regular expression found anywhere) and `prefix` look at the string at `field`, at any one
+    of the strings in an array, or at the element itself. What is no string fits none of them;
+    `invert` keeps what does not fit. An argument that the call does not carry: nothing is
+    filtered.
+
+    >>> from proxy.document import Document
+    >>> document = Document.read(b'["a.md", "b.png", "sub/c.md"]')
+    >>> Filter(glob=Argument("pattern"))(document.root, Call("list", {"pattern": "*.md"}))
+    >>> document.encode()
+    b'["a.md"]'
+    >>> document = Document.read(b'{"items": [{"id": 1.0}, {"id": 2, "gone": true}]}')
+    >>> Filter(at=Path.parse("items"), where=Expression("!gone"))(document.root, Call("list"))
+    >>> document.encode()
+    b'{"items":[{"id":1.0}]}'
+    """
+
+    name: ClassVar[str] = "filter"
+    shorthand: ClassVar[str | None] = "where"
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    at: Path = ROOT
+    where: Expression | None = None
+    glob: str | Argument | None = None
+    match: Pattern | Argument | None = None
+    prefix: str | Argument | None = None
+    field: Path = ROOT
+    invert: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless there is one condition."""
+        given = [word for word in _CONDITIONS if getattr(self, word) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) or "none"
+            raise ValueError(f"expected one of {', '.join(_CONDITIONS)}, found {found}")
+        if self.where is not None and self.field.steps:
+            raise ValueError("'field' goes with glob, match or prefix; name it in 'where' itself")
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Filter. Raises Refusal for a wrong expression in an argument."""
+        fits = self._test(call)
+        if fits is None:
+            return
+        slots = places(root, self.at)
+        for slot in slots:
+            unopened = slot.get()
+            value = slot.open()
+            if not isinstance(value, list):
+                call.missing += [str(self.at) or "[]"] if value is not None else []
+                continue
+            looked = value if self.where is not None else column(unopened, self.field)
+            kept = [
+                element
+                for element, seen in zip(value, looked, strict=True)
+                if fits(seen) != self.invert
+            ]
+            if len(kept) < len(value):
+                value[:] = kept
+                slot.set(value)
+        if not slots and not blocked(root, self.at):
+            call.missing.append(str(self.at))
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """The array may be shorter."""
+        return at(schema, self.at, shortened)
+
+    def _test(self, call: Call) -> Test | None:
+        """Return what says whether an element fits; None where the call does not say."""
+        if self.where is not None:
+            return _where(self.where, call)
+        look: Callable[[str], object] | None
+        if self.prefix is not None:
+            start = constant(self.prefix, call)
+            look = None if start is None else lambda said: said.startswith(start)
+        elif self.glob is not None:
+            written = constant(self.glob, call)
+            look = None if written is None else Pattern(_regular(written)).search
+        elif isinstance(self.match, Pattern):
+            look = self.match.search
+        else:
+            assert self.match is not None
+            look = _asked(constant(self.match, call), self.match.argument)
+        if look is None:
+            return None
+        return lambda value: any(map(look, _texts(value)))
+
+
+_CONDITIONS = ("where", "glob", "match", "prefix")
+
+
+def _where(where: Expression, call: Call) -> Test:
+    evaluate = where.bind(call.arguments)
+    row = None if where.names is None else row_type(where.names)
+
+    def fits(element: Value) -> bool:
+        try:
+            return truthy(evaluate(plain(element, row)))
+        except Refusal as error:
+            # The rule's author wrote it, not the model: the rule failed.
+            raise TransformError("filter", error) from error
+
+    return fits
+
+
+def _texts(value: Value) -> Iterator[str]:
+    """Yield the text that `value` is, or those that it holds where it is an array."""
+    inner = opened(value)
+    if isinstance(inner, str):
+        yield inner
+    elif isinstance(inner, list):
+        for element in inner:
+            yield from _texts(element)
+
+
+def _asked(written: str | None, argument: str) -> Callable[[str], object] | None:
+    """Return the search for an expression that the model wrote."""
+    if written is None:
+        return None
+    try:
+        return Pattern(written).search
+    except PatternError as error:
+        raise Refusal(f"{argument}: {error}") from error
+
+
+def _regular(glob: str) -> str:
+    r"""Return a glob as a regular expression of RE2.
+
+    >>> _regular("notes/**/*.m?")
+    '\\A(?s:notes/(?:.*/)?[^/]*\\.m[^/])\\z'
+    """
+    regular, position = "", 0
+    while position < len(glob):
+        sign = next(sign for sign in (*_WILD, glob[position]) if glob.startswith(sign, position))
+        regular += _WILD.get(sign) or _literal(sign)
+        position += len(sign)
+    return rf"\A(?s:{regular})\z"
+
+
+# `**/` is any number of folders, none included; the longer ones come first.
+_WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def _literal(sign: str) -> str:
+    return sign if sign.isalnum() or sign in "_/ " or not sign.isascii() else f"\\{sign}"

@@ -1,0 +1,72 @@
+"""Makes a value what a JMESPath expression gives for it."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from msgspec import Raw, Struct
+
+from proxy.document import Pieces, Slot, plain, raw
+from proxy.errors import AbridgeError, Refusal, TransformError
+from proxy.paths import ROOT, Path, select
+from proxy.patterns import Expression
+from proxy.transforms.base import Call, Parameter, Schema
+from proxy.written import outgrows
+
+_GROWTH = 4
+_ROOM = 1 << 20
+
+
+class Jmespath(Struct, frozen=True):
+    """Put what `expression` gives for each value at `at` in its place; null where it gives nothing.
+
+    Numbers keep their spelling where the expression only passes them on; `argument('name')` in it
+    is the call's argument. A result that takes more than four times the value and a megabyte
+    is refused, since an expression can repeat parts without end.
+
+    >>> from proxy.document import Document
+    >>> document = Document.read(b'{"items": [{"id": 1.50}, {"id": 2}], "page": 1}')
+    >>> Jmespath(Expression("items[*].id"))(document.root, Call("list"))
+    >>> document.encode()
+    b'[1.50,2]'
+    """
+
+    name: ClassVar[str] = "jmespath"
+    shorthand: ClassVar[str | None] = "expression"
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+
+    expression: Expression
+    at: Path = ROOT
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """No arguments."""
+        return {}
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Evaluate and put in place."""
+        evaluate = self.expression.bind(call.arguments)
+        found = False
+        for slot in select(root, self.at):
+            found = True
+            value = slot.get()
+            before = value if type(value) is Raw else raw(value)
+            try:
+                result = evaluate(plain(before))
+            except Refusal as cause:
+                # The rule's own expression does not fit: that is no fault of the call.
+                raise TransformError(self.name, cause) from cause
+            most = _GROWTH * len(memoryview(before)) + _ROOM
+            if outgrows(result, most):
+                raise AbridgeError(f"{self.expression.text!r} gives more than {most} bytes")
+            slot.set(Pieces(result) if _pieces(value, result) else result)
+        if not found:
+            call.missing.append(str(self.at))
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """Nothing is known of the result."""
+        return None
+
+
+def _pieces(value: object, result: object) -> bool:
+    return isinstance(value, Pieces) and isinstance(result, list)

@@ -1,0 +1,148 @@
+"""Keeps the members that a rule names, and nothing else."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import ClassVar
+
+from msgspec import UNSET, Struct
+
+from proxy.columns import reading
+from proxy.document import Pieces, Slot, Value, one_row, opened, rows
+from proxy.errors import Mismatch
+from proxy.paths import ROOT, Path, Paths, Seen, blocked, places
+from proxy.schemas import only
+from proxy.transforms.base import Call, Parameter, Schema
+
+
+class Keep(Struct, frozen=True, dict=True):
+    """Keep `paths` of each object at `at`, in their order; everything else in it goes.
+
+    What holds a kept member stays: of `labels.name` an array of as many labels, each with its name
+    alone. So does what is no object where one was expected, null above all. Where none of the
+    paths exists, the document has another shape than the rule expects: Mismatch.
+
+    >>> from proxy.document import Document
+    >>> document = Document.read(b'{"size": 2, "items": [{"id": 1, "user": {"id": 7}}, {"x": 3}]}')
+    >>> Keep((Path.parse("items.user.id"), Path.parse("size")))(document.root, Call("list"))
+    >>> document.encode()
+    b'{"items":[{"user":{"id":7}},{}],"size":2}'
+    """
+
+    name: ClassVar[str] = "keep"
+    shorthand: ClassVar[str | None] = "paths"
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    paths: tuple[Path, ...]
+    at: Path = ROOT
+
+    def __post_init__(self) -> None:
+        """Raise ValueError where there is nothing to keep."""
+        if not self.paths:
+            raise ValueError("no path to keep")
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Keep the paths. Raises Mismatch where none of them exists."""
+        seen, slots = Seen(), places(root, self.at)
+        if not slots and blocked(root, self.at):
+            return
+        for slot in slots:
+            here, value = Seen(), slot.get()
+            slot.set(self._plan.keep(value, here))
+            if not here.found and opened(value) == {}:
+                here.excused.update(range(len(self.paths)))
+            seen.add(here)
+        if not (seen.found or seen.excused):
+            named = ", ".join(map(str, self.paths))
+            raise Mismatch(f"no {named} in {self.at if self.at.steps else 'the document'}")
+        call.missing += [str(self.at.then(path)) for path in seen.missing(self.paths)]
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """Only the named properties are left, and only they can be required."""
+        return only(schema, self.at, self.paths)
+
+    @cached_property
+    def _plan(self) -> "Plan":
+        return Plan(Paths.of(self.paths), {})
+
+
+class Plan:
+    """What is kept of a value to which some paths have led."""
+
+    __slots__ = ("_made", "_paths", "_plans", "row")
+
+    def __init__(self, paths: Paths, made: dict[Paths, "Plan"]) -> None:
+        self._paths = paths
+        self._made = made
+        self._plans = {name: self._after(after) for name, after in paths.names.items()}
+        self.row = reading(paths)
+
+    def keep(self, value: Value, seen: Seen, *, typed: bool = True) -> Value:
+        """Return what is kept of `value`, and note in `seen` which paths exist."""
+        if self._paths.ends:
+            seen.note(self._paths)
+            return value
+        if typed and self.row is not None:
+            array, row = rows(value, self.row), one_row(value, self.row)
+            if array is not None or row is not None:
+                self._note([row] if array is None else array or [None], seen)
+                return row if array is None else array
+        inner = opened(value)
+        if inner is None or inner == []:
+            seen.excused |= self._paths.open
+        elif isinstance(inner, dict):
+            return self._members(inner, seen)
+        elif isinstance(inner, list) and not isinstance(inner, Pieces):
+            return self._elements(inner, seen)
+        return value
+
+    def _members(self, value: dict[str, Value], seen: Seen) -> dict[str, Value]:
+        kept = {}
+        for name, after in self._paths.members(value):
+            member = value[name]
+            if after.ends or name in self._paths.spelled:
+                kept[name] = self._after(after).keep(member, seen)
+            elif not after.barred(member):
+                # Only a pattern leads here: what holds nothing that is named goes.
+                below = Seen()
+                inner = self._after(after).keep(member, below)
+                if below.found:
+                    kept[name] = inner
+                    seen.found |= below.found
+        return kept
+
+    def _elements(self, value: list[Value], seen: Seen) -> list[Value]:
+        kept = []
+        for at, element in enumerate(value):
+            after = self._paths.element(at, len(value))
+            if after is not None:
+                kept.append(self._after(after).keep(element, seen, typed=False))
+        return kept
+
+    def _note(self, found: Sequence[Struct | None], seen: Seen) -> None:
+        """Note which paths exist in rows; None stands for null and for an empty array."""
+        present = [row for row in found if row is not None]
+        if len(present) < len(found):
+            seen.excused |= self._paths.open
+        for at, plan in enumerate(self._plans.values()):
+            field = f"f{at}"
+            values = (value for row in present if (value := getattr(row, field)) is not UNSET)
+            if plan.row is None:
+                if any(True for _ in values):
+                    seen.note(plan._paths)
+                continue
+            inner: list[Struct | None] = []
+            for value in values:
+                if isinstance(value, list):
+                    inner += value or [None]
+                else:
+                    inner.append(value)
+            if inner:
+                plan._note(inner, seen)
+
+    def _after(self, paths: Paths) -> "Plan":
+        if paths not in self._made:
+            self._made[paths] = Plan(paths, self._made)
+        return self._made[paths]
+

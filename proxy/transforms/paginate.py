@@ -1,0 +1,383 @@
+"""Answers one page of an array; later calls ask for the others."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta, Raw, Struct, field
+
+from proxy.document import Pieces, Slot, Value, compact, encode, level, text
+from proxy.errors import Mismatch
+from proxy.notes import admitting, free, kinds
+from proxy.paths import ROOT, Name, Path, Step
+from proxy.schemas import at, shortened
+from proxy.transforms.base import Call, Notice, Parameter, Schema
+from proxy.written import member, reading, size, weigh
+
+Word = Literal["total", "offset", "limit", "returned", "hasMore", "nextOffset"]
+Holder = dict[str, Value]
+
+_WORDS: tuple[Word, ...] = ("total", "offset", "limit", "returned", "hasMore", "nextOffset")
+_METADATA: Schema = {
+    "type": "object",
+    "properties": {
+        "total": {"type": "integer"},
+        "offset": {"type": "integer"},
+        "limit": {"type": "integer"},
+        "returned": {"type": "integer"},
+        "hasMore": {"type": "boolean"},
+        "nextOffset": {"type": ["integer", "null"]},
+    },
+    "required": list(_WORDS),
+}
+
+
+class Window(Struct, frozen=True):
+    """One array to cut a page from: its place, its value, and the rule's path to it."""
+
+    slot: Slot
+    value: list[Value]
+    path: Path
+
+
+class Paginate(Struct, frozen=True):
+    """Answer `limit` elements of the array at `at` from `offset` on, and say how many there are.
+
+    Several `at` are moved by one window. Beside each array stands
+    `pagination: {total, offset, limit, returned, hasMore, nextOffset}`, on every page. `page_info`
+    names it otherwise: left a path beside the array, right one of these words; only then is a
+    member of that name replaced (else ours becomes `pagination_`). Where several of the arrays
+    stand in one object, each has its own entry, under the array's name. A root array is wrapped as
+    `{items: [...], pagination: ...}`, where `as` names `items`. Of a text read as lines or records
+    the page is a text again, and what there is to say stands beside it; one that is all on its
+    first page is left alone.
+
+    A page ends earlier where it would take more than `max_bytes` (its arrays and their metadata),
+    or the document more than the rule's bound; never before its first element.
+
+    >>> from proxy.document import Document
+    >>> document = Document.read(b'{"files": ["a", "b", "c"], "vault": "v"}')
+    >>> page = Paginate(at=Path.parse("files"), limit=2)
+    >>> page(document.root, Call("list", {"offset": 2}))
+    >>> document.encode().decode()
+    '{"files":["c"],"vault":"v","pagination":{"total":3,"offset":2,"limit":2,"returned":1,"hasMore":false,"nextOffset":null}}'
+    """
+
+    name: ClassVar[str] = "paginate"
+    shorthand: ClassVar[str | None] = None
+    window: ClassVar[bool] = True
+    cuts: ClassVar[bool] = True
+
+    at: Path | tuple[Path, ...] = ROOT
+    limit: Annotated[int, Meta(ge=1)] = 100
+    max_limit: Annotated[int, Meta(ge=1)] | None = None
+    max_offset: Annotated[int, Meta(ge=0)] | None = None
+    max_bytes: Annotated[int, Meta(ge=1)] | None = None
+    as_: str = field(default="items", name="as")
+    page_info: Mapping[str, Word] | None = None
+    arguments: Mapping[Literal["limit", "offset"], str] = {}
+    refetch: bool = False
+    drop_on: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for options that contradict each other."""
+        if self.most < self.limit:
+            raise ValueError(f"'limit' {self.limit} is greater than 'max_limit' {self.most}")
+        argument = self.arguments.get("limit", "limit")
+        if argument == self.arguments.get("offset", "offset"):
+            raise ValueError(f"'limit' and 'offset' cannot both be the argument {argument!r}")
+        if not self.paths:
+            raise ValueError("'at' names no array")
+        if len(self.paths) > 1 and not all(path.steps for path in self.paths):
+            raise ValueError("'at' names the whole document beside a part of it")
+        for name in self.page_info or {}:
+            self._checked(Path.parse(name))
+        if self._shared and self.page_info is not None:
+            raise ValueError(
+                "'page_info' names one place beside each array, and several arrays of 'at' stand "
+                "in one object; leave 'page_info' out, or page them by windows of their own"
+            )
+
+    def _checked(self, path: Path) -> None:
+        if not path.plain or not path.steps:
+            raise ValueError(f"'page_info' has {path.text!r}, which is no path of plain names")
+        first = _texts(path.steps)[0]
+        for array in self.paths:
+            if first == (_texts(array.steps)[-1] if array.steps else self.as_):
+                raise ValueError(f"'page_info' has {path.text!r}, where the array itself stands")
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The paths of all arrays."""
+        return self.at if isinstance(self.at, tuple) else (self.at,)
+
+    @property
+    def most(self) -> int:
+        """The greatest limit that a call may ask for."""
+        return self.max_limit if self.max_limit is not None else 10 * self.limit
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The arguments `limit` and `offset`, or what `arguments` calls them."""
+        what = f"of {_listed(self._arrays)}" if self._arrays else "elements"
+        limit: Schema = {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": self.most,
+            "default": self.limit,
+            "description": f"How many {what} to return",
+        }
+        offset: Schema = {
+            "type": "integer",
+            "minimum": 0,
+            "default": 0,
+            "description": f"How many {what} to skip",
+        }
+        if self.max_offset is not None:
+            offset["maximum"] = self.max_offset
+        return {
+            self.arguments.get("limit", "limit"): Parameter(limit),
+            self.arguments.get("offset", "offset"): Parameter(offset),
+        }
+
+    def sentence(self, shown: Callable[[str], str]) -> str:
+        """Return what the tool's description says; `shown` gives an argument's advertised name."""
+        limit = shown(self.arguments.get("limit", "limit"))
+        offset = shown(self.arguments.get("offset", "offset"))
+        what = f"{_listed(self._arrays)} in pages of {self.limit}"
+        if not self._arrays:
+            what = f"pages of {self.limit} elements"
+        first = f"Returns {what} (`{limit}`, at most {self.most})"
+        words = {word: f"`{name}`" for name, word in self._named.items()}
+        sign = f"while {words['hasMore']} is true" if "hasMore" in words else ""
+        if "nextOffset" in words:
+            sign = sign or f"while {words['nextOffset']} is not null"
+            return f"{first}; {sign}, call again with `{offset}` = {words['nextOffset']}."
+        sign = sign or "while there is more"
+        return f"{first}; {sign}, call again with `{offset}` moved on by as many as came."
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Cut the page."""
+        limit = self._argument(call, "limit", self.limit)
+        offset = self._argument(call, "offset", 0)
+        windows = list(self._windows(root, call))
+        if not windows:
+            return
+        changed = root.document.changed
+        names = {
+            id(window.slot.parent): free(window.slot.parent, "pagination") for window in windows
+        }
+        count = self._count(root, call, windows, names, limit, offset)
+        for window in windows:
+            total, page = len(window.value), window.value[offset : offset + count]
+            more = offset + len(page) < total
+            if isinstance(window.value, Pieces) and not (window.path.steps or offset or more):
+                window.slot.parent[window.slot.key] = window.value
+                root.document.changed = changed
+                continue
+            said: Holder = {
+                "total": total,
+                "offset": offset,
+                "limit": limit,
+                "returned": len(page),
+                "hasMore": more,
+                "nextOffset": offset + len(page) if more else None,
+            }
+            if isinstance(window.value, Pieces):
+                page = Pieces(page)
+                closing = reading(root.document, window.path)
+                if closing is not None:
+                    closing.more = more
+            notice = self._write(window, page, said, names)
+            if notice is not None:
+                call.notices.append(notice)
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """The arrays may be shorter, and the metadata stands beside them."""
+        reshaped: Schema | None = schema
+        for path in self.paths:
+            change = shortened if path.steps else self._wrapped
+            reshaped = None if reshaped is None else at(reshaped, path, change)
+        for holder, name in self._metadata():
+            says = f"Where the page stands: {', '.join(_WORDS)}"
+            reshaped = None if reshaped is None else admitting(reshaped, holder, name, says)
+        return reshaped
+
+    def _wrapped(self, part: Schema) -> Schema:
+        """Return the schema for what becomes of an array that is the whole document."""
+        if "array" not in kinds(part):
+            return part
+        page = {**shortened(part), "type": "array"}
+        metadata = {"pagination": _METADATA} if self.page_info is None else {}
+        wrapped: Schema = {
+            "type": "object",
+            "properties": {self.as_: page, **metadata},
+            "required": [self.as_, *metadata],
+        }
+        return wrapped if kinds(part) == {"array"} else {"anyOf": [part, wrapped]}
+
+    def _metadata(self) -> Iterator[tuple[Path, str]]:
+        """Yield each object that holds metadata, and the first name under which it does."""
+        holders = [path.steps[:-1] for path in self.paths if path.steps]
+        for steps in dict.fromkeys(holders):
+            for left in self.page_info or ("pagination",):
+                inner = Path.parse(left).steps
+                for depth, name in enumerate(_texts(inner)):
+                    yield Path(steps=steps + inner[:depth]), name
+
+    @property
+    def _shared(self) -> bool:
+        """True where several of the arrays stand in one object."""
+        holders = [path.steps[:-1] for path in self.paths]
+        return len(set(holders)) < len(holders)
+
+    @property
+    def _arrays(self) -> list[str]:
+        """The arrays as the tool's description names them; none where it is the whole document."""
+        return [f"`{path}`" for path in self.paths if path.steps]
+
+    @property
+    def _named(self) -> Mapping[str, Word]:
+        """The words that the model is told, by where it finds them."""
+        if self._shared or (self.page_info is None and not self._arrays):
+            return {word: word for word in _WORDS}
+        holder = self.paths[0].steps[:-1] if len(self.paths) == 1 else ()
+        before = "".join(f"{name}." for name in _texts(holder))
+        if self.page_info is None:
+            return {f"{before}pagination.{word}": word for word in _WORDS}
+        return {before + name: word for name, word in self.page_info.items()}
+
+    def _argument(self, call: Call, name: Literal["limit", "offset"], default: int) -> int:
+        value = call.argument(self.arguments.get(name, name))
+        return value if isinstance(value, int) else default
+
+    def _windows(self, root: Slot, call: Call) -> Iterator[Window]:
+        for path in self.paths:
+            slot = member(root, path)
+            value = None if slot is None else slot.get()
+            if slot is not None and not isinstance(value, list):
+                value = slot.open()
+            if slot is not None and isinstance(value, list):
+                yield Window(slot, value, path)
+            else:
+                call.missing.append(str(path) or "[]")
+
+    def _count(
+        self,
+        root: Slot,
+        call: Call,
+        windows: list[Window],
+        names: Mapping[int, str],
+        limit: int,
+        offset: int,
+    ) -> int:
+        """Return how many elements of each array the page takes."""
+        room = self._room(root, call, windows, names, limit, offset)
+        if room is None:
+            return limit
+        weights = [_weight(root, window) for window in windows]
+        for position in range(limit):
+            here = offset + position
+            room -= sum(
+                weight(window.value[here])
+                for window, weight in zip(windows, weights, strict=True)
+                if here < len(window.value)
+            )
+            if room < 0:
+                return max(position, 1)
+        return limit
+
+    def _room(
+        self,
+        root: Slot,
+        call: Call,
+        windows: list[Window],
+        names: Mapping[int, str],
+        limit: int,
+        offset: int,
+    ) -> int | None:
+        """Return how many bytes the elements may take, None where nothing bounds them."""
+        if self.max_bytes is None and call.bound is None:
+            return None
+        document, spent, told = root.document, 0, 0
+        for window in windows:
+            widest: Holder = {
+                "total": len(window.value),
+                "offset": offset,
+                "limit": limit,
+                "returned": limit,
+                "hasMore": False,
+                "nextOffset": max(offset + limit, 1000),
+            }
+            told += len(encode(widest)) + len('"pagination":,[]')
+            empty = Pieces() if isinstance(window.value, Pieces) else []
+            notice = self._write(window, empty, widest, names)
+            if notice is not None:
+                spent += len(encode(notice.value))
+        rooms = []
+        if call.bound is not None:
+            rooms.append(call.bound - spent - size(document))
+        if self.max_bytes is not None:
+            rooms.append(self.max_bytes - told)
+        return min(rooms)
+
+    def _write(
+        self, window: Window, page: list[Value], said: Holder, names: Mapping[int, str]
+    ) -> Notice | None:
+        """Put the page in its place and the metadata beside it; return it where there is none."""
+        holder, slot = window.slot.parent, window.slot
+        if window.path.steps:
+            slot.set(page)
+            self._put(holder, said, names[id(holder)], str(slot.key))
+            return None
+        beside: Holder = {}
+        self._put(beside, said, "pagination", "")
+        if isinstance(page, Pieces):
+            slot.set(page)
+            value = beside if self.page_info is not None else said
+            return Notice("pagination", value, bare=True)
+        slot.set({self.as_: page, **beside})
+        return None
+
+    def _put(self, holder: Holder, said: Holder, name: str, array: str) -> None:
+        if self.page_info is None and self._shared:
+            entries = holder.get(name)
+            holder[name] = {**(entries if isinstance(entries, dict) else {}), array: said}
+        elif self.page_info is None:
+            holder[name] = said
+        else:
+            for left, word in self.page_info.items():
+                _set(holder, _texts(Path.parse(left).steps), said[word])
+
+
+def _weight(root: Slot, window: Window) -> Callable[[Value], int]:
+    """Return what counts the bytes that an element takes, with what separates it from the next."""
+    document, closing = root.document, reading(root.document, window.path)
+    if closing is None:
+        return lambda element: weigh(document, element) + 1
+    separator = closing.sources[0][2].separator
+    if separator is None:
+        return lambda element: weigh(document, compact(encode(element)).decode()) - 1
+    return lambda element: weigh(document, f"{text(element)}{separator}") - 2
+
+
+def _texts(steps: tuple[Step, ...]) -> list[str]:
+    return [step.text for step in steps if isinstance(step, Name)]
+
+
+def _listed(words: list[str]) -> str:
+    """Join words as a sentence does: `a`, `b` and `c`."""
+    return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
+
+
+def _set(holder: Holder, names: list[str], value: Value) -> None:
+    """Set the member at the end of a chain of objects, which are made where there are none."""
+    first, *rest = names
+    if not rest:
+        holder[first] = value
+        return
+    inner = holder.get(first)
+    inner = level(inner) if type(inner) is Raw else inner
+    if inner is not None and not isinstance(inner, dict):
+        raise Mismatch(f"page_info names {'.'.join(names)}, but {first} is no object")
+    holder[first] = inner = inner or {}
+    _set(inner, rest, value)

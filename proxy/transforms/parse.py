@@ -1,0 +1,238 @@
+r"""Reads a text as structure for the steps that follow; the text is written back at the end."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import ClassVar, Literal
+
+from msgspec import Struct, field
+
+from proxy import literals
+from proxy.document import Document, Pieces, Slot, Value
+from proxy.errors import DocumentError, Mismatch
+from proxy.paths import ROOT, Path, select
+from proxy.patterns import Pattern, PatternError
+from proxy.transforms.base import Call, Parameter, Schema
+from proxy.written import Closing, Outside
+
+Form = Literal["json", "yaml", "python", "lines", "records"]
+
+
+class Parse(Struct, frozen=True):
+    r"""Read a text, or the strings at `at`, as structure; what stands around it stays.
+
+    `json`, `yaml` and `python` (literals, as Python prints them) must hold an object or an array,
+    and are written back as compact JSON. `lines` and `records` are arrays of strings, joined again
+    as they were: a line is without its line end, a record with everything up to the next one.
+
+    `after` is a regular expression: the content begins where its first match ends. `fence: yaml`:
+    the content is what stands in the first fenced block (three backticks or more) of that
+    language. `split` is a regular expression that ends a record (default: a blank line); where it
+    ends in `(?=X)`, a record begins at what X matches, and there only.
+
+    A text that cannot be read so is a Mismatch: the whole response passes as it came. A document
+    that is an object or array already is left to the next step.
+
+    >>> document = Document("# log\nb 2\na 1\n")
+    >>> Parse(as_="lines", after=Pattern("# log\n"))(document.root, Call("log"))
+    >>> document.cell[0]
+    ['b 2', 'a 1']
+    >>> document.cell[0].sort()
+    >>> document.close()
+    >>> document.cell[0]
+    '# log\na 1\nb 2\n'
+    """
+
+    name: ClassVar[str] = "parse"
+    shorthand: ClassVar[str | None] = None
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+
+    as_: Form = field(name="as")
+    at: Path = ROOT
+    after: Pattern | None = None
+    fence: str | None = None
+    split: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for options that do not go together, or a wrong `split`."""
+        if self.split is not None:
+            if self.as_ != "records":
+                raise ValueError(f"'split' is for as: records, not as: {self.as_}")
+            try:
+                _separator(self.split)
+            except PatternError as error:
+                raise ValueError(f"split: {error}") from error
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """No arguments."""
+        return {}
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Put the structure in place of the text."""
+        document = root.document
+        places = list(select(root, self.at))
+        if not places:
+            call.missing.append(str(self.at))
+            return
+        opened = [slot.open() for slot in places]
+        texts = [pair for pair in zip(places, opened, strict=True) if isinstance(pair[1], str)]
+        if any(isinstance(value, dict | list) for value in opened):
+            if texts:
+                raise Mismatch(f"at {self.at}, some values are texts and some are not")
+            return
+        sources = []
+        for slot, said in texts:
+            value, outside = self._read(said)
+            sources.append((slot.get(), said, outside))
+            slot.parent[slot.key] = value
+        if sources:
+            among = len(texts) < len(places)
+            document.closers.append(Closing(document, self.at, sources, among=among))
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """Lines and records stay texts to every later step; of other structure nothing is known."""
+        return schema if self.as_ in ("lines", "records") else None
+
+    def _read(self, said: str) -> tuple[Value, Outside]:
+        start, end = 0, len(said)
+        if self.after is not None:
+            found = self.after.search(said)
+            if found is None:
+                raise Mismatch(f"no {self.after.text!r} in the text")
+            start = found.end()
+        if self.fence is not None:
+            start, end = _fenced(said, start, self.fence)
+        if self.as_ == "lines":
+            return _lines(said, start, end)
+        if self.as_ == "records":
+            return _records(said, start, end, self.split)
+        return _structure(said, start, end, _READERS[self.as_])
+
+
+def _fenced(said: str, start: int, language: str) -> tuple[int, int]:
+    """Return where the content of the first fenced block of `language` begins and ends."""
+    opened, marks = -1, ""
+    for begin, end in _line_bounds(said, start):
+        line = said[begin:end].strip()
+        if opened < 0:
+            marks = line[: len(line) - len(line.lstrip("`"))]
+            words = line[len(marks) :].split()
+            if len(marks) >= 3 and words[:1] == [language]:
+                opened = end
+        elif line == "`" * max(len(line), len(marks)):
+            return opened, begin
+    raise Mismatch(f"no block of {language!r} between lines of three backticks in the text")
+
+
+def _line_bounds(said: str, start: int) -> Iterator[tuple[int, int]]:
+    while start < len(said):
+        end = said.find("\n", start) + 1 or len(said)
+        yield start, end
+        start = end
+
+
+def _lines(said: str, start: int, end: int) -> tuple[Value, Outside]:
+    content = said[start:end]
+    plain, carried = content.count("\n"), content.count("\r\n")
+    separator = "\r\n" if plain and plain == carried else "\n"
+    ended = content.endswith(separator)
+    pieces = Pieces(content.split(separator) if content else ())
+    if ended:
+        pieces.pop()
+    return pieces, Outside(before=said[:start], after=said[end:], separator=separator, ended=ended)
+
+
+def _records(said: str, start: int, end: int, split: str | None) -> tuple[Value, Outside]:
+    content = said[start:end]
+    marks = list(_marks(content, split))
+    head = 0
+    if split is not None and _separator(split)[1]:
+        if not marks:
+            raise Mismatch(f"no record begins by {split!r} in the text")
+        # What stands before the first beginning of a record is no record.
+        head = marks[0]
+    bounds = [head, *(mark for mark in marks if head < mark < len(content)), len(content)]
+    pieces = Pieces(
+        content[begin:until] for begin, until in pairwise(bounds) if begin < until
+    )
+    last, ending = None, ""
+    *others, final = pieces or [""]
+    if others and not final.endswith("\n") and all(each.endswith("\n") for each in others):
+        last, ending = final, others[0][len(others[0].rstrip("\r\n")) :]
+    return pieces, Outside(
+        before=said[: start + head], after=said[end:], separator="", last=last, ending=ending
+    )
+
+
+def _marks(content: str, split: str | None) -> Iterator[int]:
+    """Yield where one record ends and the next one begins."""
+    pattern, ahead = _separator(split if split is not None else r"\r?\n(?:\r?\n)+")
+    for found in pattern.finditer(content):
+        # google-re2 tells where a group begins by its number only; this one ends with the match.
+        seen = found.groupdict()["ahead"] if ahead else None
+        yield found.end() - len(seen or "")
+
+
+def _separator(split: str) -> tuple[Pattern, bool]:
+    """Compile `split`; True where it ends in a look-ahead, which is then the group `ahead`.
+
+    The linear-time engine has no look-ahead. One at the very end can do without: what it looks at
+    is matched as a group, and the record begins where the group does. (So two records cannot begin
+    within what one look-ahead sees.)
+    """
+    begin = split.rfind("(?=")
+    if begin < 0 or not _closes(split, begin):
+        return Pattern(split), False
+    return Pattern(f"{split[:begin]}(?P<ahead>{split[begin + 3 :]}"), True
+
+
+def _closes(split: str, begin: int) -> bool:
+    """Say whether the group that opens at `begin` ends with the end of the pattern."""
+    depth, position, inside = 0, begin, False
+    while position < len(split):
+        sign = split[position]
+        if sign == "\\":
+            position += 1
+        elif inside:
+            inside = sign != "]"
+        elif sign == "[":
+            inside = True
+            position += split[position + 1 : position + 2] == "^"
+            # A bracket right at the start of a class is one of its members.
+            position += split[position + 1 : position + 2] == "]"
+        elif sign == "(":
+            depth += 1
+        elif sign == ")":
+            depth -= 1
+            if depth == 0:
+                return position == len(split) - 1
+        position += 1
+    return False
+
+
+def _structure(
+    said: str, start: int, end: int, read: Callable[[str], tuple[str, int]]
+) -> tuple[Value, Outside]:
+    content = said[start:end]
+    try:
+        written, used = read(content)
+        inner = Document.read(written.encode())
+    except (DocumentError, ValueError, RecursionError) as error:
+        raise Mismatch(f"the text cannot be read: {error}") from error
+    value = inner.cell[0]
+    if bytes(memoryview(value)[:1]) not in (b"{", b"["):
+        raise Mismatch("the text holds no object or array")
+    lead = len(content) - len(content.lstrip())
+    return value, Outside(
+        before=said[: start + lead],
+        after=content[used:] + said[end:],
+        masked=inner.masked,
+    )
+
+
+_READERS: dict[str, Callable[[str], tuple[str, int]]] = {
+    "json": literals.json,
+    "yaml": literals.yaml,
+    "python": literals.python,
+}

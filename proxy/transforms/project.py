@@ -1,0 +1,277 @@
+"""Makes a new object with exactly the keys that a rule lists."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import starmap, takewhile
+from operator import attrgetter
+from typing import Any, ClassVar
+
+from msgspec import UNSET, Raw, Struct, defstruct, field
+from msgspec.structs import astuple
+
+from proxy.columns import gather, reading
+from proxy.document import Pieces, Slot, Value, encode, one_row, opened, plain, rows
+from proxy.errors import Mismatch
+from proxy.paths import ROOT, Name, Path, Paths, bare, blocked, places
+from proxy.patterns import Expression
+from proxy.schemas import projected, renamed
+from proxy.transforms.base import Call, Parameter, Schema
+
+
+class Sourced(Struct, frozen=True):
+    """`{path, default}`: where the value stands, and what comes where nothing does."""
+
+    path: Path
+    default: Any = UNSET
+
+
+class Computed(Struct, frozen=True):
+    """`{jmespath, default}`: an expression over the object, and what comes where it gives null."""
+
+    jmespath: Expression
+    default: Any = UNSET
+
+
+class Group(Struct, frozen=True):
+    """`{from, default, fields}`: fields of an inner object, flattened into the new one."""
+
+    source: Path = field(name="from")
+    fields: "tuple[Field, ...]"
+    default: Any = UNSET
+
+
+Field = str | Group | dict[str, Path | Sourced | Computed]
+
+
+class Project(Struct, frozen=True, dict=True):
+    """Make each object at `at` anew, with exactly the keys of `fields`, in their order.
+
+    A field is a name; `{out: path}`; `{out: {path, default}}`; `{out: {jmespath, default}}`; or a
+    group. What is missing becomes its default: the nearest one, else null. A path through an array
+    gives an array. What is no object stays as it is, null above all; `to` renames it all the same.
+    Where none of the sources exists, the document has another shape than the rule expects:
+    Mismatch.
+
+    >>> from proxy.document import Document
+    >>> document = Document.read(b'{"run": {"id": 1.0, "steps": {"done": 7}, "log": ["..."]}}')
+    >>> counters = Group(Path.parse("steps"), ("done", "failed"), default=0)
+    >>> fields = ("id", {"first": Path.parse("log[0]")}, counters)
+    >>> Project(fields, at=Path.parse("run"), to="summary")(document.root, Call("status"))
+    >>> document.encode()
+    b'{"summary":{"id":1.0,"first":"...","done":7,"failed":0}}'
+    """
+
+    name: ClassVar[str] = "project"
+    shorthand: ClassVar[str | None] = "fields"
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    fields: tuple[Field, ...]
+    at: Path = ROOT
+    to: str | None = None
+    default: Any = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for fields that cannot stand together, and a `to` without a place."""
+        names = [column.name for column in self._columns]
+        twice = [name for at, name in enumerate(names) if name in names[:at]]
+        if not names or twice:
+            raise ValueError(f"{twice[0]!r} stands twice" if twice else "no fields")
+        if self.to is not None:
+            bare(self.to)
+            last = self.at.steps[-1] if self.at.steps else None
+            if not isinstance(last, Name) or last.glob:
+                raise ValueError("'to' renames what 'at' names, and 'at' ends in no name")
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Make the objects. Raises Mismatch where none of the sources exists."""
+        slots = places(root, self.at)
+        if not slots and blocked(root, self.at):
+            return
+        making = Making(self._plan, call)
+        for slot in slots:
+            slot.set(making.made(slot.get()))
+            if self.to is not None:
+                slot.rename(bare(self.to))
+        if not (making.matched or making.excused):
+            where = self.at if self.at.steps else "the document"
+            raise Mismatch(f"none of the fields to project is in {where}")
+        if not making.excused:
+            call.missing += [str(self.at.then(path)) for path in making.missing()]
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """Exactly these properties, with the schemas of their sources."""
+        fields = {column.name: (column.path, column.default) for column in self._columns}
+        reshaped = projected(schema, self.at, fields)
+        if reshaped is None or self.to is None:
+            return reshaped
+        return renamed(reshaped, self.at, bare(self.to))
+
+    @cached_property
+    def _columns(self) -> tuple["Column", ...]:
+        return tuple(_columns(self.fields, ROOT, self.default))
+
+    @cached_property
+    def _plan(self) -> "Plan":
+        return Plan(self._columns)
+
+
+class Column(Struct, frozen=True):
+    """One key of the new object: where its value stands, or what computes it from there.
+
+    `optional`: the rule says what comes where nothing does.
+    """
+
+    name: str
+    source: Path
+    expression: Expression | None
+    default: Any
+    optional: bool
+
+    @property
+    def path(self) -> Path | None:
+        """Where the value stands, None where it is computed."""
+        return self.source if self.expression is None else None
+
+
+def _columns(
+    fields: Sequence[Field], base: Path, default: Any, optional: bool = False
+) -> Iterator[Column]:
+    for each in fields:
+        if isinstance(each, Group):
+            own = each.default is not UNSET
+            nearest = each.default if own else default
+            yield from _columns(each.fields, base.then(each.source), nearest, optional or own)
+        elif isinstance(each, str):
+            path = Path.parse(each)
+            if path.plain and len(path.steps) > 1:
+                last = each.rpartition(".")[2]
+                raise ValueError(f"{each!r} is a path: say what it becomes, {{{last}: {each}}}")
+            yield Column(bare(each), base.then(path), None, default, optional)
+        else:
+            for word, source in each.items():
+                name = bare(word)
+                if isinstance(source, Path):
+                    yield Column(name, base.then(source), None, default, optional)
+                    continue
+                own = source.default is not UNSET
+                held = source.default if own else default
+                if isinstance(source, Sourced):
+                    yield Column(name, base.then(source.path), None, held, optional or own)
+                else:
+                    yield Column(name, base, source.jmespath, held, optional or own)
+
+
+class Plan:
+    """How the columns are read: `row` reads the members that any of them needs.
+
+    It is None where an expression or a pattern needs the whole object. `fields` are the columns'
+    places in the row, None where a column needs more than to be picked from it.
+    """
+
+    def __init__(self, columns: tuple[Column, ...]) -> None:
+        needed = [path for column in columns for path in _needed(column)]
+        paths = Paths.of(needed)
+        self.columns = columns
+        self.row = reading(paths)
+        self.heads = list(paths.names)
+        places = {Path(steps=(Name(name),)): f"f{at}" for at, name in enumerate(self.heads)}
+        self.fields = [
+            None if column.path is None else places.get(Path(steps=column.path.steps))
+            for column in columns
+        ]
+        names = {f"f{at}": column.name for at, column in enumerate(columns)}
+        self.target = defstruct("Projected", [(at, Any) for at in names], rename=names, gc=False)
+
+
+def _needed(column: Column) -> list[Path]:
+    """Return the paths to all that `column` looks at, as far as they are spelled out."""
+    steps = column.source.steps
+    if column.expression is not None and not steps:
+        names = column.expression.names
+        return [ROOT] if names is None else [Path(steps=(Name(name),)) for name in names]
+    return [Path(steps=tuple(takewhile(lambda step: Path(steps=(step,)).plain, steps)))]
+
+
+class Making:
+    """Makes the new objects of one document, and notes which of the sources exist."""
+
+    def __init__(self, plan: Plan, call: Call) -> None:
+        self._plan = plan
+        self._defaults = [Raw(encode(column.default)) for column in plan.columns]
+        self._evaluate = [
+            None if column.expression is None else column.expression.bind(call.arguments)
+            for column in plan.columns
+        ]
+        self._found: set[int] = set()
+        self.matched = False
+        self.excused = False
+
+    def missing(self) -> list[Path]:
+        """Return the paths that led nowhere, and that nothing says may do so."""
+        return [
+            column.path
+            for at, column in enumerate(self._plan.columns)
+            if at not in self._found and not column.optional and column.path is not None
+        ]
+
+    def made(self, value: Value) -> Value:
+        """Return what becomes of `value`: of an array, of each of its elements."""
+        row = self._plan.row
+        array = None if row is None else rows(value, row)
+        if array is not None:
+            return self._rows(array)
+        one = None if row is None else one_row(value, row)
+        if one is not None:
+            return self._object(one)
+        inner = opened(value)
+        if isinstance(inner, dict):
+            return self._object(inner)
+        if isinstance(inner, list) and inner and not isinstance(inner, Pieces):
+            return [self.made(element) for element in inner]
+        self.excused |= inner is None or inner == []
+        return value
+
+    def _rows(self, array: list[Struct | None]) -> list[Any]:
+        present = [row for row in array if row is not None]
+        made = starmap(self._plan.target, zip(*self._values(present), strict=True))
+        if len(present) == len(array):
+            self.excused |= not array
+            return list(made)
+        self.excused = True
+        return [None if row is None else next(made) for row in array]
+
+    def _object(self, value: Value) -> dict[str, Value]:
+        names = [column.name for column in self._plan.columns]
+        return {name: found for name, (found,) in zip(names, self._values([value]), strict=True)}
+
+    def _values(self, objects: Sequence[Value]) -> list[list[Value]]:
+        """Return each column's values in all of the objects, which are all read alike."""
+        values = []
+        for at, column in enumerate(self._plan.columns):
+            field, steps, evaluate = self._plan.fields[at], column.source.steps, self._evaluate[at]
+            if field is not None and objects and isinstance(objects[0], Struct):
+                found = list(map(attrgetter(field), objects))
+            else:
+                found = [gather(each, steps) for each in objects]
+            if evaluate is not None:
+                found = [_computed(evaluate, value) for value in found]
+            if any(value is not UNSET for value in found):
+                self._found.add(at)
+            default = self._defaults[at]
+            values.append([default if value is UNSET else value for value in found])
+        self.matched |= bool(self._found) or any(map(self._touched, objects))
+        self.excused |= {} in objects
+        return values
+
+    def _touched(self, value: Value) -> bool:
+        """Say whether an object has a member that a path goes through."""
+        if isinstance(value, Struct):
+            return any(member is not UNSET for member in astuple(value))
+        return isinstance(value, dict) and any(name in value for name in self._plan.heads)
+
+
+def _computed(evaluate: Callable[[Any], Any], value: Value) -> Value:
+    found = evaluate(None if value is UNSET else plain(value))
+    return UNSET if found is None else found

@@ -1,0 +1,120 @@
+"""Renames members where they stand."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import ClassVar
+
+from msgspec import Struct
+
+from proxy.document import Slot, Value, objects, opened
+from proxy.paths import Name, Path, Paths, Seen, bare
+from proxy.schemas import renamed
+from proxy.transforms.base import Call, Parameter, Schema
+
+
+class Rename(Struct, frozen=True, dict=True):
+    """Give each member at a path the name that stands to its right, at the same place.
+
+    All at once: names can be swapped. A member that had a new name before, and is not renamed
+    itself, gives way.
+
+    >>> from proxy.document import Document
+    >>> document = Document.read(b'{"items": [{"full_name": "a/b", "id": 1}], "total_count": 1}')
+    >>> names = {Path.parse("items.full_name"): "name", Path.parse("total_count"): "total"}
+    >>> Rename(names)(document.root, Call("list"))
+    >>> document.encode()
+    b'{"items":[{"name":"a/b","id":1}],"total":1}'
+    """
+
+    name: ClassVar[str] = "rename"
+    shorthand: ClassVar[str | None] = "names"
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    names: Mapping[Path, str]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what names no member, PathError for what is no name."""
+        if not self.names:
+            raise ValueError("no path to rename")
+        taken: dict[Path, Path] = {}
+        for path, name in self.names.items():
+            last = path.steps[-1] if path.steps else None
+            if not isinstance(last, Name) or last.glob:
+                raise ValueError(f"{path.text!r} ends in no name of its own to replace")
+            other = taken.setdefault(Path(steps=(*path.steps[:-1], Name(bare(name)))), path)
+            if other is not path:
+                raise ValueError(f"{other.text!r} and {path.text!r} cannot both become {name!r}")
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Rename the members."""
+        seen = Seen()
+        names = [bare(name) for name in self.names.values()]
+        value = _renamed(root.get(), self._start, names, seen)
+        if seen.found:
+            root.set(value)
+        call.missing += map(str, seen.missing(self.names))
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """The properties have their new names."""
+        old = {path.steps[-1] for path in self.names}
+        reshaped: Schema | None = schema
+        # The inner ones first, while the outer ones still lead to them.
+        for depth in sorted({len(path.steps) for path in self.names}, reverse=True):
+            later: list[tuple[Path, str]] = []
+            for path, name in self.names.items():
+                if len(path.steps) != depth:
+                    continue
+                new = bare(name)
+                if Name(new) in old:
+                    # Names may be swapped: by way of one that nothing has.
+                    between = f"\0{len(later)}"
+                    later.append((Path(steps=(*path.steps[:-1], Name(between))), new))
+                    new = between
+                reshaped = None if reshaped is None else renamed(reshaped, path, new)
+            for path, new in later:
+                reshaped = None if reshaped is None else renamed(reshaped, path, new)
+        return reshaped
+
+    @cached_property
+    def _start(self) -> Paths:
+        return Paths.of(self.names)
+
+
+def _renamed(value: Value, paths: Paths, names: list[str], seen: Seen) -> Value:
+    """Return `value` with what `paths` name renamed to the one of `names` with their number."""
+    found = objects(value)
+    inner = opened(value) if found is None else found
+    if isinstance(inner, dict):
+        return _moved(inner, paths, names, seen)
+    if inner is None or inner == []:
+        seen.excused |= paths.open
+    if not isinstance(inner, list):
+        return value
+    for at, element in enumerate(inner):
+        after = paths.element(at, len(inner))
+        if after is not None and not after.barred(element):
+            inner[at] = _renamed(element, after, names, seen)
+    return inner
+
+
+def _moved(
+    members: dict[str, Value], paths: Paths, names: list[str], seen: Seen
+) -> dict[str, Value]:
+    moves: dict[str, str] = {}
+    for name, after in paths.members(members):
+        if after.open and not after.barred(members[name]):
+            members[name] = _renamed(members[name], after, names, seen)
+        if after.ends:
+            # Patterns on the way may lead here twice: then the later path is right.
+            moves[name] = names[max(after.ends)]
+            seen.found |= after.ends
+    if not moves:
+        return members
+    last = {new: old for old, new in moves.items()}
+    return {
+        new: value
+        for name, value in members.items()
+        if last.get(new := moves.get(name, name), name) == name
+    }

@@ -1,0 +1,97 @@
+"""Sorts an array."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from msgspec import UNSET, Raw, Struct
+
+from proxy.columns import column
+from proxy.document import Number, Slot, Value, level
+from proxy.paths import ROOT, Path, blocked, places
+from proxy.schemas import at, reordered
+from proxy.transforms.base import Call, Parameter, Schema
+
+
+class Sort(Struct, frozen=True):
+    """Sort the array at `at` by the value at `by` in each element, or by the elements themselves.
+
+    Elements that compare alike keep their order. Texts are compared by their UTF-8 bytes, numbers
+    by value. Different types come in this order: numbers, texts, false, true, then arrays and
+    objects, which compare alike. `descending` turns all of that round; null and what is missing
+    come last either way.
+
+    >>> from proxy.document import Document
+    >>> document = Document.read(b'[{"n": 10}, {"n": "a"}, {"n": null}, {"n": 9.50}, {"m": 1}]')
+    >>> Sort(by=Path.parse("n"))(document.root, Call("list"))
+    >>> document.encode()
+    b'[{"n":9.50},{"n":10},{"n":"a"},{"n":null},{"m":1}]'
+    """
+
+    name: ClassVar[str] = "sort"
+    shorthand: ClassVar[str | None] = "by"
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    by: Path = ROOT
+    at: Path = ROOT
+    descending: bool = False
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Sort."""
+        slots = places(root, self.at)
+        for slot in slots:
+            unopened = slot.get()
+            value = slot.open()
+            if not isinstance(value, list):
+                call.missing += [str(self.at) or "[]"] if value is not None else []
+                continue
+            keys = list(map(key, column(unopened, self.by)))
+            if value and not any(keys) and self.by.steps:
+                call.missing.append(str(self.at.then(self.by)))
+            placed = [(held, at) for at, held in enumerate(keys) if held is not None]
+            # Turned round, what compares alike still keeps its order.
+            placed.sort(key=lambda pair: pair[0], reverse=self.descending)
+            order = [at for _, at in placed]
+            order += [at for at, held in enumerate(keys) if held is None]
+            if order != list(range(len(value))):
+                value[:] = [value[at] for at in order]
+                slot.set(value)
+        if not slots and not blocked(root, self.at):
+            call.missing.append(str(self.at))
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """The elements are the same."""
+        return at(schema, self.at, reordered)
+
+
+def key(value: Value) -> tuple[int, Any] | None:
+    """Return what `value` is compared by, None for null and for nothing.
+
+    >>> key(Raw(b"2")) < key(Raw(b"10.0")) < key(Raw(b"1e400")) < key("a") < key(False) < key([])
+    True
+    """
+    if type(value) is Raw:
+        value = level(value)
+    if value is None or value is UNSET:
+        return None
+    if isinstance(value, bool):
+        return 2, value
+    if isinstance(value, str):
+        return 1, value
+    if isinstance(value, int | float):
+        return 0, _exact(value.spelling if isinstance(value, Number) else str(value))
+    if type(value) is Raw:
+        return 0, _exact(bytes(value).decode())
+    return 3, 0
+
+
+def _exact(spelling: str) -> Any:
+    if len(spelling) < 19 and spelling.lstrip("-").isdecimal():
+        return int(spelling)
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        return Decimal(spelling)
+    except InvalidOperation:  # an exponent beyond what any number needs
+        return float(spelling)

@@ -1,0 +1,89 @@
+"""Writes an array of like objects as a table: each name once, lossless."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from proxy.document import Pieces, Slot, Value, opened, row_type, rows
+from proxy.paths import ROOT, Path, blocked, places
+from proxy.schemas import at
+from proxy.transforms.base import Call, Parameter, Schema
+
+
+class Table(Struct, frozen=True):
+    """Turn the array of objects at `at` into `{columns, rows}`, where all have the same members.
+
+    `columns` are the names in the order of the first object, and every row has its values in that
+    order. An array of anything else, or an empty one, stays as it is.
+
+    >>> from proxy.document import Document
+    >>> document = Document.read(b'{"items": [{"id": 1, "n": 1.0}, {"n": null, "id": 2}]}')
+    >>> Table(Path.parse("items"))(document.root, Call("list"))
+    >>> document.encode()
+    b'{"items":{"columns":["id","n"],"rows":[[1,1.0],[2,null]]}}'
+    """
+
+    name: ClassVar[str] = "table"
+    shorthand: ClassVar[str | None] = "at"
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    at: Path = ROOT
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Write the tables."""
+        slots = places(root, self.at)
+        for slot in slots:
+            unopened, value = slot.get(), slot.open()
+            table = _table(unopened, value) if isinstance(value, list) else None
+            if table is not None:
+                slot.set(table)
+            elif value is not None and value != []:
+                call.missing.append(str(self.at) or "[]")
+        if not slots and not blocked(root, self.at):
+            call.missing.append(str(self.at))
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """The array stays, or becomes a table: that depends on what it holds."""
+        return at(schema, self.at, _either)
+
+
+def _table(unopened: Value, value: list[Value]) -> dict[str, Any] | None:
+    """Return the array as a table, None where it is no array of like objects."""
+    first = None if isinstance(value, Pieces) or not value else opened(value[0])
+    if not isinstance(first, dict) or not first:
+        return None
+    columns, found = list(first), rows(unopened, row_type(first, strict=True))
+    if found is not None:
+        held = [() if row is None else astuple(row) for row in found]
+    else:
+        members = map(opened, value)
+        held = [
+            tuple(row.get(name) for name in columns)
+            if isinstance(row, dict) and row.keys() == first.keys()
+            else ()
+            for row in members
+        ]
+    return {"columns": columns, "rows": [[*row] for row in held]} if all(held) else None
+
+
+def _either(part: Schema) -> Schema:
+    kinds = part.get("type", "array")
+    if "array" not in ([kinds] if isinstance(kinds, str) else kinds):
+        return part
+    return {
+        "anyOf": [
+            part,
+            {
+                "type": "object",
+                "properties": {
+                    "columns": {"type": "array", "items": {"type": "string"}},
+                    "rows": {"type": "array", "items": {"type": "array"}},
+                },
+                "required": ["columns", "rows"],
+            },
+        ]
+    }

@@ -1,0 +1,191 @@
+"""Answers one window of a long text; later calls ask for the others."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import Meta, Struct, field
+
+from proxy.document import Pieces, Slot, encode
+from proxy.notes import admitting, any_text, free
+from proxy.paths import ROOT, Path
+from proxy.schemas import at
+from proxy.transforms.base import Call, Notice, Parameter, Schema
+from proxy.written import fitting, member, size
+
+
+class Truncate(Struct, frozen=True):
+    """Answer `max_length` characters of the text at `at` from `startIndex` on, and say so.
+
+    Characters are Unicode code points. A text that is no longer than the window is left alone; of
+    a longer one (and wherever `startIndex` is not 0) `truncation: {truncated, totalLength,
+    startIndex, endIndex, nextIndex, hasMore}` stands beside it, `nextIndex` only while there is
+    more. Where the document is the text, that is said beside the document. Without `at` nothing
+    happens to a document that is an object or array.
+
+    `endIndex` is `min(startIndex + max_length, totalLength)`, less where the rule's bound in bytes
+    asks for it, and with `boundary: word` where a line ends, else a word, in the last tenth of the
+    window. `nextIndex` is always `endIndex`, so that windows rejoin to exactly the text.
+
+    `from: end` counts from the end: `startIndex` 0 is the window with the last character, and
+    `nextIndex` is how many characters at the end were seen already. `hint: inline` also says in
+    the text itself how to go on.
+
+    >>> from proxy.document import Document
+    >>> document = Document.read(b'{"path": "a.md", "content": "one two three"}')
+    >>> Truncate(at=Path.parse("content"), max_length=7)(document.root, Call("read"))
+    >>> document.encode().decode()
+    '{"path":"a.md","content":"one two","truncation":{"truncated":true,"totalLength":13,...}}'
+    """
+
+    name: ClassVar[str] = "truncate"
+    shorthand: ClassVar[str | None] = None
+    window: ClassVar[bool] = True
+    cuts: ClassVar[bool] = True
+
+    at: Path = ROOT
+    max_length: Annotated[int, Meta(ge=1)] = 10_000
+    from_: Literal["start", "end"] = field(default="start", name="from")
+    boundary: Literal["none", "word"] = "none"
+    arguments: Mapping[Literal["maxLength", "startIndex"], str] = {}
+    hint: Literal["notice", "inline"] = "notice"
+    refetch: bool = False
+    drop_on: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for options that contradict each other."""
+        length = self.arguments.get("maxLength", "maxLength")
+        if length == self.arguments.get("startIndex", "startIndex"):
+            raise ValueError(f"'maxLength' and 'startIndex' cannot both be the argument {length!r}")
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The arguments `maxLength` and `startIndex`, or what `arguments` calls them."""
+        what = f"`{self.at}`" if self.at.steps else "the text"
+        side = " from its end" if self.from_ == "end" else ""
+        return {
+            self.arguments.get("maxLength", "maxLength"): Parameter(
+                {
+                    "type": "integer",
+                    "minimum": 1,
+                    "default": self.max_length,
+                    "description": f"How many characters of {what} to return",
+                }
+            ),
+            self.arguments.get("startIndex", "startIndex"): Parameter(
+                {
+                    "type": "integer",
+                    "minimum": 0,
+                    "default": 0,
+                    "description": f"At which character of {what} to start, counted{side} from 0",
+                }
+            ),
+        }
+
+    def sentence(self, shown: Callable[[str], str]) -> str:
+        """Return what the tool's description says; `shown` gives an argument's advertised name."""
+        length = shown(self.arguments.get("maxLength", "maxLength"))
+        start = shown(self.arguments.get("startIndex", "startIndex"))
+        what = f"`{self.at}`" if self.at.steps else "a long text"
+        end = " from its end" if self.from_ == "end" else ""
+        return (
+            f"Returns {what} in windows of {self.max_length} characters{end} (`{length}`); "
+            f"while `hasMore` is true, call again with `{start}` = `nextIndex`."
+        )
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Cut the window."""
+        document = root.document
+        if document.textual if self.at.steps else not document.textual:
+            return
+        if isinstance(root.get(), Pieces):
+            document.close()
+        slot = member(root, self.at)
+        said = None if slot is None else slot.open()
+        if slot is None or not isinstance(said, str):
+            call.missing.append(str(self.at))
+            return
+        length = self._argument(call, "maxLength", self.max_length)
+        start = min(self._argument(call, "startIndex", 0), len(said))
+        if start == 0 and len(said) <= length and not self._exceeds(slot, call):
+            return
+        window = self._window(slot, call, said, start, length)
+        more = start + len(window) < len(said)
+        notice: dict[str, Any] = {
+            "truncated": True,
+            "totalLength": len(said),
+            "startIndex": start,
+            "endIndex": start + len(window),
+        }
+        if more:
+            notice["nextIndex"] = start + len(window)
+        notice["hasMore"] = more
+        slot.set(self._hinted(window, start + len(window), call) if more else window)
+        if self.at.steps:
+            slot.parent[free(slot.parent, "truncation")] = notice
+        else:
+            call.notices.append(Notice("truncation", notice, bare=True))
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """The text stays a text; `truncation` may stand beside it."""
+        reshaped = at(schema, self.at, any_text)
+        if reshaped is None or not self.at.steps:
+            return reshaped
+        says = "Which part of the text this is: totalLength, startIndex, endIndex, nextIndex"
+        return admitting(reshaped, Path(steps=self.at.steps[:-1]), "truncation", says)
+
+    def _argument(self, call: Call, name: Literal["maxLength", "startIndex"], default: int) -> int:
+        value = call.argument(self.arguments.get(name, name))
+        return value if isinstance(value, int) else default
+
+    def _exceeds(self, slot: Slot, call: Call) -> bool:
+        return call.bound is not None and size(slot.document) > call.bound
+
+    def _window(self, slot: Slot, call: Call, said: str, start: int, length: int) -> str:
+        """Return the characters to show, one at least while there are any."""
+        backwards = self.from_ == "end"
+        # Seen from its end, a text is its mirror image.
+        rest = said[: len(said) - start][::-1] if backwards else said[start:]
+        window = rest[:length]
+        if call.bound is not None:
+            room = self._room(slot, call, len(said))
+            window = window[: max(fitting(slot.document, window, room), 1)]
+        if self.boundary == "word" and len(window) < len(rest):
+            window = window[: _boundary(rest, len(window), backwards)]
+        return window[::-1] if backwards else window
+
+    def _room(self, slot: Slot, call: Call, total: int) -> int:
+        """Return how many bytes the characters may take beside everything else."""
+        assert call.bound is not None
+        widest = {
+            "truncated": True,
+            "totalLength": total,
+            "startIndex": total,
+            "endIndex": total,
+            "nextIndex": total,
+            "hasMore": False,
+        }
+        slot.set(self._hinted("", total, call))
+        spent = size(slot.document) + len(encode(widest))
+        return call.bound - spent - (len(',"truncation_":') if self.at.steps else 0)
+
+    def _hinted(self, window: str, start: int, call: Call) -> str:
+        if self.hint != "inline":
+            return window
+        name = call.shown(self.arguments.get("startIndex", "startIndex"))
+        hint = f"<error>Content truncated. Call with {name} of {start} to get more.</error>"
+        return f"{hint}\n\n{window}" if self.from_ == "end" else f"{window}\n\n{hint}"
+
+
+def _boundary(rest: str, length: int, backwards: bool) -> int:
+    """Return where to cut at most `length` characters off `rest`: at a line, a word, or there.
+
+    The signs that end a line or a word belong to what stands before them; of a text that is read
+    backwards, to what comes later.
+    """
+    least = length - length // 10
+    for sign in ("\n", " "):
+        # Backwards, the sign stands right behind the cut: it may be the first one left out.
+        at = rest.rfind(sign, least, length + backwards)
+        if at >= 0:
+            return at if backwards else at + 1
+    return length

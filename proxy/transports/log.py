@@ -1,0 +1,123 @@
+"""What goes to our stderr: the server's own words as they are, and ours, one line each.
+
+A stderr that nobody reads never holds up the protocol: what cannot be written within a second is
+dropped, and how much that was is said as soon as somebody reads again.
+"""
+
+import os
+from datetime import UTC, datetime
+from threading import Lock
+from time import monotonic
+from typing import Literal
+
+import msgspec
+
+Level = Literal["error", "warning", "info", "debug"]
+Form = Literal["text", "json"]
+
+TAIL = 2048
+"""How many of the server's last bytes are kept."""
+
+_RANK: dict[Level, int] = {"error": 0, "warning": 1, "info": 2, "debug": 3}
+_ATOMIC = 4096  # so many bytes a pipe takes without blocking where it takes any
+_LONGEST = 600  # characters: as JSON, still less than that
+_PATIENCE = 1.0  # seconds
+
+
+class Log:
+    """Writes to `descriptor` what is at most as detailed as `level`."""
+
+    def __init__(self, level: Level = "info", form: Form = "text", descriptor: int = 2) -> None:
+        self._most = _RANK[level]
+        self._form = form
+        self._descriptor = descriptor
+        self._lock = Lock()
+        self._midline = False
+        self._dropped = 0
+        self.tail = b""
+        """The last of what the server wrote, at most TAIL bytes."""
+
+    def error(self, message: str) -> None:
+        """Say what ended the session, or will."""
+        self._say("error", message)
+
+    def warning(self, message: str) -> None:
+        """Say what went wrong and was got over."""
+        self._say("warning", message)
+
+    def info(self, message: str) -> None:
+        """Say what is worth knowing once."""
+        self._say("info", message)
+
+    def debug(self, message: str) -> None:
+        """Say what only somebody who is looking for something wants to know."""
+        self._say("debug", message)
+
+    def pass_on(self, raw: bytes) -> None:
+        """Write what the server wrote to its stderr, as it is."""
+        self.tail = (self.tail + raw[-TAIL:])[-TAIL:]
+        self._write(raw)
+
+    def put_aside(self, raw: bytes) -> None:
+        """Write what the server wrote to its stdout and is no message, as a line."""
+        self._write(raw + b"\n")
+
+    def _write(self, raw: bytes) -> None:
+        deadline = monotonic() + _PATIENCE
+        at = 0
+        while at < len(raw):
+            with self._lock:
+                sent = self._put(raw[at : at + _ATOMIC])
+            at += sent
+            if sent:
+                deadline = monotonic() + _PATIENCE
+            elif self._dropped or monotonic() > deadline:
+                with self._lock:
+                    self._dropped += len(raw) - at
+                return
+            else:
+                self._ready(0.1)
+
+    def _say(self, level: Level, message: str) -> None:
+        if _RANK[level] > self._most:
+            return
+        with self._lock:
+            line = self._line(level, message)
+            if self._put(line) < len(line):
+                self._dropped += len(line)
+
+    def _line(self, level: Level, message: str) -> bytes:
+        said = message[:_LONGEST].encode("utf-8", "replace")
+        if self._form == "json":
+            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            line = msgspec.json.encode({"time": now, "level": level, "message": said.decode()})
+        else:
+            word = b"" if level in ("info", "debug") else f"{level}: ".encode()
+            line = b"mcp-abridge: " + word + said.replace(b"\n", b"\\n")
+        # Never glued to an unfinished line of the server's.
+        return b"\n" * self._midline + line[: _ATOMIC - 2] + b"\n"
+
+    def _put(self, raw: bytes) -> int:
+        """Write what goes without waiting; return how much that was."""
+        if self._dropped and self._ready(0):
+            dropped, self._dropped = self._dropped, 0
+            self._put(self._line("warning", f"{dropped} bytes dropped: stderr was not read"))
+        if not self._ready(0):
+            return 0
+        try:
+            sent = os.write(self._descriptor, raw)
+        except BlockingIOError:
+            return 0
+        except OSError:  # nobody will ever read it
+            return len(raw)
+        self._midline = raw[sent - 1 : sent] != b"\n"
+        return sent
+
+    def _ready(self, seconds: float) -> bool:
+        import select
+
+        if not hasattr(select, "poll"):
+            return True
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLOUT)
+        return bool(poll.poll(seconds * 1000))

@@ -1,0 +1,268 @@
+"""Asks for every page or window of an answer, one after the other, as a model would.
+
+What it goes by is only what each answer says; what all of them together must give is the document
+with every step of the rule but its windows run over it.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from proxy import answer as answers
+from proxy import arguments as argument
+from proxy.answer import Answer
+from proxy.arguments import VIEW, plan
+from proxy.differences import differences
+from proxy.document import Document, plain
+from proxy.errors import AbridgeError
+from proxy.exchange import Exchange, written
+from proxy.paths import Path, find
+from proxy.pipeline import run
+from proxy.rule import Rule
+from proxy.transforms.base import Call
+from proxy.transforms.paginate import Paginate
+from proxy.transforms.truncate import Truncate
+
+MOST_PAGES = 10_000
+
+Ask = Callable[[dict[str, Any]], Answer]
+
+
+class WalkError(AbridgeError):
+    """A walk that cannot go on: an answer that does not say how, or says what makes no sense."""
+
+
+def start(rule: Rule, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of the call that begins where `arguments` go on: no offset, no view."""
+    for entry in plan(rule, ()).entries:
+        if entry.name == VIEW or (entry.steers and entry.schema.get("default") == 0):
+            arguments = argument.without(arguments, entry.shown)
+    return arguments
+
+
+def mismatches(rule: Rule, exchange: Exchange, opening: Answer, ask: Ask) -> Iterator[str]:
+    """Yield where the pages together differ from the original.
+
+    `opening` is the first page of what `exchange` asks for; `ask` gets the others. Raises
+    AbridgeError where an answer does not say how to go on.
+    """
+    most = 0
+    for track in _tracks(rule):
+        whole = _whole(rule, exchange, track)
+        expected = {path: track.part(whole, path) for path in track.paths}
+        expected = {path: value for path, value in expected.items() if value is not None}
+        if not expected:
+            continue
+        pages = list(_walk(rule, exchange, track, opening, ask))
+        most = max(most, len(pages))
+        for path, value in expected.items():
+            parts = [part for page in pages if (part := track.part(page, path)) is not None]
+            yield from differences(value, track.joined(parts), str(path) or "the document")
+    if most < 2:
+        yield "rejoins: one page holds everything; ask for shorter pages, or give more"
+
+
+class Track(Protocol):
+    """How the windows of one step are followed."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Where the windowed arrays or texts stand."""
+
+    @property
+    def position(self) -> str:
+        """The argument that says where a window begins."""
+
+    @property
+    def parsed(self) -> bool:
+        """True where texts are to be read as the rule reads them."""
+
+    def part(self, page: Any, path: Path) -> Any:
+        """Return what stands at `path` of a page, or of the whole; None where nothing does."""
+
+    def following(self, page: Any, answer: Answer) -> int | None:
+        """Return where the answer says that the next page begins; None after the last one."""
+
+    def joined(self, parts: list[Any]) -> Any:
+        """Return the parts put together."""
+
+
+def _tracks(rule: Rule) -> Iterator[Track]:
+    tabled = any(step.name == "table" for step in rule.pipeline)
+    for step in rule.windows:
+        position = next(
+            name for name, each in step.parameters.items() if each.schema.get("default") == 0
+        )
+        if isinstance(step, Paginate):
+            yield Pages(step.paths, position, step, tabled)
+        elif isinstance(step, Truncate):
+            yield Windows((step.at,), position, step)
+
+
+class Pages(Struct, frozen=True):
+    """The pages of `paginate`."""
+
+    paths: tuple[Path, ...]
+    position: str
+    step: Paginate
+    tabled: bool
+    parsed: bool = True
+
+    def part(self, page: Any, path: Path) -> list[Any] | None:
+        """Return the elements of the array at `path`."""
+        value = _at(page, path)
+        if not path.steps and isinstance(value, dict):
+            value = value.get(self.step.as_)
+        if self.tabled and isinstance(value, dict):
+            value = _rows(value)
+        return value if isinstance(value, list) else None
+
+    def following(self, page: Any, answer: Answer) -> int | None:
+        """Return `nextOffset`, whatever it is called."""
+        found = [value for path in self.paths for value in self._said(page, path, answer)]
+        if not found:
+            raise WalkError("rejoins: a page does not say what follows")
+        return min((value for value in found if value is not None), default=None)
+
+    def joined(self, parts: list[Any]) -> list[Any]:
+        """Return the elements in one list."""
+        return [element for part in parts for element in part]
+
+    def _said(self, page: Any, path: Path, answer: Answer) -> Iterator[int | None]:
+        words = {word: name for name, word in (self.step.page_info or {}).items()}
+        if words and "nextOffset" not in words:
+            raise WalkError("rejoins: page_info has no nextOffset, so no page says what follows")
+        for beside in _beside(page, path, answer):
+            if words:
+                yield _position(_at(beside, Path.parse(words["nextOffset"])))
+                continue
+            said = _notice(beside, "pagination")
+            # Arrays that stand in one object have an entry each.
+            said = said.get(path.text.rpartition(".")[2], said)
+            if "nextOffset" in said:
+                yield _position(said["nextOffset"])
+
+
+class Windows(Struct, frozen=True):
+    """The windows of `truncate`."""
+
+    paths: tuple[Path, ...]
+    position: str
+    step: Truncate
+    parsed: bool = False
+
+    def part(self, page: Any, path: Path) -> str | None:
+        """Return the text at `path`, without the hint that may stand in it."""
+        value = _at(page, path)
+        return _HINT.sub("", value) if isinstance(value, str) else None
+
+    def following(self, page: Any, answer: Answer) -> int | None:
+        """Return `nextIndex`; a text that is short enough says nothing."""
+        for beside in _beside(page, self.step.at, answer):
+            said = _notice(beside, "truncation")
+            if "totalLength" in said:
+                return _position(said.get("nextIndex"))
+        return None
+
+    def joined(self, parts: list[Any]) -> str:
+        """Return the text in one piece."""
+        return "".join(parts[::-1] if self.step.from_ == "end" else parts)
+
+
+_SAID = r"<error>Content truncated\. Call with .* to get more\.</error>"
+_HINT = re.compile(rf"\A{_SAID}\n\n|\n\n{_SAID}\Z")
+
+
+def _walk(rule: Rule, exchange: Exchange, track: Track, opening: Answer, ask: Ask) -> Iterator[Any]:
+    """Yield the documents of all pages."""
+    before = answers.reading(exchange.response, rule)
+    first, names = start(rule, exchange.arguments), plan(rule, ()).names
+    answer, at = opening, 0
+    for _ in range(MOST_PAGES):
+        if answer.failed:
+            raise WalkError(f"rejoins: the page from {at} on is an error: {answer.said}")
+        page = answers.document(answer, before)
+        page = _parsed(rule, page) if track.parsed else page
+        yield page
+        following = track.following(page, answer)
+        if following is None:
+            return
+        if following <= at:
+            raise WalkError(f"rejoins: the page after the one from {at} on begins at {following}")
+        at = following
+        answer = ask(argument.put(first, names.get(track.position, track.position), at))
+    raise WalkError(f"rejoins: more than {MOST_PAGES} pages; ask for longer ones, or give less")
+
+
+def _whole(rule: Rule, exchange: Exchange, track: Track) -> Any:
+    """Return the document after every step but the windows and what runs per page."""
+    reading = answers.reading(exchange.response, rule)
+    if reading is None:
+        raise WalkError("rejoins: the result has no document")
+    asked = argument.complete(plan(rule, ()), (), exchange.arguments).arguments
+    steps = (step for step in rule.pipeline if not step.window and step.name not in _PER_PAGE)
+    rest = replace(rule, pipeline=tuple(steps))
+    call = Call(tool=exchange.tool, arguments=asked, notices=[], missing=[])
+    run(rest, reading.document, call, slice(None))
+    if not track.parsed:
+        reading.document.close()
+    return plain(reading.document.cell[0])
+
+
+_PER_PAGE = frozenset(("abridge", "table"))
+
+
+def _parsed(rule: Rule, page: Any) -> Any:
+    """Read the texts of a page as the rule reads them."""
+    document = _opened(page)
+    call = Call(tool="", notices=[], missing=[])
+    for step in rule.pipeline:
+        if step.name == "parse":
+            step(document.root, call)
+    return plain(document.cell[0])
+
+
+def _opened(page: Any) -> Document:
+    return Document(page) if isinstance(page, str) else Document.read(written(page))
+
+
+def _at(page: Any, path: Path) -> Any:
+    slot = find(_opened(page).root, path)
+    return None if slot is None else plain(slot.get())
+
+
+def _rows(table: dict[str, Any]) -> list[Any] | None:
+    """Return the objects that a table stands for."""
+    try:
+        return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _beside(page: Any, path: Path, answer: Answer) -> Iterator[dict[str, Any]]:
+    """Yield the objects in which an answer may say what follows: the array's, else the notices."""
+    holder = _at(page, Path("", path.steps[:-1]))
+    if isinstance(holder, dict):
+        yield holder
+        return
+    for said in answer.texts:
+        value = answers.value(said)
+        if isinstance(value, dict):
+            yield value
+
+
+def _notice(held: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return what stands under `name`, or under `name_` where upstream uses that; else `held`."""
+    found = held
+    while isinstance(held.get(name), dict):
+        found, name = held[name], f"{name}_"
+    return found
+
+
+def _position(value: Any) -> int | None:
+    if value is None or type(value) is int:
+        return value
+    raise WalkError(f"rejoins: {value!r} is no position")

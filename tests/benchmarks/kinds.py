@@ -1,0 +1,169 @@
+"""What a row of the table is, and how each kind of row is measured."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from tests.benchmarks import raw, sdk
+from tests.benchmarks.commands import cores, direct, wrapped
+from tests.benchmarks.measure import Figures, interleaved
+from tests.servers.install import NotInstalled
+
+Measure = Callable[["Leg", float], Figures]
+
+IDLE = 1.5  # seconds after a call until memory is looked at; by then the ledger has been written
+
+
+class Target(Struct, frozen=True):
+    """A bound: on the ratio, on the seconds added, or on what was measured of the wrapper alone."""
+
+    of: Literal["ratio", "added", "wrapped"]
+    bound: float
+    least: bool = False
+
+
+class Leg(Struct, frozen=True):
+    """One row of the table.
+
+    `rules` is what the wrapper is given: `none`, a file of rules/, or nothing at all. `most` is how
+    many bytes an answer through the wrapper may have; None: it must be the same as a direct one.
+    """
+
+    name: str
+    measure: Measure
+    tool: str = "small"
+    rules: str = "none"
+    most: int | None = None
+    target: Target | None = None
+    arguments: str = "{}"
+    server: tuple[str, ...] = ()
+    unit: Literal["s", "calls/s", "MB"] = "s"
+
+    def pinned(self) -> "Leg":
+        """Return the same leg with the server on a core that the raw client leaves to it."""
+        options = tuple(f"--core={core}" for core in cores()[1:])
+        return msgspec.structs.replace(self, server=self.server + options)
+
+    @property
+    def commands(self) -> tuple[list[str], list[str]]:
+        """The commands that are compared."""
+        return direct(self.server), wrapped(self.rules, self.server)
+
+    def check(self, expected: bytes, answer: bytes) -> None:
+        """Raise WrongAnswer unless the wrapper did with an answer what is to be measured."""
+        start = answer[:300].decode(errors="replace")
+        if self.most is None and answer != expected:
+            raise WrongAnswer(f"not the {len(expected)} bytes of a direct answer: {start}")
+        if self.most is not None and (len(answer) > self.most or b'"isError":true' in answer):
+            raise WrongAnswer(f"{len(answer)} bytes, expected {self.most} at most: {start}")
+
+
+class WrongAnswer(Exception):
+    """The wrapper did not answer as the leg expects: there is nothing to be measured."""
+
+
+@contextmanager
+def both(leg: Leg) -> Iterator[tuple[raw.Client, raw.Client]]:
+    """Start and connect both commands, and see that they answer as they should."""
+    first, second = leg.pinned().commands
+    request = raw.tools_call(leg.tool, leg.arguments)
+    with raw.Client(first) as one, raw.Client(second) as other:
+        one.connect()
+        other.connect()
+        if leg.arguments != "{}":
+            # A later page is cut from what an earlier call has left.
+            other.call(raw.tools_call(leg.tool))
+        leg.check(bytes(one.call(request)), bytes(other.call(request)))
+        yield one, other
+
+
+def shares(seconds: float) -> list[float]:
+    """Divide a leg's time among several starts of both commands.
+
+    On which of the cores the system puts processes that talk to each other is luck that lasts.
+    """
+    starts = max(1, min(4, int(seconds)))
+    return [seconds / starts] * starts
+
+
+def calls(leg: Leg, seconds: float) -> Figures:
+    """One call after the other, from its first byte written to its last byte read."""
+    request = raw.tools_call(leg.tool, leg.arguments)
+    figures = Figures()
+    for share in shares(seconds):
+        with both(leg) as (one, other):
+            figures += interleaved(raw.Calls(one, request), raw.Calls(other, request), share)
+    return figures
+
+
+def flights(leg: Leg, seconds: float) -> Figures:
+    """Calls per second, many of them in flight."""
+    times = Figures()
+    for share in shares(seconds):
+        with both(leg) as (one, other):
+            sides = raw.Flights(one, leg.tool), raw.Flights(other, leg.tool)
+            times += interleaved(*sides, share)
+    return Figures(
+        direct=tuple(1 / each for each in times.direct),
+        wrapped=tuple(1 / each for each in times.wrapped),
+    )
+
+
+def starts(leg: Leg, seconds: float) -> Figures:
+    """From the start of the process to the answer to `initialize`."""
+    first, second = leg.commands
+    return interleaved(raw.Starts(first), raw.Starts(second), seconds)
+
+
+def listings(leg: Leg, seconds: float) -> Figures:
+    """From the start of the process to the answer to the first tools/list."""
+    first, second = leg.commands
+    return interleaved(raw.Starts(first, listing=True), raw.Starts(second, listing=True), seconds)
+
+
+def sdk_calls(leg: Leg, seconds: float, mode: sdk.Mode = "legacy") -> Figures:
+    """One call after the other of the official client for Python, after a handshake."""
+    with sdk.connected(leg.commands, leg.tool, mode) as (one, other):
+        leg.check(one.answer(), other.answer())
+        return interleaved(one, other, seconds)
+
+
+def sdk_calls_stateless(leg: Leg, seconds: float) -> Figures:
+    """The same in revision 2026-07-28, which the client asks for by itself."""
+    return sdk_calls(leg, seconds, "auto")
+
+
+def typescript_calls(leg: Leg, seconds: float) -> Figures:
+    """Calls of the official client for TypeScript; what it makes of the direct answer is a note."""
+    first, second = leg.commands
+    try:
+        plain = sdk.typescript(first, leg.tool, 1)
+        seen = sdk.typescript(second, leg.tool, max(3, int(3 * seconds)))
+    except NotInstalled as missing:
+        return Figures(note=f"not measured: {missing}")
+    if seen.error or leg.most is None or seen.size > leg.most:
+        raise WrongAnswer(f"{seen.size} bytes; {seen.error}")
+    note = f"direct: {plain.error or 'works'}"
+    return Figures(wrapped=tuple(each / 1000 for each in seen.milliseconds), note=note)
+
+
+def resident(leg: Leg, seconds: float) -> Figures:
+    """The memory that the wrapper holds when nothing happens, some time after a call."""
+    sizes = []
+    for _ in shares(min(seconds, 3)):
+        with raw.Client(leg.commands[1]) as client:
+            client.connect()
+            client.call(raw.tools_call(leg.tool))
+            time.sleep(IDLE)
+            status = Path(f"/proc/{client.process.pid}/status")
+            if not status.exists():
+                return Figures(note="not measured: needs Linux's /proc")
+            lines = status.read_text().splitlines()
+            [kilobytes] = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
+            sizes.append(int(kilobytes) * 1024 / 1e6)
+    return Figures(wrapped=tuple(sizes))

@@ -1,0 +1,197 @@
+"""A client that looks at bytes only: it knows that an answer is over by its newline."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from types import TracebackType
+from typing import Self
+
+from tests.benchmarks.commands import ROOT, cores, environment
+
+CHUNK = 1 << 16  # bytes of a pipe that asyncio and Node, too, read at once
+MEMORY = memoryview(bytearray(16 << 20))
+BUFFER = bytearray(CHUNK)
+NEWLINE = 0x0A
+LONGEST = 300.0  # seconds that one client may live, so that nothing hangs for ever
+INITIALIZE = (
+    b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
+    b'"capabilities":{},"clientInfo":{"name":"benchmark","version":"1.0.0"}}}\n'
+)
+INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+TOOLS_LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n'
+
+
+def tools_call(tool: str, arguments: str = "{}", number: int = 2) -> bytes:
+    """Return the line of a request."""
+    params = f'{{"name":"{tool}","arguments":{arguments}}}'
+    line = f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{params}}}\n'
+    return line.encode()
+
+
+class Client:
+    """A started command and both of its pipes, as the system makes them.
+
+    Raises EOFError with the end of its stderr when the command ends before it has answered.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.said = tempfile.TemporaryFile()  # noqa: SIM115
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.said,
+            env=environment(),
+            cwd=ROOT,
+            bufsize=0,
+            start_new_session=True,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.stdin, self.stdout = self.process.stdin.fileno(), self.process.stdout.fileno()
+        self.alarm = threading.Timer(LONGEST, self.kill)
+        self.alarm.daemon = True
+        self.alarm.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def connect(self) -> None:
+        """Shake hands and list the tools."""
+        self.call(INITIALIZE)
+        os.write(self.stdin, INITIALIZED)
+        self.call(TOOLS_LIST)
+
+    def call(self, request: bytes) -> memoryview:
+        """Send one request and return its answer, which is good until the next call."""
+        os.write(self.stdin, request)
+        size = 0
+        while True:
+            # Into memory that is there already: what the system takes to clear new pages varies
+            # more than everything that is measured here.
+            come = os.readv(self.stdout, (MEMORY[size : size + CHUNK],))
+            if not come:
+                raise EOFError(self.complaint())
+            size += come
+            if MEMORY[size - 1] == NEWLINE:
+                return MEMORY[:size]
+
+    def many(self, requests: Sequence[bytes], in_flight: int) -> None:
+        """Send requests, always so many unanswered, until all are answered."""
+        os.write(self.stdin, b"".join(requests[:in_flight]))
+        sent, answered = in_flight, 0
+        while answered < len(requests):
+            size = os.readv(self.stdout, (BUFFER,))
+            if not size:
+                raise EOFError(self.complaint())
+            come = BUFFER.count(b"\n", 0, size)
+            answered += come
+            if sent < len(requests):
+                os.write(self.stdin, b"".join(requests[sent : sent + come]))
+                sent += come
+
+    def complaint(self) -> str:
+        """Return the end of what the command said on its stderr."""
+        self.said.seek(0)
+        return f"the command ended: {self.said.read()[-2000:].decode(errors='replace')}"
+
+    def close(self) -> None:
+        """End the command as a client does; kill what is left of it after a while."""
+        self.alarm.cancel()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self.process.wait()
+        self.said.close()
+
+    def kill(self) -> None:
+        """Kill the command and the processes of its group at once."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def on_own_core() -> Iterator[None]:
+    """Keep this thread on the first of both cores meanwhile; what it has started stays free."""
+    before = os.sched_getaffinity(0) if cores() else set()
+    if before:
+        os.sched_setaffinity(0, cores()[:1])
+    try:
+        yield
+    finally:
+        if before:
+            os.sched_setaffinity(0, before)
+
+
+class Calls:
+    """One call after the other."""
+
+    def __init__(self, client: Client, request: bytes) -> None:
+        self.client = client
+        self.request = request
+
+    def times(self, calls: int) -> list[float]:
+        call, request, taken = self.client.call, self.request, []
+        with on_own_core():
+            for _ in range(calls):
+                began = perf_counter()
+                call(request)
+                taken.append(perf_counter() - began)
+        return taken
+
+
+class Flights:
+    """Many calls at once; the time of one is that of all divided by their number."""
+
+    IN_FLIGHT = 32
+    CALLS = 4000
+
+    def __init__(self, client: Client, tool: str) -> None:
+        self.client = client
+        self.requests = [tools_call(tool, number=number) for number in range(2, 2 + self.CALLS)]
+
+    def times(self, calls: int) -> list[float]:
+        taken = []
+        with on_own_core():
+            for _ in range(calls):
+                began = perf_counter()
+                self.client.many(self.requests, self.IN_FLIGHT)
+                taken.append((perf_counter() - began) / self.CALLS)
+        return taken
+
+
+class Starts:
+    """From the start of the process to its answer to `initialize`, or to the tools/list after."""
+
+    def __init__(self, command: Sequence[str], listing: bool = False) -> None:
+        self.command = command
+        self.listing = listing
+
+    def times(self, calls: int) -> list[float]:
+        taken = []
+        for _ in range(calls):
+            began = perf_counter()
+            with Client(self.command) as client:
+                if self.listing:
+                    client.connect()
+                else:
+                    client.call(INITIALIZE)
+                taken.append(perf_counter() - began)
+        return taken

@@ -1,0 +1,229 @@
+"""A server that answers from memory as fast as it can, so that what stands between can be seen.
+
+No SDK, and nothing imported that a start would have to wait for. Each answer is made once and kept
+as bytes; a call costs the server one look at its line and one write.
+
+    python server.py [--tail] [--modern] [--core=N]
+
+`--tail` writes an answer's id behind its result, as servers on the TypeScript SDK do, else it
+stands before it. `--modern` speaks revision 2026-07-28, else there is a handshake. `--core` runs it
+on one core only.
+"""
+
+import os
+import sys
+from typing import Any
+
+CHUNK = 1 << 16
+FOLDERS = 7330  # make `large` 571 KB and `large_s` 1.04 MB
+ROWS = 40_000  # make `huge` 10.8 MB
+
+
+def small() -> dict[str, Any]:
+    text = (
+        "Work instruction 4711, revision 3, valid from 2026-05-21 until withdrawn; owner: QM office"
+        " in house 3; no newer revision is planned"
+    )
+    return {"content": [{"type": "text", "text": text}], "isError": False}
+
+
+def status() -> dict[str, Any]:
+    """Report a sync in mid-run, with six arrays that grow: the answer of examples/fullsync."""
+    folders = [str(1000 + n) for n in range(FOLDERS)]
+    visited = FOLDERS * 3 // 5
+    discovered = [str(10000 + n) for n in range(visited * 43 // 5)]
+    handled = discovered[: len(discovered) // 3]
+    return {
+        "progress": {
+            "status": "running",
+            "runId": "002bf45c-ceee-34ce-92ef-46550c2f147a",
+            "startedAt": "2026-05-21T08:14:02Z",
+            "updatedAt": "2026-05-21T08:21:19Z",
+            "completedAt": None,
+            "rootFolderId": "42",
+            "lastError": None,
+            "counters": {
+                "foldersVisited": visited,
+                "foldersPending": FOLDERS - visited,
+                "documentsDiscovered": len(discovered),
+                "documentsIndexed": len(handled),
+                "contentSynced": len(handled) - 175,
+                "contentFailed": 13,
+                "contentUnsupported": 162,
+                "chromaUpsertedMetadataRecords": len(handled),
+                "chromaUpsertedChunks": 7 * (len(handled) - 175),
+            },
+            "folderQueue": folders[visited:],
+            "visitedFolderIds": folders[:visited],
+            "discoveredFileIds": discovered,
+            "processedContentFileIds": handled[175:],
+            "failedFileIds": handled[:13],
+            "unsupportedFileIds": handled[13:175],
+        },
+        "documentCount": len(handled) - 13,
+        "indexDir": "/var/lib/roxtra",
+        "progressPath": "/var/lib/roxtra/full-sync-progress.json",
+        "nextRecommendedCall": {"tool": "roxtra_index_full_sync", "arguments": {"batch": 16}},
+    }
+
+
+def large() -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": compact(status())}], "isError": False}
+
+
+def large_s() -> dict[str, Any]:
+    return {**large(), "structuredContent": status()}
+
+
+def huge() -> dict[str, Any]:
+    rows = [
+        {
+            "id": 100_000 + n,
+            "title": f"Work instruction {n}",
+            "state": "open" if n % 3 else "withdrawn",
+            "owner": {"login": f"user-{n % 97}", "site": "north"},
+            "labels": ["quality", f"line-{n % 11}"],
+            "revision": n % 7,
+            "updated_at": "2026-05-21T08:14:02Z",
+            "url": f"https://documents.example.org/id/{100_000 + n}",
+        }
+        for n in range(ROWS)
+    ]
+    text = compact({"rows": rows, "source": "documents"})
+    return {"content": [{"type": "text", "text": text}], "isError": False}
+
+
+TOOLS = {"small": small, "large": large, "large_s": large_s, "huge": huge}
+# Two tools as small as the first, so that rules for others can stand beside it.
+TOOLS |= {"other": small, "another": small}
+STATUS = {
+    "type": "object",
+    "properties": {
+        "progress": {"type": ["object", "null"], "properties": {"status": {"type": "string"}}},
+        "documentCount": {"type": "integer"},
+        "indexDir": {"type": "string"},
+        "progressPath": {"type": "string"},
+        "nextRecommendedCall": {"type": ["object", "null"]},
+    },
+    "required": ["progress", "documentCount", "indexDir", "progressPath", "nextRecommendedCall"],
+    "additionalProperties": False,
+}
+
+
+def tools() -> dict[str, Any]:
+    listed: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "description": f"Answer with what is called {name}.",
+            "inputSchema": {"type": "object", "properties": {}},
+            "annotations": {"readOnlyHint": True},
+        }
+        for name in TOOLS
+    ]
+    for tool in listed:
+        if tool["name"] == "large_s":
+            tool["outputSchema"] = STATUS
+    return {"tools": listed}
+
+
+SERVES = {"capabilities": {"tools": {}}, "serverInfo": {"name": "benchmark", "version": "1.0.0"}}
+
+
+def handshake() -> dict[str, Any]:
+    return {"protocolVersion": "2025-11-25", **SERVES}
+
+
+def discovery() -> dict[str, Any]:
+    return {"supportedVersions": ["2026-07-28"], **SERVES}
+
+
+# What revision 2026-07-28 asks for in each result, and in those that may be cached.
+COMPLETE = {"resultType": "complete"}
+CACHEABLE = {**COMPLETE, "ttlMs": 0, "cacheScope": "private"}
+
+
+def compact(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+class Answers:
+    """The answer to each line, from memory: what stands before the id, the id, what follows it."""
+
+    def __init__(self, tail: bool, modern: bool) -> None:
+        self.tail = tail
+        self.modern = modern
+        self.asked: dict[bytes, tuple[bytes, bytes]] = {}
+        self.made: dict[tuple[str, str], tuple[bytes, bytes]] = {}
+
+    def to(self, line: bytes) -> tuple[bytes, bytes, bytes] | None:
+        """Return the three parts of the answer to a request; None for a notification."""
+        # The spelling of the raw client, whose ids are numbers: nothing needs decoding.
+        id, _, asked = line[22:].partition(b",")
+        plain = line.startswith(b'{"jsonrpc":"2.0","id":')
+        if plain and (found := self.asked.get(asked)) is not None:
+            return found[0], id, found[1]
+        import json
+
+        message = json.loads(line)
+        if "id" not in message:
+            return None
+        name = (message.get("params") or {}).get("name", "")
+        found = self.answer(message["method"], name)
+        if plain and len(self.asked) < 1000:
+            self.asked[asked] = found
+        return found[0], json.dumps(message["id"]).encode(), found[1]
+
+    def answer(self, method: str, name: str) -> tuple[bytes, bytes]:
+        if (found := self.made.get((method, name))) is None:
+            member, body = self.body(method, name)
+            said = compact(body)
+            found = (b'{"jsonrpc":"2.0","id":', f',"{member}":{said}}}\n'.encode())
+            if self.tail:
+                found = (f'{{"{member}":{said},"jsonrpc":"2.0","id":'.encode(), b"}\n")
+            self.made[method, name] = found
+        return found
+
+    def body(self, method: str, name: str) -> tuple[str, dict[str, Any]]:
+        complete, cacheable = (COMPLETE, CACHEABLE) if self.modern else ({}, {})
+        if method == "tools/call" and name in TOOLS:
+            return "result", complete | TOOLS[name]()
+        if method == "tools/call":
+            return "error", {"code": -32602, "message": f"Unknown tool: {name}"}
+        if method == "tools/list":
+            return "result", cacheable | tools()
+        if method == "initialize" and not self.modern:
+            return "result", handshake()
+        if method == "server/discover" and self.modern:
+            return "result", cacheable | discovery()
+        return "error", {"code": -32601, "message": f"Method not found: {method}"}
+
+
+def write(parts: tuple[bytes, bytes, bytes]) -> None:
+    size = sum(map(len, parts))
+    if size <= CHUNK:
+        os.write(1, b"".join(parts))
+        return
+    # A long answer is not joined: that alone would cost more than the writing.
+    for part in parts:
+        rest = memoryview(part)
+        while rest:
+            rest = rest[os.write(1, rest) :]
+
+
+def main() -> None:
+    answers = Answers(tail="--tail" in sys.argv, modern="--modern" in sys.argv)
+    for word in sys.argv:
+        if word.startswith("--core="):
+            os.sched_setaffinity(0, {int(word[7:])})
+    begun = b""
+    while chunk := os.read(0, CHUNK):
+        *lines, begun = (begun + chunk).split(b"\n")
+        for line in lines:
+            if (parts := answers.to(line)) is not None:
+                write(parts)
+
+
+if __name__ == "__main__":
+    main()

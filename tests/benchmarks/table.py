@@ -1,0 +1,86 @@
+"""The table that is printed: medians, ratios, and by how much a target is met or missed."""
+
+from collections.abc import Sequence
+from statistics import median
+
+from tests.benchmarks.kinds import Leg, Target
+from tests.benchmarks.measure import Figures
+
+HEAD = ("leg", "direct", "wrapped", "ratio (min to max)", "target", "")
+
+
+def row(leg: Leg, figures: Figures) -> tuple[str, ...]:
+    """Return the cells of one leg."""
+    ratios = figures.ratios
+    spread = f"×{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else ""
+    return (
+        leg.name,
+        quantity(median(figures.direct), leg.unit) if figures.direct else "",
+        quantity(median(figures.wrapped), leg.unit) if figures.wrapped else "",
+        spread,
+        aim(leg.target, leg.unit) if leg.target else "",
+        "; ".join(filter(None, (verdict(leg, figures), figures.note))),
+    )
+
+
+def text(rows: Sequence[tuple[str, ...]]) -> str:
+    """Lay rows out under the head, numbers to the right."""
+    lines = [HEAD, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
+    laid = [
+        "  ".join(
+            cell.rjust(width) if 0 < column < 3 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join([laid[0], "-" * len(laid[0]), *laid[1:]])
+
+
+def verdict(leg: Leg, figures: Figures) -> str:
+    """Say whether the target is met, or by how much it is missed."""
+    if leg.target is None or not figures.wrapped:
+        return ""
+    found = value(leg.target, figures)
+    bound = leg.target.bound
+    shown = f" (+{quantity(found, leg.unit)})" if leg.target.of == "added" else ""
+    missed = 1 - found / bound if leg.target.least else found / bound - 1
+    return f"met{shown}" if missed < 0.005 else f"MISSED by {missed:.0%}{shown}"
+
+
+def value(target: Target, figures: Figures) -> float:
+    """Return the number that a target bounds."""
+    match target.of:
+        case "ratio":
+            return median(figures.ratios)
+        case "added":
+            return figures.added
+        case "wrapped":
+            return median(figures.wrapped)
+
+
+def aim(target: Target, unit: str) -> str:
+    """Say what a target asks for."""
+    sign = ">=" if target.least else "<="
+    match target.of:
+        case "ratio":
+            return f"{sign} ×{target.bound:g}"
+        case "added":
+            return f"{sign} +{quantity(target.bound, unit)}"
+        case "wrapped":
+            return f"{sign} {quantity(target.bound, unit)}"
+
+
+def quantity(number: float, unit: str) -> str:
+    """Write a number with its unit, in three digits or so.
+
+    >>> quantity(0.0412, "s"), quantity(0.000051, "s"), quantity(41234.5, "calls/s")
+    ('41.2 ms', '51.0 µs', '41,234 calls/s')
+    """
+    if unit == "calls/s":
+        return f"{number:,.0f} calls/s"
+    if unit == "MB":
+        return f"{number:.1f} MB"
+    if number < 0.001:
+        return f"{number * 1e6:.1f} µs"
+    return f"{number * 1e3:.1f} ms" if number < 0.1 else f"{number * 1e3:.0f} ms"

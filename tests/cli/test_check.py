@@ -1,0 +1,54 @@
+import argparse
+from pathlib import Path
+
+import pytest
+
+from proxy.cli import check
+from tests.rulecases import BAD, GOOD, expected
+
+
+def checked(*rules: object) -> int:
+    parser = argparse.ArgumentParser()
+    check.add(parser)
+    return check.run(parser.parse_args([str(name) for name in rules]))
+
+
+def test_files_that_are_right_are_named_with_what_they_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.yaml").write_text("version: 1\nrules: [{tools: a, tests: [{given: 1, expect: 1}]}]\n")
+    Path("b.yaml").write_text("version: 1\nrules: []\n")
+    assert checked("a.yaml", "b.yaml") == 0
+    assert capsys.readouterr() == (
+        "ok: a.yaml: 1 rule, 1 test\nok: b.yaml: 0 rules, 0 tests\n",
+        "",
+    )
+
+
+def test_every_problem_is_on_stderr_and_the_code_is_1(capsys: pytest.CaptureFixture[str]) -> None:
+    (seven,) = [path for path in BAD if path.stem == "seven"]
+    assert checked(seven, GOOD[0]) == 1
+    out, err = capsys.readouterr()
+    assert err.splitlines() == [f"{seven}:{line}" for line in expected(seven)]
+    assert len(err.splitlines()) == 7
+    assert out.startswith(f"ok: {GOOD[0]}: ")
+
+
+def test_what_cannot_be_read_gives_2_and_the_other_files_are_checked_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (seven,) = [path for path in BAD if path.stem == "seven"]
+    missing, broken = tmp_path / "missing.yaml", tmp_path / "broken.yaml"
+    broken.write_text("version: 'one\n")
+    assert checked(missing, seven, broken) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"{missing}:1:1: no such file or directory"
+    assert lines[-1] == f"{broken}:1:10: this quote is not closed"
+    assert len(lines) == 9
+
+
+def test_no_file_at_all_is_a_wrong_usage() -> None:
+    with pytest.raises(SystemExit) as caught:
+        checked()
+    assert caught.value.code == 2

@@ -1,0 +1,34 @@
+"""`demo`: real servers, a real client, and a table of what the model sees."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_demo_shows_real_calls_before_and_after(tmp_path: Path) -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "proxy", "demo"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(tmp_path), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+    rows = [
+        [cell.strip() for cell in line.split("│")[1:-1]]
+        for line in shown.splitlines()
+        if line.startswith("│")
+    ]
+    called = [row for row in rows if row[3] != "not called"]
+    assert len(called) == 6
+    for *_, before, after, smaller in called:
+        counted = [int(number.replace(",", "")) for number in (before, after, smaller)]
+        assert counted[0] > 400_000
+        assert counted[1] < 13_000
+        assert counted[2] == round(counted[0] / counted[1])
+    further = [row for row in rows if row[3] == "not called"]
+    assert [bool(re.search("offset: 100|view: ", row[2])) for row in further] == [True, True]

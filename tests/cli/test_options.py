@@ -1,0 +1,158 @@
+"""The command line and the environment of `run`, read by hand and by argparse from one table."""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from proxy.cli.options import OPTIONS, add, quick
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def command(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "proxy", *words],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_everything_after_two_hyphens_is_the_server_s() -> None:
+    chosen = quick(["--", "npx", "-y", "--rules", "--", "-v"], {})
+    assert chosen is not None
+    assert chosen.command == ["npx", "-y", "--rules", "--", "-v"]
+    assert chosen.rules is None
+    assert chosen.verbose is False
+
+
+def test_each_option_is_read_in_both_spellings() -> None:
+    apart = (
+        "--rules a --rules b --budget 8kB --ledger off --max-message 1MiB --log-format json -v -q"
+    )
+    joined = (
+        "--rules=a --rules=b --budget=8kB --ledger=off --max-message=1MiB --log-format=json"
+        " --verbose --quiet"
+    )
+    for words in (apart, joined):
+        chosen = quick([*words.split(), "--", "server"], {})
+        assert chosen is not None
+        assert vars(chosen) == {
+            "rules": ["a", "b"],
+            "budget": 8000,
+            "ledger": "off",
+            "max_message": 1 << 20,
+            "log_format": "json",
+            "verbose": True,
+            "quiet": True,
+            "command": ["server"],
+        }
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
+    environment = {
+        "MCP_ABRIDGE_RULES": "a:b",
+        "MCP_ABRIDGE_BUDGET": "off",
+        "MCP_ABRIDGE_MAX_MESSAGE": "2MB",
+        "MCP_ABRIDGE_VERBOSE": "1",
+        "MCP_ABRIDGE_QUIET": "no",
+        "MCP_ABRIDGE_LEDGER": "",
+    }
+    chosen = quick(["--budget", "auto", "--", "server"], environment)
+    assert chosen is not None
+    assert chosen.rules == ["a", "b"]
+    assert chosen.budget == "auto"
+    assert chosen.max_message == 2_000_000
+    assert (chosen.verbose, chosen.quiet) == (True, False)
+    assert chosen.ledger is None
+    assert chosen.log_format == "text"
+    again = quick(["--rules", "c", "--", "server"], environment)
+    assert again is not None
+    assert again.rules == ["c"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--"],
+        ["server"],
+        ["--rules", "--", "server"],
+        ["--nonsense", "--", "server"],
+        ["--budget", "much", "--", "server"],
+        ["--verbose=1", "--", "server"],
+        ["--help"],
+    ],
+)
+def test_what_is_unusual_is_left_to_argparse(words: list[str]) -> None:
+    assert quick(words, {}) is None
+
+
+def test_argparse_knows_the_same_options() -> None:
+    parser = argparse.ArgumentParser()
+    add(parser)
+    flags = {flag for action in parser._actions for flag in action.option_strings}
+    assert flags == {"-h", "--help", "-v", "-q"} | {option.flag for option in OPTIONS}
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ((), "no server: write its command after --, as in `mcp-abridge -- npx -y some-server`"),
+        (("--rules", "x"), "no server: write its command after --"),
+        (
+            ("--rules", "x", "npx", "-y", "server"),
+            "unexpected 'npx'; what is the server's goes after --",
+        ),
+        (
+            ("--ruels", "x", "--", "s"),
+            "unexpected '--ruels'; did you mean '--rules'?; what is the server's goes after --",
+        ),
+        (
+            ("--budget", "8 kB", "--", "s"),
+            "argument --budget: '8 kB' is not a size; write it like 8kB, 256MB or 1GiB",
+        ),
+        (("--max-message", "0", "--", "s"), "argument --max-message: '0' is not a size"),
+        (("--log-format", "xml", "--", "s"), "'xml' is neither text nor json"),
+        (("--rules", "--", "s"), "argument --rules: expected one argument"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_and_nothing_is_started(
+    words: tuple[str, ...], complaint: str
+) -> None:
+    done = command(*words)
+    assert done.returncode == 2
+    assert complaint in done.stderr.splitlines()[-1]
+    assert done.stdout == ""
+
+
+def test_a_wrong_value_in_the_environment_is_said_with_its_variable() -> None:
+    done = command("--", "server", MCP_ABRIDGE_BUDGET="much")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "mcp-abridge: error: MCP_ABRIDGE_BUDGET: 'much' is not a size; "
+        "write it like 8kB, 256MB or 1GiB"
+    )
+
+
+def test_help_names_every_option_its_variable_and_every_verb() -> None:
+    from proxy.cli import VERBS
+
+    for words in (("--help",), ("run", "-h")):
+        done = command(*words)
+        assert done.returncode == 0
+        # argparse breaks lines where they are long.
+        shown = " ".join(done.stdout.split())
+        for option in OPTIONS:
+            assert option.flag in shown
+            assert option.variable in shown
+        for verb in VERBS:
+            assert f" {verb} " in shown
+        assert "mcp-abridge [run] [OPTION]... -- COMMAND [ARG]..." in shown

@@ -1,0 +1,203 @@
+"""`run`: the command as a client starts it, and the way from a command line to a verb."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from proxy.cli import VERBS
+from tests.wire import Wire
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = [sys.executable, "-m", "proxy"]
+NAUGHTY = [sys.executable, str(ROOT / "tests" / "faults" / "naughty.py")]
+CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ok"}}\n'
+ANSWER = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"ok"}]}}\n'
+
+
+def done(words: Sequence[str], stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(
+        [*RUN, *words], cwd=ROOT, input=stdin, capture_output=True, timeout=60, check=False
+    )
+
+
+def rules(folder: Path, text: str) -> str:
+    file = folder / "rules.yaml"
+    file.write_text(text)
+    return str(file)
+
+
+@pytest.mark.parametrize("verb", [(), ("run",)])
+def test_the_verb_may_be_left_out(verb: tuple[str, ...]) -> None:
+    ended = done([*verb, "--rules", "none", "--", *NAUGHTY, "plain"], CALL % 1)
+    assert (ended.returncode, ended.stdout) == (0, ANSWER % 1)
+    assert ended.stderr == b""
+
+
+def test_an_unknown_verb_is_said_with_the_one_that_was_meant() -> None:
+    ended = done(["chek", "x"])
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        b"mcp-abridge: unknown verb 'chek'; did you mean 'check'?; "
+        b"to wrap a server, write its command after --\n"
+    )
+
+
+def test_a_remote_server_is_refused_plainly() -> None:
+    ended = done(["http://127.0.0.1:1/mcp"])
+    assert ended.returncode == 2
+    assert b"remote servers cannot be wrapped yet" in ended.stderr
+
+
+@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"run"}))
+def test_each_verb_has_its_file_and_help(verb: str) -> None:
+    ended = done([verb, "--help"])
+    assert ended.returncode == 0
+    assert ended.stdout.startswith(f"usage: mcp-abridge {verb} ".encode())
+
+
+def test_the_version_is_said() -> None:
+    assert done(["--version"]).stdout.startswith(b"mcp-abridge ")
+
+
+def test_the_server_gets_our_folder_environment_and_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_VARIABLE", "its value")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    script = (
+        "import os, sys, json; held = [os.getcwd(), sys.argv[1:], dict(os.environ)];"
+        "print(json.dumps({'jsonrpc': '2.0', 'method': 'notifications/x', 'params': held}))"
+    )
+    server = [sys.executable, "-c", script, "-v", "--", "ü"]
+    started = dict(os.environ)
+    with Wire([*RUN, "--rules", "none", "--", *server], env=started, cwd=tmp_path) as wire:
+        folder, words, environment = json.loads(wire.line())["params"]
+    assert folder == str(tmp_path.resolve())
+    assert words == ["-v", "--", "ü"]
+    assert environment == started
+
+
+def test_rules_from_a_file_apply(tmp_path: Path) -> None:
+    file = rules(tmp_path, "version: 1\nrules:\n  - tools: secret\n    hide: true\n")
+    call = CALL.replace(b'"ok"', b'"secret"') % 1 + CALL % 2
+    ended = done(["--rules", file, "--", *NAUGHTY, "plain"], call)
+    hidden, answer = sorted(ended.stdout.splitlines(True))
+    assert json.loads(hidden)["error"]["code"] == -32602
+    assert answer == ANSWER % 2
+
+
+def test_bad_rules_are_said_with_every_problem_and_end_the_server(tmp_path: Path) -> None:
+    file = rules(tmp_path, "version: 1\nruels: []\nrules:\n  - tool: x\n")
+    with Wire([*RUN, "--rules", file, "--", *NAUGHTY, "stays", "ignore"], cwd=ROOT) as wire:
+        wire.write(CALL % 1)
+        [line] = [wire.line()]
+        code = wire.process.wait(20)
+        assert not wire.group_alive()
+    assert json.loads(line)["error"]["message"] == "the rules cannot be used"
+    assert code == 2
+    errors = [line for line in wire.errors.decode().splitlines() if "error: " in line]
+    assert any(f"{file}:2:1: " in error for error in errors)
+    assert any(f"{file}:4:5: " in error for error in errors)
+
+
+def test_rules_that_are_not_there_are_an_error() -> None:
+    ended = done(["--rules", "no-such-word", "--", *NAUGHTY, "plain"], CALL % 1)
+    assert ended.returncode == 2
+    assert b"no-such-word" in ended.stderr
+
+
+def test_log_lines_are_json_where_that_is_asked_for() -> None:
+    ended = done(["--log-format", "json", "--", "no-such-command"], b"")
+    line = json.loads(ended.stderr.splitlines()[0])
+    assert line["level"] == "error"
+    assert line["message"] == "'no-such-command' cannot be started: no such file or directory"
+
+
+def test_quiet_says_errors_only() -> None:
+    loud = done(["--rules", "none", "--", *NAUGHTY, "noisy"], CALL % 1)
+    quiet = done(["--rules", "none", "-q", "--", *NAUGHTY, "noisy"], CALL % 1)
+    assert b"mcp-abridge: warning" in loud.stderr
+    assert b"mcp-abridge" not in quiet.stderr
+
+
+def test_calls_are_recorded_unless_that_is_turned_off(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite3"
+    words = ["--rules", "none", "--", *NAUGHTY, "plain"]
+    done(["--ledger", "off", *words], CALL % 1)
+    assert not ledger.exists()
+    done(["--ledger", str(ledger), *words], CALL % 1)
+    assert ledger.exists()
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_it_ends_in_order_where_it_is_started_without_the_usual_files(
+    closed: tuple[int, ...],
+) -> None:
+    script = (
+        f"import os, sys; [os.close(n) for n in {closed}]; "
+        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
+    words = ["-m", "proxy", "--rules", "none", "--", *NAUGHTY, "plain"]
+    ended = subprocess.run(
+        [sys.executable, "-c", script, *words],
+        cwd=ROOT,
+        input=CALL % 1,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 0
+    assert ended.stdout == (b"" if {0, 1} & set(closed) else ANSWER % 1)
+
+
+def test_files_that_do_not_block_are_no_matter() -> None:
+    script = (
+        "import os, sys; [os.set_blocking(n, False) for n in (0, 1, 2)]; "
+        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
+    words = ["-m", "proxy", "--rules", "none", "--", *NAUGHTY, "large"]
+    with Wire([sys.executable, "-c", script, *words], cwd=ROOT) as wire:
+        wire.write(CALL.replace(b'"ok"', b'"5000000"') % 1)
+        assert len(wire.line()) > 5_000_000
+        wire.write(CALL % 2)
+        assert wire.line() == ANSWER % 2
+        assert wire.close().code == 0
+
+
+def test_a_hangup_that_was_ignored_stays_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        wire = Wire([*RUN, "--rules", "none", "--", *NAUGHTY, "plain"], cwd=ROOT)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    with wire:
+        wire.write(CALL % 1)
+        assert wire.line() == ANSWER % 1
+        wire.process.send_signal(signal.SIGHUP)
+        wire.write(CALL % 2)
+        assert wire.line() == ANSWER % 2
+        assert wire.close().code == 0
+
+
+def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
+    code = (
+        "import sys; own = set(sys.modules); import proxy.cli.run, proxy.cli.options; "
+        "print(*sorted(set(sys.modules) - own))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.split() == [
+        "proxy",
+        "proxy.cli",
+        "proxy.cli.options",
+        "proxy.cli.run",
+        "proxy.transports",
+        "proxy.transports.child",
+    ]

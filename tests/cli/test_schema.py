@@ -1,0 +1,103 @@
+import argparse
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from jsonschema import Draft7Validator
+from msgspec import Struct
+
+from proxy.cli import schema
+from proxy.fields import TEXTS, fields
+from proxy.positions import read, unwrapped
+from proxy.rulekeys import Defaults, Head, Rules, Steps, Written
+from proxy.ruleset import library
+from proxy.transforms import TRANSFORMS
+from tests.rulecases import BAD, GOOD, editor
+
+
+def validator() -> Draft7Validator:
+    return Draft7Validator(schema.schema())
+
+
+def value(path: Path) -> Any:
+    root, _ = read(path.name, path.read_bytes())
+    assert root is not None
+    return unwrapped(root)
+
+
+def test_the_verb_prints_a_valid_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    schema.add(parser)
+    assert schema.run(parser.parse_args([])) == 0
+    Draft7Validator.check_schema(json.loads(capsys.readouterr().out))
+
+
+@pytest.mark.parametrize(
+    "path", [*GOOD, *library().values()], ids=lambda path: path.stem
+)
+def test_every_good_file_fits_the_schema(path: Path) -> None:
+    assert [error.message for error in validator().iter_errors(value(path))] == []
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in BAD if editor(path) == "refuses"], ids=lambda path: path.stem
+)
+def test_a_file_of_the_wrong_structure_does_not_fit(path: Path) -> None:
+    assert not validator().is_valid(value(path))
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in BAD if editor(path) == "accepts"], ids=lambda path: path.stem
+)
+def test_what_only_check_can_know_fits(path: Path) -> None:
+    assert validator().is_valid(value(path))
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in BAD if editor(path) == "reads no YAML"], ids=lambda path: path.stem
+)
+def test_a_file_that_is_no_yaml_has_nothing_to_fit(path: Path) -> None:
+    assert read(path.name, path.read_bytes())[0] is None
+
+
+def test_every_key_says_what_it_is_for() -> None:
+    assert set(schema.SAID) == {*fields(Head), *fields(Written)}
+
+
+def test_every_transform_is_described() -> None:
+    steps = schema.schema()["definitions"]["step"]["anyOf"][0]["properties"]
+    assert list(steps) == list(TRANSFORMS)
+    assert [name for name, step in steps.items() if not step["description"]] == []
+
+
+def test_every_definition_is_there_and_used() -> None:
+    whole = schema.schema()
+    assert set(_references(whole)) == {f"#/definitions/{name}" for name in whole["definitions"]}
+
+
+def test_two_types_of_one_name_are_not_taken_for_each_other() -> None:
+    names = [schema._name(kind) for kind in _structs(Head, Written, *TRANSFORMS.values())]
+    assert len(names) == len(set(names))
+
+
+def _structs(*kinds: Any) -> set[type[Struct]]:
+    """Return these Structs and all that their fields may hold."""
+    found: set[type[Struct]] = set()
+    waiting = list(kinds)
+    while waiting:
+        kind = waiting.pop()
+        if kind in found or kind in TEXTS or kind in (Steps, Rules, Defaults):
+            continue
+        if isinstance(kind, type) and issubclass(kind, Struct):
+            found.add(kind)
+            waiting += [field.type for field in fields(kind).values()]
+        waiting += get_args(kind)
+    return found
+
+
+def _references(part: Any) -> list[str]:
+    if isinstance(part, dict):
+        own = [part["$ref"]] if isinstance(part.get("$ref"), str) else []
+        return own + [each for inner in part.values() for each in _references(inner)]
+    return [each for inner in part for each in _references(inner)] if isinstance(part, list) else []

@@ -1,0 +1,173 @@
+"""`test`: what is printed, the exit codes, the JUnit report, the filling of cases."""
+
+import argparse
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from proxy.cli import test as verb
+
+RULES = """\
+version: 1
+rules:
+  - name: issues
+    tools: list
+    response: [{drop: b}, {paginate: {at: items, limit: 2}}]
+    tests:
+      - {name: a page, given: {items: [1, 2, 3], b: 1}, expect_at: {items: [1, 2]}}
+      - {name: wrong, given: {items: [1]}, expect_at: {items: [2], pagination.total: 2}}
+      - {arguments: {limit: 99}, refused: "limit: 99 is greater than the maximum of 20"}
+  - tools: other
+    response: [{drop: b}]
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "rules.yaml"
+    path.write_text(RULES)
+    return path
+
+
+def run(*words: object) -> int:
+    parser = argparse.ArgumentParser(prog="mcp-abridge test")
+    verb.add(parser)
+    return verb.run(parser.parse_args([str(word) for word in words]))
+
+
+def test_a_failure_is_printed_with_its_differences_and_the_exit_code_is_1(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(path) == 1
+
+    out, err = capsys.readouterr()
+    *lines, summary = out.splitlines()
+    assert lines == [
+        f"FAILED {path}:3: issues: wrong",
+        "    items[0]: expected 2, found 1",
+        "    pagination.total: expected 2, found 1",
+    ]
+    assert summary.startswith("2 passed, 1 failed in 0.")
+    assert summary.endswith(" s")
+    assert err == ""
+
+
+def test_the_exit_code_is_0_where_all_pass(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(path, "-k", "A PAGE") == 0
+
+    assert capsys.readouterr().out.startswith("1 passed in ")
+
+
+def test_a_pattern_that_no_case_fits_is_a_mistake(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(path, "-k", "typo") == 2
+
+    assert capsys.readouterr().err == (
+        "mcp-abridge test: no case has 'typo' in its rule or its name\n"
+    )
+
+
+def test_rules_that_do_not_load_are_told_and_the_exit_code_is_2(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path.write_text(RULES.replace("drop", "dorp", 1))
+
+    assert run(path) == 2
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"{path}:5:17: unknown transform 'dorp'; did you mean 'drop'?\n"
+
+
+def test_rules_without_a_test_fail_where_they_must_have_one(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(path, "--require-tests", "-k", "a page") == 1
+
+    out = capsys.readouterr().out
+    assert f"FAILED {path}:10: other: the rule has no test\n" in out
+    assert "1 passed, 1 without a test in " in out
+
+
+def test_several_files_and_directories_are_run_together(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = path.parent / "more"
+    other.mkdir()
+    (other / "a.yaml").write_text(RULES)
+    (other / "b.yaml").write_text(RULES)
+
+    assert run(path, f"{other}/") == 1
+
+    assert "6 passed, 3 failed in " in capsys.readouterr().out
+
+
+def test_the_outcome_is_written_as_junit_xml(path: Path, tmp_path: Path) -> None:
+    path.write_text(RULES.replace("wrong", '"wr\\u0001ng <&>"'))
+
+    assert run(path, "--junit", tmp_path / "out.xml") == 1
+
+    root = ElementTree.parse(tmp_path / "out.xml").getroot()
+    assert root is not None
+    assert (root.tag, root.get("tests"), root.get("failures")) == ("testsuites", "3", "1")
+    [suite] = root
+    assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == (str(path), "3", "1")
+    assert [(case.get("classname"), case.get("name"), case.get("line")) for case in suite] == [
+        ("issues", "a page", "3"),
+        ("issues", "wr\N{REPLACEMENT CHARACTER}ng <&>", "3"),
+        ("issues", "case 3", "3"),
+    ]
+    [failure] = suite[1]
+    assert failure.get("message") == "items[0]: expected 2, found 1"
+    assert failure.text is not None
+    assert failure.text.splitlines()[1] == "pagination.total: expected 2, found 1"
+
+
+def test_a_report_that_cannot_be_written_is_told(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(path, "-k", "a page", "--junit", tmp_path / "none" / "out.xml") == 2
+
+    assert capsys.readouterr().err == (
+        f"mcp-abridge test: {tmp_path}/none/out.xml: No such file or directory\n"
+    )
+
+
+def test_update_fills_what_expects_nothing_and_then_runs(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path.write_text(RULES.replace(", expect_at: {items: [2], pagination.total: 2}", ""))
+
+    assert run(path, "--update") == 0
+
+    out = capsys.readouterr().out
+    assert out.startswith(f"filled {path}:3: issues: wrong: expect\n3 passed in ")
+    assert '- {name: wrong, given: {items: [1]}, expect: {"items": [1], "pagination": {' in (
+        path.read_text()
+    )
+
+
+def test_update_changes_no_case_that_expects_something(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(path, "--update") == 1
+
+    assert path.read_text() == RULES
+    assert "FAILED" in capsys.readouterr().out
+
+
+def test_update_tells_what_it_cannot_write(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from proxy import filling
+
+    def refuse(file: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(filling, "fill", refuse)
+
+    assert run(path, "--update") == 2
+
+    assert capsys.readouterr().err == f"mcp-abridge test: {path}: Permission denied\n"

@@ -1,0 +1,1 @@
+"""Servers and clients that misbehave in raw bytes, and what must be seen of them."""

@@ -1,0 +1,24 @@
+"""The rule files in cases/: good ones, and bad ones that say in their first lines what is wrong."""
+
+from pathlib import Path
+
+_CASES = Path(__file__).parent / "cases"
+BAD = sorted((_CASES / "bad").glob("*.yaml"))
+GOOD = sorted((_CASES / "good").glob("*.yaml"))
+
+
+def expected(path: Path) -> list[str]:
+    """Return the problems that a bad file announces, each as `line:column: message`."""
+    return _said(path, "expect")
+
+
+def editor(path: Path) -> str:
+    """Return what the schema for editors makes of a bad file: `refuses`, `accepts` or no YAML."""
+    (word,) = _said(path, "editor")
+    return word
+
+
+def _said(path: Path, word: str) -> list[str]:
+    start = f"# {word}: "
+    lines = path.read_text().splitlines()
+    return [line.removeprefix(start) for line in lines if line.startswith(start)]

@@ -1,0 +1,89 @@
+"""A Session between a client and a server that a test speaks for, line by line."""
+
+from proxy.meter import Meter, Row
+from proxy.pipeline import shape
+from proxy.rule import EMPTY, RuleSet
+from proxy.session import (
+    Forget,
+    Forward,
+    Keep,
+    Load,
+    Noise,
+    Output,
+    Reply,
+    Session,
+    Shape,
+)
+from proxy.snapshots import Memory
+
+
+class Talk:
+    """Drives a Session; `to_server`, `to_client` and `noise` collect what comes out of it."""
+
+    def __init__(self, rules: RuleSet = EMPTY) -> None:
+        self.rules = rules
+        self.asked: list[tuple[str | None, str | None]] = []
+        self.log: list[str] = []
+        self.noise: list[bytes] = []
+        self.to_server: list[bytes] = []
+        self.to_client: list[bytes] = []
+        self.meter = Meter()
+        self.store = Memory()
+        self.session = Session(self._rules, self.meter, self.log.append)
+
+    def _rules(self, server: str | None, client: str | None) -> RuleSet:
+        self.asked.append((server, client))
+        return self.rules
+
+    def client(self, raw: bytes) -> None:
+        """Say a line as the client."""
+        self._take(self.session.from_client(raw), of_client=True)
+
+    def server(self, raw: bytes) -> None:
+        """Say a line as the server."""
+        self._take(self.session.from_server(raw), of_client=False)
+
+    def exchange(self, request: bytes, response: bytes) -> bytes:
+        """Ask and answer; return what the client gets. Fails where the server is not asked."""
+        asked = len(self.to_server)
+        self.client(request)
+        assert len(self.to_server) == asked + 1
+        return self.got(response)
+
+    def got(self, response: bytes) -> bytes:
+        """Say a line as the server, and return the one line that the client gets."""
+        before = len(self.to_client)
+        self.server(response)
+        [line] = self.to_client[before:]
+        return line
+
+    def replied(self, request: bytes) -> bytes:
+        """Ask, and return the answer. Fails where the server is asked."""
+        asked, before = len(self.to_server), len(self.to_client)
+        self.client(request)
+        assert len(self.to_server) == asked
+        [line] = self.to_client[before:]
+        return line
+
+    def counted(self) -> list[Row]:
+        """Return what was counted."""
+        return self.meter.drain()
+
+    def _take(self, outputs: tuple[Output, ...], *, of_client: bool) -> None:
+        for output in outputs:
+            match output:
+                case Forward(raw):
+                    (self.to_server if of_client else self.to_client).append(raw)
+                case Reply(raw):
+                    (self.to_client if of_client else self.to_server).append(raw)
+                case Noise(raw):
+                    self.noise.append(raw)
+                case Keep(key, snapshot):
+                    self.store.put(key, snapshot)
+                case Forget(keys):
+                    self.store.drop(keys)
+                case Load(token, key):
+                    found = self.store.get(key)
+                    self._take(self.session.loaded(token, found), of_client=True)
+                case Shape(job):
+                    self._take(self.session.shaped(job, shape(job)), of_client=False)

@@ -1,0 +1,129 @@
+"""A response as the models of each kind of client are shown it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from proxy import answer as answers
+from proxy.answer import Answer
+from proxy.errors import DocumentError
+from proxy.result import Shown
+from tests.given import answer, document, line, rule, said
+
+
+def read(result: dict[str, Any]) -> Answer:
+    return answers.read(answer(result))
+
+
+def moved(before: dict[str, Any], after: dict[str, Any], text: str = "response: []") -> list[Any]:
+    """Return the copies of the document that `before` has, as they stand in `after`."""
+    found = answers.reading(answer(before), rule(text))
+    assert found is not None
+    return answers.copies(read(after), found)
+
+
+def test_texts_and_structured_content_are_read() -> None:
+    found = read(said("a", "b", structuredContent={"x": 1}))
+
+    assert found.texts == ("a", "b")
+    assert found.structured is not None
+    assert bytes(found.structured) == b'{"x":1}'
+    assert found.shown == Shown(7, 2)
+    assert (found.failed, found.error, found.said) == (False, None, "a\nb")
+
+
+def test_a_marked_error_has_failed() -> None:
+    assert read(said("no", isError=True)).failed
+
+
+def test_an_error_response_has_failed_with_its_words() -> None:
+    found = answers.read(line(id=1, error={"code": 1, "message": "no such tool"}))
+
+    assert (found.failed, found.said, found.texts) == (True, "no such tool", ())
+    assert answers.read(line(id=1, error="odd")).said == '"odd"'
+
+
+@pytest.mark.parametrize(
+    "raw", [line(id=1), line(id=1, result=5), line(id=1, result={"content": 5}), b"[]", b"x"]
+)
+def test_what_is_no_response_cannot_be_read(raw: bytes) -> None:
+    with pytest.raises(DocumentError):
+        answers.read(raw)
+
+
+def test_lone_surrogates_are_read_too() -> None:
+    found = read(said("\ud800", structuredContent={"a": "\ud800"}))
+
+    assert found.texts == ("\ud800",)
+    assert found.structured is not None
+    assert bytes(found.structured) == rb'{"a":"\ud800"}'
+
+
+def test_every_copy_of_the_document_is_found_where_it_was() -> None:
+    mirrored = document({"a": 1}, structured=True)
+    assert moved(mirrored, document({"a": 2}, structured=True)) == [{"a": 2}, {"a": 2}]
+    held = said("long", structuredContent={"result": "long"})
+    assert moved(held, said("l", structuredContent={"result": "l"})) == ["l", "l"]
+    prose = said("prose", '{"a":1}', "more")
+    assert moved(prose, said("prose", '{"a":2}', "more")) == [{"a": 2}]
+    quoted = said('"long"')
+    assert moved(quoted, said('"l"')) == ["l"]
+    blocks = said("[1]", "[2]")
+    assert moved(blocks, said("[1]", "[3]")) == [[[1], [3]]]
+    assert moved(blocks, said('{"items":[]}')) == [{"items": []}]
+
+
+def test_a_copy_that_is_gone_is_not_among_them() -> None:
+    mirrored = document({"a": 1}, structured=True)
+
+    assert moved(mirrored, said('{"a":2}')) == [{"a": 2}]
+    assert moved(mirrored, said(structuredContent={"a": 2})) == [{"a": 2}]
+
+
+def test_blocks_that_are_no_text_do_not_shift_the_document() -> None:
+    image = {"type": "image", "data": "", "mimeType": "image/png"}
+    text = {"type": "text", "text": "[1]"}
+
+    assert moved({"content": [image, text]}, {"content": [text]}) == [[1]]
+
+
+def test_without_a_document_before_the_only_one_after_is_taken() -> None:
+    assert answers.document(read(said("[1]")), None) == [1]
+    assert answers.document(read(said("x", structuredContent={"a": 1})), None) == {"a": 1}
+    with pytest.raises(DocumentError, match="the answer has no document, but 2 texts"):
+        answers.document(read(said("x", "y")), None)
+
+
+def test_a_document_that_is_gone_is_told() -> None:
+    before = answers.reading(answer(said("[1]")), rule("response: []"))
+
+    with pytest.raises(DocumentError, match="does not hold the document"):
+        answers.document(read({"content": []}), before)
+
+
+def test_an_error_response_has_no_document() -> None:
+    assert answers.reading(line(id=1, error={}), rule("response: []")) is None
+
+
+def test_texts_are_blocks_where_a_bound_makes_them_the_document() -> None:
+    assert answers.reading(answer(said("x", "y")), rule("response: []")) is None
+    assert answers.reading(answer(said("x", "y")), rule("max_bytes: 1000")) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[1, 2]", [1, 2]),
+        (' {"a": 1.50}', {"a": 1.5}),
+        ("5", "5"),
+        ('"x"', '"x"'),
+        ("{cut", "{cut"),
+        ('{"a": NaN}', '{"a": NaN}'),
+        ('["\\ud800"]', ["\ud800"]),
+        ("", ""),
+    ],
+)
+def test_a_text_is_the_object_or_array_that_it_spells_else_itself(text: str, value: Any) -> None:
+    assert answers.value(text) == value
+    assert json.dumps(value) == json.dumps(answers.value(text))

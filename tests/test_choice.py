@@ -1,0 +1,69 @@
+"""Which rule applies to a call, and why the others do not."""
+
+from typing import Any
+
+from proxy.choice import applying, choices
+from proxy.rule import RuleSet
+from tests.given import rule, rules
+
+SEVERAL = rules(
+    """
+    - {name: other, tools: [set, put_*]}
+    - {name: first, tools: get, when: "op == 'a'"}
+    - {name: second, tools: get}
+    - {name: third, tools: "*"}
+    """
+)
+
+
+def told(chosen: RuleSet, tool: str, arguments: dict[str, Any]) -> dict[str, str]:
+    return {each.rule.name: each.reason or "applies" for each in choices(chosen, tool, arguments)}
+
+
+def test_every_rule_is_told_with_its_reason() -> None:
+    assert told(SEVERAL, "get", {"op": "b"}) == {
+        "other": "it is for set, put_*",
+        "first": "`when` is not true of the arguments: op == 'a'",
+        "second": "applies",
+        "third": "second comes first",
+    }
+
+
+def test_the_first_one_that_matches_applies() -> None:
+    assert told(SEVERAL, "get", {"op": "a"})["second"] == "first comes first"
+    found = applying(SEVERAL, "get", {"op": "a"})
+    assert found is not None
+    assert found.name == "first"
+
+
+def test_no_rule_may_apply() -> None:
+    assert applying(rules("- {tools: a}"), "b", {}) is None
+
+
+def test_a_condition_that_fails_is_no_match() -> None:
+    chosen = rules("- {name: a, tools: get, when: 'length(n) > `1`'}\n- {name: b, tools: get}")
+
+    found = told(chosen, "get", {"n": 5})
+
+    assert found["a"].startswith("`when` failed: ")
+    assert found["b"] == "applies"
+
+
+def test_a_rule_that_protects_stops_the_search_where_its_condition_fails() -> None:
+    chosen = rules(
+        """
+        - {name: a, tools: get, when: 'length(n) > `1`', on_failure: refuse}
+        - {name: b, tools: get}
+        """
+    )
+
+    assert told(chosen, "get", {"n": 5})["b"] == "a comes first"
+    assert applying(chosen, "get", {"n": 5}) is None
+
+
+def test_the_rule_for_all_other_tools_comes_last() -> None:
+    budget = rule("name: budget\nmax_bytes: 1000")
+    chosen = RuleSet(rules("- {name: a, tools: get}").files, budget)
+
+    assert told(chosen, "get", {}) == {"a": "applies", "budget": "a comes first"}
+    assert told(chosen, "x", {}) == {"a": "it is for get", "budget": "applies"}

@@ -1,0 +1,53 @@
+"""Where a value is not as expected."""
+
+from typing import Any
+
+import pytest
+
+from proxy.differences import differences, same, shown
+from proxy.document import Number
+
+
+@pytest.mark.parametrize(
+    ("expected", "found"),
+    [
+        (1, 1.0),
+        (1.5, Number("1.50")),
+        ({"a": 1, "b": None}, {"b": None, "a": 1}),
+        ([], []),
+        ("", ""),
+        (12345678901234567890123, 12345678901234567890123),
+    ],
+)
+def test_equal_values_are_the_same(expected: Any, found: Any) -> None:
+    assert same(expected, found)
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "lines"),
+    [
+        (1, True, ["expected 1, found true"]),
+        (False, 0, ["expected false, found 0"]),
+        (None, False, ["expected null, found false"]),
+        ("1", 1, ['expected "1", found 1']),
+        ({}, [], ["expected {}, found []"]),
+        ([1, 2], [2, 1], ["[0]: expected 1, found 2", "[1]: expected 2, found 1"]),
+        ([[1]], [[]], ["[0][0]: expected 1, found nothing"]),
+        ({"a": {"b.c": 1}}, {"a": {"b.c": 2}}, ['a."b.c": expected 1, found 2']),
+        ({"": 1}, {}, ['"": expected 1, found nothing']),
+        ({"a": None}, {}, ["a: expected null, found nothing"]),
+        ({}, {"a": Number("1.50")}, ["a: expected nothing, found 1.50"]),
+        ("\ud800", "x", ['expected "\\ud800", found "x"']),
+    ],
+)
+def test_each_difference_has_its_place(expected: Any, found: Any, lines: list[str]) -> None:
+    assert list(differences(expected, found)) == lines
+    assert not same(expected, found)
+
+
+def test_a_place_can_be_given() -> None:
+    assert list(differences({"a": 1}, {}, "upstream")) == ["upstream.a: expected 1, found nothing"]
+
+
+def test_a_long_value_is_shortened() -> None:
+    assert shown("x" * 300) == '"' + "x" * 199 + "… (302 chars)"

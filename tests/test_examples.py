@@ -1,0 +1,472 @@
+"""Runs the examples end to end with the official client, and holds each to its promises."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.python_client import Mode, PythonClient, connected
+from tests.wrapped import ROOT, Result, Tee, texts, wrapped
+
+EXAMPLES = ROOT / "examples"
+
+
+class Example:
+    """A running example: the client in front of the wrapper, and the tee behind it."""
+
+    def __init__(self, client: PythonClient, tee: Tee, log: Path) -> None:
+        self.client = client
+        self.tee = tee
+        self._log = log
+        self.sizes: list[int] = []
+
+    def call(self, tool: str, **arguments: Any) -> Result:
+        """Call a tool, and note how long the answer is for a model."""
+        result = self.client.call(tool, arguments)
+        self.sizes.append(sum(len(text.encode()) for text in texts(result)))
+        return result
+
+    def text(self, tool: str, **arguments: Any) -> str:
+        return texts(self.call(tool, **arguments))[0]
+
+    def document(self, tool: str, **arguments: Any) -> Any:
+        return orjson.loads(self.text(tool, **arguments))
+
+    def before(self) -> Any:
+        """Return the document that the server sent last."""
+        return orjson.loads(texts(self.tee.result())[0])
+
+    def seen(self) -> list[dict[str, Any]]:
+        """Return what the server says of its calls: the tool, and the arguments as it got them."""
+        lines = self._log.read_bytes().splitlines() if self._log.exists() else []
+        return [orjson.loads(line) for line in lines]
+
+
+def running(
+    name: str, folder: Path, *given: str, mode: Mode = "auto", rules: Path | None = None
+) -> Iterator[Example]:
+    """Start an example server behind the wrapper with its rules."""
+    tee, log = Tee(folder / "tee.log"), folder / "calls.log"
+    server = [sys.executable, str(EXAMPLES / name / "server.py"), "--log", str(log), *given]
+    chosen = rules or EXAMPLES / name / "rules.yaml"
+    with connected(wrapped(tee.before(server), "--rules", str(chosen)), mode=mode) as client:
+        yield Example(client, tee, log)
+
+
+# fullsync
+
+SUMMARY = [
+    "status", "runId", "startedAt", "updatedAt", "completedAt", "rootFolderId", "lastError",
+    "foldersVisited", "foldersPending", "documentsDiscovered", "documentsIndexed", "contentSynced",
+    "contentFailed", "contentUnsupported", "chromaUpsertedMetadataRecords", "chromaUpsertedChunks",
+]  # fmt: skip
+VERBATIM, COUNTERS = SUMMARY[:7], SUMMARY[7:]
+ARRAYS = [
+    "folderQueue", "visitedFolderIds", "discoveredFileIds", "processedContentFileIds",
+    "failedFileIds", "unsupportedFileIds",
+]  # fmt: skip
+PEERS = ["documentCount", "indexDir", "progressPath", "nextRecommendedCall"]
+
+Sync = Callable[..., Example]
+
+
+@pytest.fixture
+def sync(tmp_path: Path) -> Iterator[Sync]:
+    """Return what starts the document-sync server with further options."""
+    started: list[Iterator[Example]] = []
+
+    def start(*given: str, mode: Mode = "auto") -> Example:
+        folder = tmp_path / str(len(started))
+        folder.mkdir()
+        started.append(running("fullsync", folder, "--index-dir", str(folder), *given, mode=mode))
+        return next(started[-1])
+
+    yield start
+    for each in started:
+        assert next(each, None) is None
+
+
+@pytest.mark.parametrize("state", ["idle", "running", "paused", "complete", "failed"])
+def test_progress_of_any_size_becomes_a_summary_of_sixteen_keys(state: str, sync: Sync) -> None:
+    example = sync("--state", state)
+    after, before = example.document("roxtra_index_full_sync_status"), example.before()
+    summary, progress = after["progressSummary"], before["progress"]
+    assert list(summary) == SUMMARY
+    assert summary == {name: progress[name] for name in VERBATIM} | progress["counters"]
+    assert list(after) == ["progressSummary", *PEERS]
+    assert {name: after[name] for name in PEERS} == {name: before[name] for name in PEERS}
+    assert (after["nextRecommendedCall"] is None) == (state == "complete")
+    text = texts(example.tee.result())[0]
+    assert example.sizes == [len(orjson.dumps(after))]
+    assert example.sizes[0] < 2_000
+    assert not any(name in orjson.dumps(after).decode() for name in ARRAYS)
+    if state == "running":
+        assert len(text) > 490_000
+        assert len(progress["folderQueue"]) > 3_200
+        assert len(text) / example.sizes[0] > 100
+    elif state != "idle":
+        assert len(text) / example.sizes[0] > 100
+
+
+def test_the_same_shape_comes_from_every_tool_that_reports_on_the_run(sync: Sync) -> None:
+    example = sync()
+    status = example.document("roxtra_index_full_sync_status")
+    assert example.document("roxtra_index_manage", action="status") == status
+    debug = example.document("roxtra_index_debug_status")
+    assert debug == status | {"store": {"collection": "roxtra-documents", "schemaVersion": 3}}
+    moved = example.document("roxtra_index_full_sync")
+    assert list(moved) == list(status)
+    assert list(moved["progressSummary"]) == SUMMARY
+    visited = status["progressSummary"]["foldersVisited"]
+    assert moved["progressSummary"]["foldersVisited"] == visited + 16
+    assert max(example.sizes) < 2_000
+
+
+@pytest.mark.parametrize(("counters", "there"), [("partial", 5), ("absent", 0)])
+def test_a_missing_counter_is_zero(counters: str, there: int, sync: Sync) -> None:
+    example = sync("--counters", counters)
+    summary = example.document("roxtra_index_full_sync_status")["progressSummary"]
+    sent = example.before()["progress"].get("counters", {})
+    assert list(summary) == SUMMARY
+    assert [summary[name] for name in COUNTERS[:there]] == [sent[name] for name in COUNTERS[:there]]
+    assert [summary[name] for name in COUNTERS[there:]] == [0] * (9 - there)
+
+
+def test_an_empty_index_has_a_summary_that_is_null(sync: Sync) -> None:
+    example = sync("--state", "empty")
+    after = example.document("roxtra_index_full_sync_status")
+    assert after == {"progressSummary": None} | {name: example.before()[name] for name in PEERS}
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_all_else_of_the_document_sync_is_as_the_server_has_it(mode: Mode, sync: Sync) -> None:
+    example = sync("--state", "paused", mode=mode)
+    listed = example.client.tools()
+    own = next(
+        message["result"]["tools"]
+        for message in map(orjson.loads, example.tee.lines())
+        if "tools" in message.get("result", {})
+    )
+    assert {tool["name"]: tool["inputSchema"] for tool in own} == {
+        name: tool.input_schema for name, tool in listed.items()
+    }
+    for tool, arguments in [
+        ("roxtra_search", {"query": "instruction"}),
+        ("roxtra_document_text", {"file_id": "10007"}),
+        ("roxtra_index_manage", {"action": "resume"}),
+        ("roxtra_index_manage", {"action": "pause"}),
+        ("roxtra_index_manage", {"action": "no such action"}),
+    ]:
+        result = example.call(tool, **arguments)
+        assert result["content"] == example.tee.result()["content"]
+        assert result["isError"] == (arguments.get("action") == "no such action")
+    result = example.call("roxtra_index_full_sync_status")
+    meta = example.tee.result().get("_meta")
+    assert result.get("_meta") == meta
+
+
+def test_no_call_gets_the_arrays_back_and_the_file_keeps_them(sync: Sync) -> None:
+    example = sync("--state", "running")
+    plain = example.document("roxtra_index_full_sync_status")
+    for name, value in [("view", "progress"), ("limit", 10_000), ("full", True), ("offset", 1)]:
+        result = example.call("roxtra_index_full_sync_status", **{name: value})
+        assert orjson.loads(texts(result)[0]) == plain
+    kept = orjson.loads(Path(plain["progressPath"]).read_bytes())
+    assert [len(kept[name]) for name in ARRAYS[:3]] == [3207, 4809, 41357]
+
+
+# obsidian
+
+LONG = "Journal 📓/Everything.md"
+
+
+@pytest.fixture(scope="module")
+def vault(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Example]:
+    """Start the vault of fifty thousand notes; no test of it changes the vault."""
+    yield from running("obsidian", tmp_path_factory.mktemp("vault"))
+
+
+def pages(
+    example: Example, tool: str, at: str, asked: dict[str, Any], nested: bool = False
+) -> list[Any]:
+    """Walk every page of a call, and check what each says of itself; return all elements."""
+    found: list[Any] = []
+    while True:
+        window = {"offset": len(found)} if found else {}
+        given = asked | ({"params": asked.get("params", {}) | window} if nested else window)
+        page = example.document(tool, **given)
+        said = page["pagination"]
+        assert said["offset"] == len(found)
+        assert said["returned"] == len(page[at])
+        found += page[at]
+        assert said["hasMore"] == (len(found) < said["total"])
+        assert said["nextOffset"] == (len(found) if said["hasMore"] else None)
+        if not said["hasMore"]:
+            return found
+
+
+def windows(
+    example: Example, tool: str, asked: dict[str, Any], at: str = "", nested: bool = False
+) -> str:
+    """Walk every window of a call, and check what each says of itself; return the text."""
+    found = ""
+    while True:
+        window = {"startIndex": len(found)} if found else {}
+        given = asked | ({"params": asked.get("params", {}) | window} if nested else window)
+        result = example.call(tool, **given)
+        document = orjson.loads(texts(result)[0]) if at else {}
+        text = document[at] if at else texts(result)[0]
+        said = document["truncation"] if at else orjson.loads(texts(result)[1])
+        end, total = len(found) + len(text), said["totalLength"]
+        assert end == min(len(found) + 10_000, total)
+        assert said == {
+            "truncated": True, "totalLength": total, "startIndex": len(found), "endIndex": end,
+            "hasMore": end < total,
+        } | ({"nextIndex": end} if end < total else {})  # fmt: skip
+        found += text
+        if end == total:
+            return found
+
+
+def reached(example: Example, action: Callable[[], Any]) -> list[dict[str, Any]]:
+    """Return the calls that reached the server while `action` ran."""
+    before = len(example.seen())
+    action()
+    return example.seen()[before:]
+
+
+def test_pages_of_fifty_thousand_files_give_the_whole_list(vault: Example) -> None:
+    vault.sizes.clear()
+    first = vault.document("list_vault_files")
+    assert len(first["files"]) == 100
+    assert first["pagination"] == {
+        "total": 50_000, "offset": 0, "limit": 100, "returned": 100, "hasMore": True,
+        "nextOffset": 100,
+    }  # fmt: skip
+    whole = vault.before()["files"]
+    assert len(texts(vault.tee.result())[0].encode()) > 5_000_000
+    found: list[Any] = []
+    calls = reached(
+        vault, lambda: found.extend(pages(vault, "list_vault_files", "files", {"limit": 1000}))
+    )
+    assert found == whole
+    assert calls == [{"tool": "list_vault_files", "arguments": {}}]
+    assert max(vault.sizes) <= 50_000
+
+
+def test_a_pattern_picks_files_before_they_are_paged(vault: Example) -> None:
+    page = vault.document("list_vault_files", pattern="Work/2019/**/*budget*", limit=5)
+    wanted = [
+        path
+        for path in vault.before()["files"]
+        if path.startswith("Work/2019/") and "budget" in path.rpartition("/")[2]
+    ]
+    assert page["files"] == wanted[:5]
+    assert page["pagination"]["total"] == len(wanted) > 5
+    assert vault.document("list_vault_files", pattern="*")["files"] == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "asked", "at", "nested"),
+    [
+        ("get_vault_file", {"path": LONG}, "", False),
+        ("get_vault_file", {"path": LONG, "format": "json"}, "content", False),
+        ("get_active_file", {}, "", False),
+        ("vault", {"operation": "read", "path": LONG}, "", False),
+        ("active_file", {"operation": "read"}, "", False),
+        ("vault_api", {"operation": "read", "params": {"path": LONG}}, "", True),
+    ],
+)
+def test_windows_of_a_note_of_a_megabyte_give_the_whole_note(
+    tool: str, asked: dict[str, Any], at: str, nested: bool, vault: Example
+) -> None:
+    found = []
+    calls = reached(vault, lambda: found.append(windows(vault, tool, asked, at, nested)))
+    sent = texts(vault.tee.result())[0]
+    whole = orjson.loads(sent)[at] if at else sent
+    assert found == [whole]
+    assert len(whole.encode()) > 1_000_000
+    assert calls == [{"tool": tool, "arguments": asked}]
+
+
+@pytest.mark.parametrize("format", ["markdown", "json"])
+def test_a_short_note_is_unchanged(format: str, vault: Example) -> None:
+    path = vault.document("list_vault_files")["files"][0]
+    result = vault.call("get_vault_file", path=path, format=format)
+    assert result["content"] == vault.tee.result()["content"]
+    assert len(result["content"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "asked", "at", "limit", "nested"),
+    [
+        ("search_vault_simple", {"query": "migration"}, "results", 20, False),
+        ("search_vault", {"tag": "idea"}, "results", 50, False),
+        ("vault", {"operation": "list", "folder": "Work/2019/"}, "files", 100, False),
+        ("vault", {"operation": "search", "query": "roadmap"}, "results", 20, False),
+        ("vault_api", {"operation": "list", "params": {"folder": "Work/"}}, "files", 100, True),
+        ("vault_api", {"operation": "search", "params": {"query": "roadmap"}}, "results", 20, True),
+        ("discover", {}, "folders", 50, False),
+    ],
+)
+def test_lists_come_in_pages_that_give_all_of_it(
+    tool: str, asked: dict[str, Any], at: str, limit: int, nested: bool, vault: Example
+) -> None:
+    first = vault.document(tool, **asked)
+    assert first["pagination"]["returned"] == first["pagination"]["limit"] == limit
+    found: list[Any] = []
+    calls = reached(vault, lambda: found.extend(pages(vault, tool, at, asked, nested)))
+    sent = vault.before()
+    assert found == (sent if isinstance(sent, list) else sent[at])
+    assert calls == [{"tool": tool, "arguments": asked}]
+
+
+def test_a_search_that_bounds_itself_is_asked_for_twenty(vault: Example) -> None:
+    def search(**given: Any) -> int:
+        return len(vault.document("search_vault_smart", query="budget", **given)["results"])
+
+    found: list[int] = []
+    calls = reached(
+        vault, lambda: found.extend([search(), search(filter={"folder": "Work", "limit": 30})])
+    )
+    assert found == [20, 30]
+    assert [call["arguments"] for call in calls] == [
+        {"query": "budget", "filter": {"limit": 20}},
+        {"query": "budget", "filter": {"folder": "Work", "limit": 30}},
+    ]
+
+
+def test_what_is_right_already_is_untouched(vault: Example) -> None:
+    for more in ({}, {"startIndex": 5_000}, {"maxLength": 100}):
+        result = vault.call("fetch", url="https://example.org/", **more)
+        assert result["content"] == vault.tee.result()["content"]
+        assert vault.seen()[-1]["arguments"] == {"url": "https://example.org/"} | more
+    result = vault.call("get_vault_file", path="none.md")
+    assert result["isError"]
+    assert result["content"] == vault.tee.result()["content"]
+    refused = vault.call("list_vault_files", colour="red")
+    assert texts(refused) == texts(vault.tee.result())
+    assert refused["isError"]
+
+
+def test_a_window_out_of_range_is_refused_before_the_server_is_asked(vault: Example) -> None:
+    def refused() -> None:
+        result = vault.call("list_vault_files", limit=1001)
+        assert result["isError"]
+        assert texts(result) == ["limit: 1001 is greater than the maximum of 1000"]
+
+    assert reached(vault, refused) == []
+
+
+def test_descriptions_explain_the_pages_and_nothing_new_must_be_given(vault: Example) -> None:
+    own = next(
+        message["result"]["tools"]
+        for message in map(orjson.loads, vault.tee.lines())
+        if "tools" in message.get("result", {})
+    )
+    listed = vault.client.tools()
+    added = {
+        "list_vault_files": {"limit", "offset", "pattern"},
+        "get_vault_file": {"maxLength", "startIndex"},
+        "get_active_file": {"maxLength", "startIndex"},
+        "search_vault_simple": {"limit", "offset"},
+        "search_vault": {"limit", "offset"},
+        "vault": {"limit", "offset", "maxLength", "startIndex"},
+        "active_file": {"maxLength", "startIndex"},
+        "discover": {"limit", "offset"},
+    }
+    for tool in own:
+        now, name = listed[tool["name"]], tool["name"]
+        before, after = tool["inputSchema"], now.input_schema
+        assert after.get("required") == before.get("required")
+        new = set(after["properties"]) - set(before["properties"]) - {"view"}
+        assert new == added.get(name, set())
+        said = now.description or ""
+        assert said.startswith(tool["description"])
+        assert ("hasMore" in said) == (name in added or name == "vault_api")
+    nested = listed["vault_api"].input_schema["properties"]["params"]["properties"]
+    assert {"limit", "offset", "maxLength", "startIndex"} <= set(nested)
+    smart = listed["search_vault_smart"].input_schema["properties"]["filter"]["properties"]
+    assert smart["limit"]["default"] == 20
+    assert listed["bulk_delete_files"].input_schema["properties"]["limit"]["default"] == 50
+
+
+def test_answers_are_small_on_average_and_none_is_over_fifty_thousand_bytes(
+    vault: Example,
+) -> None:
+    vault.sizes.clear()
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("list_vault_files", {}),
+        ("list_vault_files", {"folder": "Work/"}),
+        ("get_vault_file", {"path": LONG}),
+        ("get_vault_file", {"path": LONG, "format": "json"}),
+        ("get_active_file", {}),
+        ("search_vault_simple", {"query": "migration"}),
+        ("search_vault", {"tag": "idea"}),
+        ("search_vault_smart", {"query": "budget"}),
+        ("vault", {"operation": "list"}),
+        ("vault", {"operation": "read", "path": LONG}),
+        ("vault", {"operation": "search", "query": "roadmap"}),
+        ("vault_api", {"operation": "list"}),
+        ("vault_api", {"operation": "search", "params": {"query": "e"}}),
+        ("discover", {}),
+        ("fetch", {"url": "https://example.org/"}),
+    ]
+    for tool, asked in calls:
+        vault.call(tool, **asked)
+    assert sum(vault.sizes) / len(vault.sizes) < 10_000
+    assert max(vault.sizes) < 50_000
+
+
+ONCE = """
+version: 1
+rules:
+  - tools: bulk_delete_files
+    arguments: {limit: {default: 100}}
+    response: [{paginate: {at: deleted, limit: 10, arguments: {limit: rows, offset: row}}}]
+"""
+
+
+def test_a_tool_with_an_effect_runs_once_however_many_pages_are_read(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(ONCE)
+    for example in running("obsidian", tmp_path, "--files", "2000", rules=rules):
+        first = example.document("bulk_delete_files", folder="Work/")
+        found = first["deleted"]
+        while first["pagination"]["hasMore"]:
+            first = example.document("bulk_delete_files", folder="Work/", row=len(found))
+            found += first["deleted"]
+        assert len(found) == len(set(found)) == 100
+        assert found == example.before()["deleted"]
+        assert example.seen() == [
+            {"tool": "bulk_delete_files", "arguments": {"folder": "Work/", "limit": 100}}
+        ]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_deleting_names_fifty_and_runs_once(mode: Mode, tmp_path: Path) -> None:
+    for example in running("obsidian", tmp_path, "--files", "2000", mode=mode):
+        before = pages(example, "list_vault_files", "files", {"folder": "Work/"})
+        found = example.document("bulk_delete_files", folder="Work/")
+        assert found["deleted"] == before[:50]
+        assert found["remaining"] == len(before) - 50
+        assert len(example.document("bulk_delete_files", folder="Work/", limit=3)["deleted"]) == 3
+        assert [call["arguments"] for call in example.seen()] == [
+            {"folder": "Work/"},
+            {"folder": "Work/", "limit": 50},
+            {"folder": "Work/", "limit": 3},
+        ]
+
+
+def test_an_append_is_no_read_and_is_seen_by_the_next_one(tmp_path: Path) -> None:
+    for example in running("obsidian", tmp_path, "--files", "2"):
+        example.text("active_file", operation="read")
+        appended = example.document("active_file", operation="append", content="The end.")
+        assert appended == {"path": LONG, "appended": 8}
+        note = texts(example.call("active_file", operation="read"))
+        total = orjson.loads(note[1])["totalLength"]
+        end = example.text("active_file", operation="read", startIndex=total - 8)
+        assert end == "The end."

@@ -1,0 +1,153 @@
+"""Recorded exchanges, in every form in which a file may hold one."""
+
+import json
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from proxy import exchange
+from proxy.exchange import ExchangeError
+from tests.given import answer, call, document, line, said
+
+REQUEST, RESPONSE = call("t", {"x": 1}, id=7), answer(said("a"), 7)
+RECORDED = {"server": "s", "request": REQUEST.decode(), "response": RESPONSE.decode()}
+
+
+def recorded(value: Any, *more: Any) -> exchange.Exchange:
+    return exchange.recorded(json.dumps(value, indent=2).encode(), *more)
+
+
+def test_recorded_lines_are_taken_as_they_are() -> None:
+    response = '{ "jsonrpc":"2.0", "id" :7, "result":{"content":[], "x":1e400} }'
+
+    found = recorded({**RECORDED, "response": response + "\n"})
+
+    assert (found.tool, found.arguments) == ("t", {"x": 1})
+    assert (found.request, found.response) == (REQUEST, response.encode())
+
+
+def test_recorded_messages_are_written_on_one_line() -> None:
+    found = recorded({"request": json.loads(REQUEST), "response": json.loads(RESPONSE)})
+
+    assert b"\n" not in found.request + found.response
+    assert json.loads(found.response) == json.loads(RESPONSE)
+    assert found.tool == "t"
+
+
+def test_a_call_without_arguments_has_none() -> None:
+    assert recorded({**RECORDED, "request": call("t").decode()}).arguments == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "tool", "arguments"),
+    [(("u",), "u", {"x": 1}), ((None, {"y": 2}), "t", {"y": 2}), (("u", {}), "u", {})],
+)
+def test_another_tool_or_other_arguments_take_the_place_of_the_recorded_ones(
+    more: tuple[Any, ...], tool: str, arguments: dict[str, Any]
+) -> None:
+    found = recorded(RECORDED, *more)
+
+    assert (found.tool, found.arguments) == (tool, arguments)
+    assert json.loads(found.request) == json.loads(call(tool, arguments, id=7))
+    assert found.response == RESPONSE
+
+
+def test_a_tool_for_want_of_another_gives_way_to_the_recorded_one() -> None:
+    assert recorded(RECORDED, None, None, "other").tool == "t"
+    assert recorded(said("a"), None, None, "other").tool == "other"
+
+
+def test_a_response_alone_needs_a_tool() -> None:
+    found = recorded(json.loads(RESPONSE), "u")
+
+    assert json.loads(found.request) == json.loads(call("u", {}, id=7))
+    assert json.loads(found.response) == json.loads(RESPONSE)
+
+
+def test_an_error_response_is_one_too() -> None:
+    found = recorded(json.loads(line(id="x", error={"code": 1, "message": "no"})), "u")
+
+    assert json.loads(found.request)["id"] == "x"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        said("a"),
+        {"content": []},
+        {"structuredContent": {"a": 1}},
+        {"content": [{"type": "image", "data": "", "mimeType": "image/png"}], "isError": True},
+    ],
+)
+def test_a_result_alone_is_put_into_a_response(result: dict[str, Any]) -> None:
+    assert json.loads(recorded(result, "u").response) == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": result,
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ['{"content": "a text"}', '{"content": [{"a": 1}]}', "[1,\n 2]", "5", '"x"']
+)
+def test_any_other_json_is_the_text_of_a_result_as_it_stands(text: str) -> None:
+    found = exchange.recorded(text.encode(), "u", {"y": 1})
+
+    assert json.loads(found.response)["result"] == said(text)
+    assert found.arguments == {"y": 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (said("a"), "no call is recorded here, so the tool must be named"),
+        (
+            {**RECORDED, "request": line(id=1, method="tools/list").decode()},
+            "the recorded request is 'tools/list', not 'tools/call'",
+        ),
+        ({**RECORDED, "request": "[]"}, "the recorded request is 'no', not 'tools/call'"),
+        (
+            {**RECORDED, "request": call("t", {}).decode().replace('"t"', "5")},
+            "the recorded request names no tool, or its arguments are no object",
+        ),
+        (
+            {**RECORDED, "request": "{"},
+            "the recorded request cannot be read: not JSON: Input data was truncated",
+        ),
+    ],
+)
+def test_what_holds_no_call_is_refused_with_a_reason(value: Any, message: str) -> None:
+    with pytest.raises(ExchangeError) as caught:
+        recorded(value)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("raw", [b"plain text", b"\xff", b"", b"{"])
+def test_what_is_no_json_is_refused(raw: bytes) -> None:
+    with pytest.raises(ExchangeError, match="neither a recorded exchange nor JSON"):
+        exchange.recorded(raw, "u")
+
+
+def test_values_that_hold_lone_surrogates_are_written_with_escapes() -> None:
+    assert exchange.written(["\ud800", "ä"]) == rb'["\ud800","\u00e4"]'
+    assert exchange.written(["ä"]) == '["ä"]'.encode()
+
+
+def test_a_response_answers_under_another_id() -> None:
+    assert exchange.under(RESPONSE, Raw(b"7")) is RESPONSE
+    assert exchange.under(RESPONSE, Raw(b'"b"')) == RESPONSE.replace(b":7", b':"b"')
+
+
+def test_a_call_is_asked_with_an_id_as_it_is_spelled() -> None:
+    assert exchange.asked(Raw(b"1.0"), "t", {"a": "\ud800"}) == (
+        rb'{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":{"name":"t","arguments":{"a":"\ud800"}}}'
+    )
+
+
+def test_a_made_exchange_answers_its_own_call() -> None:
+    found = exchange.made("t", {"a": 1}, exchange.of_text("x"))
+
+    assert found.request == call("t", {"a": 1})
+    assert found.response == answer(said("x"))
+    assert document({"a": 1})["content"][0]["type"] == "text"

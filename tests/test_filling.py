@@ -1,0 +1,159 @@
+"""Cases that expect nothing yet are filled with what comes out, and nothing else is changed."""
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from proxy import filling
+from proxy.ruleset import load
+
+
+def filled(tmp_path: Path, text: str) -> tuple[str, list[str]]:
+    """Fill a rule file; return its new text and what was told, without the folder."""
+    path = tmp_path / "r.yaml"
+    path.write_bytes(dedent(text).encode())
+    [file] = load([str(path)])
+    told = [line.replace(f"{tmp_path}/", "") for line in filling.fill(file)]
+    load([str(path)])
+    return path.read_bytes().decode(), told
+
+
+def test_a_case_in_braces_gains_a_member(tmp_path: Path) -> None:
+    text = """\
+        version: 1
+        rules:
+          - tools: t   # a comment
+            response: [{drop: b}]
+            tests:
+              - {given: {a: 1, b: 2}}   # kept
+              - { given: {a: 1} , }
+              - {given: {b: 1}, expect: {}}
+        """
+
+    new, told = filled(tmp_path, text)
+
+    assert new == dedent(
+        """\
+        version: 1
+        rules:
+          - tools: t   # a comment
+            response: [{drop: b}]
+            tests:
+              - {given: {a: 1, b: 2}, expect: {"a": 1}}   # kept
+              - { given: {a: 1} ,untouched: true }
+              - {given: {b: 1}, expect: {}}
+        """
+    )
+    assert told == ["filled r.yaml:3: t: case 2: untouched", "filled r.yaml:3: t: case 1: expect"]
+
+
+def test_a_case_in_lines_gains_a_line(tmp_path: Path) -> None:
+    text = """\
+        version: 1
+        rules:
+          - tools: t
+            response: [{drop: b}]
+            tests:
+              - name: first
+                given:
+                  a: 1   # one
+                  b: 2
+
+              # about the second
+              - given_text: |
+                  {"a": 2,
+                   "b": 3}
+          - tools: u
+            tests:
+              - given: {x: 1}"""
+
+    new, told = filled(tmp_path, text)
+
+    assert new == dedent(
+        """\
+        version: 1
+        rules:
+          - tools: t
+            response: [{drop: b}]
+            tests:
+              - name: first
+                given:
+                  a: 1   # one
+                  b: 2
+                expect: {"a": 1}
+
+              # about the second
+              - given_text: |
+                  {"a": 2,
+                   "b": 3}
+                expect: {"a": 2}
+          - tools: u
+            tests:
+              - given: {x: 1}
+                untouched: true
+        """
+    )
+    assert len(told) == 3
+
+
+def test_line_ends_are_kept(tmp_path: Path) -> None:
+    text = "version: 1\r\nrules:\r\n- tools: t\r\n  tests:\r\n  - given: {a: 1}\r\n"
+
+    new, _ = filled(tmp_path, text)
+
+    assert new == f"{text}    untouched: true\r\n"
+
+
+def test_a_text_and_a_lone_rule_and_case_are_filled_too(tmp_path: Path) -> None:
+    text = """\
+        version: 1
+        rules:
+          tools: t
+          response: {replace: {pattern: b, with: "ö\u2028"}}
+          tests: {given_text: abc}
+        """
+
+    new, _ = filled(tmp_path, text)
+
+    assert 'tests: {given_text: abc, expect: "aö\\u2028c"}' in new
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        (
+            "{given: {$repeat: {a: long enough, b: 1}, times: 500}}",
+            "left r.yaml:3: t: case 1: 11008 characters are too many; write expect_at or max_bytes",
+        ),
+        (
+            "{given: {$repeat: 1}}",
+            "left r.yaml:3: t: case 1: write {$repeat: value, times: number}",
+        ),
+        ("&x {given: {b: 1}}", "filled r.yaml:3: t: case 1: expect"),
+    ],
+)
+def test_what_cannot_be_filled_is_left_and_told(tmp_path: Path, case: str, said: str) -> None:
+    text = f"version: 1\nrules:\n- tools: t\n  response: [{{drop: b}}]\n  tests: [{case}]\n"
+
+    new, [told] = filled(tmp_path, text)
+
+    assert told.startswith(said)
+    assert (new == text) == told.startswith("left")
+
+
+def test_tests_that_several_rules_share_are_left(tmp_path: Path) -> None:
+    text = """\
+        version: 1
+        rules:
+          - {tools: t, response: [{drop: b}], tests: &shared [{given: {a: 1, b: 2}}]}
+          - {tools: u, response: [{drop: a}], tests: *shared}
+        """
+
+    new, told = filled(tmp_path, text)
+
+    assert new == dedent(text)
+    assert told == [
+        "left r.yaml:4: u: case 1: the case stands in several places, by an anchor",
+        "left r.yaml:3: t: case 1: the case stands in several places, by an anchor",
+    ]

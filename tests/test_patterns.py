@@ -1,0 +1,142 @@
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document import loads
+from proxy.errors import Refusal
+from proxy.patterns import Expression, Pattern, PatternError, truthy
+
+TOKENS = ["a", "b", "*", ".", "[", "]", "[?", "[::0]", "`1`", "'x'", "sum(", "max_by(", ")", ","]
+TOKENS += [" == ", "||", "&&", "!", "|", "{", "}", ":", "-1", '"', "&", "@", "\ud800"]
+DEEP = ["(" * 5000 + "a" + ")" * 5000, "`" + "[" * 9999 + "]" * 9999 + "`"]
+
+
+def test_a_pattern_searches_replaces_and_shows_its_text() -> None:
+    pattern = Pattern(r"(\w)-(\w)")
+    assert pattern.search("xa-by").group(0) == "a-b"
+    assert pattern.replace("a-b c-d", r"\2\1") == "ba dc"
+    assert [found.group(1) for found in pattern.finditer("a-b c-d")] == ["a", "c"]
+    assert repr(pattern) == "Pattern('(\\\\w)-(\\\\w)')"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(a", "'(a' is not a regular expression RE2 takes: missing ): (a"),
+        ("a(?=b)", "'a(?=b)' is not a regular expression RE2 takes: invalid perl operator: (?="),
+    ],
+)
+def test_a_wrong_pattern_says_what_is_wrong(text: str, message: str) -> None:
+    with pytest.raises(PatternError) as refused:
+        Pattern(text)
+    assert str(refused.value) == message
+
+
+def test_a_pattern_that_blows_others_up_takes_linear_time() -> None:
+    assert Pattern("^(a+)+$").search("a" * 50_000 + "b") is None
+
+
+@pytest.mark.parametrize("text", ["a.", "[", "foo(", "a == ", "", "a'"])
+def test_a_wrong_expression_is_refused_with_its_text(text: str) -> None:
+    with pytest.raises(PatternError, match="is not a JMESPath expression: ") as refused:
+        Expression(text)
+    assert str(refused.value).startswith(repr(text))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", DEEP, ids=["parentheses", "a literal"])
+def test_an_expression_that_nests_too_deeply_is_refused(text: str) -> None:
+    with pytest.raises(PatternError, match="is not a JMESPath expression: "):
+        Expression(text)
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=10).map("".join))
+def test_whatever_a_model_writes_is_evaluated_or_refused(text: str) -> None:
+    with suppress(PatternError, Refusal):
+        Expression(text).search({"a": [1, "x", {"b": 2}], "b": None})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("length(@)", 5),
+        ("foo(@)", {}),
+        ("argument(@)", 5),
+        ("sum(@)", ["a"]),
+        ("@[::0]", [1]),
+        ("max_by(@, &a)", [{"a": 1}, {"a": "b"}]),
+    ],
+)
+def test_an_expression_that_does_not_fit_is_a_refusal(text: str, value: Any) -> None:
+    with pytest.raises(Refusal):
+        Expression(text).search(value)
+
+
+def test_arguments_of_the_call_are_seen_by_name() -> None:
+    evaluate = Expression("[?n == argument('wanted')].id").bind({"wanted": 2})
+    assert evaluate([{"n": 1, "id": "a"}, {"n": 2, "id": "b"}]) == ["b"]
+    assert Expression("argument('absent')").search({}) is None
+
+
+def test_a_number_that_remembers_its_spelling_is_a_number_to_an_expression() -> None:
+    value = loads(b'{"n": 1.50, "m": [2.0, 1e1]}')
+    assert Expression("n > `1` && n == `1.5` && type(n) == 'number'").search(value) is True
+    assert Expression("max(m)").search(value) == 10
+
+
+NAMES: list[tuple[str, tuple[str, ...] | None]] = [
+    ("a", ("a",)),
+    ("a.b[0].c", ("a",)),
+    ("a && !b || c == 'x'", ("a", "b", "c")),
+    ("starts_with(a, argument('p'))", ("a",)),
+    ("a[?b].c | [0]", ("a",)),
+    ("{x: a, y: [b, c.d]}", ("a", "b", "c")),
+    ("sort_by(a, &b)", ("a",)),
+    ("a[].b[1:2]", ("a",)),
+    ("`1`", ()),
+    ("@", None),
+    ("*.a", None),
+    ("[0]", None),
+    ("[?a]", None),
+    ("keys(@) && a", None),
+]
+
+
+@pytest.mark.parametrize(("text", "names"), NAMES)
+def test_an_expression_names_the_members_it_looks_at(
+    text: str, names: tuple[str, ...] | None
+) -> None:
+    assert Expression(text).names == names
+
+
+@given(
+    st.sampled_from([text for text, names in NAMES if names is not None]),
+    st.dictionaries(
+        st.sampled_from("abcdx"),
+        st.sampled_from([1, "x", None, True, {"b": 2}, [{"b": 1, "c": 2}, {"b": 3}]]),
+    ),
+)
+def test_the_members_named_are_enough(text: str, value: dict[str, Any]) -> None:
+    expression = Expression(text)
+    names = expression.names or ()
+
+    def outcome(held: dict[str, Any]) -> Any:
+        try:
+            return expression.search(held)
+        except Refusal:
+            return "refused"
+
+    assert outcome(value) == outcome({name: value[name] for name in names if name in value})
+
+
+@pytest.mark.parametrize("value", [None, False, "", [], {}])
+def test_what_is_empty_null_or_false_is_not_true(value: Any) -> None:
+    assert not truthy(value)
+
+
+@pytest.mark.parametrize("value", [0, 0.0, True, "a", [0], {"a": None}])
+def test_everything_else_is_true(value: Any) -> None:
+    assert truthy(value)

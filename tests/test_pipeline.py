@@ -1,0 +1,519 @@
+"""One response through its rule: what goes out, what is counted, what a failure leaves alone."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from proxy.document import Document
+from proxy.errors import Mismatch, Refusal, TransformError
+from proxy.pipeline import Job, Outcome, run, shape
+from proxy.rule import Rule
+from proxy.snapshots import Snapshot
+from proxy.transforms.base import Call, Parameter
+from tests.given import answer, document, line, result, rule, said, texts
+
+
+def job(made: Rule, raw: bytes, **members: Any) -> Job:
+    return Job(rule=made, tool="t", id=b"1", raw=raw, **members)
+
+
+def shaped(text: str, value: dict[str, Any], **members: Any) -> Outcome:
+    return shape(job(rule(text), answer(value), **members))
+
+
+class Raises:
+    """A step that raises whatever it is given."""
+
+    name, window, cuts = "raises", False, False
+    parameters: Mapping[str, Parameter] = {}
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __call__(self, root: object, call: object) -> None:
+        raise self.error
+
+
+def with_step(made: Rule, step: object, at: int) -> Rule:
+    steps: list[Any] = [*made.pipeline[:at], step, *made.pipeline[at:]]
+    return msgspec.structs.replace(made, pipeline=tuple(steps))
+
+
+# What goes out
+
+
+def test_the_steps_run_in_order_and_both_copies_are_rewritten() -> None:
+    made = shaped(
+        "response: [{keep: [items.id, items.n]}, {drop: items.n}]",
+        document({"items": [{"id": 1, "n": 2, "x": 3}], "y": 4}, structured=True),
+    )
+
+    assert made.raw == answer(document({"items": [{"id": 1}]}, structured=True))
+    assert made.word == "shaped"
+
+
+def test_the_envelope_stays_as_it_came() -> None:
+    result = rb'"result" : {"content": [{"type":"text","text":"{\"a\":1,\"b\":2}"}]}'
+    raw = rb'{ "id" : 5.0, "x": 1e400, ' + result + rb', "jsonrpc": "2.0" }'
+
+    made = shape(job(rule("response: [{keep: [a]}]"), raw))
+
+    assert made.raw == (
+        rb'{"id":5.0,"x":1e400,"result":{"content":[{"type":"text","text":"{\"a\":1}"}]},'
+        rb'"jsonrpc":"2.0"}'
+    )
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    ["1.0", "1e400", "12345678901234567890123", "-0", '"\\/ \\u00e9"', '"\\ud800"', "1.10"],
+)
+def test_a_value_that_is_kept_is_spelled_as_it_came(spelled: str) -> None:
+    raw = answer(said(f'{{"a": [{spelled}, {{"b": {spelled}}}], "c": 1}}'))
+
+    made = shape(job(rule("response: [{drop: c}]"), raw))
+
+    assert texts(made.raw) == [f'{{"a":[{spelled},{{"b":{spelled}}}]}}']
+
+
+def test_a_lone_surrogate_outside_the_document_is_carried_through() -> None:
+    block = rb'{"type":"text","text":"{\"a\":1,\"b\":\"\ud800\"}"}'
+    raw = rb'{"jsonrpc":"2.0","id":1,"result":{"content":[' + block + rb'],"_meta":{"x":"\uD83D"}}}'
+
+    made = shape(job(rule("response: [{drop: a}]"), raw))
+
+    assert rb'"_meta":{"x":"\uD83D"}' in made.raw
+    assert json.loads(texts(made.raw)[0]) == {"b": "\ud800"}
+
+
+def test_a_rule_that_changes_nothing_leaves_the_same_bytes() -> None:
+    raw = b'{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "{}"}]}}'
+
+    made = shape(job(rule("response: [{drop: gone}]"), raw))
+
+    assert (made.raw, made.word) == (raw, "untouched")
+    assert made.raw is raw
+
+
+def test_a_path_that_matches_nothing_is_told_even_where_nothing_changes() -> None:
+    assert shaped("response: [{drop: [gone, a.lost]}]", document({"a": 1})).missing == (
+        "gone",
+        "a.lost",
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        ({"resultType": "input_required", "inputRequests": {}}, "untouched"),
+        ({"task": {"taskId": "a"}}, "untouched"),
+        ({"resultType": "task", **document({"a": 1})}, "untouched"),
+        ({**document({"a": 1}), "isError": True}, "error"),
+        ({"content": [{"type": "image", "data": "AA==", "mimeType": "image/png"}]}, "untouched"),
+        ({"content": "no array"}, "untouched"),
+        (said("prose", "prose"), "untouched"),
+    ],
+)
+def test_a_result_without_a_document_passes_as_it_came(value: dict[str, Any], word: str) -> None:
+    raw = answer(value)
+
+    made = shape(job(rule("response: [{drop: a}]"), raw))
+
+    assert (made.raw, made.word) == (raw, word)
+
+
+def test_a_document_of_another_shape_passes_as_it_came_and_says_so() -> None:
+    raw = answer(document({"other": 1}))
+
+    made = shape(job(rule("name: issues\nresponse: [{keep: [items.id]}]"), raw))
+
+    assert (made.raw, made.word) == (raw, "untouched")
+    assert made.said is not None
+    assert made.said.startswith("issues: t: left as it came: ")
+
+
+@pytest.mark.parametrize(
+    ("condition", "value"),
+    [
+        ("error_if: 'status >= `400`'", document({"status": 404, "a": 1})),
+        ("error_if: {match: '^Database error'}", said("Database error: no such column")),
+    ],
+)
+def test_what_error_if_names_is_an_error_and_stays(condition: str, value: dict[str, Any]) -> None:
+    raw = answer(value)
+
+    made = shape(
+        job(rule(f"{condition}\nresponse: [{{drop: a}}, {{clip: {{max_chars: 3}}}}]"), raw)
+    )
+
+    assert (made.raw, made.word) == (raw, "error")
+
+
+def test_an_expression_that_is_no_error_lets_the_steps_run() -> None:
+    made = shaped(
+        "error_if: 'status >= `400`'\nresponse: [{drop: a}]", document({"status": 200, "a": 1})
+    )
+
+    assert texts(made.raw) == ['{"status":200}']
+
+
+def test_blocks_are_dropped_and_the_model_is_told() -> None:
+    image = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+    value = {"content": [{"type": "text", "text": "a picture"}, image, image]}
+
+    made = shaped("blocks: {drop: [image]}", value)
+
+    assert result(made.raw)["content"] == said("a picture", '{"_dropped":{"image":2}}')["content"]
+
+
+def test_the_layout_is_kept_where_the_rule_says_so() -> None:
+    pretty = json.dumps({"a": 1, "b": {"c": 2}}, indent=4)
+
+    made = shaped("layout: as_sent\nresponse: [{drop: a}]", said(pretty))
+
+    assert texts(made.raw) == [json.dumps({"b": {"c": 2}}, indent=4)]
+
+
+def test_one_copy_is_left_out_where_the_rule_says_so() -> None:
+    value = document({"a": 1}, structured=True)
+
+    assert result(shaped("copies: text\nresponse: [{drop: b}]", value).raw) == said('{"a":1}')
+    assert result(shaped("copies: structured\nresponse: [{drop: b}]", value).raw) == said(
+        structuredContent={"a": 1}
+    )
+
+
+def test_shadow_mode_measures_and_changes_nothing() -> None:
+    value = document({"a": 1, "b": "x" * 100})
+    raw = answer(value)
+
+    made = shape(job(rule("mode: shadow\nresponse: [{drop: b}]"), raw, keep=True))
+
+    assert (made.raw, made.word, made.snapshot) == (raw, "shadow", None)
+    assert (made.visible_before, made.visible_after) == (len(texts(raw)[0]), len('{"a":1}'))
+
+
+@pytest.mark.parametrize(
+    ("shows", "before", "after"), [("structured", 17, 7), ("text", 17, 7), ("both", 34, 14)]
+)
+def test_visible_bytes_are_those_of_the_client_at_hand(shows: Any, before: int, after: int) -> None:
+    made = shaped(
+        "response: [{drop: b}]", document({"a": 1, "b": 22222}, structured=True), shows=shows
+    )
+
+    assert (made.visible_before, made.visible_after) == (before, after)
+
+
+# Failure
+
+
+ERRORS = [
+    TypeError("no"),
+    RecursionError("deep"),
+    MemoryError(),
+    ZeroDivisionError("x"),
+    KeyError(1),
+]
+STEPS = (
+    "response: [{keep: [a, items]}, {sort: {at: items, by: id}}, {paginate: {at: items, limit: 2}}]"
+)
+VALUE = document({"a": 1, "items": [{"id": n} for n in (3, 1, 2)], "b": 2}, structured=True)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("at", range(4))
+def test_a_step_that_raises_anywhere_costs_nothing(error: Exception, at: int) -> None:
+    raw = answer(VALUE)
+
+    made = shape(job(with_step(rule(f"name: r\n{STEPS}"), Raises(error), at), raw, keep=True))
+
+    assert (made.raw, made.word, made.snapshot) == (raw, "failed", None)
+    assert made.said is not None
+    assert made.said.startswith(f"r: t: failed at raises: {type(error).__name__}")
+
+
+def test_a_rule_that_refuses_withholds_what_it_failed_on() -> None:
+    made = shape(
+        job(
+            with_step(rule("name: r\non_failure: refuse"), Raises(TypeError("secret")), 0),
+            answer(VALUE),
+        )
+    )
+
+    assert result(made.raw) == {
+        "content": [{"type": "text", "text": "the response was withheld: rule 'r' failed on it"}],
+        "isError": True,
+    }
+    assert made.word == "failed"
+    assert made.said == "r: t: failed at raises: TypeError: secret"
+
+
+def test_a_rule_that_refuses_withholds_what_it_cannot_read() -> None:
+    raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[5,"secret",{"type":"text","text":'
+
+    made = shape(job(rule("name: r\non_failure: refuse\nresponse: [{drop: a}]"), raw))
+
+    assert (made.word, b"secret" in made.raw) == ("failed", False)
+
+
+def test_a_step_that_refuses_is_answered_with_its_words() -> None:
+    made = shape(
+        job(with_step(rule(""" name: r """), Raises(Refusal("ask for less")), 0), answer(VALUE))
+    )
+
+    assert (made.word, texts(made.raw), result(made.raw)["isError"]) == (
+        "refused",
+        ["ask for less"],
+        True,
+    )
+
+
+def test_a_modern_refusal_names_its_type() -> None:
+    failing = with_step(rule("on_failure: refuse"), Raises(TypeError()), 0)
+
+    made = shape(job(failing, answer(VALUE), modern=True))
+
+    assert result(made.raw)["resultType"] == "complete"
+
+
+def test_a_document_of_another_shape_is_bounded_all_the_same() -> None:
+    made = shaped(
+        "response: [{keep: [items.id]}]\nmax_bytes: 1000",
+        document({"other": ["x" * 50] * 100, "n": 1}),
+        keep=True,
+    )
+
+    assert made.word == "shaped"
+    assert len(texts(made.raw)[0]) <= 1000
+    assert "_abridged" in texts(made.raw)[0]
+    assert made.said is not None
+    assert made.said.startswith("*: t: left as it came:")
+
+
+def test_run_says_which_step_raised() -> None:
+    made = with_step(rule("response: [{drop: a}]"), Raises(TypeError("no")), 1)
+    call = Call("t", notices=[], missing=[])
+
+    with pytest.raises(TransformError, match="raises: TypeError: no") as caught:
+        run(made, Document({"a": 1}), call, slice(None))
+    assert caught.value.step == "raises"
+
+
+def test_run_lets_a_mismatch_pass() -> None:
+    made = with_step(rule("response: [{drop: a}]"), Raises(Mismatch("other")), 0)
+
+    with pytest.raises(Mismatch):
+        run(made, Document({"a": 1}), Call("t", notices=[], missing=[]), slice(None))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "response: [{jmespath: 'abs(a)'}]",
+        "error_if: 'abs(a)'",
+        "response: [{filter: {where: 'abs(a)'}}]",
+    ],
+)
+def test_an_expression_of_the_rule_that_does_not_fit_never_costs_the_answer(text: str) -> None:
+    raw = answer(document([{"a": "text"}] if "filter" in text else {"a": "text"}))
+
+    assert shape(job(rule(text), raw)).raw == raw
+
+
+def test_every_step_is_observed() -> None:
+    seen: list[tuple[str, bytes]] = []
+
+    def observe(step: str, document: Document, call: Call) -> None:
+        seen.append((step, document.encode()))
+
+    shape(
+        job(rule("response: [{drop: a}, {drop: b}]"), answer(document({"a": 1, "b": 2}))), observe
+    )
+
+    assert seen == [("drop", b'{"b":2}'), ("drop", b"{}")]
+
+
+# Snapshots
+
+PAGES = "response: [{drop: b}, {paginate: {at: items, limit: 2}}]"
+
+
+def kept(text: str, value: dict[str, Any]) -> Snapshot:
+    made = shaped(text, value, keep=True)
+    assert made.snapshot is not None
+    return made.snapshot
+
+
+def page(text: str, snapshot: Snapshot, **arguments: Any) -> Outcome:
+    asked = {"limit": 2, "offset": 0, **arguments}
+    return shape(Job(rule=rule(text), tool="t", id=b'"x"', snapshot=snapshot, arguments=asked))
+
+
+def test_a_snapshot_is_the_document_before_the_first_window() -> None:
+    snapshot = kept(PAGES, document({"items": [1, 2, 3], "b": 1, "c": 2}))
+
+    assert snapshot.document == b'{"items":[1,2,3],"c":2}'
+
+
+def test_without_being_asked_for_no_snapshot_is_made() -> None:
+    assert shaped(PAGES, document({"items": [1, 2, 3]})).snapshot is None
+    assert shaped("response: [{drop: b}]", document({"b": 1}), keep=True).snapshot is None
+
+
+def test_a_later_page_is_cut_from_the_snapshot_under_its_own_id() -> None:
+    value = {**document({"items": [1, 2, 3], "b": 1}, structured=True), "_meta": {"a": 1.50}}
+
+    made = page(PAGES, kept(PAGES, value), offset=2)
+
+    assert made.word == "page"
+    assert json.loads(made.raw)["id"] == "x"
+    found = result(made.raw)
+    assert found["structuredContent"]["items"] == [3]
+    assert json.loads(texts(made.raw)[0]) == found["structuredContent"]
+    assert found["_meta"] == {"a": 1.50}
+
+
+def test_pages_of_one_snapshot_rejoin() -> None:
+    snapshot = kept(PAGES, document({"items": list(range(7))}))
+
+    pages = [json.loads(texts(page(PAGES, snapshot, offset=at).raw)[0]) for at in (0, 2, 4, 6)]
+
+    assert [item for each in pages for item in each["items"]] == list(range(7))
+    assert [each["pagination"]["nextOffset"] for each in pages] == [2, 4, 6, None]
+
+
+def test_the_snapshot_of_blocks_is_not_changed_by_the_steps_that_follow() -> None:
+    text = "response: [{elide: {at: tags, first: 1}}, {paginate: {limit: 2}}]"
+    value = said(*(json.dumps({"tags": [n, n, n]}) for n in range(3)))
+
+    snapshot = kept(text, value)
+
+    assert json.loads(snapshot.document) == [{"tags": [n, n, n]} for n in range(3)]
+
+
+@pytest.mark.parametrize("item", [r"\\ud800", r"\ud800", "plain"])
+@pytest.mark.parametrize("meta", [r"\ud800", "plain"])
+def test_lone_surrogates_survive_a_snapshot_wherever_they_stand(item: str, meta: str) -> None:
+    text = f'{{\\"items\\":[1,\\"{item}\\",3]}}'
+    raw = (
+        f'{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{text}"}}],'
+        f'"_meta":{{"x":"{meta}"}}}}}}'
+    ).encode()
+    first = shape(job(rule(PAGES), raw, keep=True, arguments={"limit": 1, "offset": 0}))
+    assert first.snapshot is not None
+
+    second = page(PAGES, first.snapshot, limit=1, offset=1)
+
+    for made in (first, second):
+        assert f'"_meta":{{"x":"{meta}"}}'.encode() in made.raw
+    [found] = json.loads(texts(second.raw)[0])["items"]
+    assert found == ("plain" if item == "plain" else "\ud800")
+
+
+def test_a_step_that_fails_on_a_snapshot_is_answered_with_an_error() -> None:
+    snapshot = kept(PAGES, document({"items": [1, 2, 3]}))
+    failing = with_step(rule(f"name: r\n{PAGES}"), Raises(TypeError("no")), 2)
+
+    made = shape(Job(rule=failing, tool="t", id=b"2", snapshot=snapshot, arguments={"offset": 2}))
+
+    assert result(made.raw)["isError"] is True
+    assert json.loads(made.raw)["id"] == 2
+
+
+# Bounds and views
+
+BOUND = "max_bytes: 1000"
+LONG = document({"items": [{"id": n, "body": "x" * 20} for n in range(100)]}, structured=True)
+
+
+def test_a_response_that_fits_its_bound_passes_as_it_came() -> None:
+    raw = answer(document({"items": [1, 2]}))
+
+    assert shape(job(rule(BOUND), raw)).raw is raw
+
+
+def test_a_response_that_is_too_long_is_abridged_in_both_copies() -> None:
+    made = shaped(BOUND, LONG)
+
+    found = result(made.raw)
+    assert json.loads(texts(made.raw)[0]) == found["structuredContent"]
+    assert len(texts(made.raw)[0]) <= 1000
+    assert "_abridged" in found["structuredContent"]
+
+
+def test_what_stands_beside_the_document_counts_too() -> None:
+    value = said("p" * 500, json.dumps({"items": ["x" * 20] * 100}))
+
+    made = shaped(BOUND, value)
+
+    assert sum(map(len, texts(made.raw))) <= 1000
+
+
+def test_several_texts_that_are_no_json_are_abridged_as_blocks() -> None:
+    made = shaped(BOUND, said("a" * 2000, "b" * 2000))
+
+    assert sum(map(len, texts(made.raw))) <= 1000
+
+
+def test_a_view_looks_into_the_snapshot() -> None:
+    snapshot = kept(BOUND, LONG)
+
+    made = shape(Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[98:].id"))
+
+    assert made.word == "view"
+    assert result(made.raw)["structuredContent"] == {"view": [98, 99]}
+    assert json.loads(texts(made.raw)[0]) == {"view": [98, 99]}
+
+
+def test_a_view_of_a_text_is_a_text() -> None:
+    snapshot = kept(BOUND, said("".join(f"{n:04}" for n in range(1000))))
+
+    made = shape(
+        Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="text[2000:2008]")
+    )
+
+    assert texts(made.raw) == ["05000501"]
+
+
+def test_a_view_that_is_too_long_is_abridged_in_turn() -> None:
+    snapshot = kept(BOUND, LONG)
+
+    made = shape(Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items"))
+
+    assert len(texts(made.raw)[0]) <= 1000
+
+
+def test_a_wrong_view_is_refused_with_an_advice() -> None:
+    snapshot = kept(BOUND, LONG)
+
+    made = shape(Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[["))
+
+    assert made.word == "refused"
+    assert result(made.raw)["isError"] is True
+    assert texts(made.raw)[0].endswith("write a JMESPath such as items[0:20]")
+
+
+def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
+    text = f"response: [{{drop: secret}}]\n{BOUND}"
+    snapshot = kept(text, document({"items": ["x" * 20] * 100, "secret": "s"}))
+
+    made = shape(Job(rule=rule(text), tool="t", id=b"2", snapshot=snapshot, view="secret"))
+
+    assert json.loads(texts(made.raw)[0]) == {"view": None}
+
+
+def test_a_view_can_be_answered_from_a_fresh_response() -> None:
+    made = shaped(BOUND, LONG, view="items[1].id", keep=True)
+
+    assert made.word == "view"
+    assert json.loads(texts(made.raw)[0]) == {"view": 1}
+    assert made.snapshot is not None
+
+
+def test_an_error_response_is_nothing_to_shape() -> None:
+    raw = line(id=1, error={"code": -32603, "message": "no"})
+
+    assert shape(job(rule("response: [{drop: a}]"), raw)).raw == raw

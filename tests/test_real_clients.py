@@ -1,0 +1,275 @@
+"""Real clients, which check output schemas, work through the wrapper in both eras, with rules."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+import pytest
+
+from tests import servers
+from tests.history import with_history
+from tests.python_client import Mode, connected
+from tests.servers import Call, typescript
+from tests.wire import Wire
+from tests.wrapped import Result, Tee, notice, sizes, texts, wrapped
+
+pytestmark = pytest.mark.usefixtures("servers")
+
+SHAPING = """
+version: 1
+defaults: {max_bytes: 3000}
+rules:
+  - tools: directory_tree
+    response: [{keep: [name, children.name]}, {paginate: {as: entries, limit: 4}}]
+  - tools: [list_directory, list_directory_with_sizes, search_files]
+    response: [{parse: {as: lines}}, {paginate: {limit: 10}}]
+  - tools: [read_file, read_text_file]
+    response: [{truncate: {max_length: 1000}}]
+  - tools: read_graph
+    response:
+      - elide: {at: entities.observations, first: 2}
+      - paginate: {at: [entities, relations], limit: 5}
+  - tools: "*"
+"""
+RULES = {
+    "shaping": SHAPING,
+    "shadow": SHAPING.replace("{max_bytes: 3000}", "{max_bytes: 3000, mode: shadow}"),
+    # The first fails on each response, since a name is no number; the second finds nothing to do.
+    "failing": """
+version: 1
+rules:
+  - tools: directory_tree
+    response: [{filter: {where: "abs(name) > `1`"}}]
+  - tools: "*"
+    response: [{parse: {as: records, split: '(?=NOWHERE)'}}]
+""",
+}
+# Where no rule changes anything, each result is the server's own.
+UNCHANGED = ("none", "shadow", "failing")
+
+
+@pytest.fixture(params=["none", "bundled", *RULES])
+def rules(request: pytest.FixtureRequest) -> str:
+    """Name the rules that are in force: none at all, what is bundled, or those above."""
+    chosen: str = request.param
+    return chosen
+
+
+def options(rules: str, folder: Path) -> list[str]:
+    """Return the wrapper's options that put these rules in force."""
+    if rules == "bundled":
+        return []
+    if rules in RULES:
+        (folder / "rules.yaml").write_text(RULES[rules])
+        return ["--rules", str(folder / "rules.yaml")]
+    return ["--rules", "none"]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Make a folder whose lists, tree and one file are long."""
+    folder = tmp_path.resolve() / "place"
+    for n in range(300):
+        inner = folder / "many" / f"folder {n % 20:02}"
+        inner.mkdir(parents=True, exist_ok=True)
+        (inner / f"file {n:03}.txt").write_text("")
+        (folder / f"file {n:03} of the place.txt").write_text("")
+    (folder / "note.txt").write_text("a note\n")
+    (folder / "long.txt").write_text("".join(f"line {n} — ünïcode\n" for n in range(2_000)))
+    (folder / "rows.json").write_bytes(orjson.dumps([{"id": n} for n in range(2_000)]))
+    (folder / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 60)
+    return folder
+
+
+def every_tool(place: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name a call or two of each tool of server-filesystem; the last one ends in an error."""
+
+    def at(name: str = "") -> str:
+        return str(place / name) if name else str(place)
+
+    yield "read_file", {"path": at("long.txt")}
+    yield "read_text_file", {"path": at("note.txt")}
+    yield "read_text_file", {"path": at("long.txt"), "head": 500}
+    yield "read_text_file", {"path": at("rows.json")}
+    yield "read_media_file", {"path": at("dot.png")}
+    yield "read_multiple_files", {"paths": [at("note.txt"), at("long.txt"), at("missing.txt")]}
+    yield "write_file", {"path": at("new.txt"), "content": "one\ntwo\n"}
+    yield "edit_file", {"path": at("new.txt"), "edits": [{"oldText": "two", "newText": "2"}]}
+    yield "create_directory", {"path": at("new")}
+    yield "list_directory", {"path": at()}
+    yield "list_directory_with_sizes", {"path": at()}
+    yield "directory_tree", {"path": at("many")}
+    yield "move_file", {"source": at("new.txt"), "destination": at("new/moved.txt")}
+    yield "search_files", {"path": at(), "pattern": "**/*.txt"}
+    yield "get_file_info", {"path": at("note.txt")}
+    yield "list_allowed_directories", {}
+    yield "read_text_file", {"path": at("missing.txt")}
+
+
+def check(rules: str, results: list[Result], tee: Tee) -> None:
+    """Check what a client got of `every_tool` against what the server had said."""
+    answers = (orjson.loads(line).get("result", {}) for line in tee.lines())
+    said = [answer for answer in answers if "content" in answer]
+    assert [bool(result.get("isError")) for result in results] == [False] * 16 + [True]
+    for got, sent in zip(results, said, strict=True):
+        if rules in UNCHANGED or sent.get("isError"):
+            assert got["content"] == sent["content"]
+            assert got.get("structuredContent") == sent.get("structuredContent")
+        else:
+            bound = 8_000 if rules == "bundled" else 3_000
+            assert max(sizes(got)) <= bound
+            shortened = max(sizes(sent)) > bound
+            assert bool(notice(got["structuredContent"])) >= shortened
+            assert bool(notice(texts(got))) >= (shortened and bool(texts(sent)))
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_python_client_takes_every_result_of_the_filesystem(
+    mode: Mode, rules: str, place: Path, tmp_path: Path
+) -> None:
+    tee = Tee(tmp_path / "log")
+    command = wrapped(tee.before(servers.filesystem(place)), *options(rules, tmp_path))
+    with connected(command, mode=mode) as client:
+        tools = client.tools()
+        assert len(tools) == 14
+        # Something to check against is advertised all along.
+        assert all(tool.output_schema is not None for tool in tools.values())
+        check(rules, [client.call(tool, given) for tool, given in every_tool(place)], tee)
+        if rules == "shaping":
+            given = {"path": str(place), "pattern": "*", "limit": 101}
+            refused = client.call("search_files", given)
+            assert refused["isError"]
+            assert texts(refused) == ["limit: 101 is greater than the maximum of 100"]
+
+
+def test_a_rule_that_fails_says_so_in_the_log(place: Path, tmp_path: Path) -> None:
+    with Wire(wrapped(servers.filesystem(place), *options("failing", tmp_path))) as wire:
+        info = {"name": "wire", "version": "1"}
+        version = "2025-11-25"
+        wire.send("initialize", 1, protocolVersion=version, capabilities={}, clientInfo=info)
+        arguments = {"path": str(place / "many")}
+        wire.send("tools/call", 2, name="directory_tree", arguments=arguments)
+        assert b"directory_tree: failed at filter" in wire.close().stderr
+
+
+@pytest.mark.parametrize("sdk", ["v1", "v2"])
+def test_the_typescript_clients_take_every_result_of_the_filesystem(
+    sdk: Literal["v1", "v2"], rules: str, place: Path, tmp_path: Path
+) -> None:
+    tee = Tee(tmp_path / "log")
+    command = wrapped(tee.before(servers.filesystem(place)), *options(rules, tmp_path))
+    calls = [Call(tool, given) for tool, given in every_tool(place)]
+    if rules == "shaping":
+        calls.append(Call("search_files", {"path": str(place), "pattern": "*", "limit": 101}))
+    seen = typescript(sdk, command, *calls, mode="auto")
+    assert [result["ok"] for result in seen.results] == [True] * len(calls), seen.results
+    check(rules, [result["result"] for result in seen.results[:17]], tee)
+    assert all(result["result"]["isError"] for result in seen.results[17:])
+
+
+COMMITS = {"max_count": 60}
+
+
+@pytest.fixture(scope="module")
+def log_of_git(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a repository with a history."""
+    return with_history(tmp_path_factory.mktemp("log").resolve(), COMMITS["max_count"])
+
+
+@pytest.mark.parametrize("rules", ["none", "bundled"])
+@pytest.mark.parametrize(
+    ("mode", "version"),
+    [("legacy", "2025-11-25"), ("auto", "2026-07-28"), ("2026-07-28", "2026-07-28")],
+)
+def test_the_python_client_speaks_either_era_with_git(
+    mode: Mode, version: str, rules: str, log_of_git: Path, tmp_path: Path
+) -> None:
+    tee = Tee(tmp_path / "log")
+    command = wrapped(tee.before(servers.git(log_of_git)), *options(rules, tmp_path))
+    with connected(command, mode=mode) as client:
+        assert client.protocol_version == version
+        assert ("offset" in client.tools()["git_log"].input_schema["properties"]) == (
+            rules == "bundled"
+        )
+        check_log(rules, client.call("git_log", COMMITS | {"repo_path": str(log_of_git)}), tee)
+
+
+@pytest.mark.parametrize("rules", ["none", "bundled"])
+@pytest.mark.parametrize(
+    ("sdk", "mode", "version"),
+    [
+        ("v1", "auto", "2025-11-25"),
+        ("v2", "auto", "2026-07-28"),
+        ("v2", "2026-07-28", "2026-07-28"),
+    ],
+)
+def test_the_typescript_clients_speak_either_era_with_git(
+    sdk: Literal["v1", "v2"],
+    mode: Literal["auto", "2026-07-28"],
+    version: str,
+    rules: str,
+    log_of_git: Path,
+    tmp_path: Path,
+) -> None:
+    tee = Tee(tmp_path / "log")
+    command = wrapped(tee.before(servers.git(log_of_git)), *options(rules, tmp_path))
+    call = Call("git_log", COMMITS | {"repo_path": str(log_of_git)})
+    seen = typescript(sdk, command, call, mode=mode)
+    assert seen.protocol_version == version
+    check_log(rules, seen.results[0]["result"], tee)
+
+
+def check_log(rules: str, result: Result, tee: Tee) -> None:
+    assert len(tee.calls()) == 1
+    if rules == "none":
+        assert result["content"] == tee.result()["content"]
+        return
+    page, said = texts(result)
+    assert notice(said) == {
+        "total": 60, "offset": 0, "limit": 50, "returned": page.count("Commit: "),
+        "hasMore": True, "nextOffset": page.count("Commit: "),
+    }  # fmt: skip
+    assert texts(tee.result())[0].startswith(page)
+
+
+@pytest.mark.parametrize("client", ["python", "v1", "v2"])
+def test_a_graph_in_both_copies_fits_its_schema_in_pages_and_views(
+    client: Literal["python", "v1", "v2"], tmp_path: Path
+) -> None:
+    entity = {"type": "entity", "entityType": "thing", "observations": [*"abcdefghi"]}
+    relation = {"type": "relation", "to": "e0", "relationType": "like"}
+    graph = [
+        *(entity | {"name": f"e{n}"} for n in range(12)),
+        *(relation | {"from": f"e{n}"} for n in range(7)),
+    ]
+    memory = tmp_path / "memory.jsonl"
+    memory.write_bytes(b"\n".join(map(orjson.dumps, graph)))
+    tee = Tee(tmp_path / "log")
+    command = wrapped(tee.before(servers.memory(memory)), *options("shaping", tmp_path))
+    views = [{"view": "entities[*].name"}, {"view": "entities[3]"}]
+    asked: list[dict[str, Any]] = [{}, {"offset": 5}, {"offset": 10}, *views]
+    if client == "python":
+        with connected(command) as talking:
+            talking.tools()
+            results = [talking.call("read_graph", given) for given in asked]
+    else:
+        seen = typescript(client, command, *(Call("read_graph", given) for given in asked))
+        assert all(result["ok"] for result in seen.results), seen.results
+        results = [result["result"] for result in seen.results]
+    assert len(tee.calls()) == 1
+    whole = tee.result()["structuredContent"]
+    found = [result["structuredContent"] for result in results]
+    assert [orjson.loads(texts(result)[0]) for result in results] == found
+    pages = found[:3]
+    entities, relations = (
+        [element for page in pages for element in page[name]] for name in ("entities", "relations")
+    )
+    assert relations == whole["relations"]
+    assert entities == [
+        each | {"observations": each["observations"][:2], "_elided": {"observations": "2 of 9"}}
+        for each in whole["entities"]
+    ]
+    assert [page["pagination"]["entities"]["hasMore"] for page in pages] == [True, True, False]
+    assert found[3] == {"view": [f"e{n}" for n in range(12)]}
+    assert found[4] == {"view": whole["entities"][3]}

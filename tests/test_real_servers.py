@@ -1,0 +1,538 @@
+"""Wraps real servers: nothing changes without rules, and what is cut is said and can be had."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from proxy import ruleset
+from tests import servers
+from tests.history import with_history
+from tests.wire import Ended, Wire
+from tests.wrapped import Result, Tee, notice, sizes, texts, wrapped
+
+pytestmark = pytest.mark.usefixtures("servers")
+
+BUDGET = 8_000  # what a client that nobody knows gets
+
+# Each line differs from the others, and bytes from characters.
+LINES = [f'{n:05} — a line of the file, with ünïcode and "quotes" 📎\n' for n in range(20_000)]
+LONG = "".join(LINES)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder with a note, a text of over a megabyte, JSON, a picture, and many files."""
+    folder = tmp_path_factory.mktemp("tree").resolve()
+    (folder / "note.txt").write_text("a note\n")
+    (folder / "long.txt").write_text(LONG)
+    rows = [{"id": n, "share": n / 7, "name": f"row {n}"} for n in range(900)]
+    (folder / "rows.json").write_bytes(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+    for n in range(600):
+        inner = folder / "many" / f"folder {n % 12:02}"
+        inner.mkdir(parents=True, exist_ok=True)
+        (inner / f"file {n:03}.txt").write_text("")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a repository: three hundred commits, the last over a megabyte long, many changes."""
+    folder = tmp_path_factory.mktemp("repository").resolve()
+    part = "".join(LINES[:2_000])
+    with_history(folder, 300, {298: ("part.txt", part), 299: ("long.txt", LONG)})
+    (folder / "part.txt").write_text("".join(reversed(LINES[:2_000])))
+    for n in range(900):
+        (folder / f"new file {n:03}.txt").write_text("")
+    return folder
+
+
+class Server:
+    """A wrapped server that a raw client speaks with, and the calls that reach it."""
+
+    def __init__(self, wire: Wire, tee: Tee) -> None:
+        self.wire = wire
+        self.tee = tee
+        self._number = count(100)
+
+    def call(self, tool: str, arguments: dict[str, Any], **more: Any) -> Result:
+        """Call a tool with these arguments and more, and return its result."""
+        sent = {"name": tool, "arguments": arguments | more}
+        answer = orjson.loads(self.wire.send("tools/call", next(self._number), **sent)[-1])
+        assert "result" in answer, answer
+        result: Result = answer["result"]
+        return result
+
+
+@pytest.fixture
+def wrap(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Return what starts a server behind the wrapper and shakes hands, as some client."""
+    started: list[Wire] = []
+
+    def start(command: list[str], *options: str, client: str = "wire") -> Server:
+        tee = Tee(tmp_path / f"{len(started)}.log")
+        wire = Wire(wrapped(tee.before(command), *options))
+        started.append(wire)
+        hands(wire, client)
+        return Server(wire, tee)
+
+    yield start
+    for wire in started:
+        wire.kill()
+
+
+def hands(wire: Wire, client: str = "wire") -> bytes:
+    """Shake hands as MCP 2025-11-25 has it; return the answer to initialize."""
+    info = {"name": client, "version": "1.0.0"}
+    version = "2025-11-25"
+    answer = wire.send("initialize", 1, protocolVersion=version, capabilities={}, clientInfo=info)
+    wire.send("notifications/initialized")
+    return answer[-1]
+
+
+# Without rules at all
+
+Talk = tuple[str, dict[str, Any]]
+
+
+def of_filesystem(tree: Path) -> tuple[list[str], list[Talk]]:
+    return servers.filesystem(tree), [
+        ("read_text_file", {"path": str(tree / "note.txt")}),
+        ("list_allowed_directories", {}),
+        ("read_text_file", {"path": str(tree / "long.txt")}),
+        ("read_text_file", {"path": str(tree / "rows.json")}),
+        ("directory_tree", {"path": str(tree)}),
+        ("read_text_file", {"path": str(tree / "missing.txt")}),
+        ("read_text_file", {"path": "/nowhere"}),
+        ("read_text_file", {}),
+        ("no_such_tool", {}),
+    ]
+
+
+def of_everything(_: Path) -> tuple[list[str], list[Talk]]:
+    return servers.everything(), [
+        ("echo", {"message": "a note\u2028and more 📎"}),
+        ("get-sum", {"a": 0.1, "b": 0.2}),
+        ("get-structured-content", {"location": "New York"}),
+        ("get-annotated-message", {"messageType": "error", "includeImage": True}),
+        ("get-resource-links", {"count": 10}),
+        ("get-tiny-image", {}),
+        ("trigger-long-running-operation", {"duration": 0.2, "steps": 2}),
+        ("echo", {"message": LONG}),
+        ("echo", {"message": 5}),
+        ("no_such_tool", {}),
+    ]
+
+
+def of_git(repository: Path) -> tuple[list[str], list[Talk]]:
+    here = {"repo_path": str(repository)}
+    return servers.git(repository), [
+        ("git_branch", here | {"branch_type": "local"}),
+        ("git_log", here | {"max_count": 2}),
+        ("git_log", here | {"max_count": 300}),
+        ("git_show", here | {"revision": "HEAD"}),
+        ("git_status", here),
+        ("git_show", here | {"revision": "no such thing"}),
+        ("git_log", {"repo_path": "/"}),
+        ("git_log", {}),
+        ("no_such_tool", {}),
+    ]
+
+
+REAL = [(of_filesystem, "tree"), (of_everything, "tree"), (of_git, "repository")]
+
+
+@pytest.mark.parametrize(("real", "place"), REAL, ids=["filesystem", "everything", "git"])
+def test_without_rules_every_line_is_the_servers_own(
+    real: Callable[[Path], tuple[list[str], list[Talk]]],
+    place: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    command, calls = real(request.getfixturevalue(place))
+    alone, ended_alone = conversation(command, calls)
+    behind, ended_behind = conversation(wrapped(command, "--rules", "none"), calls)
+    assert behind == alone
+    assert ended_behind == ended_alone
+    assert ended_alone.code == 0
+    assert any(len(line) > 1_000_000 for line in alone)
+
+
+@pytest.mark.parametrize(("real", "place"), REAL, ids=["filesystem", "everything", "git"])
+def test_without_rules_no_line_is_lost_or_changed_when_all_is_asked_at_once(
+    real: Callable[[Path], tuple[list[str], list[Talk]]],
+    place: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    command, calls = real(request.getfixturevalue(place))
+    alone = at_once(command, calls)
+    assert at_once(wrapped(command, "--rules", "none"), calls) == alone
+    assert len(alone) > len(calls)
+
+
+def at_once(command: list[str], calls: list[Talk]) -> list[bytes]:
+    """Ask a server everything in one go; return every line it says, in the order of bytes."""
+    asked = [
+        {"id": number, "params": {"name": tool, "arguments": arguments}}
+        for number, (tool, arguments) in enumerate(calls, 10)
+    ]
+    call = {"jsonrpc": "2.0", "method": "tools/call"}
+    with Wire(command) as wire:
+        lines = [hands(wire)]
+        wire.write(b"".join(orjson.dumps(call | each) + b"\n" for each in asked))
+        left = {each["id"] for each in asked}
+        while left:
+            lines.append(wire.line())
+            left.discard(orjson.loads(lines[-1]).get("id"))
+        return sorted([*lines, *wire.close().rest.splitlines(keepends=True)])
+
+
+def conversation(command: list[str], calls: list[Talk]) -> tuple[list[bytes], Ended]:
+    """Speak with a server one request at a time; return every line it says, and how it ends."""
+    lines: list[bytes] = []
+    with Wire(command) as wire:
+        lines.append(hands(wire))
+        lines += wire.send("tools/list", 2)
+        for number, (tool, arguments) in enumerate(calls, 10):
+            meta = {"progressToken": number}
+            lines += wire.send("tools/call", number, name=tool, arguments=arguments, _meta=meta)
+        lines += wire.send("no/such/method", "a text as id")
+        lines += wire.send("ping", 9)
+        return lines, wire.close()
+
+
+# With the rules of the house, or the budget alone
+
+
+def of_long_answers(tree: Path, repository: Path) -> list[tuple[list[str], list[Talk]]]:
+    """Name the calls that are answered at length, by server."""
+    here, there = {"repo_path": str(repository)}, str(tree / "many")
+    return [
+        (
+            servers.filesystem(tree),
+            [
+                ("read_text_file", {"path": str(tree / "long.txt")}),
+                ("read_file", {"path": str(tree / "rows.json")}),
+                ("read_multiple_files", {"paths": [str(tree / "long.txt")] * 2}),
+                ("read_media_file", {"path": str(tree / "long.txt")}),
+                ("directory_tree", {"path": there}),
+                ("search_files", {"path": there, "pattern": "**/*.txt"}),
+            ],
+        ),
+        (
+            servers.everything(),
+            [
+                ("echo", {"message": LONG[:50_000]}),
+                ("echo", {"message": orjson.dumps({"rows": [*range(9_000)]}).decode()}),
+            ],
+        ),
+        (
+            servers.git(repository),
+            [
+                ("git_log", here | {"max_count": 300}),
+                ("git_show", here | {"revision": "HEAD"}),
+                ("git_diff_unstaged", here),
+                ("git_status", here),
+            ],
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("client", "budget", "bundled"),
+    [
+        ("wire", BUDGET, True),
+        ("wire", BUDGET, False),
+        ("claude-code", 10_000, False),
+        ("gemini-cli", 10_000, True),
+        ("github-copilot", BUDGET, True),
+        ("github-copilot", BUDGET, False),
+    ],
+)
+def test_no_answer_is_larger_than_the_budget_and_each_cut_says_so(
+    client: str,
+    budget: int,
+    bundled: bool,
+    tree: Path,
+    repository: Path,
+    tmp_path: Path,
+    wrap: Callable[..., Server],
+) -> None:
+    (tmp_path / "none.yaml").write_text("version: 1\nrules: []\n")
+    options = [] if bundled else ["--rules", str(tmp_path / "none.yaml"), "--budget", "auto"]
+    for command, calls in of_long_answers(tree, repository):
+        server = wrap(command, *options, client=client)
+        for tool, arguments in calls:
+            result = server.call(tool, arguments)
+            structured, text = sizes(result)
+            assert max(structured, text) <= budget, tool
+            if client == "github-copilot" and "structuredContent" in result:
+                # It shows both.
+                assert structured + text <= budget, tool
+            if "structuredContent" in result:
+                assert notice(result["structuredContent"]), tool
+            if texts(result):
+                assert notice(texts(result)), tool
+        assert len(server.tee.calls()) == len(calls)
+
+
+def test_what_is_short_is_left_alone(tree: Path, wrap: Callable[..., Server]) -> None:
+    server = wrap(servers.filesystem(tree))
+    result = server.call("read_text_file", {"path": str(tree / "note.txt")})
+    assert result == server.tee.result()
+
+
+def test_slices_of_a_text_give_all_of_it_without_a_second_call(
+    tree: Path, wrap: Callable[..., Server]
+) -> None:
+    server = wrap(servers.filesystem(tree))
+    arguments = {"path": str(tree / "long.txt")}
+    server.call("read_text_file", arguments)
+    parts = []
+    for start in range(0, len(LONG), 5_000):
+        result = server.call("read_text_file", arguments, view=f"text[{start}:{start + 5_000}]")
+        assert max(sizes(result)) <= BUDGET
+        assert result["structuredContent"]["content"] == texts(result)[0]
+        parts.append(texts(result)[0])
+    assert "".join(parts) == LONG
+    assert len(server.tee.calls()) == 1
+
+
+def test_windows_of_a_text_give_all_of_it_without_a_second_call(
+    tree: Path, wrap: Callable[..., Server]
+) -> None:
+    server = wrap(servers.filesystem(tree))
+    arguments = {"path": str(tree / "long.txt")}
+    parts, start = [], 0
+    while True:
+        result = server.call("read_text_file", arguments, startIndex=start)
+        said = notice(texts(result)[1:])
+        assert said == notice(result["structuredContent"])
+        assert result["structuredContent"]["content"] == texts(result)[0]
+        parts.append(texts(result)[0])
+        if not said["hasMore"]:
+            break
+        start = said["nextIndex"]
+    assert "".join(parts) == LONG
+    assert len(server.tee.calls()) == 1
+    assert server.tee.calls()[0]["arguments"] == arguments
+
+
+def test_a_window_after_an_edit_is_one_of_the_file_as_it_is_then(
+    tmp_path: Path, wrap: Callable[..., Server]
+) -> None:
+    file = tmp_path.resolve() / "folder" / "long.txt"
+    file.parent.mkdir()
+    file.write_text(LONG[:50_000])
+    server = wrap(servers.filesystem(file.parent))
+    arguments = {"path": str(file)}
+    server.call("read_text_file", arguments)
+    last = texts(server.call("read_text_file", arguments, startIndex=49_000))[0]
+    assert last == LONG[49_000:50_000]
+    edit = {"oldText": last[-100:], "newText": "the end\n"}
+    server.call("edit_file", {"path": str(file), "edits": [edit]})
+    last = texts(server.call("read_text_file", arguments, startIndex=49_000))[0]
+    assert last.endswith("the end\n")
+    assert [call["name"] for call in server.tee.calls()] == [
+        "read_text_file", "edit_file", "read_text_file",
+    ]  # fmt: skip
+
+
+def test_a_later_window_asked_for_first_is_read_from_the_server(
+    tree: Path, wrap: Callable[..., Server]
+) -> None:
+    server = wrap(servers.filesystem(tree))
+    arguments = {"path": str(tree / "long.txt")}
+    found = server.call("read_text_file", arguments, startIndex=1_000_000, maxLength=100)
+    assert len(texts(found)[0]) >= 90
+    assert LONG.startswith(texts(found)[0], 1_000_000)
+    assert server.tee.calls()[0]["arguments"] == arguments
+
+
+def test_slices_and_projections_of_a_tree_give_all_of_it_without_a_second_call(
+    tree: Path, wrap: Callable[..., Server]
+) -> None:
+    server = wrap(servers.filesystem(tree))
+    arguments = {"path": str(tree / "many")}
+    server.call("directory_tree", arguments)
+    whole = orjson.loads(server.tee.result()["content"][0]["text"])
+
+    def view(expression: str) -> Any:
+        result = server.call("directory_tree", arguments, view=expression)
+        assert notice(texts(result)) is None, expression
+        assert result["structuredContent"]["content"] == texts(result)[0]
+        return orjson.loads(texts(result)[0])["view"]
+
+    assert view("[*].name") == [folder["name"] for folder in whole]
+    assert [view(f"[{n}]") for n in range(len(whole))] == whole
+    assert view("length(@)") == 12
+    assert view("[3:5].{folder: name, files: length(children)}") == [
+        {"folder": folder["name"], "files": len(folder["children"])} for folder in whole[3:5]
+    ]
+    assert len(server.tee.calls()) == 1
+
+
+def test_pages_and_views_of_a_diff_give_all_of_it_without_a_second_call(
+    repository: Path, wrap: Callable[..., Server]
+) -> None:
+    server = wrap(servers.git(repository))
+    arguments = {"repo_path": str(repository)}
+    parts, start = [], 0
+    while True:
+        page, said = texts(server.call("git_diff_unstaged", arguments, lines=2_000, line=start))
+        parts.append(page)
+        if not notice(said)["hasMore"]:
+            break
+        start = notice(said)["nextOffset"]
+    whole = texts(server.tee.result())[0]
+    assert len(parts) > 20
+    assert "".join(parts) == whole
+
+    def view(expression: str) -> str:
+        [text] = texts(server.call("git_diff_unstaged", arguments, view=expression))
+        return text
+
+    slices = (f"text[{start}:{start + 5_000}]" for start in range(0, len(whole), 5_000))
+    assert "".join(map(view, slices)) == whole
+    assert orjson.loads(view("[10:20]"))["view"] == whole.split("\n")[10:20]
+    assert len(server.tee.calls()) == 1
+
+
+def test_pages_of_a_log_give_all_of_it_without_a_second_call(
+    repository: Path, wrap: Callable[..., Server]
+) -> None:
+    server = wrap(servers.git(repository))
+    arguments = {"repo_path": str(repository), "max_count": 300}
+    parts, start = [], 0
+    while True:
+        page, said = texts(server.call("git_log", arguments, offset=start))
+        parts.append(page.removeprefix("Commit history:\n"))
+        if not notice(said)["hasMore"]:
+            break
+        start = notice(said)["nextOffset"]
+    assert "Commit history:\n" + "".join(parts) == texts(server.tee.result())[0]
+    assert len(server.tee.calls()) == 1
+
+
+def test_an_answer_of_a_tool_that_no_rule_names_is_whole_in_views(
+    wrap: Callable[..., Server],
+) -> None:
+    server = wrap(servers.everything())
+    rows = {"rows": [{"id": n, "name": f"row {n}", "share": n / 7} for n in range(900)]}
+    arguments = {"message": orjson.dumps(rows).decode()}
+    # The server puts a word before the message, so that it is a text and no JSON.
+    whole = "Echo: " + arguments["message"]
+    server.call("echo", arguments)
+    parts = [
+        texts(server.call("echo", arguments, view=f"text[{start}:{start + 6_000}]"))[0]
+        for start in range(0, len(whole), 6_000)
+    ]
+    assert "".join(parts) == whole
+    assert len(server.tee.calls()) == 1
+
+
+def test_an_answer_that_fits_once_it_is_compact_is_whole(
+    tmp_path: Path, wrap: Callable[..., Server]
+) -> None:
+    folder = tmp_path.resolve() / "folder"
+    folder.mkdir()
+    for n in range(150):
+        (folder / f"file {n:03}.txt").write_text("")
+    server = wrap(servers.filesystem(folder))
+    result = server.call("directory_tree", {"path": str(folder)})
+    before = texts(server.tee.result())[0]
+    assert len(before) > BUDGET
+    assert max(sizes(result)) <= BUDGET
+    assert orjson.loads(texts(result)[0]) == orjson.loads(before)
+    assert result["structuredContent"]["content"] == texts(result)[0]
+
+
+def test_a_budget_may_be_given_or_turned_off(tree: Path, wrap: Callable[..., Server]) -> None:
+    arguments = {"message": LONG[:50_000]}
+    small = wrap(servers.everything(), "--budget", "2kB").call("echo", arguments)
+    assert max(sizes(small)) <= 2_000
+    assert notice(texts(small))
+    off = wrap(servers.everything(), "--budget", "off")
+    assert off.call("echo", arguments) == off.tee.result()
+
+
+def test_rows_of_a_database_come_in_pages_from_one_query(
+    tmp_path: Path, wrap: Callable[..., Server]
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "some.db")) as database, database:
+        database.execute("create table note (id integer, share real, text text, more text)")
+        database.executemany(
+            "insert into note values (?, ?, ?, ?)",
+            [(n, n / 7, f'it\'s "{n}" — ünïcode\n', None) for n in range(400)],
+        )
+    server = wrap(servers.sqlite(tmp_path / "some.db"))
+    arguments = {"query": "select * from note"}
+    rows: list[Any] = []
+    while True:
+        result = server.call("read_query", arguments, offset=len(rows))
+        assert max(sizes(result)) <= BUDGET
+        page = orjson.loads(texts(result)[0])
+        rows += page["rows"]
+        if not page["pagination"]["hasMore"]:
+            break
+    assert rows == [
+        {"id": n, "share": n / 7, "text": f'it\'s "{n}" — ünïcode\n', "more": None}
+        for n in range(400)
+    ]
+    assert [call["arguments"] for call in server.tee.calls()] == [arguments]
+    for query in ("select nothing", "drop table note"):
+        result = server.call("read_query", {"query": query})
+        assert result == server.tee.result()
+        assert "rror: " in texts(result)[0]
+
+
+@pytest.mark.parametrize("word", ["filesystem", "git", "github", "sqlite"])
+def test_a_bundled_file_names_its_server_and_tools_that_it_has(
+    word: str, tree: Path, repository: Path, tmp_path: Path
+) -> None:
+    commands = {
+        "filesystem": servers.filesystem(tree),
+        "git": servers.git(repository),
+        "github": servers.github(),
+        "sqlite": servers.sqlite(tmp_path / "some.db"),
+    }
+    [file] = ruleset.load([word])
+    with Wire(commands[word]) as wire:
+        known = orjson.loads(hands(wire))["result"]["serverInfo"]
+        listed = orjson.loads(wire.send("tools/list", 2)[-1])["result"]["tools"]
+    assert file.server is not None
+    assert file.server.name == known["name"]
+    named = {tool for rule in file.rules for tool in rule.tools}
+    assert named <= {tool["name"] for tool in listed}
+    assert all(rule.max_bytes == BUDGET for rule in file.rules)
+
+
+def test_the_rules_for_github_show_in_its_list_of_tools(wrap: Callable[..., Server]) -> None:
+    server = wrap(servers.github())
+    listed = orjson.loads(server.wire.send("tools/list", 2)[-1])["result"]["tools"]
+    tools = {tool["name"]: tool for tool in listed}
+    assert len(tools) == 26
+    added = {"limit", "offset", "view"}
+    assert added <= set(tools["list_issues"]["inputSchema"]["properties"])
+    assert "`github_page.hasMore`" in tools["list_issues"]["description"]
+    assert added.isdisjoint(tools["create_issue"]["inputSchema"]["properties"])
+
+
+def test_the_result_of_a_task_is_shortened_like_any_other(wrap: Callable[..., Server]) -> None:
+    server = wrap(servers.everything(), "--budget", "600B")
+    begin = {"name": "simulate-research-query", "arguments": {"topic": "proxies"}}
+    answer = orjson.loads(server.wire.send("tools/call", 2, **begin, task={"ttl": 60_000})[-1])
+    task = answer["result"]["task"]
+    assert answer == orjson.loads(server.tee.lines()[-1])
+    # This one waits until the task is over.
+    result = orjson.loads(server.wire.send("tasks/result", 3, taskId=task["taskId"])[-1])["result"]
+    whole = server.tee.result()
+    assert max(sizes(whole)) > 1_000
+    assert max(sizes(result)) <= 600
+    assert notice(texts(result))
+    assert texts(whole)[0].startswith(texts(result)[0])
+    assert result["_meta"] == whole["_meta"]

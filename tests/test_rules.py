@@ -1,0 +1,45 @@
+"""Every case of every rule file of the project: the bundled ones, and those of the examples."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from proxy import cases
+from proxy.cases import Case
+from proxy.rule import Rule, RuleFile
+from proxy.ruleset import load, readings
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = sorted([*ROOT.glob("rules/*.yaml"), *ROOT.glob("examples/*/rules*.yaml")])
+
+
+def every() -> Iterator[tuple[str, RuleFile, Rule, Case]]:
+    for reading in readings(map(str, FILES)):
+        file = reading.rules
+        if file is None:
+            continue  # the test of its rules, below, says why
+        for rule, number, case in cases.cases(file):
+            where = Path(file.name).relative_to(ROOT)
+            yield f"{where}: {rule.name}: {cases.named(case, number)}", file, rule, case
+
+
+@pytest.mark.parametrize(
+    ("file", "rule", "case"), [pytest.param(*each, id=name) for name, *each in every()]
+)
+def test_a_case_that_stands_beside_its_rule(file: RuleFile, rule: Rule, case: Case) -> None:
+    wrong = cases.judge(file, rule, case)
+
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_rule_has_a_case(path: Path) -> None:
+    [file] = load([str(path)])
+
+    assert [rule.name for rule in file.rules if not rule.tests] == []
+
+
+def test_there_are_bundled_rule_files_and_examples() -> None:
+    assert {path.stem for path in FILES} >= {"github", "filesystem", "git", "sqlite"}
+    assert {path.parent.name for path in FILES} >= {"fullsync", "obsidian"}

@@ -1,0 +1,206 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document import Document, encode, plain
+from proxy.errors import Refusal
+from proxy.transforms.parse import Parse
+from proxy.view import look
+from tests.documents import TEXTS, call, values
+
+RAW = (
+    b'{"items": [{"id": 1.50, "body": "abcdef", "tags": ["x", "y"]}, null,'
+    b' {"id": 1e400, "body": "\\/uvw", "tags": []}], "n": {"a b": -0}, "none": null}'
+)
+
+
+def seen(expression: str, raw: bytes = RAW) -> bytes:
+    return Document(look(Document.read(raw), expression)).encode()
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("items[0].id", b"1.50"),
+        ("items[*].id", b"[1.50,1e400]"),
+        ("items[1:3]", b'[null,{"id":1e400,"body":"\\/uvw","tags":[]}]'),
+        ("items[1:3].id", b"[1e400]"),
+        ("items[1]", b"null"),
+        ("items[-1].{n: id, start: body[0:2], t: tags}", b'{"n":1e400,"start":"/u","t":[]}'),
+        ("items[0].body[2:4]", b'"cd"'),
+        ("items[*].body[1:3]", b'["bc","uv"]'),
+        ("items[0].body[::-1]", b'"fedcba"'),
+        ("items[0].body[0:2].x", b"null"),
+        ("items[].tags[]", b'["x","y"]'),
+        ("items[?id].tags | [0]", b'["x","y"]'),
+        ("items[?id > `1`] | length(@)", b"2"),
+        ('n."a b"', b"-0"),
+        ("[n, none]", b'[{"a b":-0},null]'),
+        ("keys(@)", b'["items","n","none"]'),
+        ("items[?body != null && length(body) == `6`].id", b"[1.50]"),
+        ("sort_by(items[?id != `null`], &body)[0].body", b'"/uvw"'),
+        ("n.*", b"[-0]"),
+        ("none", b"null"),
+        ("no.such[0:3]", b"null"),
+        ("@", Document.read(RAW).encode()),
+    ],
+)
+def test_a_view_is_what_the_expression_gives_as_upstream_spelled_it(
+    expression: str, value: bytes
+) -> None:
+    assert seen(expression) == value
+
+
+def test_a_root_array_is_sliced_without_a_name() -> None:
+    assert seen("[1:3]", b"[1.0, 2.0, 3.0, 4.0]") == b"[2.0,3.0]"
+    assert seen("[*].a", b'[{"a": 1.0}, {}]') == b"[1.0]"
+    assert seen("[0]", b"[1.0]") == b"1.0"
+
+
+def test_a_text_is_called_text_and_counts_characters() -> None:
+    raw = json.dumps("😀é" * 10).encode()
+    assert look(Document.read(raw), "text[1:4]") == "é😀é"
+    assert look(Document.read(raw), "length(text)") == 20
+    assert look(Document.read(raw), "text") == "😀é" * 10
+    assert look(Document.read(raw), "[0:2]") == "😀é"
+    assert look(Document.read(raw), "text[0:10] | [2:4]") == "😀é"
+
+
+def parsed(text: str, step: Parse) -> Document:
+    document = Document(text)
+    step(document.root, call())
+    return document
+
+
+def test_lines_can_be_looked_at_as_lines_and_as_the_text() -> None:
+    step = Parse(as_="lines")
+    assert look(parsed("a\nb\nc\n", step), "[1:3]") == ["b", "c"]
+    assert look(parsed("a\nb\nc\n", step), "text[1:4]") == "\nb\n"
+
+
+def test_structure_in_a_text_can_be_looked_at_as_structure_and_as_the_text() -> None:
+    step = Parse(as_="python")
+    assert look(parsed("[{'a': 1}]", step), "[0].a | @") is not None
+    assert look(parsed("[{'a': 1}]", step), "text[0:5]") == '[{"a"'
+    assert look(parsed("{'text': 'abc'}", step), "text[0:1]") == "a"
+
+
+@pytest.mark.parametrize(
+    ("raw", "expression", "message"),
+    [
+        (
+            RAW,
+            "items[0:20",
+            "view: 'items[0:20' is not a JMESPath expression: syntax error: Parse error at "
+            "column 10, token \"\" (EOF), for expression: "
+            "\"items[0:20\" ^; write a JMESPath such as items[0:20]",
+        ),
+        (
+            b'["a"]',
+            "length(`1`)",
+            "view: 'length(`1`)' fails: In function length(), invalid type for value: 1, expected "
+            "one of: ['string', 'array', 'object'], received: \"number\"; write a JMESPath such "
+            "as [0:20]",
+        ),
+        (
+            b'"text"',
+            "",
+            "view: '' is not a JMESPath expression: Invalid JMESPath expression: cannot be empty.; "
+            "write a JMESPath such as text[0:2000]",
+        ),
+        (
+            b'{"n": 1}',
+            "nosuch(@)",
+            "view: 'nosuch(@)' fails: Unknown function: nosuch(); write a JMESPath such as keys(@)",
+        ),
+        (
+            RAW,
+            "items[::0]",
+            "view: 'items[::0]' fails: slice step cannot be zero; write a JMESPath such as "
+            "items[0:20]",
+        ),
+        (
+            RAW,
+            "a" * 4001,
+            "view: more than 4000 characters; write a JMESPath such as items[0:20]",
+        ),
+        (
+            RAW,
+            "(" * 3000,
+            "view: nested too deeply; write a JMESPath such as items[0:20]",
+        ),
+    ],
+)
+def test_a_view_that_cannot_be_is_refused_with_one_that_could(
+    raw: bytes, expression: str, message: str
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        look(Document.read(raw), expression)
+    assert str(refused.value) == message
+
+
+def test_a_view_that_grows_without_end_is_refused() -> None:
+    with pytest.raises(Refusal, match=r"gives far more than the whole document; narrow it$"):
+        look(Document.read(RAW), " | ".join(["[@, @]"] * 40))
+
+
+@given(st.lists(values(leaves=10), max_size=30), st.integers(1, 9), st.booleans())
+def test_slices_of_an_array_rejoin_to_the_whole(
+    rows: list[bytes], step: int, inside: bool
+) -> None:
+    array = b"[" + b", ".join(rows) + b"]"
+    raw = b'{"a": {"items": ' + array + b"}}" if inside else array
+    place = "a.items" if inside else ""
+    found = b",".join(
+        part[1:-1]
+        for start in range(0, len(rows), step)
+        if (part := seen(f"{place}[{start}:{start + step}]", raw))
+    )
+    assert b"[" + found + b"]" == Document.read(array).encode()
+
+
+@given(TEXTS, st.integers(1, 500))
+def test_windows_of_a_text_rejoin_to_the_text(text: str, length: int) -> None:
+    document = Document(text)
+    starts = range(0, max(len(text), 1), length)
+    assert "".join(look(document, f"text[{n}:{n + length}]") for n in starts) == text
+    holder = Document.read(encode({"notes": [{"body": text}]}))
+    windows = (look(holder, f"notes[0].body[{n}:{n + length}]") for n in starts)
+    assert "".join(windows) == text
+
+
+PLAIN_EXPRESSIONS = [
+    "a",
+    "a.b",
+    "a[0]",
+    "a[*].b",
+    "a[]",
+    "[]",
+    "*",
+    "a[?b]",
+    "a[?b == `1`].c",
+    "[*].id",
+    "{x: a, y: [b, c]}",
+    "a || b",
+    "a && b",
+    "!a",
+    "a | b",
+    "type(@)",
+    "not_null(a, b)",
+    "items[*].id | [0]",
+    "items[].body",
+    "body.items[1].id",
+]
+
+
+@given(values(leaves=30), st.sampled_from(PLAIN_EXPRESSIONS))
+def test_what_is_opened_lazily_gives_what_jmespath_gives(raw: bytes, expression: str) -> None:
+    import jmespath
+
+    whole = Document.read(raw)
+    if whole.textual:
+        return
+    expected = jmespath.search(expression, plain(whole.cell[0]))
+    assert plain(look(whole, expression)) == plain(expected)

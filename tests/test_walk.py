@@ -1,0 +1,132 @@
+"""All pages of an answer, one after the other, against the original."""
+
+from typing import Any
+
+import pytest
+
+from proxy import answer as answers
+from proxy import walk
+from proxy.answer import Answer
+from proxy.exchange import Exchange, made, of_text
+from proxy.play import Play
+from proxy.rule import RuleSet
+from proxy.walk import WalkError
+from tests.given import answer, document, rules, said
+
+PAGES = rules("- {tools: t, response: [{paginate: {at: items, limit: 2}}]}")
+ITEMS = made("t", {}, of_text('{"items":[1,2,3,4,5]}'))
+
+
+def told(chosen: RuleSet, exchange: Exchange) -> list[str]:
+    [rule] = chosen.files[0].rules
+    play = Play(chosen, exchange)
+    return list(walk.mismatches(rule, exchange, play.opening, play.ask))
+
+
+def faked(*pages: Any) -> list[str]:
+    """Walk through these documents in place of the proxy's pages."""
+    [rule] = PAGES.files[0].rules
+    rest = [
+        answers.read(page if isinstance(page, bytes) else answer(document(page))) for page in pages
+    ]
+
+    def ask(arguments: dict[str, Any]) -> Answer:
+        asked.append(arguments)
+        return rest.pop(0)
+
+    asked: list[dict[str, Any]] = []
+    return list(walk.mismatches(rule, ITEMS, rest.pop(0), ask))
+
+
+def page(items: list[int], following: Any) -> dict[str, Any]:
+    return {"items": items, "pagination": {"nextOffset": following}}
+
+
+def test_the_call_for_the_first_page_has_no_offset_and_no_view() -> None:
+    [paged] = PAGES.files[0].rules
+    assert walk.start(paged, {"offset": 4, "limit": 2, "x": 1}) == {"limit": 2, "x": 1}
+    [nested] = (
+        rules(
+            "- {tools: t, response: [{paginate: {arguments: {limit: p.limit, offset: p.offset}}}]}"
+        )
+        .files[0]
+        .rules
+    )
+    assert walk.start(nested, {"p": {"offset": 4, "x": 1}}) == {"p": {"x": 1}}
+    [bound] = rules("- {tools: t, max_bytes: 1000}").files[0].rules
+    assert walk.start(bound, {"view": "a", "x": 1}) == {"x": 1}
+
+
+def test_pages_that_rejoin_give_no_mismatch() -> None:
+    assert told(PAGES, ITEMS) == []
+    assert faked(page([1, 2], 2), page([3, 4], 4), page([5], None)) == []
+
+
+@pytest.mark.parametrize(
+    ("pages", "lines"),
+    [
+        (
+            [page([1, 2], 2), page([3, 4], None)],
+            ["items[4]: expected 5, found nothing"],
+        ),
+        (
+            [page([1, 2], 2), page([2, 3], 4), page([4, 5], None)],
+            [
+                "items[2]: expected 3, found 2",
+                "items[3]: expected 4, found 3",
+                "items[4]: expected 5, found 4",
+                "items[5]: expected nothing, found 5",
+            ],
+        ),
+        (
+            [page([1, 2, 3, 4, 5], None)],
+            ["rejoins: one page holds everything; ask for shorter pages, or give more"],
+        ),
+    ],
+)
+def test_pages_that_do_not_rejoin_are_told(pages: list[Any], lines: list[str]) -> None:
+    assert faked(*pages) == lines
+
+
+@pytest.mark.parametrize(
+    ("pages", "message"),
+    [
+        ([{"items": [1, 2]}], "rejoins: a page does not say what follows"),
+        ([page([1, 2], "2")], "rejoins: '2' is no position"),
+        ([page([1], 2), page([2], 2)], "rejoins: the page after the one from 2 on begins at 2"),
+        (
+            [page([1], 2), answer(said("expired", isError=True))],
+            "rejoins: the page from 2 on is an error: expired",
+        ),
+    ],
+)
+def test_a_walk_that_cannot_go_on_says_why(pages: list[Any], message: str) -> None:
+    with pytest.raises(WalkError) as caught:
+        faked(*pages)
+    assert str(caught.value) == message
+
+
+def test_a_document_that_uses_our_word_keeps_its_own() -> None:
+    exchange = made("t", {}, of_text('{"items":[1,2,3],"pagination":{"nextOffset":7,"own":1}}'))
+
+    assert told(PAGES, exchange) == []
+
+
+def test_a_text_that_uses_the_words_of_a_notice_is_followed_by_its_notice() -> None:
+    chosen = rules("- {tools: t, response: [{truncate: {max_length: 20}}]}")
+    exchange = made("t", {}, of_text("a text of several windows, and a few words at its end"))
+
+    assert told(chosen, exchange) == []
+
+
+def test_a_walk_without_a_document_says_so() -> None:
+    exchange = made("t", {}, exchange_result())
+
+    with pytest.raises(WalkError, match="rejoins: the result has no document"):
+        told(PAGES, exchange)
+
+
+def exchange_result() -> Any:
+    from msgspec import Raw
+
+    return Raw(b'{"content":[]}')

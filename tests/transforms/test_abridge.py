@@ -1,0 +1,343 @@
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document import Document, encode
+from proxy.paths import Path
+from proxy.patterns import Pattern
+from proxy.transforms.abridge import Abridge, abridge
+from proxy.transforms.base import Call, Notice
+from proxy.transforms.paginate import Paginate
+from proxy.transforms.parse import Parse
+from proxy.view import look
+from tests.documents import SCALARS, SURROGATES, call, said, shaped, values
+
+ROWS = [{"id": n, "name": f"name {n}", "body": "x" * 300} for n in range(500)]
+
+
+def fitted(value: Any, bound: int, **options: Any) -> tuple[Any, list[Notice]]:
+    told = Call("t", bound=bound, notices=[], **options)
+    written = shaped(json.dumps(value).encode(), Abridge(), at=told)
+    assert size(written, told) <= bound
+    return json.loads(written), told.notices
+
+
+def size(written: bytes, told: Call) -> int:
+    beside = sum(len(encode({notice.name: notice.value})) for notice in told.notices)
+    return len(written) + beside
+
+
+def test_a_document_that_fits_is_left_as_it_came() -> None:
+    raw = b'{"a": 1.0,  "b": "\\/"}'
+    document = Document.read(raw)
+    Abridge(max_bytes=300)(document.root, call())
+    assert not document.changed
+    assert document.cell[0] is document.source
+
+
+def test_without_a_bound_nothing_happens() -> None:
+    raw = json.dumps("x" * 100_000).encode()
+    assert shaped(raw, Abridge()) == raw
+
+
+def test_white_space_of_the_server_does_not_count() -> None:
+    raw = json.dumps({"a": list(range(50))}, indent=8).encode()
+    assert len(raw) > 300
+    assert json.loads(shaped(raw, Abridge(max_bytes=300))) == {"a": list(range(50))}
+
+
+def test_a_long_array_keeps_its_first_elements_and_the_note_says_how_many_there_were() -> None:
+    found, _ = fitted({"total": 500, "items": ROWS}, 3000, viewable=True)
+    shown = len(found["items"])
+    assert found["items"] == ROWS[:shown]
+    assert (found["total"], shown) == (500, 7)
+    assert found["_abridged"] == {
+        "items": "7 of 500",
+        "more": "call again with view='items[7:17]'",
+    }
+
+
+def test_without_a_view_the_note_does_not_speak_of_one() -> None:
+    assert fitted({"items": ROWS}, 3000)[0]["_abridged"] == {"items": "7 of 500"}
+
+
+def test_the_argument_is_called_as_the_client_knows_it() -> None:
+    found, _ = fitted({"items": ROWS}, 3000, viewable=True, names={"view": "abridged_view"})
+    assert found["_abridged"]["more"] == "call again with abridged_view='items[7:17]'"
+
+
+def test_a_note_that_the_server_wrote_itself_stays_beside_ours() -> None:
+    found, _ = fitted({"_abridged": "theirs", "items": ROWS}, 3000)
+    assert (found["_abridged"], found["_abridged_"]) == ("theirs", {"items": "7 of 500"})
+
+
+def test_long_strings_keep_their_head_up_to_a_line() -> None:
+    text = "a line of text\n" * 500
+    found, _ = fitted({"id": "a" * 40, "body": text}, 1000, viewable=True)
+    kept = found["body"].removesuffix("…")
+    assert found["id"] == "a" * 40
+    assert kept.endswith("text\n")
+    assert text.startswith(kept)
+    assert found["_abridged"] == {
+        "body": f"{len(kept)} of 7500 chars",
+        "more": f"call again with view='body[{len(kept)}:{len(kept) + 1000}]'",
+    }
+
+
+def test_a_few_large_elements_are_cut_each_and_share_a_note() -> None:
+    rows = [{"id": n, "body": "x" * 50_000} for n in range(100)]
+    found, _ = fitted({"items": rows}, 10_000)
+    assert [row["id"] for row in found["items"]] == [0, 1, 2]
+    kept = len(found["items"][0]["body"]) - 1
+    assert found["_abridged"] == {
+        "items": "3 of 100",
+        "items.body": f"{kept} of 50000 chars (the first of 3 cut)",
+    }
+
+
+def test_small_members_stay_whole_while_large_ones_shrink() -> None:
+    value = {"status": "ok", "a": list(range(5000)), "b": list(range(5000)), "n": {"m": [1, 2]}}
+    found, _ = fitted(value, 2000)
+    assert (found["status"], found["n"]) == ("ok", {"m": [1, 2]})
+    assert len(found["a"]) > 100
+    assert len(found["b"]) > 100
+
+
+def test_a_huge_map_keeps_its_first_members() -> None:
+    value = {f"key{n}": {"n": n} for n in range(5000)}
+    found, _ = fitted(value, 1000, viewable=True)
+    told = found.pop("_abridged")
+    assert found == {name: value[name] for name in list(value)[: len(found)]}
+    assert told == {
+        "@": f"{len(found)} of 5000 members",
+        "more": "call again with view='keys(@)'",
+    }
+
+
+def test_a_root_array_stays_an_array_with_the_note_beside_it() -> None:
+    found, [notice] = fitted(ROWS, 3000, viewable=True)
+    assert found == ROWS[: len(found)]
+    assert (notice.name, notice.bare) == ("_abridged", False)
+    assert notice.value == {"[]": "7 of 500", "more": "call again with view='[7:17]'"}
+
+
+def test_a_root_array_is_wrapped_where_clients_show_structure_alone() -> None:
+    found, notices = fitted(ROWS, 3000, viewable=True, structured=True)
+    assert not notices
+    assert len(found["items"]) == 7
+    assert found["_abridged"]["items"] == "7 of 500"
+    assert found["_abridged"]["more"] == "call again with view='[7:17]'"
+    small = json.dumps(ROWS[:2]).encode()
+    assert json.loads(shaped(small, Abridge(), at=call(3000, structured=True))) == ROWS[:2]
+
+
+def test_a_text_keeps_its_head_and_the_note_names_the_next_window() -> None:
+    text = "a line of text\n" * 5000
+    found, [notice] = fitted(text, 2000, viewable=True)
+    assert text.startswith(found)
+    assert found.endswith("\n")
+    kept = len(found)
+    assert notice.value == {
+        "text": f"{kept} of 75000 chars",
+        "more": f"call again with view='text[{kept}:{2 * kept}]'",
+    }
+
+
+def test_the_answer_to_a_view_is_abridged_with_a_view_that_goes_on_from_it() -> None:
+    whole = Document({"data": {"rows": [{"t": "é" * 900} for _ in range(300)]}})
+    view = "data.rows[10:200]"
+    told = Call("t", viewable=True, notices=[])
+    answer = Document({"view": look(whole, view)})
+    abridge(answer, 6000, told, view)
+    note = json.loads(answer.encode())["_abridged"]
+    assert note["more"] == "call again with view='data.rows[10:200] | [3:13]'"
+    expression = note["more"].split("'")[1]
+    assert look(whole, expression) == look(whole, "data.rows[13:23]")
+
+
+def test_the_answer_to_a_view_of_a_text_goes_on_too() -> None:
+    whole = Document("0123456789" * 900)
+    told = Call("t", viewable=True, notices=[])
+    answer = Document(look(whole, "text[5:8000]"))
+    abridge(answer, 1000, told, "text[5:8000]")
+    expression = told.notices[0].value["more"].split("'")[1]
+    kept = len(answer.cell[0])
+    assert look(whole, expression) == look(whole, f"text[{5 + kept}:{1005 + kept}]")
+
+
+def test_what_a_hint_names_is_what_was_left_out() -> None:
+    value = {"a b": [{"c": [{"d": "x" * 9000}]}]}
+    found, _ = fitted(value, 1000, viewable=True)
+    expression = found["_abridged"]["more"].split("'")[1]
+    kept = len(found["a b"][0]["c"][0]["d"]) - 1
+    assert expression == f'"a b"[0].c[0].d[{kept}:{2 * kept if kept > 1000 else kept + 1000}]'
+    assert look(Document(value), expression) == "x" * 1000
+
+
+def test_a_path_called_like_a_word_of_ours_is_told_apart() -> None:
+    found, _ = fitted({"more": list(range(1000))}, 400, viewable=True)
+    assert list(found["_abridged"]) == ["@.more", "more"]
+
+
+def test_many_cuts_are_counted_together() -> None:
+    value = {f"a_rather_long_name_{n}": "x" * 200 for n in range(50)}
+    found, _ = fitted(value, 4000)
+    told = found["_abridged"]
+    assert len(json.dumps(told)) < 900
+    assert told["others"] == f"{50 - (len(told) - 1)} more cut"
+
+
+def test_names_too_long_to_show_are_not_shown() -> None:
+    found, _ = fitted({"k" * 200: "x" * 2000, "b": 1}, 600, viewable=True)
+    kept = len(found["k" * 200]) - 1
+    assert found["_abridged"] == {"…": f"{kept} of 2000 chars"}
+
+
+def test_deep_nesting_is_emptied_where_it_does_not_fit() -> None:
+    value: Any = "x" * 5000
+    for _ in range(400):
+        value = {"n": value}
+    found, _ = fitted(value, 500)
+    depth = 0
+    while found.get("n"):
+        found, depth = found["n"], depth + 1
+    assert depth > 20
+
+
+def test_structure_in_a_text_is_cut_as_structure() -> None:
+    text = "Rows:\n" + json.dumps({"rows": ROWS, "n": 1}) + "\nend"
+    told = call(3000)
+    step = Parse(as_="json", after=Pattern("^Rows:"))
+    written = shaped(json.dumps(text).encode(), step, Abridge(), at=told)
+    assert 2200 < size(written, told) <= 3000
+    inside = json.loads(json.loads(written).removeprefix("Rows:\n").removesuffix("\nend"))
+    assert inside["n"] == 1
+    assert inside["rows"] == ROWS[: len(inside["rows"])]
+    assert inside["_abridged"] == {"rows": f"{len(inside['rows'])} of 500"}
+
+
+def test_an_array_in_a_text_is_cut_as_an_array_and_the_note_stands_beside() -> None:
+    told = call(3000)
+    found = said(json.dumps(ROWS), Parse(as_="json"), Abridge(), at=told)
+    assert json.loads(found) == ROWS[: len(json.loads(found))]
+    assert told.notices[0].value == {"[]": f"{len(json.loads(found))} of 500"}
+
+
+def test_lines_are_cut_as_the_text_that_they_are() -> None:
+    text = "a line of text\n" * 5000
+    told = call(2000)
+    found = said(text, Parse(as_="lines"), Abridge(), at=told)
+    assert text.startswith(found)
+    assert told.notices[0].value == {"text": f"{len(found)} of 75000 chars"}
+
+
+def test_a_page_that_fits_is_not_cut_again() -> None:
+    told = call(3000)
+    step = Paginate(at=Path.parse("items"))
+    found = json.loads(shaped(json.dumps({"items": ROWS}).encode(), step, Abridge(), at=told))
+    assert "_abridged" not in found
+    assert found["pagination"]["returned"] == len(found["items"])
+
+
+def test_the_smaller_of_both_bounds_counts() -> None:
+    raw = json.dumps({"items": ROWS}).encode()
+    assert len(shaped(raw, Abridge(max_bytes=1000), at=call(5000))) <= 1000
+    assert len(shaped(raw, Abridge(max_bytes=5000), at=call(1000))) <= 1000
+
+
+def same(before: Any, after: Any) -> None:
+    """Hold `after` to be `before` with ends left off, every value of the same type."""
+    assert type(before) is type(after)
+    if isinstance(before, dict):
+        for name, value in after.items():
+            same(before[name], value)
+    elif isinstance(before, list):
+        assert len(after) <= len(before)
+        for one, other in zip(before, after, strict=False):
+            same(one, other)
+    elif isinstance(before, str) and before != after:
+        assert len(before) > 40
+        assert before.startswith(after.removesuffix("…"))
+    else:
+        assert before == after
+
+
+ANY = values(leaves=120) | values(SCALARS | st.sampled_from(SURROGATES), leaves=30)
+
+
+@given(ANY, st.integers(300, 3000), st.booleans(), st.booleans())
+def test_any_document_fits_and_keeps_its_structure_and_types(
+    raw: bytes, bound: int, structured: bool, viewable: bool
+) -> None:
+    told = Call("t", bound=bound, structured=structured, viewable=viewable, notices=[])
+    whole = Document.read(raw).encode()
+    written = shaped(raw, Abridge(), at=told)
+    if len(whole) <= bound:
+        assert (written, told.notices) == (whole, [])
+        return
+    if whole[:1] in b'{["':
+        assert size(written, told) <= bound
+    before, after = json.loads(whole), json.loads(written)
+    if isinstance(before, dict):
+        assert after.pop("_abridged")
+    elif isinstance(before, list) and structured:
+        assert after.pop("_abridged")
+        after = after["items"]
+    same(before, after)
+
+
+@given(ANY, st.integers(300, 1000))
+def test_the_same_document_is_cut_in_the_same_way(raw: bytes, bound: int) -> None:
+    first, second = call(bound), call(bound)
+    assert shaped(raw, Abridge(), at=first) == shaped(raw, Abridge(), at=second)
+    assert first.notices == second.notices
+
+
+@given(values(leaves=60), st.integers(300, 1000))
+def test_structure_in_a_text_fits_as_well(raw: bytes, bound: int) -> None:
+    told = call(bound)
+    text = '<<\n{"v":' + raw.decode() + "}>>"
+    written = shaped(encode(text), Parse(as_="json", after=Pattern("<<")), Abridge(), at=told)
+    assert size(written, told) <= bound
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "items": {
+            "type": "array",
+            "minItems": 5,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "id": {"type": "integer"},
+                    "name": {"enum": [f"name {n}" for n in range(500)]},
+                    "body": {"type": "string", "pattern": "^x{300}$"},
+                },
+                "required": ["id", "name", "body"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["items"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("bound", [300, 500, 1000, 5000, 500_000])
+def test_an_abridged_document_fits_the_schema_that_the_step_derives(bound: int) -> None:
+    jsonschema.validate({"items": ROWS}, SCHEMA)
+    schema = Abridge().reshape(SCHEMA)
+    assert schema is not None
+    jsonschema.validate(fitted({"items": ROWS}, bound)[0], schema)
+
+
+def test_a_wrapped_array_fits_the_schema_that_the_step_derives() -> None:
+    schema = Abridge().reshape(SCHEMA["properties"]["items"])  # type: ignore[index]
+    assert schema is not None
+    for structured in (True, False):
+        jsonschema.validate(fitted(ROWS, 1000, structured=structured)[0], schema)

@@ -1,0 +1,58 @@
+import pytest
+from hypothesis import given
+
+from proxy.document import Document
+from proxy.errors import AbridgeError, TransformError
+from proxy.paths import Path
+from proxy.patterns import Expression
+from proxy.transforms.jmespath import Jmespath
+from proxy.transforms.parse import Parse
+from tests.documents import call, said, shaped, values
+
+
+def test_the_value_becomes_what_the_expression_gives() -> None:
+    raw = b'{"items": [{"id": 1.50, "tags": []}, {"id": 1e400}], "at": {"x": -0}}'
+    assert shaped(raw, Jmespath(Expression("items[*].{n: id}"))) == b'[{"n":1.50},{"n":1e400}]'
+    inside = Jmespath(Expression("id"), at=Path.parse("items"))
+    assert shaped(raw, inside) == b'{"items":null,"at":{"x":-0}}'
+    each = Jmespath(Expression("id"), at=Path.parse("items[]"))
+    assert shaped(raw, each) == b'{"items":[1.50,1e400],"at":{"x":-0}}'
+
+
+def test_an_argument_of_the_call_can_be_used() -> None:
+    step = Jmespath(Expression("items[?id == argument('id')]"))
+    assert shaped(b'{"items":[{"id":1},{"id":2}]}', step, at=call(id=2)) == b'[{"id":2}]'
+
+
+def test_lines_that_an_expression_picked_are_joined_again() -> None:
+    step = Jmespath(Expression("[?contains(@, 'b')]"))
+    assert said("ab\ncd\nbe\n", Parse(as_="lines"), step) == "ab\nbe\n"
+
+
+def test_an_expression_that_does_not_fit_the_value_raises_and_says_why() -> None:
+    with pytest.raises(TransformError, match="invalid type"):
+        shaped(b'{"a": 1}', Jmespath(Expression("length(a)")))
+
+
+def test_a_result_that_grows_without_end_is_refused_unwritten() -> None:
+    explosive = " | ".join(["[@, @]"] * 40)
+    with pytest.raises(AbridgeError, match=r"gives more than 1048604 bytes$"):
+        shaped(b'{"a":1}', Jmespath(Expression(explosive)))
+
+
+def test_a_path_that_matches_nothing_is_reported() -> None:
+    told = call()
+    assert shaped(b'{"a":1}', Jmespath(Expression("a"), at=Path.parse("b")), at=told) == b'{"a":1}'
+    assert told.missing == ["b"]
+
+
+def test_nothing_is_said_of_the_schema() -> None:
+    assert Jmespath(Expression("a")).reshape({"type": "object"}) is None
+
+
+@given(values())
+def test_numbers_that_are_passed_on_keep_their_spelling(raw: bytes) -> None:
+    before = Document.read(b'{"v":' + raw + b"}")
+    spelled = [token for token in (b"1.0", b"1e400", b"-0", b"1.10") if token in before.encode()]
+    found = shaped(before.encode(), Jmespath(Expression("{w: v}")))
+    assert all(token in found for token in spelled)

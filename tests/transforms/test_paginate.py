@@ -1,0 +1,413 @@
+import json
+import re
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document import Document
+from proxy.errors import Mismatch
+from proxy.paths import Path
+from proxy.patterns import Pattern
+from proxy.transforms.base import Call, Transform
+from proxy.transforms.clip import Clip
+from proxy.transforms.paginate import Paginate
+from proxy.transforms.parse import Parse
+from tests.documents import SCALARS, call, objects, shaped, values
+
+FILES = Path.parse("files")
+NAMES = [f"{n}.md" for n in range(7)]
+VAULT = json.dumps({"vault": "v", "files": NAMES}).encode()
+
+
+def answered(raw: bytes, step: Transform, **arguments: Any) -> Any:
+    return json.loads(shaped(raw, step, at=call(**arguments)))
+
+
+def test_a_page_has_its_metadata_beside_the_array() -> None:
+    assert answered(VAULT, Paginate(at=FILES, limit=3), offset=3) == {
+        "vault": "v",
+        "files": NAMES[3:6],
+        "pagination": {
+            "total": 7,
+            "offset": 3,
+            "limit": 3,
+            "returned": 3,
+            "hasMore": True,
+            "nextOffset": 6,
+        },
+    }
+
+
+@pytest.mark.parametrize(("offset", "returned"), [(0, 7), (6, 1), (7, 0), (5000, 0)])
+def test_the_last_page_says_that_nothing_follows_even_past_the_end(
+    offset: int, returned: int
+) -> None:
+    found = answered(VAULT, Paginate(at=FILES), offset=offset)
+    assert found["files"] == NAMES[offset:]
+    assert found["pagination"] == {
+        "total": 7,
+        "offset": offset,
+        "limit": 100,
+        "returned": returned,
+        "hasMore": False,
+        "nextOffset": None,
+    }
+
+
+def test_a_root_array_is_wrapped_under_the_name_that_the_rule_gives() -> None:
+    found = answered(b'["a", "b"]', Paginate(as_="results", limit=1))
+    assert list(found) == ["results", "pagination"]
+    assert found["results"] == ["a"]
+
+
+def test_an_empty_root_array_is_wrapped_too() -> None:
+    found = answered(b"[]", Paginate())
+    assert (found["items"], found["pagination"]["total"]) == ([], 0)
+
+
+def test_page_info_names_the_metadata_and_replaces_what_has_these_names() -> None:
+    step = Paginate(
+        at=FILES,
+        limit=2,
+        page_info={"count": "returned", "meta.truncated": "hasMore", "next_offset": "nextOffset"},
+    )
+    raw = b'{"count": 7, "files": ["a", "b", "c"], "meta": {"own": 1.0}}'
+    assert shaped(raw, step) == (
+        b'{"count":2,"files":["a","b"],"meta":{"own":1.0,"truncated":true},"next_offset":2}'
+    )
+
+
+def test_page_info_below_what_is_no_object_is_a_mismatch() -> None:
+    step = Paginate(at=FILES, page_info={"meta.count": "returned"})
+    with pytest.raises(Mismatch, match=r"page_info names meta.count, but meta is no object"):
+        shaped(b'{"files": [], "meta": "text"}', step)
+
+
+def test_a_member_that_is_called_pagination_already_is_left_alone() -> None:
+    found = answered(b'{"files": ["a"], "pagination": "theirs"}', Paginate(at=FILES))
+    assert found["pagination"] == "theirs"
+    assert found["pagination_"]["total"] == 1
+
+
+def test_one_window_moves_all_arrays_and_each_has_its_own_metadata() -> None:
+    step = Paginate(at=(Path.parse("entities"), Path.parse("relations")), limit=2)
+    raw = b'{"entities": [1, 2, 3], "relations": [4, 5, 6, 7, 8]}'
+    found = answered(raw, step, offset=2)
+    assert (found["entities"], found["relations"]) == ([3], [6, 7])
+    stands = {name: said["nextOffset"] for name, said in found["pagination"].items()}
+    assert stands == {"entities": None, "relations": 4}
+
+
+def test_arrays_in_different_objects_have_their_metadata_where_they_stand() -> None:
+    step = Paginate(at=(Path.parse("a.rows"), Path.parse("b.rows")), limit=1)
+    found = answered(b'{"a": {"rows": [1, 2]}, "b": {"rows": [3]}}', step)
+    assert found["a"]["pagination"]["hasMore"] is True
+    assert found["b"]["pagination"]["hasMore"] is False
+
+
+@pytest.mark.parametrize("raw", [b'{"vault": 1.0}', b'{"files": null}', b'{"files": "none"}'])
+def test_where_no_array_stands_nothing_is_done_and_the_path_is_reported(raw: bytes) -> None:
+    told = call()
+    assert shaped(raw, Paginate(at=FILES), at=told) == Document.read(raw).encode()
+    assert told.missing == ["files"]
+
+
+def test_a_path_through_an_array_is_a_mismatch() -> None:
+    with pytest.raises(Mismatch, match=r"^groups.files steps through an array at groups$"):
+        shaped(b'{"groups": [{"files": []}]}', Paginate(at=Path.parse("groups.files")))
+
+
+def test_lines_at_the_root_stay_a_text_and_the_notice_stands_beside_it() -> None:
+    told = call(offset=1)
+    text = json.dumps("one\ntwo\nthree").encode()
+    assert shaped(text, Parse(as_="lines"), Paginate(limit=1), at=told) == b'"two\\n"'
+    [notice] = told.notices
+    assert notice.bare
+    assert notice.name == "pagination"
+    assert notice.value == {
+        "total": 3,
+        "offset": 1,
+        "limit": 1,
+        "returned": 1,
+        "hasMore": True,
+        "nextOffset": 2,
+    }
+
+
+@pytest.mark.parametrize("bound", [None, 300])
+def test_lines_that_are_all_on_one_page_are_left_alone(bound: int | None) -> None:
+    told = call(bound=bound)
+    document = Document.read(b'"one\\ntwo"')
+    for step in (Parse(as_="lines"), Paginate(limit=2)):
+        step(document.root, told)
+    document.close()
+    assert document.encode() == b'"one\\ntwo"'
+    assert not document.changed
+    assert told.notices == []
+
+
+def test_the_notice_beside_lines_speaks_the_words_of_page_info() -> None:
+    told = call()
+    step = Paginate(limit=1, page_info={"page.more": "hasMore"})
+    shaped(b'"one\\ntwo"', Parse(as_="lines"), step, at=told)
+    assert told.notices[0].value == {"page": {"more": True}}
+
+
+def test_lines_inside_an_object_have_their_metadata_beside_them() -> None:
+    content = Path.parse("content")
+    raw = b'{"content": "one\\ntwo\\nthree\\n"}'
+    found = json.loads(shaped(raw, Parse(as_="lines", at=content), Paginate(at=content, limit=2)))
+    assert found["content"] == "one\ntwo\n"
+    assert found["pagination"]["nextOffset"] == 2
+
+
+def test_the_arguments_may_have_other_names_dotted_ones_nested() -> None:
+    step = Paginate(at=FILES, arguments={"limit": "params.rows", "offset": "params.row"})
+    assert list(step.parameters) == ["params.rows", "params.row"]
+    told = Call("list", {"params": {"rows": 2, "row": 4}, "limit": 1})
+    assert json.loads(shaped(VAULT, step, at=told))["files"] == NAMES[4:6]
+
+
+def test_the_arguments_are_bounded_as_the_rule_says() -> None:
+    step = Paginate(at=FILES, limit=50, max_limit=100, max_offset=10000)
+    limit, offset = step.parameters.values()
+    assert limit.schema == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 100,
+        "default": 50,
+        "description": "How many of `files` to return",
+    }
+    assert offset.schema == {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 10000,
+        "default": 0,
+        "description": "How many of `files` to skip",
+    }
+
+
+def test_the_maximum_is_ten_times_the_default_unless_said() -> None:
+    assert Paginate(limit=30).parameters["limit"].schema["maximum"] == 300
+
+
+@pytest.mark.parametrize(
+    ("step", "sentence"),
+    [
+        (
+            Paginate(at=Path.parse("data.files")),
+            "Returns `data.files` in pages of 100 (`limit`, at most 1000); while "
+            "`data.pagination.hasMore` is true, call again with `page_offset` = "
+            "`data.pagination.nextOffset`.",
+        ),
+        (
+            Paginate(limit=30),
+            "Returns pages of 30 elements (`limit`, at most 300); while `hasMore` is true, "
+            "call again with `page_offset` = `nextOffset`.",
+        ),
+        (
+            Paginate(at=(Path.parse("a"), Path.parse("b"))),
+            "Returns `a` and `b` in pages of 100 (`limit`, at most 1000); while `hasMore` is "
+            "true, call again with `page_offset` = `nextOffset`.",
+        ),
+        (
+            Paginate(at=FILES, page_info={"next": "nextOffset"}),
+            "Returns `files` in pages of 100 (`limit`, at most 1000); while `next` is not null, "
+            "call again with `page_offset` = `next`.",
+        ),
+        (
+            Paginate(at=FILES, page_info={"truncated": "hasMore"}),
+            "Returns `files` in pages of 100 (`limit`, at most 1000); while `truncated` is true, "
+            "call again with `page_offset` moved on by as many as came.",
+        ),
+    ],
+)
+def test_the_description_gains_a_sentence_on_how_to_go_on(step: Paginate, sentence: str) -> None:
+    shown = {"offset": "page_offset"}
+    assert step.sentence(lambda name: shown.get(name, name)) == sentence
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"limit": 50, "max_limit": 20}, "'limit' 50 is greater than 'max_limit' 20"),
+        (
+            {"arguments": {"limit": "offset"}},
+            "'limit' and 'offset' cannot both be the argument 'offset'",
+        ),
+        ({"at": ()}, "'at' names no array"),
+        ({"at": (Path(), FILES)}, "'at' names the whole document beside a part of it"),
+        (
+            {"at": FILES, "page_info": {"files.count": "total"}},
+            "'page_info' has 'files.count', where the array itself stands",
+        ),
+        (
+            {"page_info": {"items": "total"}},
+            "'page_info' has 'items', where the array itself stands",
+        ),
+        (
+            {"at": FILES, "page_info": {"*": "total"}},
+            "'page_info' has '*', which is no path of plain names",
+        ),
+        (
+            {"at": (FILES, Path.parse("folders")), "page_info": {"n": "total"}},
+            "'page_info' names one place beside each array, and several arrays of 'at' stand in "
+            "one object; leave 'page_info' out, or page them by windows of their own",
+        ),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Paginate(**options)
+
+
+def test_max_bytes_ends_a_page_earlier_but_never_before_its_first_element() -> None:
+    raw = json.dumps({"files": ["x" * 1000] * 5, "other": "y" * 5000}).encode()
+    counts = [
+        answered(raw, Paginate(at=FILES, max_bytes=most))["pagination"]["returned"]
+        for most in (100, 2500, 4000, 1_000_000)
+    ]
+    assert counts == [1, 2, 3, 5]
+
+
+def test_what_stands_beside_the_array_counts_for_the_bound_of_the_rule() -> None:
+    raw = json.dumps({"files": ["x" * 100] * 50, "other": "y" * 1000}).encode()
+    told = call(bound=2000)
+    written = shaped(raw, Paginate(at=FILES), at=told)
+    assert 1850 < len(written) <= 2000
+    assert json.loads(written)["pagination"]["returned"] == 8
+
+
+def test_a_bound_counts_structure_in_a_text_as_the_text_escapes_it() -> None:
+    rows = [{"name": "n" * 10, "n": n} for n in range(200)]
+    text = json.dumps("Rows:\n" + json.dumps(rows)).encode()
+    told = call(bound=2000)
+    written = shaped(text, Parse(as_="json", after=Pattern("Rows:")), Paginate(), at=told)
+    assert 1900 < len(written) <= 2000
+    assert json.loads(written).startswith('Rows:\n{"items":[{')
+
+
+def test_rows_are_cut_before_anything_is_decoded() -> None:
+    document = Document.read(b'{"files": [{"a": 1.0}, {"a": 2.0}, {"a": 3.0}]}')
+    Paginate(at=FILES, limit=1)(document.root, call())
+    assert document.encode().startswith(b'{"files":[{"a":1.0}],')
+
+
+def elements(raw: bytes) -> list[bytes]:
+    """The elements of an array as they are spelled, without white space."""
+    array = Document.read(raw).root
+    return [Document(child.get()).encode() for child in array.children()]
+
+
+def pages(raw: bytes, step: Transform, limit: int, bound: int | None) -> list[bytes]:
+    found: list[bytes] = []
+    offset = 0
+    while True:
+        told = call(bound=bound, limit=limit, offset=offset)
+        written = shaped(raw, step, at=told)
+        page = Document.read(written).root
+        assert isinstance(page.open(), dict)
+        rows = elements(Document(page.child("items").get()).encode())
+        said = json.loads(Document(page.child("pagination").get()).encode())
+        assert said["returned"] == len(rows) <= limit
+        assert bound is None or len(written) <= bound or len(rows) == 1 or not found
+        found += rows
+        if not said["hasMore"]:
+            assert said["nextOffset"] is None
+            return found
+        offset = said["nextOffset"]
+
+
+@given(
+    st.lists(values(leaves=10), max_size=30),
+    st.integers(1, 12),
+    st.none() | st.integers(200, 3000),
+    st.booleans(),
+)
+def test_pages_rejoin_to_the_array_as_upstream_spelled_it(
+    rows: list[bytes], limit: int, bound: int | None, wrapped: bool
+) -> None:
+    array = b"[ " + b" , ".join(rows) + b"]"
+    raw = array if not wrapped else b'{"x": 1e400, "items": ' + array + b"}"
+    step = Paginate(at=Path.parse("items") if wrapped else Path(), max_limit=1000)
+    assert pages(raw, step, limit, bound) == elements(array)
+
+
+@given(st.text("ab\n\r", max_size=60), st.integers(1, 5), st.none() | st.integers(150, 400))
+def test_pages_of_lines_rejoin_to_the_text(text: str, limit: int, bound: int | None) -> None:
+    raw, found, offset = json.dumps(text).encode(), "", 0
+    while True:
+        told = call(limit=limit, offset=offset, bound=bound)
+        found += json.loads(shaped(raw, Parse(as_="lines"), Paginate(), at=told))
+        if not told.notices or not told.notices[0].value["hasMore"]:
+            break
+        offset = told.notices[0].value["nextOffset"]
+    assert found == text
+
+
+def test_what_clips_the_page_does_not_spoil_its_end() -> None:
+    raw = b'"one 1\\ntwo 2\\nthree 3"'
+    steps = Parse(as_="lines"), Paginate(limit=2), Clip(max_chars=3)
+    assert json.loads(shaped(raw, *steps)) == "one… (+2 chars)\ntwo… (+2 chars)\n"
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "items": {
+            "type": "array",
+            "items": {"$ref": "#/$defs/row"},
+            "minItems": 1,
+            "uniqueItems": True,
+        },
+        "pagination": {"type": "string"},
+        "more": {"type": "object", "additionalProperties": False},
+    },
+    "required": ["items"],
+    "additionalProperties": False,
+    "$defs": {"row": {"type": "object"}},
+}
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Paginate(at=Path.parse("items"), limit=2),
+        Paginate(at=Path.parse("items"), limit=2, page_info={"more.n": "total", "x": "hasMore"}),
+        Paginate(at=(Path.parse("items"), Path.parse("others")), limit=2),
+    ],
+)
+@pytest.mark.parametrize("extra", [{}, {"pagination": "theirs"}, {"more": {}}])
+@pytest.mark.parametrize("offset", [0, 9])
+def test_a_page_fits_the_schema_that_the_step_derives(
+    step: Paginate, extra: dict[str, Any], offset: int
+) -> None:
+    document = {"items": [{"n": n} for n in range(3)], **extra}
+    jsonschema.validate(document, SCHEMA)
+    schema = step.reshape(SCHEMA)
+    assert schema is not None
+    jsonschema.validate(answered(json.dumps(document).encode(), step, offset=offset), schema)
+
+
+def test_the_schema_of_a_root_array_becomes_that_of_the_object_around_it() -> None:
+    step = Paginate(as_="rows")
+    schema = step.reshape({"type": "array", "items": {"type": "integer"}, "minItems": 3})
+    assert schema is not None
+    assert schema["properties"]["rows"] == {"type": "array", "items": {"type": "integer"}}
+    jsonschema.validate(answered(b"[1, 2]", step), schema)
+    either = step.reshape({"type": ["array", "string"]})
+    assert either is not None
+    jsonschema.validate(answered(b"[1, 2]", step), either)
+    jsonschema.validate("left alone", either)
+
+
+@given(objects(SCALARS))
+def test_a_document_without_the_array_is_not_changed(raw: bytes) -> None:
+    document = Document.read(raw)
+    Paginate(at=Path.parse("no.such"))(document.root, call())
+    assert not document.changed

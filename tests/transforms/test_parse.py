@@ -1,0 +1,264 @@
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document import Document, Pieces
+from proxy.errors import Mismatch
+from proxy.paths import Path
+from proxy.patterns import Pattern
+from proxy.transforms.clip import Clip
+from proxy.transforms.paginate import Paginate
+from proxy.transforms.parse import Parse
+from proxy.transforms.replace import Replace
+from tests.documents import SURROGATES, call, said, shaped, values
+
+CONTENT = Path.parse("content")
+LOG = """Commit history:
+Commit: f5a77ec
+Author: Dev 0
+Date: 2023-11-27
+Message: Limit log.
+
+Retry note.
+
+Commit: 397d0dd
+Author: Dev 4
+Date: 2023-11-26
+Message: Chunk.
+"""
+
+
+def opened(text: str, step: Parse) -> Any:
+    document = Document(text)
+    step(document.root, call())
+    return json.loads(Document(document.cell[0]).encode())
+
+
+def test_lines_are_without_their_ends_and_joined_with_them() -> None:
+    for text in ("a\nb\n", "a\nb", "a\r\nb\r\n", "\n", "", "a\r\nb\n", "a\n\n"):
+        lines = opened(text, Parse(as_="lines"))
+        separator = "\r\n" if text == "a\r\nb\r\n" else "\n"
+        assert lines == [*text.split(separator)][: len(lines)]
+        assert said(text, Parse(as_="lines")) == text
+    assert opened("a\r\nb\r\n", Parse(as_="lines")) == ["a", "b"]
+
+
+def test_the_log_of_a_repository_is_clipped_and_paged_by_commit() -> None:
+    told = call(limit=1)
+    steps = (
+        Parse(as_="records", split="(?m)^(?=Commit: )"),
+        Clip(max_lines=4),
+        Paginate(limit=50),
+    )
+    assert said(LOG, *steps, at=told) == (
+        "Commit history:\nCommit: f5a77ec\nAuthor: Dev 0\nDate: 2023-11-27\n"
+        "Message: Limit log.\n… (+2 lines)\n\n"
+    )
+    assert told.notices[0].value["total"] == 2
+    last = call(limit=1, offset=1)
+    assert said(LOG, *steps, at=last).startswith("Commit history:\nCommit: 397d0dd\n")
+
+
+@pytest.mark.parametrize(
+    ("split", "text", "records"),
+    [
+        (None, "a\nb\n\nc\n\n\nd", ["a\nb\n\n", "c\n\n\n", "d"]),
+        ("\n---\n", "a\n---\nb\n---\n", ["a\n---\n", "b\n---\n"]),
+        ("(?=#)", "x#a#b", ["#a", "#b"]),
+        ("(?m)^(?=[)(\\]]|x)", "x1\n)2\n", ["x1\n", ")2\n"]),
+        ("(?=a)(b)", None, None),
+        ("(?=(a|b)c)", "_acbc", ["ac", "bc"]),
+    ],
+)
+def test_records_end_or_begin_where_the_pattern_says(
+    split: str | None, text: str | None, records: list[str] | None
+) -> None:
+    if text is None:
+        with pytest.raises(ValueError, match=r"^split: .* is not a regular expression RE2 takes"):
+            Parse(as_="records", split=split)
+    else:
+        assert opened(text, Parse(as_="records", split=split)) == records
+        assert said(text, Parse(as_="records", split=split)) == text
+
+
+def test_the_last_record_gets_an_end_where_others_follow_it_now() -> None:
+    document = Document("b\n\na")
+    Parse(as_="records")(document.root, call())
+    document.cell[0].sort()
+    document.close()
+    assert document.cell[0] == "a\n\nb\n\n"
+
+
+def test_a_text_without_any_record_is_a_mismatch() -> None:
+    with pytest.raises(Mismatch, match=r"^no record begins by '\(\?m\)\^\(\?=Commit: \)' in the"):
+        said("fatal: not a repository", Parse(as_="records", split="(?m)^(?=Commit: )"))
+
+
+def test_the_lines_of_a_fenced_block_are_read_and_what_stands_around_it_stays() -> None:
+    text = "- Page: http://a\n```js\nno\n```\n```yaml\n- a [x]\n- b\n- c [x]\n```\n- End\n"
+    step = Parse(as_="lines", fence="yaml")
+    assert opened(text, step) == ["- a [x]", "- b", "- c [x]"]
+    told = call(limit=2)
+    replace = Replace(pattern=Pattern(r" \[x\]"), with_="")
+    assert said(text, step, replace, Paginate(), at=told) == (
+        "- Page: http://a\n```js\nno\n```\n```yaml\n- a\n- b\n```\n- End\n"
+    )
+
+
+@pytest.mark.parametrize("text", ["no fence", "```yaml\nnot closed\n", "```yamlish\n```\n"])
+def test_a_text_without_the_fenced_block_is_a_mismatch(text: str) -> None:
+    with pytest.raises(Mismatch, match=r"^no block of 'yaml' between lines of three backticks"):
+        said(text, Parse(as_="lines", fence="yaml"))
+
+
+def test_a_longer_fence_holds_shorter_ones() -> None:
+    text = "````yaml\n```\nx\n```\n````\n"
+    assert opened(text, Parse(as_="lines", fence="yaml")) == ["```", "x", "```"]
+
+
+def test_json_behind_prose_is_read_and_written_compact_with_its_spelling() -> None:
+    text = 'Contents:\n {"a": [1.0, 1e400], "b": "\\/"}\nend'
+    step = Parse(as_="json", after=Pattern("^Contents:"))
+    assert said(text, step) == 'Contents:\n {"a":[1.0,1e400],"b":"\\/"}\nend'
+
+
+def test_yaml_and_python_literals_are_written_as_json() -> None:
+    assert said("```yaml\na: [1.50, x]\n```\n", Parse(as_="yaml", fence="yaml")) == (
+        '```yaml\n{"a":[1.50,"x"]}\n```\n'
+    )
+    assert said("[{'a': None, 'b': 'it\\'s'}]", Parse(as_="python")) == '[{"a":null,"b":"it\'s"}]'
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("json", "prose"),
+        ("json", '"a string"'),
+        ("json", "3"),
+        ("yaml", "just words"),
+        ("yaml", "a: [1"),
+        ("yaml", "a: *b"),
+        ("python", "[1, 2"),
+        ("python", "'text'"),
+        ("python", "[<object at 0x1>]"),
+        ("python", "[nan]"),
+        ("python", "[1 2]"),
+    ],
+)
+def test_what_cannot_be_read_is_a_mismatch(form: Any, text: str) -> None:
+    with pytest.raises(Mismatch, match=r"^the text "):
+        said(text, Parse(as_=form))
+
+
+def test_a_text_without_the_beginning_is_a_mismatch() -> None:
+    with pytest.raises(Mismatch, match=r"^no 'Rows:' in the text$"):
+        said("[1]", Parse(as_="json", after=Pattern("Rows:")))
+
+
+def test_deep_nesting_is_a_mismatch_not_a_crash() -> None:
+    for form in ("json", "yaml", "python"):
+        with pytest.raises(Mismatch):
+            said("[" * 100_000, Parse(as_=form))
+
+
+def test_a_document_that_is_structure_already_is_left_to_the_next_step() -> None:
+    assert shaped(b"[ ]", Parse(as_="python"), Paginate(as_="rows")).startswith(b'{"rows":[],')
+    assert shaped(b"null", Parse(as_="json")) == b"null"
+
+
+def test_rows_as_python_prints_them_are_read_paged_and_written_back() -> None:
+    order = {"id": 0, "note": None, "paid": True, "total": 602.24, "raw": '{"n": "it\'s"}'}
+    text = repr([{**order, "id": n} for n in range(100)])
+    told = call(limit=2, offset=98)
+    found = json.loads(said(text, Parse(as_="python"), Paginate(as_="rows"), at=told))
+    assert found["rows"] == [{**order, "id": 98}, {**order, "id": 99}]
+    assert found["pagination"]["total"] == 100
+
+
+def test_the_strings_at_a_path_are_read_each_with_what_stands_around_it() -> None:
+    raw = b'{"items":[{"content":"one\\r\\ntwo\\r\\n"},{"content":"x\\ny"}]}'
+    path = Path.parse("items.content")
+    document = Document.read(raw)
+    Parse(as_="lines", at=path)(document.root, call())
+    first, second = (child.child("content") for child in document.root.child("items").children())
+    assert (first.get(), second.get()) == (["one", "two"], ["x", "y"])
+    first.get().pop()
+    document.close()
+    assert document.encode() == b'{"items":[{"content":"one\\r\\n"},{"content":"x\\ny"}]}'
+
+
+def test_nulls_beside_the_texts_stay_null() -> None:
+    raw = b'[{"content":null},{"content":"{\\"a\\": 1}"}]'
+    assert shaped(raw, Parse(as_="json", at=CONTENT)) == (
+        b'[{"content":null},{"content":"{\\"a\\":1}"}]'
+    )
+
+
+def test_texts_beside_objects_are_a_mismatch() -> None:
+    raw = b'[{"content":{}},{"content":"{}"}]'
+    with pytest.raises(Mismatch, match=r"^at content, some values are texts and some are not$"):
+        shaped(raw, Parse(as_="json", at=CONTENT))
+
+
+def test_texts_that_can_no_longer_be_told_apart_are_a_mismatch() -> None:
+    document = Document.read(b'[{"content":"a\\n"},{"content":"b"}]')
+    Parse(as_="lines", at=CONTENT)(document.root, call())
+    document.root.child(0).remove()
+    with pytest.raises(Mismatch, match=r"^content: some of the texts read as structure were moved"):
+        document.close()
+
+
+def test_a_path_that_matches_nothing_is_reported() -> None:
+    told = call()
+    assert shaped(b'{"a":1}', Parse(as_="json", at=CONTENT), at=told) == b'{"a":1}'
+    assert told.missing == ["content"]
+
+
+def test_a_text_that_no_step_changes_is_the_text_that_came() -> None:
+    document = Document.read(b'"caf\\u00e9\\nb"')
+    Parse(as_="lines")(document.root, call())
+    document.close()
+    assert not document.changed
+    assert document.encode() == b'"caf\\u00e9\\nb"'
+
+
+def test_split_is_for_records_alone() -> None:
+    with pytest.raises(ValueError, match=r"^'split' is for as: records, not as: lines$"):
+        Parse(as_="lines", split="x")
+
+
+@given(values(leaves=30))
+def test_json_in_a_text_keeps_its_spelling(raw: bytes) -> None:
+    inner = b'{"v": ' + raw + b"}"
+    assert said(inner.decode(), Parse(as_="json")) == Document.read(inner).encode().decode()
+
+
+@pytest.mark.parametrize("spelling", SURROGATES)
+def test_lone_surrogates_inside_the_text_come_back(spelling: bytes) -> None:
+    inner = b'{"a":' + spelling + b"}"
+    assert said(inner.decode(), Parse(as_="json")) == inner.decode()
+
+
+@given(st.text("a#\n\r", max_size=40), st.sampled_from([None, "#", "(?=#)", "\n"]))
+def test_records_rejoin_to_the_text(text: str, split: str | None) -> None:
+    document = Document(text)
+    try:
+        Parse(as_="records", split=split)(document.root, call())
+    except Mismatch:
+        assert split == "(?=#)"
+        assert "#" not in text
+        return
+    assert type(document.cell[0]) is Pieces
+    document.close()
+    assert document.encode() == Document(text).encode()
+
+
+def test_lines_leave_the_schema_and_structure_says_nothing() -> None:
+    schema = {"type": "object", "properties": {"content": {"type": "string"}}}
+    assert Parse(as_="lines", at=CONTENT).reshape(schema) == schema
+    assert Parse(as_="json", at=CONTENT).reshape(schema) is None
+    jsonschema.validate({"content": "a"}, schema)

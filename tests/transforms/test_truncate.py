@@ -1,0 +1,266 @@
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document import Document
+from proxy.errors import Mismatch
+from proxy.paths import Path
+from proxy.transforms.base import Call
+from proxy.transforms.parse import Parse
+from proxy.transforms.truncate import Truncate
+from tests.documents import TEXTS, call, said, shaped
+
+CONTENT = Path.parse("content")
+
+
+def window(text: str, step: Truncate, **arguments: Any) -> tuple[str, dict[str, Any] | None]:
+    told = call(**arguments)
+    found = said(text, step, at=told)
+    return found, told.notices[0].value if told.notices else None
+
+
+def test_a_text_no_longer_than_the_window_is_left_alone() -> None:
+    assert window("x" * 10, Truncate(max_length=10)) == ("x" * 10, None)
+    raw = b'{"content": "caf\\u00e9"}'
+    assert shaped(raw, Truncate(at=CONTENT)) == b'{"content":"caf\\u00e9"}'
+
+
+def test_a_longer_text_comes_in_windows_that_say_where_they_end() -> None:
+    step = Truncate(max_length=4)
+    assert window("abcdefghij", step) == (
+        "abcd",
+        {
+            "truncated": True,
+            "totalLength": 10,
+            "startIndex": 0,
+            "endIndex": 4,
+            "nextIndex": 4,
+            "hasMore": True,
+        },
+    )
+    assert window("abcdefghij", step, startIndex=8) == (
+        "ij",
+        {"truncated": True, "totalLength": 10, "startIndex": 8, "endIndex": 10, "hasMore": False},
+    )
+
+
+def test_the_notice_stands_beside_a_text_and_says_its_words_in_order() -> None:
+    told = call()
+    said("abcdefghij", Truncate(max_length=4), at=told)
+    [notice] = told.notices
+    assert (notice.name, notice.bare) == ("truncation", True)
+    assert list(notice.value) == [
+        "truncated",
+        "totalLength",
+        "startIndex",
+        "endIndex",
+        "nextIndex",
+        "hasMore",
+    ]
+
+
+def test_a_window_from_further_on_says_so_even_where_the_text_is_short() -> None:
+    assert window("abc", Truncate(), startIndex=1)[1] is not None
+
+
+def test_a_window_past_the_end_is_empty() -> None:
+    found, notice = window("abc", Truncate(), startIndex=99)
+    assert found == ""
+    assert notice == {
+        "truncated": True,
+        "totalLength": 3,
+        "startIndex": 3,
+        "endIndex": 3,
+        "hasMore": False,
+    }
+
+
+def test_the_field_of_an_object_is_cut_and_the_notice_stands_beside_it() -> None:
+    raw = b'{"path": "\\/a", "content": "abcdef", "truncation": "theirs"}'
+    found = shaped(raw, Truncate(at=CONTENT, max_length=2))
+    assert found.startswith(b'{"path":"\\/a","content":"ab","truncation":"theirs","truncation_":{')
+
+
+def test_without_a_path_an_object_or_array_is_left_alone() -> None:
+    for raw in (b'{"content":"' + b"x" * 50 + b'"}', b'["' + b"x" * 50 + b'"]'):
+        assert shaped(raw, Truncate(max_length=2)) == raw
+
+
+def test_a_path_does_nothing_to_a_document_that_is_a_text() -> None:
+    told = call()
+    assert said("abcdef", Truncate(at=CONTENT, max_length=2), at=told) == "abcdef"
+    assert told.missing == []
+
+
+@pytest.mark.parametrize("raw", [b'{"other":1}', b'{"content":null}', b'{"content":[1]}'])
+def test_where_no_text_stands_the_path_is_reported(raw: bytes) -> None:
+    told = call()
+    assert shaped(raw, Truncate(at=CONTENT, max_length=2), at=told) == raw
+    assert told.missing == ["content"]
+
+
+def test_texts_in_an_array_are_a_mismatch_since_a_window_needs_one_place() -> None:
+    with pytest.raises(Mismatch, match=r"^items.content steps through an array at items$"):
+        shaped(b'{"items": [{"content": "x"}]}', Truncate(at=Path.parse("items.content")))
+
+
+def test_characters_are_code_points() -> None:
+    found, notice = window("😀é" * 5, Truncate(max_length=3))
+    assert (found, notice and notice["totalLength"]) == ("😀é😀", 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("x" * 16 + "\n" + "yy zz and more", "x" * 16 + "\nyy "),
+        ("x" * 17 + "\n" + "y z and more", "x" * 17 + "\ny "),
+        ("x" * 18 + "\n" + "yyyyyy", "x" * 18 + "\n"),
+        ("x" * 30, "x" * 20),
+    ],
+)
+def test_a_window_may_end_at_a_line_or_else_a_word_in_its_last_tenth(
+    text: str, found: str
+) -> None:
+    assert window(text, Truncate(max_length=20, boundary="word"))[0] == found
+
+
+def test_windows_from_the_end_count_from_there() -> None:
+    step = Truncate(max_length=4, from_="end")
+    found, notice = window("abcdefghij", step)
+    assert found == "ghij"
+    assert notice is not None
+    assert (notice["startIndex"], notice["endIndex"], notice["nextIndex"]) == (0, 4, 4)
+    assert window("abcdefghij", step, startIndex=8)[0] == "ab"
+
+
+def test_a_window_from_the_end_may_begin_with_a_line() -> None:
+    text = "first\n" + "x" * 8 + "\n" + "y" * 18
+    step = Truncate(max_length=20, from_="end", boundary="word")
+    assert window(text, step)[0] == "y" * 18
+
+
+def test_an_inline_hint_names_the_argument_as_the_client_knows_it() -> None:
+    told = Call("read", {}, names={"startIndex": "page_startIndex"}, notices=[])
+    step = Truncate(max_length=3, hint="inline")
+    assert said("abcdef", step, at=told) == (
+        "abc\n\n<error>Content truncated. Call with page_startIndex of 3 to get more.</error>"
+    )
+    assert window("abcdef", step, startIndex=3)[0] == "def"
+
+
+def test_an_inline_hint_stands_where_the_text_is_missing() -> None:
+    step = Truncate(max_length=3, hint="inline", from_="end")
+    assert window("abcdef", step)[0] == (
+        "<error>Content truncated. Call with startIndex of 3 to get more.</error>\n\ndef"
+    )
+
+
+def test_arguments_may_be_renamed_and_are_advertised() -> None:
+    step = Truncate(at=CONTENT, max_length=5, arguments={"startIndex": "params.from"})
+    assert {name: entry.schema for name, entry in step.parameters.items()} == {
+        "maxLength": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 5,
+            "description": "How many characters of `content` to return",
+        },
+        "params.from": {
+            "type": "integer",
+            "minimum": 0,
+            "default": 0,
+            "description": "At which character of `content` to start, counted from 0",
+        },
+    }
+    told = Call("read", {"params": {"from": 2}, "maxLength": 3})
+    assert json.loads(shaped(b'{"content": "abcdef"}', step, at=told))["content"] == "cde"
+
+
+def test_one_name_for_both_arguments_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot both be the argument 'n'"):
+        Truncate(arguments={"maxLength": "n", "startIndex": "n"})
+
+
+def test_the_description_gains_a_sentence_on_how_to_go_on() -> None:
+    assert Truncate(at=CONTENT).sentence(lambda name: name.lower()) == (
+        "Returns `content` in windows of 10000 characters (`maxlength`); while `hasMore` is true, "
+        "call again with `startindex` = `nextIndex`."
+    )
+    assert Truncate(from_="end", max_length=9).sentence(str) == (
+        "Returns a long text in windows of 9 characters from its end (`maxLength`); while "
+        "`hasMore` is true, call again with `startIndex` = `nextIndex`."
+    )
+
+
+def test_lines_that_were_filtered_are_one_text_again() -> None:
+    told = call()
+    found = said("a\nb\nc\nd\n", Parse(as_="lines"), Truncate(max_length=4), at=told)
+    assert found == "a\nb\n"
+    assert told.notices[0].value["totalLength"] == 8
+
+
+@given(
+    TEXTS,
+    st.integers(1, 400),
+    st.none() | st.integers(250, 1500),
+    st.sampled_from(["start", "end"]),
+    st.sampled_from(["none", "word"]),
+    st.booleans(),
+)
+def test_windows_rejoin_to_exactly_the_text(
+    text: str, length: int, bound: int | None, side: Any, boundary: Any, field: bool
+) -> None:
+    step = Truncate(at=CONTENT if field else Path(), from_=side, boundary=boundary)
+    content: Any = {"content": text, "n": 1} if field else text
+    raw = json.dumps(content, ensure_ascii=False).encode()
+    found, start = "", 0
+    while True:
+        told = call(bound=bound, maxLength=length, startIndex=start)
+        written = shaped(raw, step, at=told)
+        value = json.loads(written)
+        notice = value.get("truncation") if field else told.notices and told.notices[0].value
+        part = value["content"] if field else value
+        found = found + part if side == "start" else part + found
+        if not notice:
+            break
+        beside = 0 if field else len(json.dumps(notice))
+        assert bound is None or len(written) + beside <= bound + 20 or len(part) == 1
+        assert notice["endIndex"] - notice["startIndex"] == len(part)
+        if bound is None and boundary == "none":
+            assert notice["endIndex"] == min(start + length, len(text))
+        if not notice["hasMore"]:
+            assert "nextIndex" not in notice
+            break
+        assert notice["nextIndex"] == notice["endIndex"] > start
+        start = notice["nextIndex"]
+    assert found == text
+
+
+def test_a_window_takes_no_more_bytes_than_the_rule_allows() -> None:
+    text = "é\n" * 3000
+    told = call(bound=1000)
+    written = shaped(json.dumps(text).encode(), Truncate(), at=told)
+    beside = len(Document(told.notices[0].value).encode())
+    assert 980 <= len(written) + beside <= 1000
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"content": {"type": "string", "minLength": 4, "pattern": "f$"}},
+    "required": ["content"],
+    "additionalProperties": False,
+}
+
+
+def test_a_window_fits_the_schema_that_the_step_derives() -> None:
+    step = Truncate(at=CONTENT, max_length=2)
+    schema = step.reshape(SCHEMA)
+    assert schema is not None
+    for start in (0, 5):
+        found = shaped(b'{"content": "abcdef"}', step, at=call(startIndex=start))
+        jsonschema.validate(json.loads(found), schema)
+    assert Truncate().reshape({"type": "string", "maxLength": 3}) == {"type": "string"}
+    assert Truncate().reshape(SCHEMA) == SCHEMA

@@ -1,0 +1,98 @@
+"""The relay around `cat`, with a session whose outputs are written on the lines themselves.
+
+A line is `SIDE WORD REST`. On the side that is named, `client` or `server`, the session does what
+the word says with the rest; on the other one the line goes on. So a client sends what shall happen
+when `cat` sends it back.
+"""
+
+import os
+import sys
+from threading import Event
+from typing import Any
+
+from proxy import pipeline
+from proxy.errors import RuleErrors
+from proxy.meter import Meter
+from proxy.rule import EMPTY
+from proxy.session import Forget, Forward, Keep, Load, Noise, Output, Reply, Session, Shape
+from proxy.snapshots import Memory, Snapshot
+from proxy.transports import child
+from proxy.transports.log import Log
+from proxy.transports.stdio import Relay
+
+GO = Event()
+FAILURES: dict[bytes, Exception] = {
+    b'{"jsonrpc":"2.0","id":1,"method":"fail"}': ZeroDivisionError("on purpose"),
+    b'{"jsonrpc":"2.0","id":"2","method":"bad rules"}': RuleErrors([]),
+    b"fail": ZeroDivisionError("on purpose"),
+    b'{"jsonrpc":"2.0","id":3,"result":{}}': ZeroDivisionError("on purpose"),
+}
+
+
+def wait(job: Any) -> Any:
+    """Shape only once a line `go` has passed: the session must be free meanwhile."""
+    assert GO.wait(20), "the session was not entered while a job was being shaped"
+    return job
+
+
+class Scripted(Session):
+    """Does what the lines say."""
+
+    def from_client(self, raw: bytes) -> tuple[Output, ...]:
+        return self.act(raw, b"client")
+
+    def from_server(self, raw: bytes) -> tuple[Output, ...]:
+        return self.act(raw, b"server")
+
+    def act(self, raw: bytes, here: bytes) -> tuple[Output, ...]:
+        if raw in FAILURES and (here == b"server" or b"result" not in raw):
+            raise FAILURES[raw]
+        side, _, told = raw.partition(b" ")
+        word, _, rest = told.partition(b" ")
+        if side != here:
+            return (Forward(raw),)
+        key = rest.decode()
+        match word:
+            case b"reply":
+                return (Reply(rest), Forward(raw), Reply(rest))
+            case b"keep":
+                return (Keep(key, Snapshot(b"", rest)), Forward(b"kept"))
+            case b"load":
+                return (Load(7, key),)
+            case b"forget":
+                return (Forget((key,)), Forward(b"forgotten"))
+            case b"noise":
+                return (Noise(rest), Forward(b"after noise"))
+            case b"shape":
+                return (Forward(b"before shaping"), Shape(rest))  # type: ignore[arg-type]
+            case b"go":
+                GO.set()
+        return (Forward(raw),)
+
+    def loaded(self, token: int, snapshot: Snapshot | None) -> tuple[Output, ...]:
+        found = b"nothing" if snapshot is None else snapshot.document
+        return (Reply(b"loaded %d %s" % (token, found)),)
+
+    def shaped(self, job: Any, outcome: Any) -> tuple[Output, ...]:
+        return (Forward(b"shaped " + outcome),)
+
+    def head(self, start: bytes) -> bool:
+        return start.startswith(b"server pass")
+
+    def streamed(self, start: bytes, end: bytes, size: int) -> None:
+        os.write(2, b"streamed %d %s %s\n" % (size, start[:11], end[-3:]))
+
+
+def main() -> None:
+    pipeline.shape = wait  # type: ignore[assignment]
+    mask = child.hold_signals()
+    server = child.spawn(["cat"], mask)
+    session = Scripted(lambda *_: EMPTY, Meter(), print)
+    relay = Relay(server, session, Memory(), Log("debug"), 1_000_000)
+    if "refuse" in sys.argv:
+        relay.refuse(2)
+    os._exit(relay.run())
+
+
+if __name__ == "__main__":
+    main()

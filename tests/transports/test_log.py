@@ -1,0 +1,137 @@
+"""What goes to stderr: the server's bytes as they are, our lines whole, never a long wait."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from proxy.transports.log import TAIL, Log
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    reading, writing = os.pipe()
+    yield reading, writing
+    for end in (reading, writing):
+        with suppress(OSError):
+            os.close(end)
+
+
+def read_all(pipe: tuple[int, int]) -> bytes:
+    """Return what stands in the pipe, which nobody writes any more."""
+    os.close(pipe[1])
+    found = b""
+    while chunk := os.read(pipe[0], 1 << 16):
+        found += chunk
+    return found
+
+
+def fill(descriptor: int) -> int:
+    os.set_blocking(descriptor, False)
+    filled = 0
+    with suppress(BlockingIOError):
+        while True:
+            filled += os.write(descriptor, b"." * 1024)
+    os.set_blocking(descriptor, True)
+    return filled
+
+
+def test_the_server_s_bytes_pass_as_they_are(pipe: tuple[int, int]) -> None:
+    log = Log(descriptor=pipe[1])
+    log.pass_on(b"\xff\x00 half")
+    log.pass_on(b" a line\r\nand another\n")
+    assert read_all(pipe) == b"\xff\x00 half a line\r\nand another\n"
+
+
+def test_a_line_of_ours_is_whole_beside_an_unfinished_one_of_the_server(
+    pipe: tuple[int, int],
+) -> None:
+    log = Log(descriptor=pipe[1])
+    log.pass_on(b"loading... ")
+    log.warning("two\nlines")
+    log.info("ü \ud800")
+    assert read_all(pipe) == (
+        b"loading... \nmcp-abridge: warning: two\\nlines\nmcp-abridge: \xc3\xbc ?\n"
+    )
+
+
+def test_json_lines_have_time_level_and_message(pipe: tuple[int, int]) -> None:
+    log = Log(form="json", descriptor=pipe[1])
+    log.error('"quoted"\nü \ud800')
+    line = json.loads(read_all(pipe))
+    assert line.pop("time").endswith("Z")
+    assert line == {"level": "error", "message": '"quoted"\nü ?'}
+
+
+def test_a_message_as_long_as_it_likes_is_one_line_that_can_be_read(pipe: tuple[int, int]) -> None:
+    log = Log(form="json", descriptor=pipe[1])
+    log.error("\x01" * 10_000)
+    log.error("ü" * 10_000)
+    first, second = map(json.loads, read_all(pipe).splitlines())
+    assert set(first["message"]) == {"\x01"}
+    assert set(second["message"]) == {"ü"}
+
+
+@pytest.mark.parametrize(
+    ("level", "said"),
+    [("error", "e"), ("warning", "ew"), ("info", "ewi"), ("debug", "ewid")],
+)
+def test_a_level_says_what_is_at_most_as_detailed(
+    pipe: tuple[int, int], level: str, said: str
+) -> None:
+    log = Log(level, descriptor=pipe[1])  # type: ignore[arg-type]
+    log.error("e")
+    log.warning("w")
+    log.info("i")
+    log.debug("d")
+    assert [line[-1:] for line in read_all(pipe).decode().splitlines()] == list(said)
+
+
+def test_the_end_of_what_the_server_said_is_kept(pipe: tuple[int, int]) -> None:
+    os.close(pipe[1])
+    log = Log(descriptor=os.open(os.devnull, os.O_WRONLY))
+    log.pass_on(b"a" * 5000)
+    log.pass_on(b"b" * 1000)
+    assert log.tail == b"a" * (TAIL - 1000) + b"b" * 1000
+    log.put_aside(b"noise")
+    assert log.tail.endswith(b"b")
+
+
+def test_a_stderr_that_nobody_reads_holds_nobody_up_and_the_loss_is_said_later(
+    pipe: tuple[int, int],
+) -> None:
+    reading, writing = pipe
+    filled = fill(writing)
+    log = Log(descriptor=writing)
+    log.warning("lost")
+    log.pass_on(b"x" * 100_000)
+    log.pass_on(b"y" * 100_000)
+    lost = 200_000 + len(b"mcp-abridge: warning: lost\n")
+    while filled:
+        filled -= len(os.read(reading, min(filled, 1 << 16)))
+    log.pass_on(b"heard\n")
+    note = f"mcp-abridge: warning: {lost} bytes dropped: stderr was not read\n"
+    assert read_all(pipe) == note.encode() + b"heard\n"
+
+
+def test_a_slow_reader_loses_nothing(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    log = Log(descriptor=writing)
+    sent = os.urandom(300_000)
+    writer = threading.Thread(target=log.pass_on, args=(sent,))
+    writer.start()
+    come = b""
+    while len(come) < len(sent):
+        come += os.read(reading, 3000)
+    writer.join()
+    assert come == sent
+
+
+def test_a_stderr_that_is_closed_is_no_matter(pipe: tuple[int, int]) -> None:
+    os.close(pipe[0])
+    log = Log(descriptor=pipe[1])
+    log.pass_on(b"x" * 10_000)
+    log.error("nobody hears it")

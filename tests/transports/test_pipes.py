@@ -1,0 +1,201 @@
+"""Reading and writing real pipes: every byte arrives, and no line breaks into another."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+
+from proxy.transports.pipes import Inlet, Outlet, widen
+
+SECONDS = 20.0
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    reading, writing = os.pipe()
+    yield reading, writing
+    for end in (reading, writing):
+        with suppress(OSError):
+            os.close(end)
+
+
+def never() -> None:
+    raise AssertionError("the other side is there")
+
+
+def in_thread(target: Callable[..., object], *args: object) -> threading.Thread:
+    thread = threading.Thread(target=target, args=args, daemon=True)
+    thread.start()
+    return thread
+
+
+def read_all(descriptor: int) -> bytes:
+    found = b""
+    inlet = Inlet(descriptor)
+    while True:
+        buffer, size = inlet.read()
+        if not size:
+            return found
+        found += bytes(buffer[:size])
+
+
+def fill(descriptor: int) -> int:
+    """Write until the pipe takes no more; return how much that was."""
+    os.set_blocking(descriptor, False)
+    filled = 0
+    with suppress(BlockingIOError):
+        while True:
+            filled += os.write(descriptor, b"." * 1024)
+    return filled
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+@pytest.mark.parametrize("size", [1, 65_535, 65_536, 5_000_000])
+def test_what_is_written_is_read(pipe: tuple[int, int], size: int, blocking: bool) -> None:
+    reading, writing = pipe
+    for end in pipe:
+        os.set_blocking(end, blocking)
+    sent = os.urandom(size - 1) + b"\n"
+    outlet = Outlet(writing, never)
+    found: list[bytes] = []
+    reader = in_thread(lambda: found.append(read_all(reading)))
+    outlet.send(sent)
+    outlet.close()
+    reader.join(SECONDS)
+    assert found == [sent]
+
+
+def test_small_chunks_after_large_ones_are_read_as_well(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    widen(writing)
+    inlet = Inlet(reading)
+    sizes = []
+    for size in (10, 65_536, 200_000, 20, 65_536, 30):
+        os.set_blocking(writing, False)
+        sent = os.write(writing, b"x" * size)
+        taken = 0
+        while taken < sent:
+            _, part = inlet.read()
+            taken += part
+        sizes.append(taken)
+        assert taken == sent
+    assert sizes[0] == 10
+    assert sizes[-1] == 30
+
+
+def test_a_broken_descriptor_reads_as_ended() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    os.close(writing)
+    assert Inlet(reading).read()[1] == 0
+
+
+def test_a_line_sent_between_two_pieces_follows_the_last(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    outlet.piece(b"a long ", False)
+    outlet.send(b"first\n")
+    outlet.send(b"second\n")
+    outlet.piece(b"line\n", True)
+    outlet.send(b"third\n")
+    assert os.read(reading, 100) == b"a long line\nfirst\nsecond\nthird\n"
+
+
+def test_lines_of_many_threads_do_not_mix(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    lines = [bytes([65 + n]) * 30_000 for n in range(8)]
+    found: list[bytes] = []
+    reader = in_thread(lambda: found.append(read_all(reading)))
+
+    def in_pieces() -> None:
+        for _ in range(20):
+            outlet.piece(b"(" * 10_000, False)
+            outlet.piece(b"(" * 10_000, False)
+            outlet.piece(b"\n", True)
+
+    def whole(line: bytes) -> None:
+        for _ in range(20):
+            outlet.send(line + b"\n")
+
+    threads = [in_thread(in_pieces), *(in_thread(whole, line) for line in lines)]
+    for thread in threads:
+        thread.join(SECONDS)
+    outlet.close()
+    reader.join(SECONDS)
+    come = found[0].split(b"\n")[:-1]
+    assert sorted(come) == sorted([*(lines * 20), *[b"(" * 20_000] * 20])
+
+
+def test_a_thread_that_must_not_wait_does_not_and_its_lines_arrive_in_order(
+    pipe: tuple[int, int],
+) -> None:
+    reading, writing = pipe
+    filled = fill(writing)
+    outlet = Outlet(writing, never)
+    for number in range(50):
+        outlet.post(b"%d\n" % number)
+    come = b""
+    while come.count(b"\n") < 50:
+        come += os.read(reading, 1 << 16)
+    assert come[filled:].split() == [b"%d" % number for number in range(50)]
+
+
+def test_closing_ends_a_write_that_waits_for_a_reader(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    filled = fill(writing)
+    outlet = Outlet(writing, never)
+    writer = in_thread(outlet.send, b"x" * 100_000 + b"\n")
+    outlet.close()
+    writer.join(SECONDS)
+    assert not writer.is_alive()
+    assert len(read_all(reading)) >= filled
+
+
+def test_a_reader_that_is_gone_is_reported_once(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    os.close(reading)
+    told: list[str] = []
+    outlet = Outlet(writing, lambda: told.append("gone"))
+    outlet.send(b"1\n")
+    outlet.piece(b"2\n", True)
+    assert told == ["gone"]
+    assert outlet.broken
+
+
+def test_last_words_follow_the_end_of_an_unfinished_line(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    outlet.piece(b'{"cut', False)
+    outlet.send(b"waited\n")
+    outlet.finish(b"last\n")
+    assert os.read(reading, 100) == b'{"cut\nwaited\nlast\n'
+
+
+def test_lines_that_wait_for_a_long_one_are_bounded(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    outlet.piece(b"long", False)
+    line = b"y" * (1 << 20) + b"\n"
+    senders = [in_thread(outlet.send, line) for _ in range(12)]
+    for sender in senders[:4]:
+        sender.join(SECONDS)
+    # Whoever comes once four megabytes wait has to wait as well.
+    blocked = [sender for sender in senders if sender.is_alive()]
+    assert blocked
+    found: list[bytes] = []
+    reader = in_thread(lambda: found.append(read_all(reading)))
+    outlet.piece(b" line\n", True)
+    for sender in senders:
+        sender.join(SECONDS)
+    outlet.close()
+    reader.join(SECONDS)
+    assert found == [b"long line\n" + line * 12]
+
+
+def test_widening_what_is_no_pipe_changes_nothing(tmp_path: os.PathLike[str]) -> None:
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    widen(descriptor)
+    os.close(descriptor)

@@ -1,0 +1,101 @@
+"""Servers behind the wrapper: the command line, what passed between the two, what models see."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import orjson
+
+ROOT = Path(__file__).resolve().parents[1]
+TEE = Path(__file__).parent / "fixtures" / "tee.py"
+
+# As `mcp-abridge`, without needing it to be installed, wherever the command is started.
+START = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from proxy.cli import main
+sys.exit(main())
+"""
+
+
+def wrapped(server: Sequence[str], *options: str) -> list[str]:
+    """Return the command that wraps a server's command."""
+    return [sys.executable, "-c", START, *options, "--", *server]
+
+
+class Tee(msgspec.Struct, frozen=True):
+    """A log of what a server was sent and what it said, however it is wrapped.
+
+    Put `before(command)` in place of the command.
+    """
+
+    log: Path
+
+    def before(self, command: Sequence[str]) -> list[str]:
+        """Return the command that runs `command` and fills the log."""
+        return [sys.executable, str(TEE), str(self.log), *command]
+
+    def calls(self) -> list[dict[str, Any]]:
+        """Return the params of each tools/call that reached the server, in order."""
+        sent = (orjson.loads(line) for line in self._lines(b">"))
+        return [message["params"] for message in sent if message.get("method") == "tools/call"]
+
+    def lines(self) -> list[bytes]:
+        """Return each line that the server said, without its newline."""
+        return list(self._lines(b"<"))
+
+    def result(self) -> dict[str, Any]:
+        """Return the last result of a call that the server gave."""
+        for line in reversed(self.lines()):
+            message = orjson.loads(line)
+            if "content" in message.get("result", {}):
+                result: dict[str, Any] = message["result"]
+                return result
+        raise LookupError("the server has answered no call")
+
+    def _lines(self, mark: bytes) -> Iterator[bytes]:
+        # The server's lines end in one newline; U+2028 and the like stand inside of them.
+        for line in self.log.read_bytes().split(b"\n"):
+            if line[:1] == mark:
+                yield line[1:]
+
+
+Result = dict[str, Any]
+
+
+def texts(result: Result) -> list[str]:
+    """Return what a client that shows the text blocks shows of a result."""
+    return [block["text"] for block in result["content"] if block["type"] == "text"]
+
+
+def sizes(result: Result) -> tuple[int, int]:
+    """Count the bytes that clients show which show structuredContent, and text blocks."""
+    told = sum(len(text.encode()) for text in texts(result))
+    if result.get("structuredContent") is None:
+        return told, told
+    return len(orjson.dumps(result["structuredContent"])), told
+
+
+NOTICES = ("_abridged", "truncation", "pagination")
+
+
+def notice(value: Any) -> Any:
+    """Return what `value` says of something left out of it, None where it says nothing.
+
+    A text says it as JSON; a list of texts in any of them.
+    """
+    if isinstance(value, list):
+        return next(filter(None, map(notice, value)), None)
+    if isinstance(value, str):
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return None
+    if not isinstance(value, dict):
+        return None
+    if "hasMore" in value:
+        return value
+    found = next((value[name] for name in NOTICES if name in value), None)
+    return found or next((said for held in value.values() if (said := notice(held))), None)
