@@ -57,7 +57,8 @@ class Cutter:
 
         Only containers and strings of more than 40 characters are cut: two bytes suffice for them.
         """
-        if self.size(raw) <= room:
+        size = self.size(raw)
+        if size <= room:
             return raw
         if room < 2 or self._rigid(raw):
             return None
@@ -66,11 +67,11 @@ class Cutter:
             return self._string(opened, room, path, place)
         if depth > _DEEPEST:
             what = MEMBERS if isinstance(opened, dict) else ELEMENTS
-            self._note(path, place, 0, len(opened), what, self.size(raw))
+            self._note(path, place, 0, len(opened), what, size)
             return b"{}" if isinstance(opened, dict) else b"[]"
         if isinstance(opened, dict):
-            return self._object(opened, room, path, place, depth)
-        return self._array(opened, room, path, place, depth)
+            return self._object(opened, size, room, path, place, depth)
+        return self._array(opened, size, room, path, place, depth)
 
     def _rigid(self, raw: Raw) -> bool:
         """Say whether a value stays whole or goes: a number, a word, an empty or short string."""
@@ -89,16 +90,18 @@ class Cutter:
         self._note(path, place, end, len(said), CHARACTERS, len(said) - end)
         return encode(said[:end] + mark) if end else b'""'
 
-    def _array(self, elements: list[Raw], room: int, path: str, place: str, depth: int) -> bytes:
+    def _array(
+        self, elements: list[Raw], size: int, room: int, path: str, place: str, depth: int
+    ) -> bytes:
         entries = ((b"", raw, path, f"{place}[{n}]") for n, raw in enumerate(elements))
         parts = self._first(entries, room, depth)
         if len(parts) < len(elements):
-            lost = sum(len(memoryview(raw)) for raw in elements[len(parts) :])
+            lost = size - sum(map(len, parts))
             self._note(path, place, len(parts), len(elements), ELEMENTS, lost)
         return b"[" + b",".join(parts) + b"]"
 
     def _object(
-        self, members: dict[str, Raw], room: int, path: str, place: str, depth: int
+        self, members: dict[str, Raw], size: int, room: int, path: str, place: str, depth: int
     ) -> bytes:
         parts = None
         if len(members) <= _MOST_MEMBERS:
@@ -110,8 +113,7 @@ class Cutter:
             )
             parts = self._first(entries, room, depth)
             if len(parts) < len(members):
-                rest = list(members.values())[len(parts) :]
-                lost = sum(len(memoryview(raw)) for raw in rest)
+                lost = size - sum(map(len, parts))
                 self._note(path, place, len(parts), len(members), MEMBERS, lost)
         return b"{" + b",".join(parts) + b"}"
 

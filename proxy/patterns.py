@@ -63,12 +63,19 @@ class Expression:
 
     def __init__(self, text: str) -> None:
         """Raise PatternError where `text` is no JMESPath expression."""
+        import warnings
+
         import jmespath
         import jmespath.exceptions
 
         try:
-            self._parsed = jmespath.compile(text)
-        except (jmespath.exceptions.JMESPathError, RecursionError) as error:
+            with warnings.catch_warnings():
+                # `text` in backticks without quotes is an older way to write 'text'; it works.
+                warnings.simplefilter("ignore", PendingDeprecationWarning)
+                self._parsed = jmespath.compile(text)
+        except RecursionError:
+            raise PatternError("nested too deeply") from None
+        except jmespath.exceptions.JMESPathError as error:
             reason = " ".join(str(error).split())
             raise PatternError(f"{text!r} is not a JMESPath expression: {reason}") from None
         self.text = text

@@ -87,7 +87,8 @@ def fitting(draw: st.DrawFn, depth: int = 3) -> tuple[Schema, Any]:
         return schema, st.lists(values, min_size=least, max_size=5)
 
     def wrapped(schema: Schema, values: st.SearchStrategy[Any], depth: int) -> Shape:
-        way = draw(st.sampled_from(["", "", "ref", "null", "any", "one", "all", "const", "untyped"]))
+        ways = ["", "", "ref", "null", "any", "one", "all", "const", "untyped"]
+        way = draw(st.sampled_from(ways))
         if way == "ref":
             name = f"D{len(definitions)}"
             definitions[name] = schema

@@ -14,7 +14,7 @@ VERBS = {
     "check": "say whether rule files load, or every mistake in them",
     "test": "run the tests that are written in rule files",
     "explain": "show what a rule does to a recorded response, step by step",
-    "schema": "print the JSON Schema of rule files, for editors",
+    "schema": "print the JSON Schema of rule files for editors, or their reference",
     "report": "show what was saved",
     "demo": "show a real server and a real client, before and after",
 }
@@ -49,8 +49,14 @@ def _verb(verb: str, words: list[str]) -> int:
     module.add(parser)
     try:
         code: int = module.run(parser.parse_args(words))
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        # Whoever reads the output has seen enough, as `| head` has. What is still buffered goes
+        # nowhere, or Python would complain when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # what a shell says of a program that SIGPIPE ended
     return code
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from proxy.transports.log import Level, Log
 
 _BAD_RULES = 2
+_UNUSABLE = "the rules cannot be used"
 _NONE = "none"
 
 
@@ -49,8 +50,10 @@ def run(options: "Options") -> int:
     log = Log(_level(options), options.log_format)
     if cause is not None:
         log.error(cause)
-    elif server.guardian is None:
-        log.warning("no /bin/sh: nothing ends the server if this process is killed")
+    else:
+        log.debug(f"started {options.command[0]!r} as process {server.pid}")
+        if server.guardian is None:
+            log.warning("no /bin/sh: nothing ends the server if this process is killed")
     meter = Meter()
     ledger = None
     if options.ledger != "off":
@@ -80,8 +83,8 @@ class _Rules:
         self._loaded = Event()
         self._names: tuple[str | None, str | None] | None = None
         self._chosen: RuleSet | None = None
-        self.refuse: Callable[[int], None]
-        """Ends everything with an exit code: what to do where they cannot be used."""
+        self.refuse: Callable[[int, str], None]
+        """Ends everything with an exit code and a reason: what to do where they are bad."""
 
     def load(self) -> None:
         """Read the files."""
@@ -99,6 +102,9 @@ class _Rules:
                 self._selection = Selection(files, budget, self._log.info)
         except RuleErrors as errors:
             self._fail(errors)
+        except Exception as error:  # whoever waits for the rules would wait for ever
+            self._log.error(f"{_UNUSABLE}: {type(error).__name__}: {error}")
+            self.refuse(_BAD_RULES, _UNUSABLE)
         finally:
             self._loaded.set()
 
@@ -127,7 +133,7 @@ class _Rules:
     def _fail(self, errors: "RuleErrors") -> None:
         for problem in errors.problems:
             self._log.error(str(problem))
-        self.refuse(_BAD_RULES)
+        self.refuse(_BAD_RULES, _UNUSABLE)
 
 
 def _level(options: "Options") -> "Level":

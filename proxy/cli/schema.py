@@ -1,4 +1,4 @@
-"""`mcp-abridge schema`: the JSON Schema of rule files, for editors.
+"""`mcp-abridge schema`: the JSON Schema of rule files, for editors; or their reference page.
 
 It is made from the Structs that the loader reads by, so that an editor and `check` agree. It says
 what a file looks like; what its parts must be to each other only `check` knows.
@@ -13,6 +13,8 @@ from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Meta, Struct
 
+from proxy.cli import reference
+from proxy.cli.descriptions import DESCRIPTIONS
 from proxy.fields import LISTS, MAPS, TEXTS, UNIONS, fields
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
@@ -23,11 +25,19 @@ Schema = dict[str, Any]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the verb: none."""
+    """Declare the options of the verb."""
+    parser.add_argument(
+        "--reference",
+        action="store_true",
+        help="print the reference of the rule language instead, as Markdown",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the schema."""
+    """Print the schema, or the reference."""
+    if arguments.reference:
+        print(reference.page(), end="")
+        return 0
     print(json.dumps(schema(), indent=2, ensure_ascii=False))
     return 0
 
@@ -163,36 +173,8 @@ _LIMITS = {
 _LENGTHS = {"min_length": "min", "max_length": "max"}
 
 
-# What an editor shows at a key of a file or of a rule.
-SAID = {
-    "version": "The version of the rule language: 1.",
-    "server": "Which server the file is for: a glob on its name, tools that it must have.",
-    "expose": "Only these tools are shown and may be called.",
-    "defaults": "Keys that every rule of the file starts from.",
-    "rules": "The first rule that matches a call applies.",
-    "tools": "A tool's name, a glob, or a list of them.",
-    "name": "Shown by explain, report and in errors; by default the tools.",
-    "when": "A JMESPath condition over the call's arguments, such as action == 'status'.",
-    "response": "Transforms, in the order in which they run.",
-    "arguments": "Bounds, defaults and aliases of arguments, by name or dotted path.",
-    "definition": "Edits of the tool's entry in tools/list.",
-    "hide": "The tool is not listed, and calls of it are answered as those of an unknown tool.",
-    "document": "Which part of the result the transforms work on.",
-    "blocks": "Content blocks beside the document that are dropped.",
-    "layout": "JSON is written compact, or with the layout it came with.",
-    "error_if": "Results that count as errors: a JMESPath, or {match: regex} for a text.",
-    "copies": "Which copies of a document that came twice are sent.",
-    "on_failure": "Where a step fails: pass the untouched response, or refuse and withhold it.",
-    "mode": "shadow measures and changes nothing.",
-    "max_bytes": "The most bytes that the model is shown; a longer response is abridged.",
-    "view": "false: the tool gains no argument that shows what was left out.",
-    "output_schema": "The schema of what the rule yields, where it cannot be derived.",
-    "tests": "Cases that `mcp-abridge test` runs.",
-}
-
-
 def _said(kind: type[Struct], word: str) -> Schema:
-    return {"description": SAID[word]} if kind in (Head, Written) else {}
+    return {"description": DESCRIPTIONS[kind][word]}
 
 
 def _name(kind: type) -> str:

@@ -8,9 +8,9 @@ from msgspec import Struct
 from proxy.columns import column
 from proxy.document import Slot, Value, opened, plain, row_type
 from proxy.errors import Refusal, TransformError
-from proxy.paths import ROOT, Path, blocked, places
+from proxy.paths import DEEP, ROOT, Path, blocked, places
 from proxy.patterns import Expression, Pattern, PatternError, truthy
-from proxy.schemas import at, shortened
+from proxy.schemas import at, shortened, thinned
 from proxy.transforms.base import Argument, Call, Parameter, Schema, constant
 
 Test = Callable[[Value], bool]
@@ -85,6 +85,8 @@ class Filter(Struct, frozen=True):
 
     def reshape(self, schema: Schema) -> Schema | None:
         """The array may be shorter."""
+        if DEEP in self.at.steps:
+            return thinned(schema)
         return at(schema, self.at, shortened)
 
     def _test(self, call: Call) -> Test | None:

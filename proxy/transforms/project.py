@@ -91,7 +91,9 @@ class Project(Struct, frozen=True, dict=True):
             return
         making = Making(self._plan, call)
         for slot in slots:
-            slot.set(making.made(slot.get()))
+            value = slot.get()
+            slot.set(making.made(value))
+            making.excused |= not making.matched and opened(value) == {}
             if self.to is not None:
                 slot.rename(bare(self.to))
         if not (making.matched or making.excused):
@@ -262,7 +264,6 @@ class Making:
             default = self._defaults[at]
             values.append([default if value is UNSET else value for value in found])
         self.matched |= bool(self._found) or any(map(self._touched, objects))
-        self.excused |= {} in objects
         return values
 
     def _touched(self, value: Value) -> bool:

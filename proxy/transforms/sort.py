@@ -7,8 +7,8 @@ from msgspec import UNSET, Raw, Struct
 
 from proxy.columns import column
 from proxy.document import Number, Slot, Value, level
-from proxy.paths import ROOT, Path, blocked, places
-from proxy.schemas import at, reordered
+from proxy.paths import DEEP, ROOT, Path, blocked, places
+from proxy.schemas import at, reordered, thinned
 from proxy.transforms.base import Call, Parameter, Schema
 
 
@@ -46,9 +46,10 @@ class Sort(Struct, frozen=True):
             if not isinstance(value, list):
                 call.missing += [str(self.at) or "[]"] if value is not None else []
                 continue
-            keys = list(map(key, column(unopened, self.by)))
-            if value and not any(keys) and self.by.steps:
+            found = column(unopened, self.by)
+            if value and all(each is UNSET for each in found):
                 call.missing.append(str(self.at.then(self.by)))
+            keys = list(map(key, found))
             placed = [(held, at) for at, held in enumerate(keys) if held is not None]
             # Turned round, what compares alike still keeps its order.
             placed.sort(key=lambda pair: pair[0], reverse=self.descending)
@@ -62,6 +63,8 @@ class Sort(Struct, frozen=True):
 
     def reshape(self, schema: Schema) -> Schema | None:
         """The elements are the same."""
+        if DEEP in self.at.steps:
+            return thinned(schema)
         return at(schema, self.at, reordered)
 
 

@@ -79,13 +79,21 @@ class Outlet:
         self._closed = False
         self._tell = broken
 
-    def send(self, lines: bytes) -> None:
-        """Write whole lines, newlines included; where one is on its way in pieces, after it."""
+    def send(self, lines: list[bytes]) -> None:
+        """Write whole lines, given without newlines; after one that is on its way in pieces."""
+        if len(lines) == 1 and len(lines[0]) >= _CHUNK:
+            # Not joined, which would make a copy of a line that may be very long.
+            parts = [lines[0], b"\n"]
+        else:
+            parts = [b"\n".join(lines) + b"\n"]
         with self._lock:
             if self._midline:
-                self._send_later(lines)
+                self._send_later(parts)
             else:
-                self._write(lines)
+                for part in parts:
+                    self._write(part)
+        if self._closed:
+            self.close()
 
     def piece(self, part: bytes | bytearray | memoryview, last: bool) -> None:
         """Write a part of a line, for the one thread that writes in pieces."""
@@ -100,19 +108,21 @@ class Outlet:
                 self._line_over.notify_all()
                 self._write(b"".join(waiting))
 
-    def post(self, lines: bytes) -> None:
+    def post(self, lines: list[bytes]) -> None:
         """Have whole lines written by somebody else: for a thread that must not wait."""
-        self._posted.append(lines)
+        self._posted.extend(lines)
         Thread(target=self._send_posted, name="post", daemon=True).start()
 
-    def finish(self, lines: bytes) -> None:
+    def finish(self, lines: list[bytes]) -> None:
         """Write whole lines, after the end of one whose further pieces will never come."""
         with self._lock:
             unfinished, self._midline = self._midline, False
-            self._write(b"\n" * unfinished + b"".join(self._waiting) + lines)
+            ends = b"\n" * unfinished
+            self._write(ends + b"".join([*self._waiting, *(line + b"\n" for line in lines)]))
 
     def close(self) -> None:
         """Let the other side see the end; what is just being written is given up."""
+        # Whoever is writing now looks at this once it has let go of the lock.
         self._closed = True
         if self._lock.acquire(blocking=False):
             try:
@@ -120,20 +130,23 @@ class Outlet:
             finally:
                 self._lock.release()
 
-    def _send_later(self, lines: bytes) -> None:
+    def _send_later(self, parts: list[bytes]) -> None:
         while self._midline and self._waiting_size > _MOST_WAITING:
             self._line_over.wait()
-        if self._midline:
-            self._waiting.append(lines)
-            self._waiting_size += len(lines)
-        else:
-            self._write(lines)
+        for part in parts:
+            if self._midline:
+                self._waiting.append(part)
+                self._waiting_size += len(part)
+            else:
+                self._write(part)
 
     def _send_posted(self) -> None:
-        # A thread for each line, and the lock alone would not keep them in order.
+        # A thread for each call, and the lock alone would not keep them in order.
         with self._lock:
             while self._posted:
-                self._write(self._posted.popleft())
+                self._write(self._posted.popleft() + b"\n")
+        if self._closed:
+            self.close()
 
     def _write(self, raw: bytes | bytearray | memoryview) -> None:
         try:
@@ -153,8 +166,6 @@ class Outlet:
                     rest = rest[os.write(self._descriptor, rest) :]
         except OSError:
             self._break()
-        if self._closed:
-            self._close()
 
     def _break(self) -> None:
         if not (self.broken or self._closed):

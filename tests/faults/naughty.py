@@ -115,14 +115,17 @@ def large(id_stands: str = "first") -> None:
         say(answer + b"\n")
 
 
-def endless(size: str) -> None:
-    """Answer `end` with a line that is far too long."""
+def endless(size: str, id_stands: str = "first") -> None:
+    """Answer `end` with a line that is far too long, its id `first` or `last`."""
     for id, name in requests():
         if name == "end":
-            say(result(id)[:-4])
+            start, end = result(id)[:-4], b'"}]}}\n'
+            if id_stands == "last":
+                start, end = b'{"result":{"text":"', b'"},"jsonrpc":"2.0","id":' + id + b"}\n"
+            say(start)
             for _ in range(int(size) >> 20):
                 say(b"x" * (1 << 20))
-            say(b'"}]}}\n')
+            say(end)
         else:
             say(result(id) + b"\n")
 

@@ -47,8 +47,8 @@ CASES: list[tuple[str, Keep, str, str]] = [
     (
         "what is no object stays where one was expected",
         keep("a.x", "b.x", "c.x"),
-        '{"a": null, "b": [1, "\\\\/", {"x": 1, "y": 2}], "c": "text", "d": 1}',
-        '{"a":null,"b":[1,"\\\\/",{"x":1}],"c":"text"}',
+        '{"a": null, "b": [1, "\\/", {"x": 1, "y": 2}], "c": "text", "d": 1}',
+        '{"a":null,"b":[1,"\\/",{"x":1}],"c":"text"}',
     ),
     (
         "arrays of arrays are stepped through",
@@ -71,7 +71,7 @@ CASES: list[tuple[str, Keep, str, str]] = [
     (
         "what only a pattern leads to goes where it holds nothing that is named",
         keep("*.name", "id"),
-        '{"id": 1, "a": {"name": 2, "x": 3}, "b": {"x": 4}, "c": 5, "d": []}',
+        '{"a": {"name": 2, "x": 3}, "b": {"x": 4}, "c": 5, "d": [], "id": 1}',
         '{"a":{"name":2},"id":1}',
     ),
     (
@@ -122,7 +122,12 @@ CASES: list[tuple[str, Keep, str, str]] = [
         '{"a": 1, "a": {"x": 1, "x": 2, "\\u0079": 3}}',
         '{"a":{"x":2}}',
     ),
-    ("a name may be spelled by escapes", keep("a.b"), '{"\\u0061": {"\\u0062": 1}}', '{"a":{"b":1}}'),
+    (
+        "a name may be spelled by escapes",
+        keep("a.b"),
+        '{"\\u0061": {"\\u0062": 1}}',
+        '{"a":{"b":1}}',
+    ),
     ("an empty object is what it is", keep("a"), "{}", "{}"),
     ("an empty array too", keep("a.b"), '{"a": [], "n": 0}', '{"a":[]}'),
     ("so is null", keep("a"), "null", "null"),
@@ -208,7 +213,7 @@ NAMES = st.sampled_from(["id", "body", "items", "more", "text", '"a.b"', '""'])
 
 @given(values(), st.lists(st.lists(NAMES, min_size=1, max_size=3).map(".".join), min_size=1))
 def test_rows_and_the_tree_keep_the_same(data: bytes, paths: list[str]) -> None:
-    outcomes = []
+    outcomes: list[Any] = []
     for opening in (False, True):
         document, told = Document.read(data), call()
         if opening:
@@ -234,7 +239,7 @@ def test_what_is_kept_is_spelled_as_it_came(one: bytes, other: bytes, gone: byte
 
 
 @given(fitting(), st.data())
-def test_what_is_kept_fits_the_schema_that_is_kept(pair: tuple[Any, Any], data: st.DataObject) -> None:
+def test_what_is_kept_fits_its_schema(pair: tuple[Any, Any], data: st.DataObject) -> None:
     schema, document = pair
     paths = data.draw(st.lists(there(document), min_size=1, max_size=3))
     at = data.draw(st.just(ROOT) | there(document))

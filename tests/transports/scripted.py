@@ -90,7 +90,7 @@ def main() -> None:
     session = Scripted(lambda *_: EMPTY, Meter(), print)
     relay = Relay(server, session, Memory(), Log("debug"), 1_000_000)
     if "refuse" in sys.argv:
-        relay.refuse(2)
+        relay.refuse(2, "on purpose")
     os._exit(relay.run())
 
 

@@ -12,6 +12,9 @@ import pytest
 from proxy.transports import child
 from proxy.transports.child import Child
 
+# What starts a server has one thread; whatever runs the tests may have more.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+
 SECONDS = 20.0
 STARTERS = [child.spawn, child.opened]
 

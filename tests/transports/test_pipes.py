@@ -57,14 +57,15 @@ def test_what_is_written_is_read(pipe: tuple[int, int], size: int, blocking: boo
     reading, writing = pipe
     for end in pipe:
         os.set_blocking(end, blocking)
-    sent = os.urandom(size - 1) + b"\n"
+    sent = os.urandom(size)
     outlet = Outlet(writing, never)
     found: list[bytes] = []
     reader = in_thread(lambda: found.append(read_all(reading)))
-    outlet.send(sent)
+    outlet.send([sent])
+    outlet.send([sent, sent])
     outlet.close()
     reader.join(SECONDS)
-    assert found == [sent]
+    assert found == [(sent + b"\n") * 3]
 
 
 def test_small_chunks_after_large_ones_are_read_as_well(pipe: tuple[int, int]) -> None:
@@ -96,17 +97,17 @@ def test_a_line_sent_between_two_pieces_follows_the_last(pipe: tuple[int, int]) 
     reading, writing = pipe
     outlet = Outlet(writing, never)
     outlet.piece(b"a long ", False)
-    outlet.send(b"first\n")
-    outlet.send(b"second\n")
+    outlet.send([b"first"])
+    outlet.send([b"second", b"and more"])
     outlet.piece(b"line\n", True)
-    outlet.send(b"third\n")
-    assert os.read(reading, 100) == b"a long line\nfirst\nsecond\nthird\n"
+    outlet.send([b"third"])
+    assert os.read(reading, 100) == b"a long line\nfirst\nsecond\nand more\nthird\n"
 
 
 def test_lines_of_many_threads_do_not_mix(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     outlet = Outlet(writing, never)
-    lines = [bytes([65 + n]) * 30_000 for n in range(8)]
+    lines = [bytes([65 + n]) * 10_000 * n for n in range(1, 9)]
     found: list[bytes] = []
     reader = in_thread(lambda: found.append(read_all(reading)))
 
@@ -118,7 +119,7 @@ def test_lines_of_many_threads_do_not_mix(pipe: tuple[int, int]) -> None:
 
     def whole(line: bytes) -> None:
         for _ in range(20):
-            outlet.send(line + b"\n")
+            outlet.send([line])
 
     threads = [in_thread(in_pieces), *(in_thread(whole, line) for line in lines)]
     for thread in threads:
@@ -136,7 +137,7 @@ def test_a_thread_that_must_not_wait_does_not_and_its_lines_arrive_in_order(
     filled = fill(writing)
     outlet = Outlet(writing, never)
     for number in range(50):
-        outlet.post(b"%d\n" % number)
+        outlet.post([b"%d" % number])
     come = b""
     while come.count(b"\n") < 50:
         come += os.read(reading, 1 << 16)
@@ -147,7 +148,7 @@ def test_closing_ends_a_write_that_waits_for_a_reader(pipe: tuple[int, int]) -> 
     reading, writing = pipe
     filled = fill(writing)
     outlet = Outlet(writing, never)
-    writer = in_thread(outlet.send, b"x" * 100_000 + b"\n")
+    writer = in_thread(outlet.send, [b"x" * 100_000])
     outlet.close()
     writer.join(SECONDS)
     assert not writer.is_alive()
@@ -159,7 +160,7 @@ def test_a_reader_that_is_gone_is_reported_once(pipe: tuple[int, int]) -> None:
     os.close(reading)
     told: list[str] = []
     outlet = Outlet(writing, lambda: told.append("gone"))
-    outlet.send(b"1\n")
+    outlet.send([b"1"])
     outlet.piece(b"2\n", True)
     assert told == ["gone"]
     assert outlet.broken
@@ -169,17 +170,17 @@ def test_last_words_follow_the_end_of_an_unfinished_line(pipe: tuple[int, int]) 
     reading, writing = pipe
     outlet = Outlet(writing, never)
     outlet.piece(b'{"cut', False)
-    outlet.send(b"waited\n")
-    outlet.finish(b"last\n")
-    assert os.read(reading, 100) == b'{"cut\nwaited\nlast\n'
+    outlet.send([b"waited"])
+    outlet.finish([b"last", b"words"])
+    assert os.read(reading, 100) == b'{"cut\nwaited\nlast\nwords\n'
 
 
 def test_lines_that_wait_for_a_long_one_are_bounded(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     outlet = Outlet(writing, never)
     outlet.piece(b"long", False)
-    line = b"y" * (1 << 20) + b"\n"
-    senders = [in_thread(outlet.send, line) for _ in range(12)]
+    line = b"y" * (1 << 20)
+    senders = [in_thread(outlet.send, [line]) for _ in range(12)]
     for sender in senders[:4]:
         sender.join(SECONDS)
     # Whoever comes once four megabytes wait has to wait as well.
@@ -192,7 +193,7 @@ def test_lines_that_wait_for_a_long_one_are_bounded(pipe: tuple[int, int]) -> No
         sender.join(SECONDS)
     outlet.close()
     reader.join(SECONDS)
-    assert found == [b"long line\n" + line * 12]
+    assert found == [b"long line\n" + (line + b"\n") * 12]
 
 
 def test_widening_what_is_no_pipe_changes_nothing(tmp_path: os.PathLike[str]) -> None:

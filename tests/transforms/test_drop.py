@@ -1,0 +1,174 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document import Document, Pieces, compact
+from proxy.paths import ROOT, Path
+from proxy.surrogates import mask, unmask
+from proxy.transforms.drop import Drop
+from tests.documents import SCALARS, SURROGATES, call, shaped, values
+from tests.fitting import assert_reshaped, fitting, there
+
+
+def drop(*paths: str, at: str = "") -> Drop:
+    return Drop(tuple(map(Path.parse, paths)), Path.parse(at))
+
+
+# What is dropped, from what, and what is left of it.
+CASES: list[tuple[str, Drop, str, str]] = [
+    (
+        "members go, the others stay in their order",
+        drop("b", "nope"),
+        '{"c": 1, "b": 2, "a": 3}',
+        '{"c":1,"a":3}',
+    ),
+    (
+        "members of elements go",
+        drop("items.body", "items.user.id"),
+        '{"items": [{"body": 1, "user": {"id": 2, "n": 3}}, null, {"user": [{"id": 4}]}]}',
+        '{"items":[{"user":{"n":3}},null,{"user":[{}]}]}',
+    ),
+    ("also of a root array", drop("a"), '[{"a": 1}, {"b": 2}]', '[{},{"b":2}]'),
+    (
+        "also among elements that are no objects",
+        drop("items.a"),
+        '{"items": [1.0, {"a": 1}, [{"a": 2, "b": 3}]]}',
+        '{"items":[1.0,{},[{"b":3}]]}',
+    ),
+    (
+        "a whole member goes with all its parts",
+        drop("a.x", "a"),
+        '{"a": {"x": 1, "y": 2}, "b": 3}',
+        '{"b":3}',
+    ),
+    (
+        "a pattern drops what it fits",
+        drop("*Ids"),
+        '{"fooIds": [1], "id": 2, "Ids": 3, "idsx": 4}',
+        '{"id":2,"idsx":4}',
+    ),
+    (
+        "any depth is dropped from",
+        drop("**.secret"),
+        '{"a": [{"secret": 1, "b": {"secret": {"secret": 2}, "c": 3}}], "secret": 4}',
+        '{"a":[{"b":{"c":3}}]}',
+    ),
+    (
+        "a name spelled by escapes is found at any depth",
+        drop("**.secret"),
+        '{"a": {"\\u0073ecret": 1, "b": 2}}',
+        '{"a":{"b":2}}',
+    ),
+    ("what is below any depth goes", drop("a.**"), '{"a": {"b": 1}, "c": 2}', '{"c":2}'),
+    (
+        "elements go by the positions they had",
+        drop("a[0]", "a[1]", "b[-1]", "c[]"),
+        '{"a": [1, 2, 3], "b": [4, 5], "c": [6]}',
+        '{"a":[3],"b":[4],"c":[]}',
+    ),
+    (
+        "a place to work at leaves the rest",
+        drop("id", at="items"),
+        '{"id": 1, "items": [{"id": 2, "n": 3}]}',
+        '{"id":1,"items":[{"n":3}]}',
+    ),
+    (
+        "places inside others are worked at first",
+        drop("id", "a[]", at="**"),
+        '{"a": [{"id": 1}], "b": {"id": 2, "c": 3}, "id": 4}',
+        '{"a":[],"b":{"c":3}}',
+    ),
+    (
+        "the last of equal names goes with the others",
+        drop("a"),
+        '{"a": 1, "b": 2, "a": 3}',
+        '{"b":2}',
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("step", "before", "after"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_what_is_named_goes_and_the_rest_stays(step: Drop, before: str, after: str) -> None:
+    assert shaped(before.encode(), step).decode() == after
+
+
+@pytest.mark.parametrize("before", ['{"a": {"c": 1}}', "[]", "null", '"text"', "[1, [2]]"])
+@pytest.mark.parametrize("step", [drop("b"), drop("a.b"), drop("**.b"), drop("b[0]")])
+def test_a_document_without_what_is_dropped_is_not_changed(step: Drop, before: str) -> None:
+    document = Document.read(before.encode())
+    step(document.root, call())
+    assert not document.changed
+    assert document.encode() == compact(before.encode())
+
+
+def test_lines_go_by_position() -> None:
+    document = Document(Pieces(["a", "b", "c"]))
+    drop("[0]", "[-1]")(document.root, call())
+    assert isinstance(document.cell[0], Pieces)
+    assert document.cell[0] == ["b"]
+
+
+MISSING: list[tuple[Drop, str, list[str]]] = [
+    (drop("a", "b", "c.d"), '{"a": 1, "c": {}}', ["b", "c.d"]),
+    (drop("a.b", "c.d"), '{"a": null, "c": []}', []),
+    (drop("a.b"), "[]", []),
+    (drop("b", at="a"), '{"a": {"x": 1}}', ["a.b"]),
+    (drop("b", at="a"), '{"x": 1}', ["a"]),
+    (drop("b", at="a.c"), '{"a": []}', []),
+    (drop("a", "a.b"), '{"a": 1}', []),
+]
+
+
+@pytest.mark.parametrize(("step", "before", "missing"), MISSING)
+def test_paths_that_match_nothing_are_noted(step: Drop, before: str, missing: list[str]) -> None:
+    told = call()
+    shaped(before.encode(), step, at=told)
+    assert told.missing == missing
+
+
+VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=20)
+
+
+@given(VALUES, VALUES, VALUES)
+def test_what_stays_is_spelled_as_it_came(one: bytes, other: bytes, gone: bytes) -> None:
+    before = b'{"a": [{"x": %s, "\\u0079": %s}], "b": %s, "y": %s}' % (one, gone, other, gone)
+    after = unmask(compact(mask(b'{"a": [{"x": %s}], "b": %s}' % (one, other))))
+    assert shaped(before, drop("a.y", "y")) == after
+    assert shaped(before, drop("a[].y", "y")) == after
+
+
+@given(fitting(), st.data())
+def test_what_is_left_fits_its_schema(pair: tuple[Any, Any], data: st.DataObject) -> None:
+    schema, document = pair
+    some = there(document).filter(lambda path: set(path.text) - set("*."))
+    paths = data.draw(st.lists(some, min_size=1, max_size=3))
+    at = data.draw(st.just(ROOT) | there(document))
+    assert_reshaped(Drop(tuple(paths), at), schema, document)
+
+
+def test_the_schema_loses_what_is_dropped() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "array", "items": {"properties": {"b": {}}}}, "c": {}},
+        "required": ["a", "c"],
+    }
+    assert drop("b", at="a").reshape(schema) == {
+        "type": "object",
+        "properties": {"a": {"type": "array", "items": {"properties": {}}}, "c": {}},
+        "required": ["a", "c"],
+    }
+
+
+@pytest.mark.parametrize("path", ["", "**", "**.**"])
+def test_a_rule_that_drops_all_there_is_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match="names the whole; name what goes of it"):
+        drop(path)
+
+
+def test_a_rule_that_drops_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="no path to drop"):
+        drop()

@@ -1,0 +1,204 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document import Document, Pieces, compact
+from proxy.paths import Path
+from proxy.surrogates import mask, unmask
+from proxy.transforms.base import Notice
+from proxy.transforms.elide import Elide
+from tests.documents import SCALARS, SURROGATES, call, shaped, values
+from tests.fitting import assert_reshaped, fits, fitting, where
+
+A = Path.parse("a")
+
+# What is shortened, of what, and what comes of it.
+CASES: list[tuple[str, Elide, str, str]] = [
+    (
+        "the first few stay, and beside them stands how many there were",
+        Elide(A, first=2),
+        '{"a": [1.0, 2, 3], "b": 1}',
+        '{"a":[1.0,2],"b":1,"_elided":{"a":"2 of 3"}}',
+    ),
+    (
+        "three of them where the rule does not say",
+        Elide(A),
+        '{"a": [1, 2, 3, 4]}',
+        '{"a":[1,2,3],"_elided":{"a":"3 of 4"}}',
+    ),
+    (
+        "the last few",
+        Elide(A, last=2),
+        '{"a": [1, 2, 3, 4]}',
+        '{"a":[3,4],"_elided":{"a":"last 2 of 4"}}',
+    ),
+    (
+        "or both",
+        Elide(A, first=1, last=2),
+        '{"a": [1, 2, 3, 4]}',
+        '{"a":[1,3,4],"_elided":{"a":"first 1 and last 2 of 4"}}',
+    ),
+    (
+        "or none of them",
+        Elide(A, first=0),
+        '{"a": [1]}',
+        '{"a":[],"_elided":{"a":"0 of 1"}}',
+    ),
+    ("an array that is not longer stays", Elide(A, 1, 1), '{"a": [1, 2]}', '{"a":[1,2]}'),
+    (
+        "in every object that holds one",
+        Elide(Path.parse("items.tags"), 1),
+        '{"items": [{"tags": [1, 2]}, {"tags": [1]}, {"tags": null}, {"tags": [1, 2, 3]}]}',
+        '{"items":[{"tags":[1],"_elided":{"tags":"1 of 2"}},{"tags":[1]},{"tags":null},'
+        '{"tags":[1],"_elided":{"tags":"1 of 3"}}]}',
+    ),
+    (
+        "several arrays of one object share a note",
+        Elide(Path.parse("*s"), 1),
+        '{"as": [1, 2], "bs": [3, 4, 5], "c": [6, 7]}',
+        '{"as":[1],"bs":[3],"c":[6,7],"_elided":{"bs":"1 of 3","as":"1 of 2"}}',
+    ),
+    (
+        "a note that upstream calls the same stays, and ours has a free name",
+        Elide(Path.parse("*s"), 1),
+        '{"as": [1, 2], "_elided": {"as": "mine"}, "bs": [3, 4]}',
+        '{"as":[1],"_elided":{"as":"mine"},"bs":[3],"_elided_":{"bs":"1 of 2","as":"1 of 2"}}',
+    ),
+    (
+        "arrays in an array are counted together at the top",
+        Elide(Path.parse("grid[]"), 1),
+        '{"grid": [[1, 2], [3], [4, 5, 6]]}',
+        '{"grid":[[1],[3],[4]],"_elided":{"grid[]":"2 of 5"}}',
+    ),
+    (
+        "arrays inside each other are shortened too",
+        Elide(Path.parse("**"), 1),
+        '{"a": [{"b": [1, 2]}, 3]}',
+        '{"a":[{"b":[1],"_elided":{"b":"1 of 2"}}],"_elided":{"a":"1 of 2"}}',
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("step", "before", "after"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_an_array_is_shortened_and_its_object_says_so(
+    step: Elide, before: str, after: str
+) -> None:
+    document, told = Document.read(before.encode()), call(structured=True)
+    step(document.root, told)
+    assert document.encode().decode() == after
+    assert document.changed == (after.encode() != compact(before.encode()))
+    assert told.notices == []
+
+
+def test_two_steps_share_a_note() -> None:
+    steps = Elide(A, 1), Elide(Path.parse("b"), 2)
+    assert shaped(b'{"a": [1, 2], "b": [1, 2, 3]}', *steps) == (
+        b'{"a":[1],"b":[1,2],"_elided":{"a":"1 of 2","b":"2 of 3"}}'
+    )
+
+
+def test_a_root_array_has_its_note_beside_it() -> None:
+    told = call()
+    assert shaped(b"[1, 2.0, 3]", Elide(first=2), at=told) == b"[1,2.0]"
+    assert told.notices == [Notice("_elided", "2 of 3")]
+
+
+def test_a_root_array_that_clients_show_alone_is_wrapped() -> None:
+    told = call(structured=True)
+    assert shaped(b"[1, 2.0, 3]", Elide(first=2), at=told) == (
+        b'{"items":[1,2.0],"_elided":{"items":"2 of 3"}}'
+    )
+    assert told.notices == []
+    assert shaped(b"[1, 2]", Elide(), at=call(structured=True)) == b"[1,2]"
+
+
+def test_arrays_in_a_root_array_have_their_note_beside_it_too() -> None:
+    told, step = call(), Elide(Path.parse("[]"), 1)
+    assert shaped(b"[[1, 2], [3, 4]]", step, at=told) == b"[[1],[3]]"
+    assert told.notices == [Notice("_elided", {"[]": "2 of 4"})]
+    assert shaped(b"[[1, 2], [3, 4]]", step, at=call(structured=True)) == (
+        b'{"items":[[1],[3]],"_elided":{"[]":"2 of 4"}}'
+    )
+
+
+def test_lines_are_shortened_as_a_text_with_a_notice() -> None:
+    document, told = Document(Pieces(["a", "b", "c"])), call(structured=True)
+    Elide(first=1, last=1)(document.root, told)
+    assert isinstance(document.cell[0], Pieces)
+    assert document.cell[0] == ["a", "c"]
+    assert told.notices == [Notice("_elided", "first 1 and last 1 of 3")]
+
+
+MISSING: list[tuple[str, list[str]]] = [
+    ('{"a": {"x": 1}}', ["a"]),
+    ('{"b": 1}', ["a"]),
+    ('{"a": null}', []),
+    ("[]", []),
+]
+
+
+@pytest.mark.parametrize(("before", "missing"), MISSING)
+def test_what_is_no_array_is_noted_and_left_alone(before: str, missing: list[str]) -> None:
+    told = call()
+    assert shaped(before.encode(), Elide(A), at=told) == compact(before.encode())
+    assert told.missing == missing
+
+
+VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=20)
+
+
+@given(VALUES, VALUES, VALUES)
+def test_what_stays_is_spelled_as_it_came(one: bytes, other: bytes, gone: bytes) -> None:
+    before = b'{"a": [%s, %s, %s], "b": %s}' % (one, gone, other, other)
+    after = b'{"a": [%s, %s], "b": %s, "_elided": {"a": "first 1 and last 1 of 3"}}'
+    assert shaped(before, Elide(A, 1, 1)) == unmask(compact(mask(after % (one, other, other))))
+
+
+@given(st.lists(st.integers(), max_size=9), st.integers(0, 4), st.integers(0, 4))
+def test_what_is_shown_is_the_beginning_and_the_end(
+    elements: list[int], first: int, last: int
+) -> None:
+    found = json.loads(shaped(json.dumps({"a": elements}).encode(), Elide(A, first, last)))
+    whole = len(elements) <= first + last
+    end = elements[len(elements) - last :]
+    assert found["a"] == (elements if whole else elements[:first] + end)
+    assert ("_elided" in found) is not whole
+
+
+@given(fitting(), st.data())
+def test_what_is_shortened_fits_its_schema(pair: tuple[Any, Any], data: st.DataObject) -> None:
+    schema, document = pair
+    few = st.integers(0, 2)
+    step = Elide(data.draw(where(document)), data.draw(few), data.draw(few))
+    assert_reshaped(step, schema, document)
+
+
+def test_the_schema_admits_the_note_where_nothing_else_is() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "array", "items": {}, "minItems": 9}},
+        "additionalProperties": False,
+    }
+    reshaped = Elide(A).reshape(schema)
+    assert reshaped is not None
+    assert reshaped["properties"].keys() == {"a", "_elided"}
+    assert reshaped["properties"]["a"] == {"type": "array", "items": {}}
+    assert "required" not in reshaped
+
+
+@pytest.mark.parametrize("structured", [True, False])
+@pytest.mark.parametrize("before", ["[1, 2, 3, 4]", "[1]"])
+def test_the_schema_of_a_root_array_is_that_or_the_wrapped_one(
+    structured: bool, before: str
+) -> None:
+    schema = {"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "integer"}}}
+    reshaped = Elide().reshape(schema)
+    after = json.loads(shaped(before.encode(), Elide(), at=call(structured=structured)))
+    assert reshaped is not None
+    assert fits(after, reshaped)
+    assert not fits({"items": ["x"], "_elided": {}}, reshaped)

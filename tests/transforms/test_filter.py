@@ -1,0 +1,256 @@
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document import Document, Pieces, compact
+from proxy.errors import Mismatch, Refusal, TransformError
+from proxy.paths import Path
+from proxy.patterns import Expression, Pattern
+from proxy.surrogates import mask, unmask
+from proxy.transforms.base import Argument
+from proxy.transforms.filter import Filter
+from tests.documents import SCALARS, SURROGATES, call, shaped, values
+from tests.fitting import assert_reshaped, fitting, where
+
+ITEMS = Path.parse("items")
+ID = Path.parse("id")
+
+# A filter, a document, and what is left of it.
+CASES: list[tuple[str, Filter, str, str]] = [
+    (
+        "elements for which an expression is true stay",
+        Filter(at=ITEMS, where=Expression("id && !gone && n > `1.5`")),
+        '{"items": [{"id": "a", "n": 2.0}, {"id": "", "n": 2}, {"id": "b", "gone": 1, "n": 2}, '
+        '{"id": "c", "n": 1.50}, {"id": "d", "n": 1e400, "x": {}}], "total": 5}',
+        '{"items":[{"id":"a","n":2.0},{"id":"d","n":1e400,"x":{}}],"total":5}',
+    ),
+    (
+        "an expression sees elements that are no objects",
+        Filter(where=Expression("@ > `1`")),
+        "[1, 2.0, null, 3]",
+        "[2.0,3]",
+    ),
+    (
+        "an expression sees the arguments of the call",
+        Filter(where=Expression("id == argument('id')")),
+        '[{"id": "x"}, {"id": "y"}]',
+        '[{"id":"y"}]',
+    ),
+    (
+        "texts themselves are looked at where there is no field",
+        Filter(glob="*.md"),
+        '["a.md", "b/c.md", "a\\u002emd", 1, {"id": "d.md"}]',
+        '["a.md","a\\u002emd"]',
+    ),
+    (
+        "a field of elements is looked at",
+        Filter(at=ITEMS, field=ID, prefix="a_"),
+        '{"items": [{"id": "a_1"}, {"id": "ab1"}, {"id": 1}, {"id": null}, {}, null, "a_"]}',
+        '{"items":[{"id":"a_1"}]}',
+    ),
+    (
+        "a field further inside",
+        Filter(field=Path.parse("user.login"), match=Pattern("^b+$")),
+        '[{"user": {"login": "bb", "x": 1.0}}, {"user": {"login": "ab"}}, {"user": null}]',
+        '[{"user":{"login":"bb","x":1.0}}]',
+    ),
+    (
+        "any text of an array counts",
+        Filter(field=Path.parse("labels.name"), match=Pattern("bug")),
+        '[{"labels": [{"name": "x"}, {"name": "bugs"}]}, {"labels": []}]',
+        '[{"labels":[{"name":"x"},{"name":"bugs"}]}]',
+    ),
+    (
+        "any text of an array of texts too",
+        Filter(field=Path.parse("tags"), prefix="b"),
+        '[{"tags": ["a", "b"]}, {"tags": ["a"]}, {"tags": "bc"}]',
+        '[{"tags":["a","b"]},{"tags":"bc"}]',
+    ),
+    (
+        "what does not fit stays where that is asked",
+        Filter(field=ID, match=Pattern("^tmp"), invert=True),
+        '[{"id": "tmp1"}, {"id": 1}, {}, {"id": "x"}]',
+        '[{"id":1},{},{"id":"x"}]',
+    ),
+    (
+        "a constant comes from the call",
+        Filter(field=ID, prefix=Argument("id")),
+        '[{"id": "x"}, {"id": "y%_"}]',
+        '[{"id":"y%_"}]',
+    ),
+    (
+        "also one inside another argument, and an expression",
+        Filter(match=Argument("query.match")),
+        '["abc", "xyz"]',
+        '["abc"]',
+    ),
+    (
+        "an argument that the call lacks filters nothing",
+        Filter(glob=Argument("absent")),
+        '["a", 1.0]',
+        '["a",1.0]',
+    ),
+    (
+        "every array at the place is filtered",
+        Filter(at=Path.parse("items.tags"), prefix="a"),
+        '{"items": [{"tags": ["a", "b"]}, {"tags": []}, {"tags": null}, {}]}',
+        '{"items":[{"tags":["a"]},{"tags":[]},{"tags":null},{}]}',
+    ),
+]
+CALL: dict[str, Any] = {"id": "y", "query": {"match": "b."}}
+
+
+@pytest.mark.parametrize(
+    ("step", "before", "after"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+@pytest.mark.parametrize("read", ["unopened", "opened"])
+def test_elements_that_fit_stay_as_they_came(
+    step: Filter, before: str, after: str, read: str
+) -> None:
+    document = Document.read(before.encode())
+    if read == "opened":
+        for child in document.root.children():
+            list(child.children())
+    step(document.root, call(**CALL))
+    assert document.encode().decode() == after
+    assert document.changed == (after.encode() != compact(before.encode()))
+
+
+# A glob, and the paths among PATHS that it fits.
+PATHS = ["a.md", "b.png", "n/a.md", "n/s/a.md", "n/", "n", "[a].md", "é.md", "a\nb.md", "+.md"]
+GLOBS: list[tuple[str, list[str]]] = [
+    ("*.md", ["a.md", "[a].md", "é.md", "a\nb.md", "+.md"]),
+    ("**.md", ["a.md", "n/a.md", "n/s/a.md", "[a].md", "é.md", "a\nb.md", "+.md"]),
+    ("**/a.md", ["a.md", "n/a.md", "n/s/a.md"]),
+    ("n/*", ["n/a.md", "n/"]),
+    ("n/**", ["n/a.md", "n/s/a.md", "n/"]),
+    ("n/**/*.md", ["n/a.md", "n/s/a.md"]),
+    ("?.md", ["a.md", "é.md", "+.md"]),
+    ("[a].md", ["[a].md"]),
+    ("+.md", ["+.md"]),
+    ("a", []),
+    ("", []),
+    ("**", PATHS),
+]
+
+
+@pytest.mark.parametrize(("glob", "fitting"), GLOBS)
+def test_a_glob_fits_these_paths(glob: str, fitting: list[str]) -> None:
+    document = Document(list(PATHS))
+    Filter(glob=glob)(document.root, call())
+    assert document.cell[0] == fitting
+
+
+@given(st.text("ab*?/.[é ", max_size=6), st.text("ab/.[é \n", max_size=8))
+def test_a_glob_means_the_same_as_its_signs_one_by_one(glob: str, path: str) -> None:
+    regular = re.sub(
+        r"\*\*/|\*\*|\*|\?|.",
+        lambda found: {"**/": "(.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(
+            found[0], re.escape(found[0])
+        ),
+        glob,
+        flags=re.DOTALL,
+    )
+    document = Document([path])
+    Filter(glob=glob)(document.root, call())
+    assert bool(document.cell[0]) == (re.fullmatch(regular, path, re.DOTALL) is not None)
+
+
+def test_lines_stay_lines() -> None:
+    document = Document(Pieces(["a 1", "b 2", "a 3"]))
+    Filter(match=Pattern("^a"))(document.root, call())
+    assert isinstance(document.cell[0], Pieces)
+    assert document.cell[0] == ["a 1", "a 3"]
+
+
+MISSING: list[tuple[str, list[str]]] = [
+    ('{"items": {"a": 1}}', ["items"]),
+    ('{"rows": []}', ["items"]),
+    ('{"items": null}', []),
+    ('{"items": []}', []),
+    ("{}", []),
+]
+
+
+@pytest.mark.parametrize(("before", "missing"), MISSING)
+def test_what_is_no_array_is_noted_and_left_alone(before: str, missing: list[str]) -> None:
+    told, step = call(), Filter(at=ITEMS, prefix="a")
+    assert shaped(before.encode(), step, at=told) == compact(before.encode())
+    assert told.missing == missing
+
+
+def test_a_document_that_is_no_array_is_noted() -> None:
+    told = call()
+    shaped(b'{"a": 1}', Filter(prefix="a"), at=told)
+    assert told.missing == ["[]"]
+
+
+def test_an_argument_that_is_no_text_is_a_mismatch() -> None:
+    with pytest.raises(Mismatch, match="pattern: 5 is not a string"):
+        shaped(b'["a"]', Filter(glob=Argument("pattern")), at=call(pattern=5))
+
+
+def test_a_wrong_expression_of_the_model_is_refused_and_named() -> None:
+    with pytest.raises(Refusal) as refused:
+        shaped(b'["a"]', Filter(match=Argument("pattern")), at=call(pattern="(a"))
+    assert str(refused.value) == (
+        "pattern: '(a' is not a regular expression RE2 takes: missing ): (a"
+    )
+
+
+def test_an_expression_of_the_rule_that_does_not_fit_an_element_fails_the_rule() -> None:
+    with pytest.raises(TransformError, match="filter: Refusal: "):
+        shaped(b'[{"id": 1}]', Filter(where=Expression("starts_with(id, 'a')")))
+
+
+VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=20)
+
+
+@given(VALUES, VALUES)
+def test_what_stays_is_spelled_as_it_came(one: bytes, gone: bytes) -> None:
+    before = b'{"items": [{"id": "x", "v": %s}, {"id": "y", "v": %s}], "v": %s}' % (one, gone, one)
+    after = unmask(compact(mask(b'{"items": [{"id": "x", "v": %s}], "v": %s}' % (one, one))))
+    for step in (
+        Filter(at=ITEMS, where=Expression("id == 'x'")),
+        Filter(at=ITEMS, field=ID, prefix="x"),
+        Filter(at=ITEMS, field=ID, glob="y", invert=True),
+    ):
+        assert shaped(before, step) == after
+
+
+@given(fitting(), st.data())
+def test_what_stays_fits_its_schema(pair: tuple[Any, Any], data: st.DataObject) -> None:
+    schema, document = pair
+    condition = data.draw(st.sampled_from(["a", "@ == `1`", "!@", "`false`"]))
+    assert_reshaped(
+        Filter(at=data.draw(where(document)), where=Expression(condition)), schema, document
+    )
+
+
+def test_the_schema_requires_no_number_of_elements() -> None:
+    schema = {"properties": {"items": {"type": "array", "minItems": 1, "items": {}}}}
+    assert Filter(at=ITEMS, prefix="a").reshape(schema) == {
+        "properties": {"items": {"type": "array", "items": {}}}
+    }
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({}, "expected one of where, glob, match, prefix, found none"),
+    (
+        {"glob": "a", "prefix": "b"},
+        "expected one of where, glob, match, prefix, found glob and prefix",
+    ),
+    (
+        {"where": Expression("a"), "field": ID},
+        "'field' goes with glob, match or prefix; name it in 'where' itself",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED)
+def test_a_filter_has_one_condition(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Filter(**options)

@@ -1,0 +1,177 @@
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from proxy.document import Document, Number, Pieces, compact
+from proxy.paths import ROOT, Path
+from proxy.surrogates import mask, unmask
+from proxy.transforms.sort import Sort, key
+from tests.documents import SCALARS, SURROGATES, call, shaped, values
+from tests.fitting import assert_reshaped, fitting, where
+
+ITEMS = Path.parse("items")
+N = Path.parse("n")
+
+# A sort, a document, and what comes of it.
+CASES: list[tuple[str, Sort, str, str]] = [
+    (
+        "by a member, numbers by value",
+        Sort(at=ITEMS, by=N),
+        '{"items": [{"n": 10}, {"n": 9.50}, {"n": -1e1}, {"n": 12345678901234567890124}, '
+        '{"n": 12345678901234567890123}], "t": 1}',
+        '{"items":[{"n":-1e1},{"n":9.50},{"n":10},{"n":12345678901234567890123},'
+        '{"n":12345678901234567890124}],"t":1}',
+    ),
+    (
+        "texts by their bytes",
+        Sort(),
+        '["b", "a", "B", "é", "z", "😀", "\uffff", "a\\u0062"]',
+        '["B","a","a\\u0062","b","z","é","\uffff","😀"]',
+    ),
+    (
+        "what compares alike keeps its order",
+        Sort(by=N),
+        '[{"n": 1.0, "i": 1}, {"n": 0}, {"n": 1, "i": 2}, {"n": 1e0, "i": 3}]',
+        '[{"n":0},{"n":1.0,"i":1},{"n":1,"i":2},{"n":1e0,"i":3}]',
+    ),
+    (
+        "also descending",
+        Sort(by=N, descending=True),
+        '[{"n": 0}, {"n": 1.0, "i": 1}, {"i": 4}, {"n": 1, "i": 2}, {"n": null}]',
+        '[{"n":1.0,"i":1},{"n":1,"i":2},{"n":0},{"i":4},{"n":null}]',
+    ),
+    (
+        "types have an order, nothing comes last",
+        Sort(),
+        '[null, {"b": 1}, true, "a", [2], false, 3, {"a": 1}]',
+        '[3,"a",false,true,{"b":1},[2],{"a":1},null]',
+    ),
+    (
+        "turned round, nothing still comes last",
+        Sort(descending=True),
+        '[null, {"b": 1}, true, "a", [2], false, 3]',
+        '[{"b":1},[2],true,false,"a",3,null]',
+    ),
+    (
+        "by a member further inside",
+        Sort(by=Path.parse("user.login")),
+        '[{"user": {"login": "b", "x": 1.0}}, {"user": null}, {"user": {"login": "a"}}]',
+        '[{"user":{"login":"a"}},{"user":{"login":"b","x":1.0}},{"user":null}]',
+    ),
+    (
+        "every array at the place is sorted",
+        Sort(at=Path.parse("items.tags")),
+        '{"items": [{"tags": ["b", "a"]}, {"tags": null}, {"tags": []}]}',
+        '{"items":[{"tags":["a","b"]},{"tags":null},{"tags":[]}]}',
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("step", "before", "after"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+@pytest.mark.parametrize("read", ["unopened", "opened"])
+def test_an_array_is_sorted(step: Sort, before: str, after: str, read: str) -> None:
+    document = Document.read(before.encode())
+    if read == "opened":
+        for child in document.root.children():
+            list(child.children())
+    step(document.root, call())
+    assert document.encode().decode() == after
+
+
+def test_a_sorted_array_is_not_changed() -> None:
+    document = Document.read(b"[1, 2.0, 2]")
+    Sort()(document.root, call())
+    assert not document.changed
+
+
+def test_lines_stay_lines() -> None:
+    document = Document(Pieces(["b", "a"]))
+    Sort()(document.root, call())
+    assert isinstance(document.cell[0], Pieces)
+    assert document.cell[0] == ["a", "b"]
+
+
+MISSING: list[tuple[Sort, str, list[str]]] = [
+    (Sort(at=ITEMS, by=N), '{"items": [{"x": 1}, {"x": 0}]}', ["items.n"]),
+    (Sort(at=ITEMS, by=N), '{"items": [{"n": null}]}', []),
+    (Sort(at=ITEMS, by=N), '{"items": []}', []),
+    (Sort(at=ITEMS, by=N), '{"items": null}', []),
+    (Sort(at=ITEMS, by=N), '{"items": 1}', ["items"]),
+    (Sort(at=ITEMS, by=N), '{"rows": []}', ["items"]),
+    (Sort(), '{"rows": []}', ["[]"]),
+]
+
+
+@pytest.mark.parametrize(("step", "before", "missing"), MISSING)
+def test_what_is_not_there_is_noted(step: Sort, before: str, missing: list[str]) -> None:
+    told = call()
+    assert shaped(before.encode(), step, at=told) == compact(before.encode())
+    assert told.missing == missing
+
+
+ORDER: list[Any] = [
+    Number("-1e9999999999999999999"),
+    Raw(b"-1e400"),
+    -2,
+    Number("-1.50"),
+    Raw(b"1e-9999999999999999999"),
+    Raw(b"0.1"),
+    1,
+    1.5,
+    Raw(b"123456789012345678901234567890"),
+    "",
+    Raw(b'"a"'),
+    False,
+    Raw(b"true"),
+    [],
+]
+
+
+def test_keys_are_in_order() -> None:
+    keys = [found for value in ORDER if (found := key(value)) is not None]
+    assert len(keys) == len(ORDER)
+    assert keys == sorted(keys)
+    assert all(one < other for one, other in pairwise(keys))
+    assert key(None) is None
+    assert key(Raw(b"null")) is None
+
+
+@given(st.lists(st.integers() | st.floats(allow_nan=False, allow_infinity=False)))
+def test_numbers_are_sorted_as_python_sorts_them(numbers: list[float]) -> None:
+    assert json.loads(shaped(json.dumps(numbers).encode(), Sort())) == sorted(numbers)
+
+
+@given(st.lists(st.text()), st.booleans())
+def test_texts_are_sorted_by_their_bytes(texts: list[str], descending: bool) -> None:
+    found = json.loads(shaped(json.dumps(texts).encode(), Sort(descending=descending)))
+    assert found == sorted(texts, key=str.encode, reverse=descending)
+
+
+VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=20)
+
+
+@given(VALUES, VALUES)
+def test_what_is_sorted_is_spelled_as_it_came(one: bytes, other: bytes) -> None:
+    before = b'{"items": [{"n": 2, "v": %s}, {"n": 1, "v": %s}], "v": %s}' % (one, other, one)
+    after = b'{"items": [{"n": 1, "v": %s}, {"n": 2, "v": %s}], "v": %s}' % (other, one, one)
+    assert shaped(before, Sort(at=ITEMS, by=N)) == unmask(compact(mask(after)))
+
+
+@given(fitting(), st.data())
+def test_what_is_sorted_fits_its_schema(pair: tuple[Any, Any], data: st.DataObject) -> None:
+    schema, document = pair
+    by = data.draw(st.sampled_from([ROOT, Path.parse("a"), Path.parse("b.a")]))
+    step = Sort(by=by, at=data.draw(where(document)), descending=data.draw(st.booleans()))
+    assert_reshaped(step, schema, document)
+
+
+def test_the_schema_keeps_how_many_elements_there_are_but_not_which_comes_first() -> None:
+    schema = {"type": "array", "minItems": 1, "prefixItems": [{"const": 1}], "items": {}}
+    assert Sort().reshape(schema) == {"type": "array", "minItems": 1}
