@@ -270,9 +270,7 @@ def loads(data: bytes) -> Any:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise DocumentError(f"not JSON: {error}") from error
     try:
-        return json.loads(
-            data, parse_float=Number, parse_int=_integer, parse_constant=_no_constant
-        )
+        return json.loads(data, parse_float=Number, parse_int=_integer, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"not JSON: {error}") from error
 

@@ -126,8 +126,17 @@ class Paths:
     """
 
     __slots__ = (
-        "_branches", "_each", "_made", "_marks", "_next", "ends", "indexed", "names", "open",
-        "plain", "spelled",
+        "_branches",
+        "_each",
+        "_made",
+        "_marks",
+        "_next",
+        "ends",
+        "indexed",
+        "names",
+        "open",
+        "plain",
+        "spelled",
     )
 
     def __init__(self, branches: "_Branches", made: "dict[_Branches, Paths]") -> None:
@@ -338,7 +347,7 @@ def _select(slot: Slot, steps: tuple[Step, ...], at: int) -> Iterator[Slot]:
             for position in range(len(value)):
                 yield from _select(slot.child(position), steps, at + 1)
         elif -len(value) <= step.position < len(value):
-            yield from _select(slot.child(step.position), steps, at + 1)
+            yield from _select(slot.child(step.position % len(value)), steps, at + 1)
 
 
 def _once(found: Iterator[Slot]) -> Iterator[Slot]:

@@ -135,11 +135,22 @@ class Expression:
 # What the children of a node look at: all of them at the same value as the node, or only the
 # first, and the others at what that one yields.
 _ALONGSIDE = {
-    "and_expression", "comparator", "function_expression", "key_val_pair", "multi_select_dict",
-    "multi_select_list", "not_expression", "or_expression",
+    "and_expression",
+    "comparator",
+    "function_expression",
+    "key_val_pair",
+    "multi_select_dict",
+    "multi_select_list",
+    "not_expression",
+    "or_expression",
 }
 _IN_TURN = {
-    "filter_projection", "flatten", "index_expression", "pipe", "projection", "subexpression",
+    "filter_projection",
+    "flatten",
+    "index_expression",
+    "pipe",
+    "projection",
+    "subexpression",
     "value_projection",
 }
 

@@ -13,12 +13,27 @@ Subschema = Schema | bool
 
 # Which keywords hold schemas (2020-12 and draft-07), and how. All others hold plain values.
 HOLDS_ONE = {
-    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items",
-    "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
 }
 HOLDS_LIST = {"allOf", "anyOf", "items", "oneOf", "prefixItems"}
 HOLDS_NAMED = {
-    "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties",
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
 }
 DEFINITIONS = ("$defs", "definitions")
 _OF_THE_ROOT = ("$schema", *DEFINITIONS)
@@ -47,7 +62,8 @@ def _changed(word: str, value: Any, change: Callable[[Subschema], Subschema]) ->
         return change(checked(value))
     if word in HOLDS_NAMED and isinstance(value, dict):
         return {
-            name: inner if word == "dependencies" and isinstance(inner, list)
+            name: inner
+            if word == "dependencies" and isinstance(inner, list)
             else change(checked(inner))
             for name, inner in value.items()
         }
@@ -196,8 +212,7 @@ def _renamed(root: Schema, own: dict[str, dict[str, Subschema]]) -> Schema:
     for words in DEFINITIONS:
         if words in rewritten:
             rewritten[words] = {
-                _renaming(words, name, names): body
-                for name, body in rewritten[words].items()
+                _renaming(words, name, names): body for name, body in rewritten[words].items()
             }
     return rewritten
 

@@ -13,6 +13,7 @@ from proxy.clients import Shows
 from proxy.document import ABSENT, Document, Pieces, Value, compact, encode, level, loads, text
 from proxy.errors import DocumentError
 from proxy.message import members
+from proxy.notes import free
 from proxy.surrogates import mask, unmask
 from proxy.transforms.base import Notice
 
@@ -234,7 +235,7 @@ def write(
     root = document.root.open()
     if notices and isinstance(root, dict):
         for notice in notices:
-            root[notice.name] = notice.value
+            root[free(root, notice.name)] = notice.value
         notices = []
     written = document.encode()
     said = text(document.cell[0]) if document.textual else None

@@ -10,7 +10,7 @@ from proxy.rule import Rule, RuleFile, RuleSet
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from proxy.rulefile import Reading
+    from proxy.loading.rulefile import Reading
 
 Budget = int | Literal["auto", "off"]
 Log = Callable[[str], None]
@@ -38,7 +38,7 @@ def load(names: Sequence[str]) -> tuple[RuleFile, ...]:
 
 def readings(names: Iterable[str]) -> "Iterator[Reading]":
     """Yield what comes of each file that `names` stand for, in order; see `load`."""
-    from proxy import rulefile
+    from proxy.loading import rulefile
 
     for name in names:
         try:
@@ -98,9 +98,7 @@ class Selection:
     applies by itself, or does not apply.
     """
 
-    def __init__(
-        self, files: tuple[RuleFile, ...] | None, budget: Budget | None, log: Log
-    ) -> None:
+    def __init__(self, files: tuple[RuleFile, ...] | None, budget: Budget | None, log: Log) -> None:
         self._files = files
         self._budget: Budget = budget or ("auto" if files is None else "off")
         self._log = log

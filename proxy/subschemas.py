@@ -14,20 +14,47 @@ from proxy.references import Schema, Subschema, Unclear, target
 Change = Callable[[Schema], Schema]
 
 NOTES = {
-    "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "$comment",
 }
 # What may no longer hold once anything inside has changed, and would be hard to say anew.
 _FRAGILE = {
-    "not", "if", "then", "else", "dependentSchemas", "dependencies", "contains", "minContains",
-    "maxContains", "uniqueItems", "unevaluatedItems", "unevaluatedProperties", "default",
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+    "dependencies",
+    "contains",
+    "minContains",
+    "maxContains",
+    "uniqueItems",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "default",
     "examples",
 }
 OF_NAMES = {"minProperties", "dependentRequired", "propertyNames"}
 OF_OBJECTS = {
-    "properties", "required", "additionalProperties", "patternProperties", "maxProperties",
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "maxProperties",
 } | OF_NAMES
 OF_WHOLENESS = {
-    "required", "minItems", "maxProperties", "minLength", "pattern", "format"
+    "required",
+    "minItems",
+    "maxProperties",
+    "minLength",
+    "pattern",
+    "format",
 } | OF_NAMES
 OF_PLACES = {"items", "prefixItems", "additionalItems"}
 

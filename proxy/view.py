@@ -124,8 +124,18 @@ def _interpreter() -> type[Any]:
 
 # Kinds of nodes that work on what is opened by one level; all others get plain values.
 _LAZY = {
-    "field", "filter_projection", "flatten", "index", "index_expression", "key_val_pair",
-    "multi_select_dict", "multi_select_list", "pipe", "projection", "slice", "subexpression",
+    "field",
+    "filter_projection",
+    "flatten",
+    "index",
+    "index_expression",
+    "key_val_pair",
+    "multi_select_dict",
+    "multi_select_list",
+    "pipe",
+    "projection",
+    "slice",
+    "subexpression",
     "value_projection",
 }
 _PASSING = {"current", "identity"}

@@ -206,5 +206,3 @@ def _piece(value: Value) -> str:
 def _json(value: Value, masked: bool) -> str:
     raw = compact(encode(value))
     return (unmask(raw) if masked else raw).decode("utf-8", "surrogatepass")
-
-

@@ -56,9 +56,7 @@ def values(
     scalars: st.SearchStrategy[bytes] = SCALARS, leaves: int = 60
 ) -> st.SearchStrategy[bytes]:
     """Any JSON value, as bytes with white space between its tokens."""
-    return st.recursive(
-        scalars, lambda inner: arrays(inner) | objects(inner), max_leaves=leaves
-    )
+    return st.recursive(scalars, lambda inner: arrays(inner) | objects(inner), max_leaves=leaves)
 
 
 def call(bound: int | None = None, structured: bool = False, **arguments: object) -> Call:

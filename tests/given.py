@@ -4,8 +4,8 @@ import json
 from textwrap import dedent
 from typing import Any
 
-from proxy import rulefile
 from proxy.errors import RuleErrors
+from proxy.loading import rulefile
 from proxy.rule import Rule, RuleFile, RuleSet
 
 

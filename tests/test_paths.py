@@ -84,6 +84,15 @@ def test_a_path_names_these_places(path: str, values: list[Any]) -> None:
     assert len(places(root, Path.parse(path))) == len(values)
 
 
+def test_an_element_counted_from_the_end_has_one_place() -> None:
+    root = document([[1]]).root
+    assert [slot.key for slot in select(root, Path.parse("[-1]"))] == [0]
+    both = [Path.parse("**[-1]"), Path.parse("**[0]")]
+    assert [[(id(slot.parent), slot.key) for slot in select(root, path)] for path in both] == [
+        [(id(slot.parent), slot.key) for slot in select(root, both[0])]
+    ] * 2
+
+
 def test_places_inside_others_come_before_these() -> None:
     values = {"a": {"a": {"a": 1}}}
     found = [slot.open() for slot in places(document(values).root, Path.parse("**.a"))]
@@ -160,16 +169,22 @@ ERRORS = [
         "'[x]' in path 'a[x]' is not '[]' or an index such as '[0]'; "
         "conditions and slices belong in a filter or a jmespath step",
     ),
-    ("a]b", "'a]b' in path 'a]b' is not a plain name; "
-     "put odd names in double quotes, write expressions in a jmespath step"),
+    (
+        "a]b",
+        "'a]b' in path 'a]b' is not a plain name; "
+        "put odd names in double quotes, write expressions in a jmespath step",
+    ),
     ("a[0]b", "expected '.' before 'b' in path 'a[0]b'"),
     ("a.", "path 'a.' ends in '.'; a name should follow"),
     (".a", "path '.a' has an empty name before '.a'"),
     ("a..b", "path 'a..b' has an empty name before '.b'"),
     ('"a', "a quoted name in path '\"a' is not closed"),
     ("a**", "'a**' in path 'a**': '**' stands alone between dots"),
-    ("$.a", "'$' in path '$.a' is not a plain name; "
-     "put odd names in double quotes, write expressions in a jmespath step"),
+    (
+        "$.a",
+        "'$' in path '$.a' is not a plain name; "
+        "put odd names in double quotes, write expressions in a jmespath step",
+    ),
 ]
 
 

@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 
 from proxy.errors import Refusal
+from proxy.loading.rulefile import read
 from proxy.patterns import Expression
 from proxy.rule import Bounds, Hidden, Rule, RuleFile, RuleSet
-from proxy.rulefile import read
 
 
 def rules(text: str) -> RuleFile:

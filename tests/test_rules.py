@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from proxy import cases
-from proxy.cases import Case
 from proxy.rule import Rule, RuleFile
 from proxy.ruleset import load, readings
+from proxy.testing import cases
+from proxy.testing.cases import Case
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted([*ROOT.glob("rules/*.yaml"), *ROOT.glob("examples/*/rules*.yaml")])

@@ -181,7 +181,9 @@ def test_a_schema_is_opened_into_itself_and_its_groups() -> None:
     assert not groups
     assert set(trail) == {"#/$defs/user"}
     assert opened({"oneOf": [True], "type": "null"}, ROOT, trail) == (
-        {"type": "null"}, [("anyOf", [True])], trail
+        {"type": "null"},
+        [("anyOf", [True])],
+        trail,
     )
     assert opened(False, ROOT, trail) == ({"not": {}}, [], trail)
 

@@ -94,8 +94,8 @@ def test_structure_in_a_text_can_be_looked_at_as_structure_and_as_the_text() -> 
             RAW,
             "items[0:20",
             "view: 'items[0:20' is not a JMESPath expression: syntax error: Parse error at "
-            "column 10, token \"\" (EOF), for expression: "
-            "\"items[0:20\" ^; write a JMESPath such as items[0:20]",
+            'column 10, token "" (EOF), for expression: '
+            '"items[0:20" ^; write a JMESPath such as items[0:20]',
         ),
         (
             b'["a"]',
@@ -147,9 +147,7 @@ def test_a_view_that_grows_without_end_is_refused() -> None:
 
 
 @given(st.lists(values(leaves=10), max_size=30), st.integers(1, 9), st.booleans())
-def test_slices_of_an_array_rejoin_to_the_whole(
-    rows: list[bytes], step: int, inside: bool
-) -> None:
+def test_slices_of_an_array_rejoin_to_the_whole(rows: list[bytes], step: int, inside: bool) -> None:
     array = b"[" + b", ".join(rows) + b"]"
     raw = b'{"a": {"items": ' + array + b"}}" if inside else array
     place = "a.items" if inside else ""

@@ -119,4 +119,6 @@ def _seen(result: "CallToolResult") -> int:
 
     if result.structured_content is not None:
         return len(msgspec.json.encode(result.structured_content))
-    return sum(len(block.text.encode()) for block in result.content if isinstance(block, TextContent))
+    return sum(
+        len(block.text.encode()) for block in result.content if isinstance(block, TextContent)
+    )

@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
+from proxy.loading.rulekeys import Blocks, Case, Head, Match, Written
 from proxy.rule import Bounds, Definition, Hidden, Server
-from proxy.rulekeys import Blocks, Case, Head, Match, Written
 from proxy.transforms.abridge import Abridge
 from proxy.transforms.base import Argument
 from proxy.transforms.clip import Clip
@@ -21,7 +21,9 @@ from proxy.transforms.sort import Sort
 from proxy.transforms.table import Table
 from proxy.transforms.truncate import Truncate
 
-_REFETCH = "Call the server again where no snapshot is left, even if the tool may have side effects."
+_REFETCH = (
+    "Call the server again where no snapshot is left, even if the tool may have side effects."
+)
 _DROP_ON = "Tools whose calls make the snapshots of this rule untrue."
 
 DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
@@ -31,12 +33,12 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "expose": "Only these tools (names or globs) are shown and may be called.",
         "defaults": (
             "Keys that every rule of the file starts from; a rule that has the key itself wins. "
-            "Not tools, name, when and tests."
+            "Not `tools`, `name`, `when` and `tests`."
         ),
         "rules": "The first rule that matches a call applies.",
     },
     Server: {
-        "name": "A glob on the name that the server gives of itself (serverInfo.name).",
+        "name": "A glob on the name that the server gives of itself (`serverInfo.name`).",
         "tools": "Tools (names or globs) that the server must have.",
     },
     Written: {
@@ -44,51 +46,51 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "name": "Shown by explain, report and in errors; by default the tools.",
         "when": (
             "A condition over the call's arguments as the client sent them, such as "
-            "action == 'status'. Where it fails, the rule does not apply; a rule that protects "
-            "refuses the call instead."
+            "`action == 'status'`. Where it fails, the rule does not apply; one with bounds or "
+            "`on_failure: refuse` refuses the call instead."
         ),
         "response": "Transforms, in the order in which they run; a list in the list is spliced in.",
         "arguments": (
-            "Bounds, defaults and aliases of arguments, by name or dotted path (filter.limit). "
+            "Bounds, defaults and aliases of arguments, by name or dotted path (`filter.limit`). "
             "They are checked and completed before the call is sent."
         ),
-        "definition": "Edits of the tool's entry in tools/list. Not beside when.",
+        "definition": "Edits of the tool's entry in `tools/list`. Not beside `when`.",
         "hide": (
             "The tool is not listed, and a call of it is answered as one of an unknown tool, "
-            "without reaching the server. Not beside when."
+            "without reaching the server. Not beside `when`."
         ),
         "document": "Which part of the result the transforms work on.",
         "blocks": "Content blocks beside the document that are dropped; a note counts them.",
         "layout": "JSON is written compact, or with the indentation it came with.",
         "error_if": (
             "Results that count as errors, and pass untouched: a JMESPath condition, or "
-            "{match: regular expression} for a text."
+            "`{match: regular expression}` for a text."
         ),
         "copies": "Which copies of a document that came twice are sent.",
         "on_failure": (
-            "Where a step fails: pass the untouched response, or refuse: withhold it, and answer "
-            "an error that names the rule."
+            "Where a step fails: `pass` the untouched response, or `refuse`: withhold it, and "
+            "answer an error that names the rule."
         ),
-        "mode": "shadow measures what the rule would save, and changes nothing.",
+        "mode": "`shadow` measures what the rule would save, and changes nothing.",
         "max_bytes": (
             "The most bytes that the model is shown; a longer response is abridged, as a last step."
         ),
-        "view": "false: the tool gains no argument that shows what abridge left out.",
+        "view": "`false`: the tool gains no argument that shows what `abridge` left out.",
         "output_schema": (
             "The JSON Schema of what the rule yields, where it cannot be derived. It is advertised "
-            "where the server declares an outputSchema."
+            "where the server declares an `outputSchema`."
         ),
         "tests": "Cases that `mcp-abridge test` runs.",
     },
     Definition: {
         "description": "What the tool's description is replaced by.",
         "max_description": "The most characters of the description.",
-        "drop": "Keywords to drop from the schemas, such as examples; properties always stay.",
-        "meta": "Members to put into the tool's _meta.",
+        "drop": "Keywords to drop from the schemas, such as `examples`; properties always stay.",
+        "meta": "Members to put into the tool's `_meta`.",
     },
     Hidden: {
         "code": "The code of the JSON-RPC error.",
-        "message": "Its message; {tool} in it is the tool's name.",
+        "message": "Its message; `{tool}` in it is the tool's name.",
     },
     Blocks: {"drop": "The types of the blocks to drop."},
     Match: {"match": "Searched for anywhere in the text."},
@@ -101,27 +103,27 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "pattern": "A text in which it finds nothing is refused.",
         "type": "A value of another JSON type is refused.",
         "clamp": (
-            "A value beyond minimum, maximum or max_length is moved to it rather than refused."
+            "A value beyond `minimum`, `maximum` or `max_length` is moved to it, not refused."
         ),
         "alias_of": "A further name for that argument; the server gets the value by that one.",
-        "upstream": "false: the argument is the rule's alone, and the server never sees it.",
+        "upstream": "`false`: the argument is the rule's alone, and the server never sees it.",
         "message": "What a refusal says, in place of its own words.",
         "description": "The description of the argument that the client is shown.",
     },
     Case: {
         "name": "Shown where the test fails.",
-        "tool": "Which tool is called; needed where tools has several, or a glob.",
+        "tool": "Which tool is called; needed where `tools` has several, or a glob.",
         "arguments": "The arguments of the call.",
         "given": (
             "What the server answers, a JSON value as one text block. In it, "
-            "{$repeat: value, times: 3} is an array of as many; {n} in its texts is the number, "
-            "from 0."
+            "`{$repeat: value, times: 3}` is an array of as many; `{n}` in its texts is the "
+            "number, from 0."
         ),
-        "given_text": "The same as a text; or {$repeat: text, times: 3}, which is joined.",
+        "given_text": "The same as a text; or `{$repeat: text, times: 3}`, which is joined.",
         "given_file": (
             "A recorded response, result or exchange, or any other JSON, beside the rule file."
         ),
-        "given_result": "The whole CallToolResult, where structuredContent or blocks matter.",
+        "given_result": "The whole CallToolResult, where `structuredContent` or blocks matter.",
         "expect": "The document that the client gets, member order aside.",
         "expect_text": "The first text that the client gets; of a list, all texts.",
         "expect_at": "Values in that document, by path.",
@@ -165,10 +167,10 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
     Filter: {
         "at": "The array.",
         "where": "A condition over the element.",
-        "glob": "A glob on the whole text; * and ? stop at /, ** does not.",
+        "glob": "A glob on the whole text; `*` and `?` stop at `/`, `**` does not.",
         "match": "A regular expression that is found anywhere in the text.",
         "prefix": "What the text begins with.",
-        "field": "The text that glob, match or prefix look at, from the element on.",
+        "field": "The text that `glob`, `match` or `prefix` look at, from the element on.",
         "invert": "Keep the elements that do not fit.",
     },
     Argument: {"argument": "The name of the argument whose value is meant."},
@@ -189,7 +191,7 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "max_offset": "The greatest offset that a call may ask for.",
         "max_bytes": "A page ends before the element that would take it over this many bytes.",
         "as": "The name of the array where the whole document is one.",
-        "page_info": "Where the metadata go: left a path beside the array, right what stands there.",
+        "page_info": "Where metadata go: left a path beside the array, right what stands there.",
         "arguments": "Other names for the arguments; a name given here is advertised for certain.",
         "refetch": _REFETCH,
         "drop_on": _DROP_ON,
@@ -219,7 +221,7 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
     },
     Replace: {
         "pattern": "What to replace.",
-        "with": r"What to put there; \1 is what the first group matched.",
+        "with": r"What to put there; `\1` is what the first group matched.",
         "at": "The texts, or arrays of texts.",
     },
     Jmespath: {
@@ -227,6 +229,6 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "at": "The values.",
     },
     Abridge: {
-        "max_bytes": "The most bytes of the document; without it, only the rule's own bound counts.",
+        "max_bytes": "The most bytes of the document; without it, the rule's own bound counts.",
     },
 }

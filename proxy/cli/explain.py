@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from proxy import answer as answers
-from proxy.answer import Answer
-from proxy.choice import choices
 from proxy.clients import CLIENTS
 from proxy.document import Document, plain
 from proxy.errors import AbridgeError, RuleErrors
-from proxy.exchange import recorded
 from proxy.pipeline import Job, shape
-from proxy.play import Play
 from proxy.result import Copy, Reading
 from proxy.rule import RuleSet
 from proxy.ruleset import load
+from proxy.testing import answer as answers
+from proxy.testing.answer import Answer
+from proxy.testing.choice import choices
+from proxy.testing.exchange import recorded
+from proxy.testing.play import Play
 from proxy.transforms.base import Call
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from msgspec import Meta, Struct
 
 from proxy.cli import reference
 from proxy.cli.descriptions import DESCRIPTIONS
-from proxy.fields import LISTS, MAPS, TEXTS, UNIONS, fields
+from proxy.loading.fields import LISTS, MAPS, TEXTS, UNIONS, fields
+from proxy.loading.rulekeys import NO_DEFAULTS, Defaults, Head, Rules, Steps, Written
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
-from proxy.rulekeys import NO_DEFAULTS, Defaults, Head, Rules, Steps, Written
 from proxy.transforms import TRANSFORMS
 
 Schema = dict[str, Any]

@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from proxy import cases, filling
-from proxy.cases import Verdict
 from proxy.errors import RuleErrors
 from proxy.rule import Rule, RuleFile
 from proxy.ruleset import load
+from proxy.testing import cases, filling
+from proxy.testing.cases import Verdict
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

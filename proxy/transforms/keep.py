@@ -145,4 +145,3 @@ class Plan:
         if paths not in self._made:
             self._made[paths] = Plan(paths, self._made)
         return self._made[paths]
-

@@ -153,9 +153,7 @@ def _records(said: str, start: int, end: int, split: str | None) -> tuple[Value,
         # What stands before the first beginning of a record is no record.
         head = marks[0]
     bounds = [head, *(mark for mark in marks if head < mark < len(content)), len(content)]
-    pieces = Pieces(
-        content[begin:until] for begin, until in pairwise(bounds) if begin < until
-    )
+    pieces = Pieces(content[begin:until] for begin, until in pairwise(bounds) if begin < until)
     last, ending = None, ""
     *others, final = pieces or [""]
     if others and not final.endswith("\n") and all(each.endswith("\n") for each in others):

@@ -54,6 +54,18 @@ def test_a_remote_server_is_refused_plainly() -> None:
     assert b"remote servers cannot be wrapped yet" in ended.stderr
 
 
+def test_a_verb_whose_reader_is_gone_ends_quietly() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [*RUN, "schema"], cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, timeout=60
+        )
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
 @pytest.mark.parametrize("verb", sorted(set(VERBS) - {"run"}))
 def test_each_verb_has_its_file_and_help(verb: str) -> None:
     ended = done([verb, "--help"])

@@ -7,10 +7,10 @@ import pytest
 from jsonschema import Draft7Validator
 from msgspec import Struct
 
-from proxy.cli import schema
-from proxy.fields import TEXTS, fields
-from proxy.positions import read, unwrapped
-from proxy.rulekeys import Defaults, Head, Rules, Steps, Written
+from proxy.cli import reference, schema
+from proxy.loading.fields import TEXTS, fields
+from proxy.loading.positions import read, unwrapped
+from proxy.loading.rulekeys import Defaults, Head, Rules, Steps, Written
 from proxy.ruleset import library
 from proxy.transforms import TRANSFORMS
 from tests.rulecases import BAD, GOOD, editor
@@ -33,9 +33,7 @@ def test_the_verb_prints_a_valid_schema(capsys: pytest.CaptureFixture[str]) -> N
     Draft7Validator.check_schema(json.loads(capsys.readouterr().out))
 
 
-@pytest.mark.parametrize(
-    "path", [*GOOD, *library().values()], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", [*GOOD, *library().values()], ids=lambda path: path.stem)
 def test_every_good_file_fits_the_schema(path: Path) -> None:
     assert [error.message for error in validator().iter_errors(value(path))] == []
 
@@ -61,8 +59,21 @@ def test_a_file_that_is_no_yaml_has_nothing_to_fit(path: Path) -> None:
     assert read(path.name, path.read_bytes())[0] is None
 
 
-def test_every_key_says_what_it_is_for() -> None:
-    assert set(schema.SAID) == {*fields(Head), *fields(Written)}
+def test_every_option_of_the_schema_says_what_it_is_for() -> None:
+    definitions = schema.schema()["definitions"]
+    options = {
+        f"{name}.{word}": option
+        for name, made in definitions.items()
+        for word, option in made.get("properties", {}).items()
+    }
+    assert [name for name, option in options.items() if not option.get("description")] == []
+
+
+def test_the_verb_prints_the_reference_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    schema.add(parser)
+    assert schema.run(parser.parse_args(["--reference"])) == 0
+    assert capsys.readouterr().out == reference.page()
 
 
 def test_every_transform_is_described() -> None:

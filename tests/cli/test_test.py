@@ -161,7 +161,7 @@ def test_update_changes_no_case_that_expects_something(
 def test_update_tells_what_it_cannot_write(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from proxy import filling
+    from proxy.testing import filling
 
     def refuse(file: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))

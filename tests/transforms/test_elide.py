@@ -85,9 +85,7 @@ CASES: list[tuple[str, Elide, str, str]] = [
 @pytest.mark.parametrize(
     ("step", "before", "after"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_an_array_is_shortened_and_its_object_says_so(
-    step: Elide, before: str, after: str
-) -> None:
+def test_an_array_is_shortened_and_its_object_says_so(step: Elide, before: str, after: str) -> None:
     document, told = Document.read(before.encode()), call(structured=True)
     step(document.root, told)
     assert document.encode().decode() == after

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from proxy.document import Document, Pieces, compact
 from proxy.errors import AbridgeError, Mismatch
+from proxy.loading.rulefile import read
 from proxy.paths import ROOT, Path
 from proxy.patterns import Expression
-from proxy.rulefile import read
 from proxy.surrogates import mask, unmask
 from proxy.transforms.project import Computed, Project
 from tests.documents import SCALARS, SURROGATES, call, shaped, values

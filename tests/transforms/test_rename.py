@@ -112,9 +112,7 @@ def test_what_is_renamed_fits_its_schema(pair: tuple[Any, Any], data: st.DataObj
     some = there(document).filter(lambda path: path.text[-1] not in "*]")
     names = data.draw(st.dictionaries(some, st.sampled_from([*NAMES, "new"]), min_size=1))
     taken = {(path.text.rpartition(".")[0], name): path for path, name in names.items()}
-    assert_reshaped(
-        Rename({path: name for (_, name), path in taken.items()}), schema, document
-    )
+    assert_reshaped(Rename({path: name for (_, name), path in taken.items()}), schema, document)
 
 
 def test_the_schema_has_the_new_name() -> None:

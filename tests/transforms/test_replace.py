@@ -28,9 +28,7 @@ def replace(pattern: str, replacement: str, **options: Any) -> Replace:
         ("(a)|b", r"[\1]", "ab", "[a][]"),
     ],
 )
-def test_every_match_is_replaced(
-    pattern: str, replacement: str, text: str, changed: str
-) -> None:
+def test_every_match_is_replaced(pattern: str, replacement: str, text: str, changed: str) -> None:
     assert said(text, replace(pattern, replacement)) == changed
 
 

@@ -122,9 +122,7 @@ def test_characters_are_code_points() -> None:
         ("x" * 30, "x" * 20),
     ],
 )
-def test_a_window_may_end_at_a_line_or_else_a_word_in_its_last_tenth(
-    text: str, found: str
-) -> None:
+def test_a_window_may_end_at_a_line_or_else_a_word_in_its_last_tenth(text: str, found: str) -> None:
     assert window(text, Truncate(max_length=20, boundary="word"))[0] == found
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from proxy import exchange
-from proxy.exchange import ExchangeError
+from proxy.testing import exchange
+from proxy.testing.exchange import ExchangeError
 from tests.given import answer, call, document, line, said
 
 REQUEST, RESPONSE = call("t", {"x": 1}, id=7), answer(said("a"), 7)

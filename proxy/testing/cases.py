@@ -13,17 +13,17 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from proxy import answer as answers
-from proxy import exchange as exchanges
-from proxy import walk
-from proxy.choice import choices
-from proxy.differences import differences, same, shown
 from proxy.document import Document, loads, plain
 from proxy.errors import AbridgeError, DocumentError
-from proxy.exchange import Exchange
 from proxy.paths import Index, Name, Path, select
-from proxy.play import Play
 from proxy.rule import Rule, RuleFile, RuleSet
+from proxy.testing import answer as answers
+from proxy.testing import exchange as exchanges
+from proxy.testing import walk
+from proxy.testing.choice import choices
+from proxy.testing.differences import differences, same, shown
+from proxy.testing.exchange import Exchange
+from proxy.testing.play import Play
 
 MOST_TIMES = 1_000_000
 _MOST_LINES = 12

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from proxy import cases
-from proxy.cases import CaseError, Verdict, expand
 from proxy.rule import RuleFile
+from proxy.testing import cases
+from proxy.testing.cases import CaseError, Verdict, expand
 from tests.given import answer, call, document, file, line, said
 
 

@@ -4,19 +4,19 @@ from typing import Any
 
 from msgspec import Raw
 
-from proxy import answer as answers
-from proxy import exchange as exchanges
-from proxy import walk
-from proxy.answer import Answer
-from proxy.choice import applying
 from proxy.document import plain
 from proxy.errors import AbridgeError
-from proxy.exchange import Exchange
 from proxy.message import members
 from proxy.pipeline import Job, Outcome
-from proxy.rehearsal import Rehearsal
 from proxy.result import Reading
 from proxy.rule import Rule, RuleSet
+from proxy.testing import answer as answers
+from proxy.testing import exchange as exchanges
+from proxy.testing import walk
+from proxy.testing.answer import Answer
+from proxy.testing.choice import applying
+from proxy.testing.exchange import Exchange
+from proxy.testing.rehearsal import Rehearsal
 
 
 class PlayError(AbridgeError):

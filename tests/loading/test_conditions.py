@@ -1,6 +1,6 @@
 import pytest
 
-from proxy.conditions import mistake, slip
+from proxy.loading.conditions import mistake, slip
 from proxy.patterns import Expression
 
 

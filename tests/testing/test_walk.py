@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from proxy import answer as answers
-from proxy import walk
-from proxy.answer import Answer
-from proxy.exchange import Exchange, made, of_text
-from proxy.play import Play
 from proxy.rule import RuleSet
-from proxy.walk import WalkError
+from proxy.testing import answer as answers
+from proxy.testing import walk
+from proxy.testing.answer import Answer
+from proxy.testing.exchange import Exchange, made, of_text
+from proxy.testing.play import Play
+from proxy.testing.walk import WalkError
 from tests.given import answer, document, rules, said
 
 PAGES = rules("- {tools: t, response: [{paginate: {at: items, limit: 2}}]}")

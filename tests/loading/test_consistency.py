@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from proxy.rulefile import read
+from proxy.loading.rulefile import read
 
 
 def problems(text: str) -> list[str]:

@@ -5,10 +5,10 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from proxy.conditions import slip
-from proxy.fields import BAD, Fields
+from proxy.loading.conditions import slip
+from proxy.loading.fields import BAD, Fields
+from proxy.loading.positions import Node
 from proxy.paths import Name, Path, matches
-from proxy.positions import Node
 from proxy.rule import Bounds
 from proxy.spelling import did_you_mean
 from proxy.transforms.base import Transform
@@ -181,9 +181,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def _refused(
-    value: Any, kind: str | None, bounds: Bounds, window: Mapping[str, Any]
-) -> str | None:
+def _refused(value: Any, kind: str | None, bounds: Bounds, window: Mapping[str, Any]) -> str | None:
     """Return why the bounds would refuse `value`, None if they would not."""
     truth = isinstance(value, bool)
     if kind is not None and (not isinstance(value, _KINDS[kind]) or truth != (kind == "boolean")):

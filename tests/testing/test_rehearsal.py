@@ -2,8 +2,8 @@
 
 import json
 
-from proxy.rehearsal import Rehearsal
 from proxy.rule import EMPTY
+from proxy.testing.rehearsal import Rehearsal
 from tests.given import answer, call, document, line, rules, texts
 
 PAGES = rules("- {tools: list, response: [{paginate: {at: items, limit: 2, drop_on: [delete]}}]}")

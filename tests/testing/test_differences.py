@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from proxy.differences import differences, same, shown
 from proxy.document import Number
+from proxy.testing.differences import differences, same, shown
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import yaml
 
-from proxy import rulefile
-from proxy.cases import CHECKS, Trial, judge, named, trial_of
 from proxy.errors import AbridgeError
+from proxy.loading import rulefile
 from proxy.rule import RuleFile
+from proxy.testing.cases import CHECKS, Trial, judge, named, trial_of
 
 MOST_CHARS = 4_000
 

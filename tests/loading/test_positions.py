@@ -1,6 +1,6 @@
 import pytest
 
-from proxy.positions import MOST_BYTES, Node, read, unwrapped
+from proxy.loading.positions import MOST_BYTES, Node, read, unwrapped
 
 
 def value(text: str) -> object:
@@ -109,9 +109,7 @@ def test_aliases_of_aliases_are_counted_in_full() -> None:
 
 def test_aliases_cannot_nest_deeper_than_brackets_may() -> None:
     lines = ["- &a0 []", *(f"- &a{n} [*a{n - 1}]" for n in range(1, 5_000))]
-    assert messages("\n".join(lines).encode()) == [
-        "r.yaml:61:3: nested more than 60 levels deep"
-    ]
+    assert messages("\n".join(lines).encode()) == ["r.yaml:61:3: nested more than 60 levels deep"]
 
 
 def test_what_follows_a_slip_is_read_and_checked_too() -> None:

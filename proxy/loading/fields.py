@@ -13,12 +13,12 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-from proxy.conditions import mistake
 from proxy.errors import AbridgeError, Problem
+from proxy.loading.conditions import mistake
+from proxy.loading.positions import Node, unwrapped
+from proxy.loading.slips import quoted
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
-from proxy.positions import Node, unwrapped
-from proxy.slips import quoted
 from proxy.spelling import did_you_mean, nearest
 
 BAD: Any = object()
@@ -156,9 +156,7 @@ class Fields:
 
     def _either(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
         fitting = [kind for kind in kinds if fits(node, kind)] or [
-            kind
-            for kind in kinds
-            if get_origin(kind) in LISTS and fits(node, get_args(kind)[0])
+            kind for kind in kinds if get_origin(kind) in LISTS and fits(node, get_args(kind)[0])
         ]
         if not fitting:
             return self._unfit(node, kinds, label)

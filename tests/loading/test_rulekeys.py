@@ -2,9 +2,9 @@ from typing import Any
 
 from msgspec.structs import fields as own
 
-from proxy.fields import fields
+from proxy.loading.fields import fields
+from proxy.loading.rulekeys import NO_DEFAULTS, Case, Head, Written
 from proxy.rule import Rule
-from proxy.rulekeys import NO_DEFAULTS, Case, Head, Written
 from proxy.transforms import TRANSFORMS
 from tests.rulecases import GOOD
 

@@ -11,17 +11,17 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy import answer as answers
 from proxy import arguments as argument
-from proxy.answer import Answer
 from proxy.arguments import VIEW, plan
-from proxy.differences import differences
 from proxy.document import Document, plain
 from proxy.errors import AbridgeError
-from proxy.exchange import Exchange, written
 from proxy.paths import Path, find
 from proxy.pipeline import run
 from proxy.rule import Rule
+from proxy.testing import answer as answers
+from proxy.testing.answer import Answer
+from proxy.testing.differences import differences
+from proxy.testing.exchange import Exchange, written
 from proxy.transforms.base import Call
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.truncate import Truncate

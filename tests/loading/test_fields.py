@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta, Struct, field
 
-from proxy.fields import BAD, Fields
+from proxy.loading.fields import BAD, Fields
+from proxy.loading.positions import read
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
-from proxy.positions import read
 
 Count = Annotated[int, Meta(ge=1, le=9)]
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from proxy.choice import applying, choices
 from proxy.rule import RuleSet
+from proxy.testing.choice import applying, choices
 from tests.given import rule, rules
 
 SEVERAL = rules(

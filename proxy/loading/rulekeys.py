@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, field
 
+from proxy.loading.positions import Node
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
-from proxy.positions import Node
 from proxy.rule import Bounds, Definition, Hidden, Server
 from proxy.transforms.base import Transform
 

@@ -1,7 +1,7 @@
 import pytest
 
-from proxy.positions import read
-from proxy.slips import quoted
+from proxy.loading.positions import read
+from proxy.loading.slips import quoted
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from msgspec import Struct
 from yaml.reader import ReaderError
 
 from proxy.errors import Problem
-from proxy.slips import MOST_DEPTH, Composer, Slip, Stop, at, explained
+from proxy.loading.slips import MOST_DEPTH, Composer, Slip, Stop, at, explained
 
 MOST_BYTES = 256 * 1024
 MOST_VALUES = 100_000
@@ -197,5 +197,3 @@ _NUMBER = re.compile(
     r"(?P<decimal>[-+]?[0-9]+)|(?P<based>0o[0-7]+|0x[0-9a-fA-F]+)"
     r"|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 )
-
-

@@ -5,8 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from proxy import filling
 from proxy.ruleset import load
+from proxy.testing import filling
 
 
 def filled(tmp_path: Path, text: str) -> tuple[str, list[str]]:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from proxy import answer as answers
-from proxy.answer import Answer
 from proxy.errors import DocumentError
 from proxy.result import Shown
+from proxy.testing import answer as answers
+from proxy.testing.answer import Answer
 from tests.given import answer, document, line, rule, said
 
 

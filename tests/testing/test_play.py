@@ -2,8 +2,8 @@
 
 import json
 
-from proxy.exchange import Exchange, made, of_text
-from proxy.play import Play
+from proxy.testing.exchange import Exchange, made, of_text
+from proxy.testing.play import Play
 from tests.given import document, rules, texts
 
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")

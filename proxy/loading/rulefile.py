@@ -6,12 +6,12 @@ from typing import Any, get_origin
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy import consistency, positions
 from proxy.errors import Problem
-from proxy.fields import BAD, MAPS, Fields, fields, fits, found
-from proxy.positions import MOST_BYTES, Node
+from proxy.loading import consistency, positions
+from proxy.loading.fields import BAD, MAPS, Fields, fields, fits, found
+from proxy.loading.positions import MOST_BYTES, Node
+from proxy.loading.rulekeys import NO_DEFAULTS, Case, Defaults, Head, Match, Rules, Steps, Written
 from proxy.rule import Hidden, Rule, RuleFile
-from proxy.rulekeys import NO_DEFAULTS, Case, Defaults, Head, Match, Rules, Steps, Written
 from proxy.transforms import TRANSFORMS
 
 __all__ = ["MOST_BYTES", "Reading", "read"]

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from proxy.errors import Problem
-from proxy.fields import fields
+from proxy.loading.fields import fields
+from proxy.loading.rulefile import Reading, read
+from proxy.loading.rulekeys import Case, Written
 from proxy.rule import Bounds, Hidden, Rule, RuleFile
-from proxy.rulefile import Reading, read
-from proxy.rulekeys import Case, Written
 from proxy.transforms import TRANSFORMS
 from tests.rulecases import BAD, GOOD, expected
 

@@ -1,0 +1,128 @@
+"""The doctests of transforms, run and shown as tests of a rule."""
+
+import doctest
+import inspect
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import NODEFAULT, UNSET, Raw, Struct
+
+from proxy.cli.prose import wrapped
+from proxy.document import Slot
+from proxy.loading.fields import fields
+from proxy.paths import Path
+from proxy.patterns import Expression, Pattern
+from proxy.transforms.base import Call, Transform
+
+_LARGEST = 400  # bytes of a document that is shown
+
+
+class Shown(Struct, frozen=True):
+    """One call of a step in a doctest: the document before it and after it, as JSON."""
+
+    step: Transform
+    arguments: dict[str, Any]
+    given: bytes
+    gives: bytes | None
+
+
+class _Watched(Struct):
+    """A step that notes what it does."""
+
+    step: Transform
+    shown: list[Shown]
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        document, arguments = root.document, dict(call.arguments)
+        given = document.encode()
+        self.step(root, call)
+        # What was read from a text is only whole again when it is closed.
+        gives = None if document.closers else document.encode()
+        self.shown.append(Shown(self.step, arguments, given, gives))
+
+
+def runs(kind: Any) -> list[Shown]:
+    """Run the doctest of a transform, and return what its steps did."""
+    shown: list[Shown] = []
+    names = dict(vars(sys.modules[kind.__module__]))
+    names[kind.__name__] = lambda *given, **options: _Watched(kind(*given, **options), shown)
+    for line in doctest.DocTestParser().get_examples(inspect.getdoc(kind) or ""):
+        exec(compile(line.source, kind.__module__, "exec"), names)
+    return shown
+
+
+def example(kind: Any) -> Iterator[str]:
+    """Yield the doctest of a transform as tests of a rule; as it is where that cannot be done."""
+    shown = runs(kind)
+    if all(each.gives is not None and len(each.given) <= _LARGEST for each in shown):
+        yield "Example:"
+        yield from (f"```yaml\n{_rule(each)}\n```" for each in shown)
+        return
+    _, mark, code = (inspect.getdoc(kind) or "").partition(">>>")
+    yield "Example, as the code has it:"
+    yield f"```python\n{mark}{code}\n```"
+
+
+def _rule(shown: Shown) -> str:
+    assert shown.gives is not None
+    case = [
+        ("arguments", msgspec.json.encode(shown.arguments)) if shown.arguments else None,
+        ("given", shown.given),
+        ("expect", shown.gives),
+    ]
+    first, *rest = [f"{pair[0]}: {_spaced(pair[1])}" for pair in case if pair is not None]
+    lines = ["response:", f"  - {_flow({shown.step.name: options(shown.step)})}", "tests:"]
+    lines += wrapped(f"  - {first}", 6)
+    for line in rest:
+        lines += wrapped(f"    {line}", 6)
+    return "\n".join(lines)
+
+
+def options(step: Any) -> Any:
+    """Return the options of a step as they would be written: the short form where it does."""
+    options = _written(step)
+    if list(options) == [step.shorthand]:
+        return options[step.shorthand]
+    return options
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Path | Pattern | Expression):
+        return value.text
+    if isinstance(value, Struct):
+        # Where it works comes first, as one would write it.
+        ordered = sorted(_fields(value), key=lambda pair: pair[0] != "at")
+        said = {word: (field, getattr(value, field.name)) for word, field in ordered}
+        return {word: _written(each) for word, (field, each) in said.items() if _given(field, each)}
+    if isinstance(value, tuple):
+        return [_written(each) for each in value]
+    if isinstance(value, Mapping):
+        return {_written(name): _written(each) for name, each in value.items()}
+    return value
+
+
+def _given(field: msgspec.structs.FieldInfo, value: Any) -> bool:
+    made = field.default_factory
+    return value is not UNSET and value != (field.default if made is NODEFAULT else made())
+
+
+def _fields(value: Struct) -> Collection[tuple[str, msgspec.structs.FieldInfo]]:
+    return fields(type(value)).items()
+
+
+def _flow(value: dict[str, Any]) -> str:
+    """Return a mapping of one key as one line of YAML."""
+    import yaml
+
+    ((name, inner),) = value.items()
+    said: str = yaml.safe_dump(
+        inner, default_flow_style=True, width=10_000, sort_keys=False, allow_unicode=True
+    )
+    return f"{name}: {said.removesuffix('...' + chr(10)).strip()}"
+
+
+def _spaced(raw: bytes) -> str:
+    """Return JSON on one line with spaces, which is YAML as well; numbers as they are spelled."""
+    return msgspec.json.format(bytes(Raw(raw)), indent=0).decode()

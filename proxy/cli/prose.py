@@ -1,0 +1,177 @@
+"""What the reference page says beside the keys and transforms, and how Markdown is filled."""
+
+import inspect
+import re
+import textwrap
+
+WIDTH = 120
+
+OPENING = """
+# The rule language
+
+This page is printed by `mcp-abridge schema --reference`, from the code that reads rule files.
+
+```yaml
+version: 1
+rules:
+  - tools: list_issues                       # a name, a glob, or a list of them
+    when: "state == 'open'"                  # optional: a condition over the call's arguments
+    response:                                # transforms, in the order in which they run
+      - keep: [number, title, user.login]
+      - paginate: {as: issues, limit: 30}
+    max_bytes: 8000                          # whatever is left over is abridged
+```
+
+The first rule that matches a call applies: in the order of the file, files in the order in which
+they are given. A call that no rule matches, and its response, pass byte for byte, unless
+`--budget` bounds them. Keys at the top that begin with `x-` are yours, for YAML anchors. YAML is
+read as version 1.2 means it: `on`, `no` and `12:30` are texts. `mcp-abridge check` reports every
+mistake in a file with its line and column, `mcp-abridge test` runs the tests in it, and
+`mcp-abridge explain` shows what each step of a rule does to a recorded response.
+
+## The document
+
+A tool answers with `content` (a list of blocks) and perhaps `structuredContent`; often both hold
+the same. Transforms work on the one value in it, the document. It is the first of these that the
+result has:
+
+1. `structuredContent` that a text block repeats as JSON. Both copies are rewritten.
+2. `structuredContent` with one member that the text blocks repeat, as in `{result: "..."}`. A
+string is the document itself, as the JSON object or array in it if that is what it holds; of
+any other value, `structuredContent` as a whole is the document. Both copies are rewritten.
+3. Any other `structuredContent`; the blocks stay.
+4. The only text block that holds a JSON object or array; other blocks stay.
+5. Several text blocks that all hold JSON objects or arrays: an array with one element for each.
+6. The only text block, as a text. One that is a JSON string counts as the text in it, and is
+written back as one.
+
+Embedded text resources count as text blocks. Where none of this fits, no transform runs, unless
+`document` says which part is meant: `structured`, `text` (never read as JSON), or `blocks` (an
+array with one element for each text block). With `max_bytes`, such a result is bounded as
+`blocks`. Images, audio, links, annotations and `_meta` stay; `blocks` drops them by type.
+
+What a rule keeps is spelled as the server spelled it: `1.0` stays `1.0`, and 23 digits stay 23
+digits. Error results and results that are not final (a task, a request for input) are never
+touched.
+
+## Paths
+
+A path is names joined by dots. A name after an array steps into each of its elements, so
+`items.title` is the title of every item, and in a document that is an array `title` is that of
+every element.
+
+| path | what it names |
+| --- | --- |
+| `user.login` | a member of a member |
+| `labels.name` | the name of each label, where `labels` is an array |
+| `*Ids`, `items.*` | members whose names fit; `*` is any characters |
+| `**.body` | every `body`, at any depth |
+| `items[0]`, `items[-1]`, `items[]` | an element, from the start or the end; every element |
+| `'"app.kubernetes.io/name"'` | a name with dots or signs in it, in double quotes |
+
+In YAML's own `[ ]` and `{ }`, quote a path that has brackets. `at` is where a transform works:
+what is outside stays, and its other paths begin there. Without it, that is the whole document.
+Windows (`paginate`, `truncate`) need a path to one place: names only, through no array.
+
+## Conditions and computed values
+
+Conditions (`when`, `where`, `error_if`) and computed values are JMESPath; `argument('name')` in
+one is the call's argument. Paths are not JMESPath, and have no conditions or slices. Regular
+expressions are those of RE2, which take linear time on any text. Where a constant may come from
+the call, `{argument: name}` stands for it.
+
+## Where notices go
+
+Clients that get `structuredContent` may show the model nothing else. So what it must know, how
+much was left out and how to get it, goes into the document where that is possible. In a document
+that is an object, a notice is a member of it: `pagination` or `truncation` beside the array or
+text, `_elided` beside the array, `_abridged` and `_dropped` at the top. Where the server has a
+`pagination`, `truncation`, `_elided` or `_abridged` of its own, that stays, and the notice takes
+the name with `_` behind it (`pagination_`). An array that is the whole document is wrapped by
+`paginate` (`{items: [...], pagination: ...}`), and by `elide` and `abridge` where it is in
+`structuredContent`. Beside a text, or an array that is not wrapped, the notice is a text block of
+its own, and stands in `structuredContent` too where that holds the text. A notice has numbers,
+paths and names of arguments, and nothing else. The advertised `outputSchema` admits it.
+
+## Pages, windows and views
+
+`paginate` and `truncate` answer one window and add the arguments that ask for the others. A name
+that the rule spells out (`arguments: {limit: rows}`) is the rule's, even over an argument of the
+server's own. A default one gives way: where the server has a `limit` itself, the rule's becomes
+`page_limit`. Added arguments are never sent to the server. Two windows of one rule need different
+names, but for a `truncate` of the whole document beside one of a member. After a window only
+`clip`, `replace` and `table` may follow, which then work on the page, and `abridge` at the end.
+
+Every page has its metadata, the last one too, with `nextOffset: null`. Where several of the
+arrays that one `paginate` moves stand in one object, each has its entry: `pagination: {entities:
+{total: 90, ...}, relations: {total: 40, ...}}`. A window of `truncate` is as long as it was asked
+to be, so that `endIndex` can be told in advance; `boundary: word` gives that up to keep words
+whole. With `from: end`, indexes count from the end: `startIndex: 0` is the newest part of a log.
+
+A rule with `abridge` or `max_bytes` adds the argument `view` (`abridged_view` where the server
+has one; `view: false` adds none). It is a JMESPath, in which strings can be sliced too:
+
+- `view: "items[20:40]"`, `view: "items[*].{id: id, title: title}"`
+- `view: "text[10000:20000]"`, where the document is a text; `view: "body[2000:4000]"` for a text
+in it
+
+The answer is `{view: ...}`, or a text as a text, and abridged in turn if need be.
+
+Pages, windows and views of a call are cut from one snapshot: the document before the first step
+that leaves something out which can be asked for (`paginate`, `truncate`, `elide`, `clip`,
+`abridge`). What the steps before it removed (`keep`, `drop`, `project`, `filter`) no view brings
+back. The snapshot is taken with the first answer and found again by tool, rule and all other
+arguments. It stays in memory, in this session only, for 30 minutes after its last use; at most 64
+of them, and 256 MiB in all. So windows rejoin exactly, and a tool with side effects runs once.
+Where no snapshot is left, a tool that says `readOnlyHint: true`, or a rule that says `refetch:
+true`, calls the server again; any other call is refused, and says to start at the beginning.
+`drop_on` names the tools whose calls make snapshots untrue.
+
+## When a rule does not fit, or fails
+
+A path that names nothing is no error; `explain` shows it. Where nothing that a `keep` or
+`project` names exists, or a text cannot be read as `parse` says, the document has another shape
+than the rule expects, a mismatch: the response passes as it came, bounded by the rule's
+`max_bytes` alone, and a line on stderr says so. Below, that is called a Mismatch. Where a step
+fails, the response passes as it came too, or is withheld with `on_failure: refuse`.
+"""
+
+TRANSFORM = """
+A step is `name: options`. Where a transform has a short form, the value of that one option may
+stand in place of the options; where it needs none, its name may stand alone. The examples are
+written as tests of a rule.
+"""
+
+
+def filled(text: str) -> str:
+    """Return Markdown with its paragraphs and list items filled; code, tables, titles as they are.
+
+    >>> print(filled("a\\nb\\n\\n- c\\nd\\n- e"))
+    a b
+    <BLANKLINE>
+    - c d
+    - e
+    """
+    return "\n\n".join(map(_block, inspect.cleandoc(text).strip().split("\n\n")))
+
+
+def _block(block: str) -> str:
+    if block.startswith(("```", "|", "#")):
+        return block
+    items = re.split(r"\n(?=(?:- |\d+\. ))", block)
+    marks = [re.match(r"- |\d+\. |", item) for item in items]
+    return "\n".join(
+        "\n".join(wrapped(" ".join(item.split()), len(mark[0]) if mark else 0))
+        for item, mark in zip(items, marks, strict=True)
+    )
+
+
+def wrapped(line: str, indent: int) -> list[str]:
+    """Return the lines of a long one, all but the first indented."""
+    return textwrap.wrap(
+        line,
+        WIDTH,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

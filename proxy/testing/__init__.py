@@ -1,0 +1,1 @@
+"""Runs the tests that are written in rule files, and plays single calls for `explain`."""

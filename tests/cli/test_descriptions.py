@@ -1,0 +1,35 @@
+from typing import Any, get_args
+
+from msgspec import Struct
+
+from proxy.cli.descriptions import DESCRIPTIONS
+from proxy.loading.fields import TEXTS, fields
+from proxy.loading.rulekeys import Defaults, Head, Rules, Steps, Written
+from proxy.transforms import TRANSFORMS
+
+
+def written() -> set[type[Struct]]:
+    """Return every Struct that a rule file is read as."""
+    found: set[type[Struct]] = set()
+    waiting: list[Any] = [Head, Written, *TRANSFORMS.values()]
+    while waiting:
+        kind = waiting.pop()
+        if kind in found or kind in TEXTS or kind in (Steps, Rules, Defaults):
+            continue
+        if isinstance(kind, type) and issubclass(kind, Struct):
+            found.add(kind)
+            waiting += [field.type for field in fields(kind).values()]
+        waiting += get_args(kind)
+    return found
+
+
+def test_every_word_of_a_rule_file_is_described_and_nothing_else() -> None:
+    words = {(kind.__name__, word) for kind in written() for word in fields(kind)}
+    said = {(kind.__name__, word) for kind, all in DESCRIPTIONS.items() for word in all}
+    assert words - said == set()
+    assert said - words == set()
+
+
+def test_a_description_is_a_sentence() -> None:
+    said = [text for described in DESCRIPTIONS.values() for text in described.values()]
+    assert [text for text in said if not text.endswith(".") or text[0].islower()] == []
