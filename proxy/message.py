@@ -32,7 +32,11 @@ class Message(Struct, gc=False):
     @property
     def verb(self) -> str | None:
         """The method's name; None for a response."""
-        name = None if self.method is ABSENT else level(self.method)
+        if self.method is ABSENT:
+            return None
+        if bytes(self.method) == b'"tools/call"':  # what nearly every request is
+            return "tools/call"
+        name = level(self.method)
         return name if isinstance(name, str) else None
 
     @property

@@ -181,8 +181,8 @@ def _level_by_level(line: bytes) -> Line:
         envelope = members(line)
     except DocumentError:
         envelope, masked = members(mask(line)), True
-    if "result" not in envelope:
-        raise DocumentError("no result")
+    if "result" not in envelope or "error" in envelope:
+        raise DocumentError("not a result alone")
     return Line(envelope, members(envelope["result"]), None, masked)
 
 

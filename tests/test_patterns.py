@@ -49,7 +49,7 @@ def test_a_wrong_expression_is_refused_with_its_text(text: str) -> None:
 
 @pytest.mark.parametrize("text", DEEP, ids=["parentheses", "a literal"])
 def test_an_expression_that_nests_too_deeply_is_refused(text: str) -> None:
-    with pytest.raises(PatternError, match="^nested too deeply$"):
+    with pytest.raises(PatternError, match="nested too deeply"):
         Expression(text)
 
 

@@ -248,6 +248,14 @@ def test_an_answer_that_is_no_complete_result_passes_and_the_call_is_over(raw: b
     assert talk.got(answer(SECRET)) == answer(SECRET)
 
 
+def test_a_long_answer_with_both_result_and_error_passes() -> None:
+    talk = Talk(DROP)
+    long = json.dumps({"secret": "x" * 5000})
+    raw = line(id=1, result=said(long), error={"code": 1, "message": "both"})
+
+    assert talk.exchange(call("get"), raw) == raw
+
+
 def test_an_answer_that_cannot_be_decoded_passes_and_the_call_is_over() -> None:
     talk = Talk(DROP)
     raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"n":NaN}}'
