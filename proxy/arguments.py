@@ -16,6 +16,7 @@ from proxy.rule import Bounds, Rule
 from proxy.transforms.base import Parameter, Schema
 
 VIEW = "view"
+_PAGE, _ABRIDGED = "page_", "abridged_"  # before what gives way to an argument of that name
 
 _VIEW = Parameter(
     {
@@ -88,7 +89,7 @@ def plan(rule: Rule, taken: Collection[str]) -> Plan:
             yields = name in taken and name not in chosen and name not in rule.arguments
             entries[name] = Entry(
                 name=name,
-                shown=f"page_{name}" if yields else name,
+                shown=f"{_PAGE}{name}" if yields else name,
                 schema=parameter.schema,
                 ours=True,
                 steers=True,
@@ -96,12 +97,28 @@ def plan(rule: Rule, taken: Collection[str]) -> Plan:
             )
     if rule.viewable:
         yields = VIEW in taken and VIEW not in rule.arguments
-        shown = f"abridged_{VIEW}" if yields else VIEW
+        shown = f"{_ABRIDGED}{VIEW}" if yields else VIEW
         entries[VIEW] = Entry(name=VIEW, shown=shown, schema=_VIEW.schema, ours=True, steers=True)
     for name, bounds in rule.arguments.items():
         entries[name] = _bounded(name, bounds, entries.get(name))
     names = {entry.name: entry.shown for entry in entries.values() if entry.name != entry.shown}
     return Plan(tuple(entries.values()), names)
+
+
+def implied(sent: Iterable[str]) -> frozenset[str]:
+    """Return the names that a tool must have itself, since others are used in their place.
+
+    A client may know the tools from an earlier session.
+
+    >>> sorted(implied(["page_limit", "abridged_view", "path"]))
+    ['limit', 'view']
+    """
+    return frozenset(
+        name.removeprefix(prefix)
+        for prefix in (_PAGE, _ABRIDGED)
+        for name in sent
+        if name.startswith(prefix)
+    )
 
 
 def complete(chosen: Plan, others: Iterable[Plan], sent: dict[str, Any]) -> Completed:

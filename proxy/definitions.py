@@ -14,6 +14,8 @@ from proxy.arguments import VIEW, Entry, Plan
 from proxy.document import compact, encode, level, plain, text
 from proxy.errors import DocumentError
 from proxy.message import members
+from proxy.notes import DROPPED, admitting
+from proxy.paths import ROOT
 from proxy.rule import Rule, RuleSet
 from proxy.transforms.base import Schema
 
@@ -276,7 +278,7 @@ def _output(own: Schema, rules: list[Rule]) -> Schema | None:
             return None
         if rule.output_schema is not None:
             derived.append(rule.output_schema)
-        elif rule.pipeline:
+        elif rule.pipeline or rule.drop_blocks:
             derived.extend(_derived(own, rule))
         if rule.viewable:
             derived.append({"type": "object", "properties": {VIEW: {}}, "required": [VIEW]})
@@ -286,15 +288,19 @@ def _output(own: Schema, rules: list[Rule]) -> Schema | None:
 def _derived(own: Schema, rule: Rule) -> list[Schema | None]:
     """Return what a rule makes of a document: of the value itself, and of a text held in it."""
     shapes: list[Schema | None] = [_run(own, rule)]
+    if own.get("type") == "string":
+        shapes.append(_holding("text"))
     properties = own.get("properties")
     if isinstance(properties, dict) and len(properties) == 1:
         [(member, inner)] = properties.items()
         if isinstance(inner, dict) and inner.get("type") == "string":
             # The text may be cut, or be JSON that is; what the model is told stands beside it.
-            shapes.append(
-                {"type": "object", "properties": {member: {"type": "string"}}, "required": [member]}
-            )
+            shapes.append(_holding(member))
     return shapes
+
+
+def _holding(member: str) -> Schema:
+    return {"type": "object", "properties": {member: {"type": "string"}}, "required": [member]}
 
 
 def _run(schema: Schema | None, rule: Rule) -> Schema | None:
@@ -302,6 +308,8 @@ def _run(schema: Schema | None, rule: Rule) -> Schema | None:
         if schema is None:
             return None
         schema = step.reshape(schema)
+    if schema is not None and rule.drop_blocks:
+        schema = admitting(schema, ROOT, DROPPED, "How many blocks of each type were left out.")
     return schema
 
 

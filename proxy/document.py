@@ -209,9 +209,9 @@ def text(value: Value) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def encode(value: Value) -> bytes:
-    """Return `value` as JSON; Raw parts are embedded as they are."""
-    return msgspec.json.encode(value, enc_hook=_spelled)
+def encode(value: Value, *, ordered: bool = False) -> bytes:
+    """Return `value` as JSON; Raw parts are embedded as they are. `ordered`: members by name."""
+    return msgspec.json.encode(value, enc_hook=_spelled, order="sorted" if ordered else None)
 
 
 def compact(raw: bytes) -> bytes:

@@ -44,7 +44,7 @@ class Refusal(AbridgeError):
 
 
 class Problem(Struct, frozen=True, order=True):
-    """One mistake in a rule file; `line` and `column` count from 1."""
+    """One mistake in a rule file; `line` and `column` count from 1, or are 0: the file itself."""
 
     file: str
     line: int
@@ -52,7 +52,8 @@ class Problem(Struct, frozen=True, order=True):
     message: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.message}"
+        place = f":{self.line}:{self.column}" if self.line else ""
+        return f"{self.file}{place}: {self.message}"
 
 
 class RuleErrors(AbridgeError):

@@ -4,6 +4,8 @@ from proxy.paths import Path
 from proxy.references import Schema
 from proxy.schemas import each, with_property
 
+DROPPED = "_dropped"  # what says how many blocks of each type a rule dropped
+
 
 def free(members: object, wanted: str) -> str:
     """Return `wanted`, with as many `_` behind it as it takes to be none of the `members`.

@@ -76,7 +76,9 @@ class Expression:
         except RecursionError:
             raise PatternError("nested too deeply") from None
         except jmespath.exceptions.JMESPathError as error:
-            reason = " ".join(str(error).split())
+            # The library repeats the expression, with a mark under it: one line does without both.
+            reason = str(error).partition("\n")[0].rpartition("jmespath expression: ")[2]
+            reason = reason.removesuffix(":").removesuffix(", for expression")
             raise PatternError(f"{text!r} is not a JMESPath expression: {reason}") from None
         self.text = text
 

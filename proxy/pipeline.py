@@ -16,6 +16,7 @@ from proxy.clients import Shows
 from proxy.document import Document, Value, encode, plain, text
 from proxy.errors import AbridgeError, DocumentError, Mismatch, Refusal, TransformError
 from proxy.meter import Outcome as Word
+from proxy.notes import DROPPED
 from proxy.patterns import Expression, Pattern, truthy
 from proxy.result import Frame, Shown
 from proxy.rule import Rule
@@ -34,6 +35,7 @@ class Job(Struct, frozen=True, kw_only=True):
     Either `raw`, a response line as it came, or `snapshot`, from which a later page or view is
     cut. `arguments` are complete (see transforms.base.Call). `keep` asks for a snapshot of the
     document for later pages; `view` is an expression to answer in place of the document.
+    `viewable` is false where no later call can look into the answer.
     """
 
     rule: Rule
@@ -45,6 +47,7 @@ class Job(Struct, frozen=True, kw_only=True):
     names: dict[str, str] = {}
     view: str | None = None
     keep: bool = False
+    viewable: bool = True
     shows: Shows = "either"
     modern: bool = False
     token: int = 0
@@ -125,10 +128,18 @@ def _from_response(job: Job, observe: Observer | None) -> Outcome:
     if result.failed(raw):
         return _original(job, "error", None)
     reading = result.read(raw, rule.document, line.content)
+    if reading is not None and line.content is not None and not reading.frame.held:
+        # The document is elsewhere: the text that was decoded on the way is to stay as it came.
+        line = result.take_apart(job.raw, intact=True)
+        envelope, raw, masked = line.envelope, line.members, line.masked
+        reading = result.read(raw, rule.document, line.content)
     if reading is None and rule.max_bytes is not None:
         reading = result.read(raw, "blocks", line.content)
     if reading is None:
         return _original(job, "untouched", None)
+    if _only_bounds(rule) and "structuredContent" not in raw and _crowded(job, reading.frame):
+        # As one of the blocks, what crowds the document out can be looked at too.
+        reading = result.read(raw, "blocks", line.content) or reading
     document, before = reading.document, reading.shown.to(job.shows)
     document.masked |= masked
     reading.frame.masked = masked
@@ -137,6 +148,8 @@ def _from_response(job: Job, observe: Observer | None) -> Outcome:
     if job.view is None and _fits(job, reading.shown):
         return _original(job, "untouched", None, before)
     frame, dropped = result.without(reading.frame, rule.drop_blocks)
+    if _crowded(job, frame):
+        frame = _shortened(frame, (rule.max_bytes or 0) // 2)
     layout = _indent(document) if rule.layout == "as_sent" else -1
     call = _call(job, frame)
     run(rule, document, call, slice(0, rule.restart), observe)
@@ -151,7 +164,7 @@ def _from_response(job: Job, observe: Observer | None) -> Outcome:
         if not (document.changed or dropped or call.notices or too_long or rule.copies != "both"):
             missing = tuple(call.missing)
             return replace(_original(job, "untouched", None, before), missing=missing)
-        notices = call.notices + ([Notice("_dropped", dropped)] if dropped else [])
+        notices = call.notices + ([Notice(DROPPED, dropped)] if dropped else [])
         written, shown = result.write(frame, document, notices, rule.copies, layout)
         answer = Answer(written, shown, tuple(call.missing), frame.masked or document.masked)
         if taken is not None and (excess := _excess(job, shown, frame)) > 0:
@@ -205,7 +218,7 @@ def _answered(job: Job, snapshot: Snapshot, observe: Observer | None, excess: in
             document.close()
         else:
             run(rule, document, call, slice(rule.restart, rule.cut), observe)
-            document = _viewed(job.view, rule, look(document, job.view), document.masked, call)
+            document = _viewed(job, look(document, job.view), document.masked, call)
         written, shown = result.write(frame, document, call.notices, rule.copies)
         more = _excess(job, shown, frame)
         if more <= 0 or excess > (rule.max_bytes or 0):
@@ -214,14 +227,15 @@ def _answered(job: Job, snapshot: Snapshot, observe: Observer | None, excess: in
         excess += more
 
 
-def _viewed(view: str, rule: Rule, value: Value, masked: bool, call: Call) -> Document:
+def _viewed(job: Job, value: Value, masked: bool, call: Call) -> Document:
     """Answer a view: a text as text, anything else as `{view: value}`, abridged if need be."""
     said = None if call.structured else text(value)
     document = Document({"view": value} if said is None else said, masked=masked)
-    bounds = [step.max_bytes for step in rule.pipeline if isinstance(step, Abridge)]
+    bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
     least = min((bound for bound in (*bounds, call.bound) if bound is not None), default=None)
     if least is not None:
-        abridge(document, least, replace(call, viewable=rule.viewable), view)
+        viewable = job.viewable and job.rule.viewable
+        abridge(document, least, replace(call, viewable=viewable), job.view or "")
     return document
 
 
@@ -258,8 +272,9 @@ def _thawed(snapshot: Snapshot) -> Document:
 
 def _call(job: Job, frame: Frame, excess: int = 0) -> Call:
     rule, bound = job.rule, None
+    viewable = job.viewable and rule.viewable
     if rule.max_bytes is not None:
-        held = {at for copy in frame.copies for at in copy.blocks}
+        held = frame.held
         beside = result.visible({}, [b for at, b in enumerate(frame.blocks) if at not in held])
         room = (rule.max_bytes - beside.text) // _copies_shown(job, frame)
         bound = max(room - excess, _LEAST)
@@ -269,17 +284,43 @@ def _call(job: Job, frame: Frame, excess: int = 0) -> Call:
         bound=bound,
         structured=any(copy.where == "structured" for copy in frame.copies),
         names=job.names,
-        viewable=rule.viewable and rule.pipeline[rule.cut or 0].name == "abridge",
+        viewable=viewable and rule.pipeline[rule.cut or 0].name == "abridge",
         notices=[],
         missing=[],
     )
+
+
+def _only_bounds(rule: Rule) -> bool:
+    return [step.name for step in rule.pipeline] == ["abridge"]
+
+
+def _crowded(job: Job, frame: Frame) -> bool:
+    """Say whether the texts beside the document leave it hardly any room."""
+    if job.rule.max_bytes is None:
+        return False
+    return sum(len(said.encode()) for said in result.beside(frame).values()) > (
+        job.rule.max_bytes * 3 // 4
+    )
+
+
+def _shortened(frame: Frame, most: int) -> Frame:
+    """Return the frame with the texts beside the document cut to `most` bytes, notes included."""
+    beside = result.beside(frame)
+    texts = list(beside.values())
+    whole: Value = texts[0] if len(texts) == 1 else [Raw(encode(said)) for said in texts]
+    document = Document(whole, masked=frame.masked)
+    call = Call("", notices=[])
+    abridge(document, max(most, _LEAST), call)
+    cut = document.root.open()
+    left = zip(beside, map(text, cut if isinstance(cut, list) else [cut]), strict=False)
+    return result.shortened(frame, {at: said or "" for at, said in left}, call.notices)
 
 
 def _fits(job: Job, shown: Shown) -> bool:
     """Say whether a rule that only bounds the size has nothing to do."""
     rule = job.rule
     return (
-        [step.name for step in rule.pipeline] == ["abridge"]
+        _only_bounds(rule)
         and not rule.drop_blocks
         and rule.copies == "both"
         and _excess(job, shown) <= 0

@@ -47,6 +47,11 @@ class Frame(Struct):
     copies: tuple[Copy, ...] = ()
     masked: bool = False
 
+    @property
+    def held(self) -> set[int]:
+        """The positions of the blocks that hold the document."""
+        return {at for copy in self.copies for at in copy.blocks}
+
     def encode(self) -> bytes:
         """Return the frame as bytes, without the copies of the document."""
         emptied = dict(self.members)
@@ -142,12 +147,15 @@ class _OneTextLine(Struct, forbid_unknown_fields=True):
 _ONE_TEXT = msgspec.json.Decoder(_OneTextLine)
 
 
-def take_apart(line: bytes) -> Line:
+def take_apart(line: bytes, *, intact: bool = False) -> Line:
     """Decode a response line as far as a rule needs it.
 
     What nearly every server sends, one text block and nothing unknown, is decoded in one pass;
-    anything else level by level. Raises DocumentError for a line without a result object.
+    anything else level by level, and so is all where the blocks must stay `intact`. Raises
+    DocumentError for a line without a result object.
     """
+    if intact:
+        return _level_by_level(line)
     try:
         found = _ONE_TEXT.decode(line)
     except (msgspec.DecodeError, RecursionError):
@@ -246,7 +254,10 @@ def write(
     gone: set[int] = set()
     extra: dict[int, list[Raw]] = {}
     for copy in frame.copies:
-        if copy.where == "structured":
+        if copy.where == "structured" and document.textual and notices:
+            beside = {notice.name: notice.value for notice in notices}
+            raw["structuredContent"] = Raw(encode({"text": said} | beside))
+        elif copy.where == "structured":
             raw["structuredContent"] = Raw(written)
         elif copy.where == "member":
             held: dict[str, Value] = {copy.member: said}
@@ -302,7 +313,7 @@ def without(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]
     """
     if not kinds:
         return frame, {}
-    held = {at for copy in frame.copies for at in copy.blocks}
+    held = frame.held
     dropped: dict[str, int] = {}
     kept: list[Raw] = []
     places: dict[int, int] = {}
@@ -313,11 +324,39 @@ def without(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]
         else:
             places[at] = len(kept)
             kept.append(block)
-    copies = tuple(
+    return Frame(frame.members, kept, _moved(frame.copies, places), frame.masked), dropped
+
+
+def beside(frame: Frame) -> dict[int, str]:
+    """Return the texts that stand beside the document, by position."""
+    held = frame.held
+    return {
+        at: found
+        for at, block in enumerate(frame.blocks)
+        if at not in held and (found := text_of(block)) is not None
+    }
+
+
+def shortened(frame: Frame, texts: dict[int, str], notices: list[Notice]) -> Frame:
+    """Return the frame with only these texts beside the document, and notices behind the last."""
+    gone = beside(frame).keys() - texts.keys()
+    kept: list[Raw] = []
+    places: dict[int, int] = {}
+    for at, block in enumerate(frame.blocks):
+        if at in gone:
+            continue
+        places[at] = len(kept)
+        kept.append(_with_text(block, texts[at]) if at in texts else block)
+        if at == max(texts, default=-1):
+            kept.extend(_notice_block(notice) for notice in notices)
+    return Frame(frame.members, kept, _moved(frame.copies, places), frame.masked)
+
+
+def _moved(copies: tuple[Copy, ...], places: dict[int, int]) -> tuple[Copy, ...]:
+    return tuple(
         msgspec.structs.replace(copy, blocks=tuple(places[at] for at in copy.blocks))
-        for copy in frame.copies
+        for copy in copies
     )
-    return Frame(frame.members, kept, copies, frame.masked), dropped
 
 
 def _content(raw: dict[str, Raw]) -> tuple[list[Raw], dict[int, str]]:
@@ -342,6 +381,8 @@ def _find(
                         Copy("structured"),
                         Copy("text", blocks=(at,)),
                     )
+            if (placed := _text_itself(texts, structured)) is not None:
+                return placed
         if (placed := _alone(texts, structured, kind)) is not None:
             return placed
         if kind != "text":
@@ -367,6 +408,23 @@ def _find(
         if found[:1] == '"' and (inner := _quoted(found)) is not None:
             return _json(inner) or Document(inner), (Copy("text", blocks=(at,), quoted=True),)
         return Document(found), (Copy("text", blocks=(at,)),)
+    return None
+
+
+def _text_itself(
+    texts: dict[int, str], structured: Raw
+) -> tuple[Document, tuple[Copy, ...]] | None:
+    """Find the document in a structuredContent that is itself a text (MCP 2026-07-28)."""
+    try:
+        held = text(structured)
+    except DocumentError:  # a lone surrogate
+        return None
+    if held is None:
+        return None
+    for at, found in texts.items():
+        if found == held or (found[:1] == '"' and _quoted(found) == held):
+            copy = Copy("text", blocks=(at,), quoted=found != held)
+            return Document(held), (Copy("structured"), copy)
     return None
 
 

@@ -49,7 +49,7 @@ def readings(names: Iterable[str]) -> "Iterator[Reading]":
                 yield rulefile.read(str(path), raw)
         except (OSError, _NoFile) as error:
             reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-            problem = Problem(name, 1, 1, reason[:1].lower() + reason[1:])
+            problem = Problem(name, 0, 0, reason[:1].lower() + reason[1:])
             yield rulefile.Reading(None, (problem,), readable=False)
 
 
@@ -75,7 +75,7 @@ def _paths(name: str) -> "list[Path]":
         return [words[name]]
     advice = did_you_mean(name, words) or f"; known: {', '.join(words) or 'none'}"
     there = f"; for what lies in this directory write ./{name}" if path.exists() else ""
-    raise _NoFile(f"no rule file of the bundled library{advice}{there}")
+    raise _NoFile(f"no bundled rule file has this name{advice}{there}")
 
 
 def library() -> "dict[str, Path]":

@@ -142,6 +142,7 @@ class Session:
         self._waiting: dict[int, Pending] = {}
         self._token = 0
         self._seen: dict[str, Seen] = {}
+        self._implied: dict[str, frozenset[str]] = {}
         self._plans: dict[str, tuple[tuple[Rule, Plan], ...]] = {}
         self._given: RuleSet | None = None
         self._ruleset: RuleSet | None = None
@@ -205,6 +206,9 @@ class Session:
                 # Nothing can answer it, but a server may run it all the same.
                 outputs = self._call(raw, read, Pending(b"null", method, size=len(raw)))
                 self._retired(b"null")
+                for each in outputs:
+                    if isinstance(each, Load):
+                        del self._waiting[each.token]
                 return tuple(each for each in outputs if isinstance(each, Forward | Forget))
             return (Forward(raw),)
         pending = Pending(key, method, size=len(raw))
@@ -279,6 +283,8 @@ class Session:
             sent = {} if params.arguments is ABSENT else loads(bytes(params.arguments))
             if not isinstance(sent, dict):
                 sent = {}
+            if tool not in self._seen and (own := argument.implied(sent)):
+                covering = self._guessed(tool, own)
             rule, plan = self._applying(tool, covering, sent)
             pending.rule = rule
             others = [other for owner, other in covering if owner is not rule]
@@ -292,6 +298,16 @@ class Session:
                 return self._passed(raw, pending)
             said = f"the call cannot be read: {cause}"
         return self._refused(pending, "refused", message.refusal(pending.id, said, pending.modern))
+
+    def _guessed(self, tool: str, own: frozenset[str]) -> tuple[tuple[Rule, Plan], ...]:
+        """Return the rules for a tool that was not listed yet, and must have these arguments."""
+        known = self._implied.get(tool, frozenset())
+        if not own <= known:
+            self._implied[tool] = own | known
+            self._plans.pop(tool, None)
+            if len(self._implied) > _REMEMBERED:
+                del self._implied[next(iter(self._implied))]
+        return self._covering(tool)
 
     def _passed(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
         """Send a call on, which may make snapshots untrue."""
@@ -513,6 +529,14 @@ class Session:
             if len(self._kept) > _REMEMBERED:
                 self._kept.popitem(last=False)
             kept = (Keep(pending.key, outcome.snapshot),)
+        elif (
+            job.raw is not None
+            and outcome.word != "error"
+            and pending is not None
+            and self._kept.pop(pending.key, None) is not None
+        ):
+            # The server has answered the same call anew: a view of the old answer would mislead.
+            kept = (Forget((pending.key,)),)
         return (*kept, Forward(outcome.raw))
 
     def ended(self, cause: str) -> tuple[Output, ...]:
@@ -584,6 +608,7 @@ class Session:
             arguments=pending.arguments,
             names=pending.names,
             view=pending.view,
+            viewable=pending.cacheable,
             keep=pending.cacheable and bool(rule.windows or rule.viewable),
             shows=client_for(self.client).shows,
             modern=pending.modern,
@@ -616,7 +641,8 @@ class Session:
         if found is None:
             if len(self._plans) > _REMEMBERED:
                 self._plans.clear()
-            found = self._plans[tool] = self._plans_for(tool, self._seen.get(tool, Seen()))
+            fact = self._seen.get(tool) or Seen(self._implied.get(tool, frozenset()))
+            found = self._plans[tool] = self._plans_for(tool, fact)
         return found
 
     def _plans_for(self, tool: str, fact: Seen) -> tuple[tuple[Rule, Plan], ...]:
@@ -630,7 +656,7 @@ class Session:
 def _snapshot_key(tool: str, rule: Rule, completed: Completed) -> str:
     """Name a call by its tool, its rule and what it asked for, windows and views left out."""
     asked = [completed.upstream, completed.own]
-    said = msgspec.json.encode(asked, order="sorted", enc_hook=repr).decode()
+    said = encode(asked, ordered=True).decode()
     return f"{tool}\n{rule.name}\n{said}"
 
 

@@ -16,6 +16,7 @@ from proxy.patterns import Expression, PatternError
 from proxy.written import outgrows, reading, size
 
 _LONGEST = 4000  # characters of an expression
+_TOLD = 200  # characters of what an expression failed at
 _GROWTH = 4
 _ROOM = 1 << 20
 
@@ -51,7 +52,7 @@ def look(document: Document, expression: str) -> Value:
         raise Refusal(f"view: nested too deeply; {_advice(document)}") from error
     except (ValueError, TypeError, ArithmeticError) as error:
         # What the jmespath library raises, its own errors included.
-        reason = " ".join(str(error).split())
+        reason = _shortened(str(error))
         raise Refusal(f"view: {expression!r} fails: {reason}; {_advice(document)}") from error
 
 
@@ -153,6 +154,12 @@ def _opened(value: Value) -> Value:
     if isinstance(value, Struct):
         value = raw(value)
     return level(value) if type(value) is Raw else value
+
+
+def _shortened(said: str) -> str:
+    """Return the start of what the jmespath library says: it quotes the whole value."""
+    words = " ".join(said[: 2 * _TOLD].split())
+    return words if len(words) <= _TOLD else f"{words[: _TOLD - 1]}…"
 
 
 def _advice(document: Document) -> str:

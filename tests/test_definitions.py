@@ -406,6 +406,17 @@ def test_the_answer_to_a_view_fits_the_output_schema() -> None:
     assert accepts(schema, {"view": [1, 2]})
 
 
+@pytest.mark.parametrize("response", ["", "response: [{drop: a}], "])
+def test_an_output_schema_admits_the_note_on_blocks_that_were_dropped(response: str) -> None:
+    strict = {**OWN, "additionalProperties": False}
+    text = f"- {{tools: list, {response}blocks: {{drop: [image]}}}}"
+
+    schema = listed(text, tool(outputSchema=strict)).tool["outputSchema"]
+
+    assert accepts(schema, {"items": ["a"], "_dropped": {"image": 1}})
+    assert not accepts(schema, {"items": ["a"], "other": 1})
+
+
 def test_a_text_held_in_a_member_may_be_cut_and_told_about() -> None:
     own = {
         "type": "object",
@@ -418,6 +429,16 @@ def test_a_text_held_in_a_member_may_be_cut_and_told_about() -> None:
     schema = listed(text, tool(outputSchema=own)).tool["outputSchema"]
 
     assert accepts(schema, {"content": "a", "truncation": {"truncated": True}})
+
+
+def test_a_text_that_is_the_whole_output_may_be_cut_and_told_about() -> None:
+    text = "- {tools: list, max_bytes: 1000}"
+
+    schema = listed(text, tool(outputSchema={"type": "string"})).tool["outputSchema"]
+
+    assert accepts(schema, "a")
+    assert accepts(schema, {"text": "a", "_abridged": {"text": "1 of 2"}})
+    assert not accepts(schema, 5)
 
 
 @pytest.mark.parametrize("schema", [5, "object", [], None])

@@ -5,6 +5,7 @@ from proxy.errors import AbridgeError, Problem, RuleErrors, TransformError
 
 def test_a_problem_is_written_as_editors_and_compilers_write_places() -> None:
     assert str(Problem("r.yaml", 4, 9, "unknown key")) == "r.yaml:4:9: unknown key"
+    assert str(Problem("r.yaml", 0, 0, "no such file")) == "r.yaml: no such file"
 
 
 def test_rule_errors_say_every_problem() -> None:

@@ -79,6 +79,16 @@ def test_a_value_that_is_kept_is_spelled_as_it_came(spelled: str) -> None:
     assert texts(made.raw) == [f'{{"a":[{spelled},{{"b":{spelled}}}]}}']
 
 
+@pytest.mark.parametrize("prose", ["Found 2 items.", r"a\/b \u00e9"])
+def test_prose_beside_structured_content_stays_as_it_came(prose: str) -> None:
+    block = f'{{"type":"text","text":"{prose}"}}'.encode()
+    raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[' + block + b'],"structuredContent":%s}}'
+
+    made = shape(job(rule("response: [{drop: c}]"), raw % b'{"a":1,"c":2}'))
+
+    assert made.raw == raw % b'{"a":1}'
+
+
 def test_a_lone_surrogate_outside_the_document_is_carried_through() -> None:
     block = rb'{"type":"text","text":"{\"a\":1,\"b\":\"\ud800\"}"}'
     raw = rb'{"jsonrpc":"2.0","id":1,"result":{"content":[' + block + rb'],"_meta":{"x":"\uD83D"}}}'
@@ -450,6 +460,65 @@ def test_what_stands_beside_the_document_counts_too() -> None:
     made = shaped(BOUND, value)
 
     assert sum(map(len, texts(made.raw))) <= 1000
+
+
+PROSE = "A line of prose.\n" * 500
+
+
+def test_prose_that_crowds_a_json_text_out_is_abridged_with_it() -> None:
+    text = "max_bytes: 4000"
+    made = shaped(text, said(PROSE, json.dumps({"items": [1]})), keep=True)
+
+    prose, small, told = texts(made.raw)
+    assert json.loads(small) == {"items": [1]}
+    assert len(prose + small + told) <= 4000
+    view = json.loads(told)["_abridged"]["more"].split("'")[1]
+    more = shape(Job(rule=rule(text), tool="t", id=b"2", snapshot=made.snapshot, view=view))
+    [answered, *_] = texts(more.raw)
+    assert PROSE.startswith(prose.removesuffix("…") + answered)
+
+
+@pytest.mark.parametrize("text", [BOUND, f"response: [{{drop: y}}]\n{BOUND}"])
+@pytest.mark.parametrize("value", [{"items": [1]}, {"items": ["x" * 20] * 100}])
+def test_prose_that_crowds_structured_content_out_is_shortened(
+    text: str, value: dict[str, Any]
+) -> None:
+    made = shaped(text, {**said(PROSE), "structuredContent": value})
+
+    prose, told = texts(made.raw)
+    assert PROSE.startswith(prose)
+    assert json.loads(told) == {"_abridged": {"text": f"{len(prose)} of {len(PROSE)} chars"}}
+    assert len(prose + told) <= 1000
+    found = result(made.raw)["structuredContent"]
+    assert len(json.dumps(found)) <= 1000
+    assert (found == value) == (value == {"items": [1]})
+
+
+def test_several_texts_that_crowd_a_document_out_are_shortened_together() -> None:
+    made = shaped(
+        "max_bytes: 16000",
+        {**said(PROSE, "short", "x" * 9000), "structuredContent": {"items": [1]}},
+    )
+
+    first, second, third, told = texts(made.raw)
+    assert PROSE.startswith(first.removesuffix("…"))
+    assert second == "short"
+    assert third.startswith("xxx")
+    assert json.loads(told) == {
+        "_abridged": {"[]": f"{len(first) - 1} of {len(PROSE)} chars (the first of 2 cut)"}
+    }
+    assert result(made.raw)["structuredContent"] == {"items": [1]}
+    assert len(first + second + third + told) <= 16000
+
+
+def test_prose_beside_a_document_that_a_rule_shapes_is_bounded_too() -> None:
+    made = shaped(
+        f"response: [{{drop: y}}]\n{BOUND}", said(PROSE, json.dumps({"items": [1], "y": 2}))
+    )
+
+    prose, told, shaped_text = texts(made.raw)
+    assert len(prose + told + shaped_text) <= 1000
+    assert json.loads(shaped_text) == {"items": [1]}
 
 
 def test_several_texts_that_are_no_json_are_abridged_as_blocks() -> None:

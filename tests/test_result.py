@@ -110,6 +110,15 @@ def test_a_text_that_mirrors_what_structured_content_wraps_is_a_copy_of_it() -> 
     )
 
 
+@pytest.mark.parametrize("quoted", [False, True])
+def test_structured_content_that_is_a_text_and_the_text_are_one_document(quoted: bool) -> None:
+    value = said('"a b"' if quoted else "a b", structuredContent="a b")
+
+    assert places(value) == ("a b", (STRUCTURED, Copy("text", blocks=(0,), quoted=quoted)))
+    shortened = said('"a"' if quoted else "a", structuredContent="a")
+    assert written(value, "a") == shortened
+
+
 def test_structured_content_beside_unrelated_prose_is_the_document() -> None:
     assert places(said("Here you are.", structuredContent={"a": 1})) == ({"a": 1}, (STRUCTURED,))
 
@@ -368,6 +377,16 @@ def test_the_notice_of_an_array_in_structured_content_alone_stands_in_a_block() 
 
     assert written(value, [1], [NOTICE]) == said(
         '{"pagination":{"total":9}}', structuredContent=[1]
+    )
+
+
+def test_the_notice_of_a_text_in_structured_content_stands_beside_it_in_both_copies() -> None:
+    value = said("a b", structuredContent="a b")
+
+    assert written(value, "a", [NOTICE]) == said(
+        "a",
+        '{"pagination":{"total":9}}',
+        structuredContent={"text": "a", "pagination": {"total": 9}},
     )
 
 

@@ -63,7 +63,7 @@ def test_a_directory_means_its_yaml_files_by_name(here: Path) -> None:
 
 def test_a_directory_whose_name_has_a_dot_is_one_too(here: Path) -> None:
     (here / "rules.d").mkdir()
-    assert refusal(["rules.d"]) == "rules.d:1:1: a directory without *.yaml files"
+    assert refusal(["rules.d"]) == "rules.d: a directory without *.yaml files"
 
 
 def test_a_bare_word_is_a_file_of_the_library_and_nothing_else(
@@ -77,9 +77,9 @@ def test_a_bare_word_is_a_file_of_the_library_and_nothing_else(
 def test_an_unknown_word_names_the_known_ones(here: Path, bundled: dict[str, Path]) -> None:
     (here / "mine").write_text(RULES.format("mine"))
     assert refusal(["githb", "zebra", "mine"]).splitlines() == [
-        "githb:1:1: no rule file of the bundled library; did you mean 'github'?",
-        "zebra:1:1: no rule file of the bundled library; known: any, broken, git, github",
-        "mine:1:1: no rule file of the bundled library; known: any, broken, git, github; "
+        "githb: no bundled rule file has this name; did you mean 'github'?",
+        "zebra: no bundled rule file has this name; known: any, broken, git, github",
+        "mine: no bundled rule file has this name; known: any, broken, git, github; "
         "for what lies in this directory write ./mine",
     ]
 
@@ -87,7 +87,7 @@ def test_an_unknown_word_names_the_known_ones(here: Path, bundled: dict[str, Pat
 def test_a_file_that_is_not_there_is_a_problem_like_any_other(here: Path) -> None:
     (here / "a.yaml").write_text("version: 1\nrulse: []\n")
     assert refusal(["missing.yaml", "a.yaml"]).splitlines() == [
-        "missing.yaml:1:1: no such file or directory",
+        "missing.yaml: no such file or directory",
         "a.yaml:2:1: unknown key 'rulse' of a rule file; did you mean 'rules'?",
     ]
 

@@ -670,6 +670,38 @@ def test_calls_that_differ_in_an_argument_of_the_servers_share_no_snapshot() -> 
     assert items(got) == [3, 4]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [("1e400", "1e500"), ("1.0", '"1.0"'), ("0.1", "0.10000000000000000001")]
+)
+def test_calls_that_differ_in_the_spelling_of_a_number_share_no_snapshot(
+    one: str, other: str
+) -> None:
+    talk = Talk(PAGES)
+    first, second = call("list", {"x": 7}), call("list", {"x": 7, "offset": 2}, id=2)
+    talk.exchange(first.replace(b"7", one.encode()), answer(ITEMS))
+
+    assert result(talk.replied(second.replace(b"7", other.encode())))["isError"] is True
+    assert items(talk.replied(second.replace(b"7", one.encode()))) == [3, 4]
+
+
+def test_an_argument_that_gave_way_is_known_before_the_tools_are_listed_again() -> None:
+    talk = Talk(rules("- {tools: list, response: [{paginate: {at: items, limit: 2}}]}"))
+
+    first = talk.exchange(call("list", {"limit": 9, "page_limit": 3}), answer(ITEMS))
+
+    assert asked(talk) == {"limit": 9}
+    assert items(first) == [1, 2, 3]
+    assert items(talk.replied(call("list", {"limit": 9, "page_offset": 3}, id=2))) == [4, 5]
+
+
+def test_a_view_that_gave_way_is_known_before_the_tools_are_listed_again() -> None:
+    talk = Talk(BOUND)
+
+    got = talk.replied(call("get", {"view": "front", "abridged_view": "items[0]"}))
+
+    assert texts(got)[0].endswith("call again without abridged_view first")
+
+
 def test_the_view_gives_way_to_an_argument_of_that_name() -> None:
     talk = Talk(rules("- {tools: list, max_bytes: 1000}"))
     [tool] = list_tools(talk, own("view"))
@@ -824,6 +856,32 @@ def test_a_wrong_view_is_refused() -> None:
 
     assert result(got)["isError"] is True
     assert talk.counted()[-1].outcome == "refused"
+
+
+def test_a_view_never_looks_behind_a_later_answer() -> None:
+    talk = Talk(BOUND)
+    talk.exchange(call("get"), answer(LONG))
+    talk.exchange(call("get", id=2), answer(document({"items": []}), 2))
+
+    assert result(talk.replied(call("get", {"view": "items"}, id=3)))["isError"] is True
+
+
+def test_a_view_outlives_a_call_that_fails() -> None:
+    talk = Talk(BOUND)
+    talk.exchange(call("get"), answer(LONG))
+    talk.exchange(call("get", id=2), answer(said("busy", isError=True), 2))
+
+    assert texts(talk.replied(call("get", {"view": "items[9].id"}, id=3))) == ['{"view":9}']
+
+
+@pytest.mark.parametrize("answers", [{"inputResponses": {"a": {}}}, {"requestState": "x"}])
+def test_a_cut_that_no_view_can_see_behind_says_only_how_much_there_was(
+    answers: dict[str, Any],
+) -> None:
+    got = Talk(BOUND).exchange(call("get", **answers), answer(LONG))
+
+    told = json.loads(texts(got)[0])["_abridged"]
+    assert list(told) == ["items"]
 
 
 # Tasks

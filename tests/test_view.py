@@ -94,8 +94,7 @@ def test_structure_in_a_text_can_be_looked_at_as_structure_and_as_the_text() -> 
             RAW,
             "items[0:20",
             "view: 'items[0:20' is not a JMESPath expression: syntax error: Parse error at "
-            'column 10, token "" (EOF), for expression: '
-            '"items[0:20" ^; write a JMESPath such as items[0:20]',
+            'column 10, token "" (EOF); write a JMESPath such as items[0:20]',
         ),
         (
             b'["a"]',
@@ -139,6 +138,17 @@ def test_a_view_that_cannot_be_is_refused_with_one_that_could(
     with pytest.raises(Refusal) as refused:
         look(Document.read(raw), expression)
     assert str(refused.value) == message
+
+
+def test_a_refusal_does_not_quote_the_document() -> None:
+    raw = b"[%s]" % b",".join([b'"long"'] * 1000)
+
+    with pytest.raises(Refusal) as refused:
+        look(Document.read(raw), "keys(@)")
+
+    assert str(refused.value).startswith("view: 'keys(@)' fails: In function keys(), invalid type")
+    assert str(refused.value).endswith("…; write a JMESPath such as [0:20]")
+    assert len(str(refused.value)) < 300
 
 
 def test_a_view_that_grows_without_end_is_refused() -> None:

@@ -91,11 +91,10 @@ def _version() -> str:
 def _unknown(verb: str) -> int:
     from proxy.spelling import did_you_mean
 
-    advice = did_you_mean(verb, VERBS)
     if "://" in verb:
-        advice = "; remote servers cannot be wrapped yet"
-    print(
-        f"{PROGRAM}: unknown verb {verb!r}{advice}; to wrap a server, write its command after --",
-        file=sys.stderr,
-    )
+        said = f"{verb!r} is remote, and only servers that a command starts can be wrapped yet"
+    else:
+        advice = did_you_mean(verb, VERBS)
+        said = f"unknown verb {verb!r}{advice}; to wrap a server, write its command after --"
+    print(f"{PROGRAM}: {said}", file=sys.stderr)
     return 2

@@ -10,7 +10,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "rules",
         nargs="+",
         metavar="R",
-        help="a rule file, a directory of them, or a word of the bundled library",
+        help="a rule file, a directory of them, or the name of a bundled one, such as github",
     )
 
 

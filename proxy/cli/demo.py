@@ -48,20 +48,26 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Make the calls and print the table."""
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
     speaker = Console(stderr=True)
     with speaker.status("asking the servers, directly and through the proxy"):
         seen = asyncio.run(_perform())
-    table = Table(title="bytes of the answer that the model sees")
+    table = Table(
+        title="bytes of the answer that the model sees",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 0, 0, 1),
+        pad_edge=False,
+    )
     for heading in ("server", "rules", "call"):
-        table.add_column(heading)
-    for heading in ("before", "after", "times smaller"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, overflow="fold")
+    for heading in ("before", "after", "times\nsmaller"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for act, (before, after) in zip(_ACTS, seen, strict=True):
         said = ", ".join(f"{name}: {value!r}" for name, value in act.arguments.items())
-        rules = act.rules or "none (10 kB budget)"
+        rules = act.rules or "none, 10 kB"
         cells = [f"{before:,}", f"{after:,}", f"{before / after:,.0f}"]
         if any(name in act.arguments for name in ("offset", "view")):
             cells[0], cells[2] = "not called", ""
@@ -69,8 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(table)
     console.print(
-        "Each call ran once on the real server; the rows marked 'not called' are further looks at "
-        "an earlier answer.\nTry your own: mcp-abridge -- <the command of an MCP server>"
+        "Each call ran once on the real server. 'not called': a later look at an earlier answer.\n"
+        "'none, 10 kB': without rules, bounded at 10 kB.\n"
+        "Try your own: mcp-abridge -- <the command of an MCP server>"
     )
     return 0
 

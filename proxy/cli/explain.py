@@ -36,7 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "rules",
         nargs="+",
         metavar="R",
-        help="a rule file, a directory of them, or a word of the bundled library",
+        help="a rule file, a directory of them, or the name of a bundled one, such as github",
     )
     parser.add_argument(
         "file",
@@ -251,8 +251,10 @@ def _print(found: dict[str, Any]) -> None:
     _print_document(console, found)
     if found["steps"]:
         _print_steps(console, found["steps"])
+    told = {step["said"] for step in found["steps"]}
     for line in found["log"]:
-        console.print(f"log: {line}")
+        if line not in told:
+            console.print(f"log: {line}")
     for path in found["missing"]:
         console.print(f"matched nothing: {path}")
     for notice in found["notices"]:
@@ -293,9 +295,10 @@ def _print_steps(console: "Console", steps: list[dict[str, Any]]) -> None:
         missing = ", ".join(step["missing"])
         table.add_row(step["step"], f"{step['wire']:,}", f"{step['visible']:,}", Text(missing))
     console.print(table)
-    for step in steps:
-        if step["said"] is not None:
-            console.print(f"at {step['step']}: {step['said']}")
+    # Steps behind one that does not fit say the same again.
+    first = {step["said"]: step["step"] for step in reversed(steps) if step["said"] is not None}
+    for said, name in reversed(first.items()):
+        console.print(f"at {name}: {said}")
 
 
 def _print_shown(console: "Console", shown: dict[str, dict[str, Any]]) -> None:

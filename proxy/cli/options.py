@@ -54,6 +54,7 @@ class Option:
         self.variable = "MCP_ABRIDGE_" + self.name.upper()
 
 
+_LEAST_BUDGET = 300
 _UNITS = {
     "": 1,
     "B": 1,
@@ -83,7 +84,12 @@ def size(text: str) -> int:
 
 
 def _budget(text: str) -> object:
-    return text if text in ("auto", "off") else size(text)
+    if text in ("auto", "off"):
+        return text
+    # A rule's bound has the same minimum: less has no room for saying what was left out.
+    if (budget := size(text)) < _LEAST_BUDGET:
+        raise ValueError(f"{text!r} is less than the minimum of {_LEAST_BUDGET} bytes")
+    return budget
 
 
 def _form(text: str) -> str:
@@ -95,8 +101,9 @@ def _form(text: str) -> str:
 OPTIONS = (
     Option(
         "--rules",
-        "a rule file, a folder of them, a word of the bundled library, or none to pass everything "
-        "through; may be given several times (default: the bundled file that fits the server)",
+        "a rule file, a directory of them, the name of a bundled one, such as github, or none to "
+        "pass everything through; may be given several times (default: the bundled file that fits "
+        "the server)",
         "R",
         str,
         many=True,

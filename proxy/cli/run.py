@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from proxy.transports.log import Level, Log
 
 _BAD_RULES = 2
-_UNUSABLE = "the rules cannot be used"
+_UNUSABLE = "the rules cannot be used; `mcp-abridge check` says why"
 _NONE = "none"
 
 
@@ -62,8 +62,13 @@ def run(options: "Options") -> int:
     session = Session(rules, meter, log.warning)
     relay = Relay(server, session, Memory(), log, options.max_message, cause)
     rules.refuse = relay.refuse
-    Thread(target=rules.load, name="rules", daemon=True).start()
+    loading = Thread(target=rules.load, name="rules", daemon=True)
+    loading.start()
     code = relay.run()
+    # A server may end before the rules are read; what is wrong with them is said all the same.
+    loading.join(1.0)
+    if rules.failed and code == 0:
+        code = _BAD_RULES
     if ledger is not None:
         ledger.close()
     # A thread may wait for a client that keeps its side open; nothing is left to be flushed.
@@ -83,6 +88,7 @@ class _Rules:
         self._loaded = Event()
         self._names: tuple[str | None, str | None] | None = None
         self._chosen: RuleSet | None = None
+        self.failed = False
         self.refuse: Callable[[int, str], None]
         """Ends everything with an exit code and a reason: what to do where they are bad."""
 
@@ -131,6 +137,7 @@ class _Rules:
             raise
 
     def _fail(self, errors: "RuleErrors") -> None:
+        self.failed = True
         for problem in errors.problems:
             self._log.error(str(problem))
         self.refuse(_BAD_RULES, _UNUSABLE)

@@ -169,8 +169,12 @@ def _exchange(file: RuleFile, rule: Rule, case: Case) -> Exchange:
         raise CaseError(f"{' and '.join(ways)}: one of them is enough")
     if ways == ["given_file"]:
         path = os.path.join(os.path.dirname(file.name), case["given_file"])
-        with open(path, "rb") as held:
-            exchange = exchanges.recorded(held.read(), tool, arguments, _only_tool(rule))
+        try:
+            with open(path, "rb") as held:
+                raw = held.read()
+        except OSError as error:
+            raise CaseError(f"given_file: {path!r}: {error.strerror or error}") from None
+        exchange = exchanges.recorded(raw, tool, arguments, _only_tool(rule))
     elif not ways and not {"refused", "upstream"} & case.keys():
         raise CaseError(f"nothing is given: write {', '.join(_GIVEN)} or given_file")
     else:

@@ -93,7 +93,7 @@ def recorded(
         return _replayed(request, response, tool, arguments)
     tool, arguments = tool or otherwise, arguments or {}
     if tool is None:
-        raise ExchangeError("no call is recorded here, so the tool must be named")
+        raise ExchangeError("no call is recorded here; name its tool: --tool, or tool in a test")
     if "jsonrpc" in held and ("result" in held or "error" in held):
         request = asked(held.get("id", Raw(b"null")), tool, arguments)
         return Exchange(tool, arguments, request, compact(raw))

@@ -43,7 +43,7 @@ def test_what_cannot_be_read_gives_2_and_the_other_files_are_checked_all_the_sam
     broken.write_text("version: 'one\n")
     assert checked(missing, seven, broken) == 2
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == f"{missing}:1:1: no such file or directory"
+    assert lines[0] == f"{missing}: no such file or directory"
     assert lines[-1] == f"{broken}:1:10: this quote is not closed"
     assert len(lines) == 9
 

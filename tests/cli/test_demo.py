@@ -19,9 +19,9 @@ def test_the_demo_shows_real_calls_before_and_after(tmp_path: Path) -> None:
     ).stdout
 
     rows = [
-        [cell.strip() for cell in line.split("│")[1:-1]]
+        re.split(r" {2,}", line.strip())
         for line in shown.splitlines()
-        if line.startswith("│")
+        if line.startswith((" fullsync ", " obsidian "))
     ]
     called = [row for row in rows if row[3] != "not called"]
     assert len(called) == 6

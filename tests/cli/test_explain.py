@@ -302,6 +302,21 @@ def test_what_is_printed_leads_from_the_call_to_what_the_model_reads(
     assert ["codex*", "10,000"] in [row[:2] for row in cells]
 
 
+def test_a_response_that_does_not_fit_is_told_once(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "rules.yaml").write_text(
+        "version: 1\nrules: [{name: r, tools: list, response: [{keep: id}, {drop: x}]}]\n"
+    )
+    record("list", document({"other": 1}))
+
+    out = printed(capsys)
+
+    assert [text for text in out.splitlines() if "left as it came" in text] == [
+        "at keep: r: list: left as it came: no id in the document"
+    ]
+
+
 def test_what_a_terminal_would_obey_is_not_printed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -323,7 +338,7 @@ def test_without_a_rule_that_is_said(folder: Path, capsys: pytest.CaptureFixture
     ("text", "message"),
     [
         ("not json", "recorded.json: neither a recorded exchange nor JSON: not JSON: "),
-        ("{}", "recorded.json: no call is recorded here, so the tool must be named"),
+        ("{}", "recorded.json: no call is recorded here; name its tool: --tool, or tool in a test"),
         (None, "recorded.json: No such file or directory"),
     ],
 )

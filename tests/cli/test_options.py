@@ -119,6 +119,10 @@ def test_argparse_knows_the_same_options() -> None:
             ("--budget", "8 kB", "--", "s"),
             "argument --budget: '8 kB' is not a size; write it like 8kB, 256MB or 1GiB",
         ),
+        (
+            ("--budget", "8", "--", "s"),
+            "argument --budget: '8' is less than the minimum of 300 bytes",
+        ),
         (("--max-message", "0", "--", "s"), "argument --max-message: '0' is not a size"),
         (("--log-format", "xml", "--", "s"), "'xml' is neither text nor json"),
         (("--rules", "--", "s"), "argument --rules: expected one argument"),

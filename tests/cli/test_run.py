@@ -51,7 +51,10 @@ def test_an_unknown_verb_is_said_with_the_one_that_was_meant() -> None:
 def test_a_remote_server_is_refused_plainly() -> None:
     ended = done(["http://127.0.0.1:1/mcp"])
     assert ended.returncode == 2
-    assert b"remote servers cannot be wrapped yet" in ended.stderr
+    assert ended.stderr == (
+        b"mcp-abridge: 'http://127.0.0.1:1/mcp' is remote, and only servers that a command starts "
+        b"can be wrapped yet\n"
+    )
 
 
 def test_a_verb_whose_reader_is_gone_ends_quietly() -> None:
@@ -111,11 +114,19 @@ def test_bad_rules_are_said_with_every_problem_and_end_the_server(tmp_path: Path
         [line] = [wire.line()]
         code = wire.process.wait(20)
         assert not wire.group_alive()
-    assert json.loads(line)["error"]["message"] == "the rules cannot be used"
+    said = json.loads(line)["error"]["message"]
+    assert said == "the rules cannot be used; `mcp-abridge check` says why"
     assert code == 2
     errors = [line for line in wire.errors.decode().splitlines() if "error: " in line]
     assert any(f"{file}:2:1: " in error for error in errors)
     assert any(f"{file}:4:5: " in error for error in errors)
+
+
+def test_bad_rules_are_said_though_the_server_ends_at_once(tmp_path: Path) -> None:
+    file = rules(tmp_path, "version: 1\nruels: []\n")
+    ended = done(["--rules", file, "--", sys.executable, "-c", ""])
+    assert ended.returncode == 2
+    assert b":2:1: " in ended.stderr
 
 
 def test_rules_that_are_not_there_are_an_error() -> None:

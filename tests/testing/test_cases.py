@@ -560,7 +560,7 @@ def test_a_recorded_error_is_untouched(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     [said] = verdict(DROP, "{given_file: none.json, untouched: true}", str(tmp_path / "r.yaml"))
 
-    assert said == f"[Errno 2] No such file or directory: '{tmp_path}/none.json'"
+    assert said == f"given_file: '{tmp_path}/none.json': No such file or directory"
 
 
 # Which rule

@@ -101,7 +101,7 @@ def test_any_other_json_is_the_text_of_a_result_as_it_stands(text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (said("a"), "no call is recorded here, so the tool must be named"),
+        (said("a"), "no call is recorded here; name its tool: --tool, or tool in a test"),
         (
             {**RECORDED, "request": line(id=1, method="tools/list").decode()},
             "the recorded request is 'tools/list', not 'tools/call'",

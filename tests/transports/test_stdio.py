@@ -103,7 +103,8 @@ def test_an_answer_on_which_the_session_fails_goes_out_as_it_came(wire: Wire) ->
         ),
         (
             b'{"jsonrpc":"2.0","id":"2","method":"bad rules"}',
-            b'{"jsonrpc":"2.0","id":"2","error":{"code":-1,"message":"the rules cannot be used"}}',
+            b'{"jsonrpc":"2.0","id":"2","error":{"code":-1,"message":'
+            b'"the rules cannot be used; `mcp-abridge check` says why"}}',
         ),
     ],
 )
