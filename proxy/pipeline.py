@@ -24,7 +24,7 @@ from proxy.snapshots import Snapshot
 from proxy.surrogates import unmask
 from proxy.transforms.abridge import Abridge, abridge
 from proxy.transforms.base import Call, Notice
-from proxy.view import look
+from proxy.view import advice, look
 
 _LEAST = 300  # bytes: no document is made smaller than this for the sake of what stands beside it
 
@@ -218,7 +218,7 @@ def _answered(job: Job, snapshot: Snapshot, observe: Observer | None, excess: in
             document.close()
         else:
             run(rule, document, call, slice(rule.restart, rule.cut), observe)
-            document = _viewed(job, look(document, job.view), document.masked, call)
+            document = _viewed(job, document, frame, call)
         written, shown = result.write(frame, document, call.notices, rule.copies)
         more = _excess(job, shown, frame)
         if more <= 0 or excess > (rule.max_bytes or 0):
@@ -227,15 +227,20 @@ def _answered(job: Job, snapshot: Snapshot, observe: Observer | None, excess: in
         excess += more
 
 
-def _viewed(job: Job, value: Value, masked: bool, call: Call) -> Document:
+def _viewed(job: Job, whole: Document, frame: Frame, call: Call) -> Document:
     """Answer a view: a text as text, anything else as `{view: value}`, abridged if need be."""
+    assert job.view is not None
+    member = next((copy.member for copy in frame.copies if copy.member), "text")
+    value = look(whole, job.view, member)
     said = None if call.structured else text(value)
-    document = Document({"view": value} if said is None else said, masked=masked)
+    document = Document({"view": value} if said is None else said, masked=whole.masked)
+    if value is None:
+        document.cell[0]["more"] = f"null, or nothing there; {advice(whole)}"
     bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
     least = min((bound for bound in (*bounds, call.bound) if bound is not None), default=None)
     if least is not None:
         viewable = job.viewable and job.rule.viewable
-        abridge(document, least, replace(call, viewable=viewable), job.view or "")
+        abridge(document, least, replace(call, viewable=viewable), job.view)
     return document
 
 

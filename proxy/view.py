@@ -21,11 +21,12 @@ _GROWTH = 4
 _ROOM = 1 << 20
 
 
-def look(document: Document, expression: str) -> Value:
+def look(document: Document, expression: str, name: str = "text") -> Value:
     """Return what `expression` gives over `document`; null where it gives nothing.
 
-    A document that is a text is `text`: `text[10000:20000]` counts characters, as does any slice
-    of a string (`items[3].body[0:500]`). A slice of an array that ends the expression keeps nulls,
+    A document that is a text is `text`, and `name` too, the member of structuredContent that holds
+    it: `text[10000:20000]` counts characters, as does any slice of a string
+    (`items[3].body[0:500]`). A slice of an array that ends the expression keeps nulls,
     so that slices rejoin. The value belongs to a document that is masked as this one is.
 
     >>> from proxy.document import encode
@@ -37,26 +38,26 @@ def look(document: Document, expression: str) -> Value:
     that outgrows it.
     """
     if len(expression) > _LONGEST:
-        raise Refusal(f"view: more than {_LONGEST} characters; {_advice(document)}")
+        raise Refusal(f"view: more than {_LONGEST} characters; {advice(document)}")
     try:
         parsed = Expression(expression).tree
-        found = _evaluate(document, expression, parsed)
+        found = _evaluate(document, expression, parsed, name)
         if outgrows(found, _ROOM) and outgrows(found, _GROWTH * size(document) + _ROOM):
             raise Refusal(f"view: {expression!r} gives far more than the whole document; narrow it")
         return found
     except DocumentError:
         raise
     except PatternError as error:
-        raise Refusal(f"view: {error}; {_advice(document)}") from error
+        raise Refusal(f"view: {error}; {advice(document)}") from error
     except RecursionError as error:
-        raise Refusal(f"view: nested too deeply; {_advice(document)}") from error
+        raise Refusal(f"view: nested too deeply; {advice(document)}") from error
     except (ValueError, TypeError, ArithmeticError) as error:
         # What the jmespath library raises, its own errors included.
         reason = _shortened(str(error))
-        raise Refusal(f"view: {expression!r} fails: {reason}; {_advice(document)}") from error
+        raise Refusal(f"view: {expression!r} fails: {reason}; {advice(document)}") from error
 
 
-def _evaluate(document: Document, expression: str, parsed: dict[str, Any]) -> Value:
+def _evaluate(document: Document, expression: str, parsed: dict[str, Any], name: str) -> Value:
     visit = _interpreter()().visit
     whole = _opened(document.cell[0])
     # A text that was read as structure can be looked at as a text too.
@@ -66,7 +67,7 @@ def _evaluate(document: Document, expression: str, parsed: dict[str, Any]) -> Va
         whole = _opened(document.cell[0])
     if not isinstance(whole, str):
         return visit(parsed, whole)
-    found = visit(parsed, {"text": whole})
+    found = visit(parsed, {"text": whole, name: whole})
     return visit(parsed, whole) if found is None else found
 
 
@@ -162,8 +163,8 @@ def _shortened(said: str) -> str:
     return words if len(words) <= _TOLD else f"{words[: _TOLD - 1]}…"
 
 
-def _advice(document: Document) -> str:
-    """Name a view of this document that works."""
+def advice(document: Document) -> str:
+    """Say a view of this document that works, as the end of a sentence."""
     value = _opened(document.cell[0])
     if document.textual:
         example = "text[0:2000]"

@@ -571,7 +571,21 @@ def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
 
     made = shape(Job(rule=rule(text), tool="t", id=b"2", snapshot=snapshot, view="secret"))
 
-    assert json.loads(texts(made.raw)[0]) == {"view": None}
+    assert json.loads(texts(made.raw)[0]) == {
+        "view": None,
+        "more": "null, or nothing there; write a JMESPath such as items[0:20]",
+    }
+
+
+def test_a_text_can_be_viewed_by_the_name_of_the_member_that_holds_it() -> None:
+    long = "0123456789" * 200
+    snapshot = kept(BOUND, said(long, structuredContent={"content": long}))
+
+    for view in ("content[1002:1005]", "text[1002:1005]"):
+        made = shape(Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view=view))
+
+        assert result(made.raw)["structuredContent"] == {"content": "234"}
+        assert texts(made.raw) == ["234"]
 
 
 def test_a_view_can_be_answered_from_a_fresh_response() -> None:
