@@ -137,7 +137,7 @@ def _from_response(job: Job, observe: Observer | None) -> Outcome:
         reading = result.read(raw, "blocks", line.content)
     if reading is None:
         return _original(job, "untouched", None)
-    if _only_bounds(rule) and "structuredContent" not in raw and _crowded(job, reading.frame):
+    if rule.only_abridges and "structuredContent" not in raw and _crowded(job, reading.frame):
         # As one of the blocks, what crowds the document out can be looked at too.
         reading = result.read(raw, "blocks", line.content) or reading
     document, before = reading.document, reading.shown.to(job.shows)
@@ -295,10 +295,6 @@ def _call(job: Job, frame: Frame, excess: int = 0) -> Call:
     )
 
 
-def _only_bounds(rule: Rule) -> bool:
-    return [step.name for step in rule.pipeline] == ["abridge"]
-
-
 def _crowded(job: Job, frame: Frame) -> bool:
     """Say whether the texts beside the document leave it hardly any room."""
     if job.rule.max_bytes is None:
@@ -323,13 +319,7 @@ def _shortened(frame: Frame, most: int) -> Frame:
 
 def _fits(job: Job, shown: Shown) -> bool:
     """Say whether a rule that only bounds the size has nothing to do."""
-    rule = job.rule
-    return (
-        _only_bounds(rule)
-        and not rule.drop_blocks
-        and rule.copies == "both"
-        and _excess(job, shown) <= 0
-    )
+    return job.rule.only_bounds and _excess(job, shown) <= 0
 
 
 def _is_error(condition: Expression | Pattern, document: Document) -> bool:

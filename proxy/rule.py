@@ -105,6 +105,21 @@ class Rule(Struct, frozen=True, kw_only=True):
         return self.view and any(step.name == "abridge" for step in self.pipeline)
 
     @property
+    def only_abridges(self) -> bool:
+        """True where the pipeline is one `abridge`."""
+        return len(self.pipeline) == 1 and self.pipeline[0].name == "abridge"
+
+    @property
+    def only_bounds(self) -> bool:
+        """True where the rule does nothing to a response that is within `max_bytes`."""
+        return (
+            self.only_abridges
+            and self.max_bytes is not None
+            and not self.drop_blocks
+            and self.copies == "both"
+        )
+
+    @property
     def hides(self) -> bool:
         """True where the tool is to be gone; a rule in shadow mode changes nothing."""
         return self.hide is not None and self.mode == "active"

@@ -450,7 +450,7 @@ class Session:
                     return (Forward(raw),)
                 if pending.rule is not None and not pending.as_task and message.succeeds(raw[:512]):
                     self._retired(key)
-                    return (Shape(self._job(pending, raw=raw)),)
+                    return self._answered(raw, pending, pending.rule)
         try:
             read = message.read(raw)
         except DocumentError:
@@ -481,11 +481,21 @@ class Session:
             elif pending.as_task and self._tasked(read, pending):
                 pass
             elif pending.rule is not None:
-                return (Shape(self._job(pending, raw=raw)),)
+                return self._answered(raw, pending, pending.rule)
         except (DocumentError, msgspec.DecodeError) as cause:
             self._log(f"{pending.method}: left as it came: {cause}")
         self._untouched(pending, len(raw))
         return (Forward(raw),)
+
+    def _answered(self, raw: bytes, pending: Pending, rule: Rule) -> tuple[Output, ...]:
+        """Have an answer shaped, unless it is sure to be short enough and that is all there is."""
+        # What a model sees of a line is never longer than the line.
+        short = rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.only_bounds
+        asked = pending.view is not None or pending.key in self._kept
+        if short and not asked and rule.on_failure == "pass":
+            self._untouched(pending, len(raw))
+            return (Forward(raw),)
+        return (Shape(self._job(pending, raw=raw)),)
 
     def _listed(self, raw: bytes, read: Message, *, further: bool) -> tuple[Output, ...]:
         self._named(server=_meta_name(read.result, SERVER_INFO))
