@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from proxy.document import ABSENT, compact, encode, level
+from proxy.document import ABSENT, compact, encode, level, text
 from proxy.errors import DocumentError
 from proxy.surrogates import mask, maskable, unmask
 
@@ -98,6 +98,20 @@ def members(raw: bytes | Raw) -> dict[str, Raw]:
         return _MEMBERS.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DocumentError(f"not a JSON object: {error}") from error
+
+
+def string_at(raw: Raw, *names: str) -> str | None:
+    """Return the string at the end of a chain of members, None where there is none.
+
+    >>> string_at(Raw(b'{"clientInfo": {"name": "x"}}'), "clientInfo", "name")
+    'x'
+    """
+    try:
+        for name in names:
+            raw = members(raw)[name]
+        return text(raw)
+    except (DocumentError, KeyError):
+        return None
 
 
 def id_key(raw: bytes) -> bytes:

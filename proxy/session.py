@@ -18,10 +18,11 @@ from proxy import definitions, message
 from proxy.arguments import VIEW, Completed, Plan
 from proxy.clients import client_for
 from proxy.definitions import Seen
-from proxy.document import ABSENT, Number, compact, encode, level, loads, text
+from proxy.document import ABSENT, Number, compact, encode, loads, text
 from proxy.errors import DocumentError, Refusal
-from proxy.message import Message
+from proxy.message import Message, string_at
 from proxy.meter import Meter, Sizes
+from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape
 from proxy.pipeline import Job, Outcome
 from proxy.rule import Rule, RuleSet
 from proxy.snapshots import Snapshot
@@ -34,53 +35,6 @@ _SMALL = 4096  # bytes: longer lines are told apart by their head and tail where
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
-
-
-class Forward(Struct, frozen=True):
-    """`raw` goes on in the direction in which it came: one line, without its newline."""
-
-    raw: bytes
-
-
-class Reply(Struct, frozen=True):
-    """`raw` goes back to the side that spoke."""
-
-    raw: bytes
-
-
-class Noise(Struct, frozen=True):
-    """Bytes of the server that are no message; for the log."""
-
-    raw: bytes
-
-
-class Keep(Struct, frozen=True):
-    """Put a snapshot into the store."""
-
-    key: str
-    snapshot: Snapshot
-
-
-class Load(Struct, frozen=True):
-    """Get a snapshot from the store, then call `Session.loaded` with it, or with None."""
-
-    token: int
-    key: str
-
-
-class Forget(Struct, frozen=True):
-    """Drop these snapshots from the store."""
-
-    keys: tuple[str, ...]
-
-
-class Shape(Struct, frozen=True):
-    """Run `pipeline.shape(job)`, which may take long, then call `Session.shaped`."""
-
-    job: Job
-
-
-Output = Forward | Reply | Noise | Keep | Load | Forget | Shape
 
 
 class Pending(Struct):
@@ -215,13 +169,13 @@ class Session:
         if method == "tools/call":
             return self._call(raw, read, pending)
         if method == "initialize":
-            self._named(client=_name_at(read.params, "clientInfo"))
+            self._named(client=string_at(read.params, "clientInfo", "name"))
         elif method == "server/discover":
-            self._named(client=_meta_name(read.params, CLIENT_INFO))
+            self._named(client=string_at(read.params, "_meta", CLIENT_INFO, "name"))
         elif method == "tools/list":
-            pending.further = _string_at(read.params, "cursor") is not None
+            pending.further = string_at(read.params, "cursor") is not None
         elif method == "tasks/result":
-            task = self._tasks.get(_string_at(read.params, "taskId") or "")
+            task = self._tasks.get(string_at(read.params, "taskId") or "")
             if task is not None:
                 pending = msgspec.structs.replace(
                     task, id=key, method=method, as_task=False, size=len(raw)
@@ -265,8 +219,8 @@ class Session:
             return self._sent(raw, pending)
         pending.tool = tool
         if params.meta is not ABSENT:
-            self._named(client=_name(_member(params.meta, CLIENT_INFO)))
-            pending.modern = _modern(params.meta)
+            self._named(client=string_at(params.meta, CLIENT_INFO, "name"))
+            pending.modern = (string_at(params.meta, PROTOCOL_VERSION) or "") >= "2026"
         rules = self._rules_now()
         if self._guards and _ambiguous(read.params):
             said = "the call is ambiguous: its name or its arguments are given twice"
@@ -473,9 +427,9 @@ class Session:
     def _response(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
         try:
             if pending.method == "initialize":
-                self._named(server=_name_at(read.result, "serverInfo"))
+                self._named(server=string_at(read.result, "serverInfo", "name"))
             elif pending.method == "server/discover":
-                self._named(server=_meta_name(read.result, SERVER_INFO))
+                self._named(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
             elif pending.method == "tools/list":
                 return self._listed(raw, read, further=pending.further)
             elif pending.as_task and self._tasked(read, pending):
@@ -498,7 +452,7 @@ class Session:
         return (Shape(self._job(pending, raw=raw)),)
 
     def _listed(self, raw: bytes, read: Message, *, further: bool) -> tuple[Output, ...]:
-        self._named(server=_meta_name(read.result, SERVER_INFO))
+        self._named(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
         tools = None if further else definitions.names(read.result)
         if tools is not None and tools != self._tools:
             self._tools, self._ruleset = tools, None
@@ -518,7 +472,7 @@ class Session:
         Says whether the response names a task: a server may answer at once instead.
         """
         task = message.members(read.result).get("task")
-        name = None if task is None else _string_at(task, "taskId")
+        name = None if task is None else string_at(task, "taskId")
         if name is not None:
             self._tasks[name] = pending
             if len(self._tasks) > _REMEMBERED:
@@ -729,43 +683,3 @@ def _failed(pending: Pending, said: str) -> bytes:
     if pending.method in ("tools/call", "tasks/result"):
         return message.refusal(pending.id, said, pending.modern)
     return message.error(pending.id, -1, said)
-
-
-def _modern(meta: Raw) -> bool:
-    """Say whether a request's `_meta` marks it as one of the stateless revisions."""
-    version = _member(meta, PROTOCOL_VERSION)
-    found = None if version is None else text(version)
-    return found is not None and found >= "2026"
-
-
-def _member(held: Raw, name: str) -> Raw | None:
-    try:
-        return message.members(held).get(name)
-    except DocumentError:
-        return None
-
-
-def _name(held: Raw | None) -> str | None:
-    return None if held is None else _string_at(held, "name")
-
-
-def _name_at(held: Raw, name: str) -> str | None:
-    return None if held is ABSENT else _name(_member(held, name))
-
-
-def _meta_name(held: Raw, name: str) -> str | None:
-    meta = None if held is ABSENT else _member(held, "_meta")
-    return None if meta is None else _name(_member(meta, name))
-
-
-def _string_at(held: Raw, name: str) -> str | None:
-    if held is ABSENT:
-        return None
-    value = _member(held, name)
-    if value is None:
-        return None
-    try:
-        found = level(value)
-    except DocumentError:
-        return None
-    return found if isinstance(found, str) else None

@@ -1,19 +1,10 @@
 """A Session between a client and a server that a test speaks for, line by line."""
 
 from proxy.meter import Meter, Row
+from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape
 from proxy.pipeline import shape
 from proxy.rule import EMPTY, RuleSet
-from proxy.session import (
-    Forget,
-    Forward,
-    Keep,
-    Load,
-    Noise,
-    Output,
-    Reply,
-    Session,
-    Shape,
-)
+from proxy.session import Session
 from proxy.snapshots import Memory
 
 

@@ -17,7 +17,7 @@ LEVELS = (
     | {"clients", "columns", "cutter", "literals", "notes", "spelling", "surrogates", "written"},
     {"transforms"},
     {"message", "result", "definitions", "ruleset", "snapshots", "meter"}
-    | {"arguments", "loading", "pipeline", "rule", "view"},
+    | {"arguments", "loading", "outputs", "pipeline", "rule", "view"},
     {"session"},
     {"testing"},
     {"cli", "transports", "stores", "ledger", "__main__"},

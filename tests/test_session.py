@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.outputs import Forward
 from proxy.rule import EMPTY, RuleSet
-from proxy.session import Forward
 from tests.given import answer, call, document, file, line, result, rules, said, texts
 from tests.talk import Talk
 

@@ -8,9 +8,10 @@ from collections import deque
 from collections.abc import Callable
 
 from proxy.meter import Meter
+from proxy.outputs import Forget, Forward, Keep, Load, Output, Reply, Shape
 from proxy.pipeline import Job, Outcome, shape
 from proxy.rule import RuleSet
-from proxy.session import Forget, Forward, Keep, Load, Output, Reply, Session, Shape
+from proxy.session import Session
 from proxy.snapshots import Memory
 
 Server = Callable[[bytes], bytes | None]

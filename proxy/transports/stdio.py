@@ -12,7 +12,8 @@ from threading import Lock, Thread
 
 from proxy import message, pipeline
 from proxy.errors import RuleErrors
-from proxy.session import Forget, Forward, Keep, Load, Noise, Output, Reply, Session, Shape
+from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape
+from proxy.session import Session
 from proxy.snapshots import Store
 from proxy.transports.child import Child, hold_signals
 from proxy.transports.ending import Ending

@@ -13,8 +13,9 @@ from typing import Any
 from proxy import pipeline
 from proxy.errors import RuleErrors
 from proxy.meter import Meter
+from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape
 from proxy.rule import EMPTY
-from proxy.session import Forget, Forward, Keep, Load, Noise, Output, Reply, Session, Shape
+from proxy.session import Session
 from proxy.snapshots import Memory, Snapshot
 from proxy.transports import child
 from proxy.transports.log import Log

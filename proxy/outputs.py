@@ -1,0 +1,56 @@
+"""What a session asks of whoever drives it; several may come at once.
+
+Where an output goes is said relative to the side whose message brought it about.
+"""
+
+from msgspec import Struct
+
+from proxy.pipeline import Job
+from proxy.snapshots import Snapshot
+
+
+class Forward(Struct, frozen=True):
+    """`raw` goes on in the direction in which it came: one line, without its newline."""
+
+    raw: bytes
+
+
+class Reply(Struct, frozen=True):
+    """`raw` goes back to the side that spoke."""
+
+    raw: bytes
+
+
+class Noise(Struct, frozen=True):
+    """Bytes of the server that are no message; for the log."""
+
+    raw: bytes
+
+
+class Keep(Struct, frozen=True):
+    """Put a snapshot into the store."""
+
+    key: str
+    snapshot: Snapshot
+
+
+class Load(Struct, frozen=True):
+    """Get a snapshot from the store, then call `Session.loaded` with it, or with None."""
+
+    token: int
+    key: str
+
+
+class Forget(Struct, frozen=True):
+    """Drop these snapshots from the store."""
+
+    keys: tuple[str, ...]
+
+
+class Shape(Struct, frozen=True):
+    """Run `pipeline.shape(job)`, which may take long, then call `Session.shaped`."""
+
+    job: Job
+
+
+Output = Forward | Reply | Noise | Keep | Load | Forget | Shape
