@@ -187,10 +187,23 @@ class Book:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._db = sqlite3.connect(path, timeout=patience, isolation_level=None)
         try:
-            _settle(self._db)
+            self._settle(time.monotonic() + patience)
         except BaseException:
             self._db.close()
             raise
+
+    def _settle(self, deadline: float) -> None:
+        import sqlite3
+
+        while True:
+            try:
+                _settle(self._db)
+                return
+            except sqlite3.OperationalError as error:
+                # SQLite does not wait by itself where two processes switch a new file to WAL.
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
 
     def write(
         self, rows: Sequence[Row], session: str, server: str | None, client: str | None
