@@ -57,7 +57,12 @@ class Problem(Struct, frozen=True, order=True):
 
 
 class RuleErrors(AbridgeError):
-    """Rule files that cannot be used, with every problem found in them."""
+    """Rule files that cannot be used, with every problem found in them.
+
+    `brief` is what a client is told, who sees no log.
+    """
+
+    brief = "the rules cannot be used; `mcp-abridge check` says why"
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))

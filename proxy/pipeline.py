@@ -56,7 +56,8 @@ class Job(Struct, frozen=True, kw_only=True):
 class Outcome(Struct, frozen=True, kw_only=True):
     """What came of a Job: the line to send and what to count.
 
-    `wire_*` and `visible_*` are bytes; `said` is a line for the log, where something is worth one.
+    `visible_*` are bytes that the model sees; `said` is a line for the log, where something is
+    worth one.
     """
 
     raw: bytes

@@ -254,30 +254,24 @@ def write(
     gone: set[int] = set()
     extra: dict[int, list[Raw]] = {}
     for copy in frame.copies:
-        if copy.where == "structured" and document.textual and notices:
-            beside = {notice.name: notice.value for notice in notices}
-            raw["structuredContent"] = Raw(encode({"text": said} | beside))
+        if copy.member or (copy.where == "structured" and document.textual and notices):
+            held: dict[str, Value] = {copy.member or "text": said}
+            held.update((notice.name, notice.value) for notice in notices)
+            raw["structuredContent"] = Raw(encode(held))
         elif copy.where == "structured":
             raw["structuredContent"] = Raw(written)
-        elif copy.where == "member":
-            held: dict[str, Value] = {copy.member: said}
-            raw["structuredContent"] = Raw(
-                encode(held | {notice.name: notice.value for notice in notices})
-            )
         else:
             first = copy.blocks[0]
-            template = blocks[first]
             if copy.each and isinstance(root, list) and not isinstance(root, Pieces):
-                spoken = [_said(element, document) for element in root]
                 last = len(copy.blocks) - 1
                 extra[first] = [
-                    _with_text(frame.blocks[copy.blocks[min(at, last)]], element)
-                    for at, element in enumerate(spoken)
+                    _with_text(frame.blocks[copy.blocks[min(at, last)]], _said(element, document))
+                    for at, element in enumerate(root)
                 ]
                 gone.add(first)
             else:
                 content = encode(said).decode() if copy.quoted else said
-                blocks[first] = _with_text(template, content)
+                blocks[first] = _with_text(blocks[first], content)
             gone.update(copy.blocks[1:])
             extra.setdefault(first, []).extend(_notice_block(notice) for notice in notices)
     places = [copy for copy in frame.copies if copy.where == "text"]
@@ -472,7 +466,7 @@ def _quoted(found: str) -> str | None:
 
 def _mirrors(found: str, structured: Raw) -> bool:
     """Say whether a text is the JSON of `structured`: by bytes, by format, by value."""
-    if found[:1] not in "{[ \n\t" or not found:
+    if not found or found[0] not in "{[ \n\t":
         return False
     raw = found.encode("utf-8", "surrogatepass")
     if raw == bytes(structured):

@@ -53,7 +53,6 @@ class Pending(Struct):
     as_task: bool = False
     further: bool = False
     line: bytes = b""
-    size: int = 0
 
     @property
     def plain(self) -> bool:
@@ -158,14 +157,14 @@ class Session:
                 self._cancelled(read)
             if method == "tools/call":
                 # Nothing can answer it, but a server may run it all the same.
-                outputs = self._call(raw, read, Pending(b"null", method, size=len(raw)))
+                outputs = self._call(raw, read, Pending(b"null", method))
                 self._retired(b"null")
                 for each in outputs:
                     if isinstance(each, Load):
                         del self._waiting[each.token]
                 return tuple(each for each in outputs if isinstance(each, Forward | Forget))
             return (Forward(raw),)
-        pending = Pending(key, method, size=len(raw))
+        pending = Pending(key, method)
         if method == "tools/call":
             return self._call(raw, read, pending)
         if method == "initialize":
@@ -177,9 +176,7 @@ class Session:
         elif method == "tasks/result":
             task = self._tasks.get(string_at(read.params, "taskId") or "")
             if task is not None:
-                pending = msgspec.structs.replace(
-                    task, id=key, method=method, as_task=False, size=len(raw)
-                )
+                pending = msgspec.structs.replace(task, id=key, method=method, as_task=False)
         return self._sent(raw, pending)
 
     def _sent(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:

@@ -60,6 +60,16 @@ def _verb(verb: str, words: list[str]) -> int:
     return code
 
 
+def takes_rules(parser: "argparse.ArgumentParser") -> None:
+    """Declare the rule files that a verb works on."""
+    parser.add_argument(
+        "rules",
+        nargs="+",
+        metavar="R",
+        help="a rule file, a directory of them, or the name of a bundled one, such as github",
+    )
+
+
 def _parser() -> "argparse.ArgumentParser":
     import argparse
 

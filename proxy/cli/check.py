@@ -3,15 +3,12 @@
 import argparse
 import sys
 
+from proxy.cli import takes_rules
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument(
-        "rules",
-        nargs="+",
-        metavar="R",
-        help="a rule file, a directory of them, or the name of a bundled one, such as github",
-    )
+    takes_rules(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

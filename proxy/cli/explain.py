@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from proxy.cli import takes_rules
 from proxy.clients import CLIENTS
 from proxy.document import Document, plain
 from proxy.errors import AbridgeError, RuleErrors
@@ -32,12 +33,7 @@ _WIDEST = 160
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument(
-        "rules",
-        nargs="+",
-        metavar="R",
-        help="a rule file, a directory of them, or the name of a bundled one, such as github",
-    )
+    takes_rules(parser)
     parser.add_argument(
         "file",
         metavar="FILE",

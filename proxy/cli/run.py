@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from proxy.transports.log import Level, Log
 
 _BAD_RULES = 2
-_UNUSABLE = "the rules cannot be used; `mcp-abridge check` says why"
 _NONE = "none"
 
 
@@ -103,14 +102,12 @@ class _Rules:
                 self._selection = Selection((), "off", self._log.info)
             else:
                 files = None if names is None else load(names)
-                # Who writes rules says by them what is to change.
-                budget = budget or ("auto" if files is None else "off")
                 self._selection = Selection(files, budget, self._log.info)
         except RuleErrors as errors:
             self._fail(errors)
         except Exception as error:  # whoever waits for the rules would wait for ever
-            self._log.error(f"{_UNUSABLE}: {type(error).__name__}: {error}")
-            self.refuse(_BAD_RULES, _UNUSABLE)
+            self._log.error(f"{RuleErrors.brief}: {type(error).__name__}: {error}")
+            self.refuse(_BAD_RULES, RuleErrors.brief)
         finally:
             self._loaded.set()
 
@@ -140,7 +137,7 @@ class _Rules:
         self.failed = True
         for problem in errors.problems:
             self._log.error(str(problem))
-        self.refuse(_BAD_RULES, _UNUSABLE)
+        self.refuse(_BAD_RULES, errors.brief)
 
 
 def _level(options: "Options") -> "Level":

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from proxy.cli import takes_rules
 from proxy.errors import RuleErrors
 from proxy.rule import Rule, RuleFile
 from proxy.ruleset import load
@@ -19,12 +20,7 @@ if TYPE_CHECKING:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument(
-        "rules",
-        nargs="+",
-        metavar="R",
-        help="a rule file, a directory of them, or the name of a bundled one, such as github",
-    )
+    takes_rules(parser)
     parser.add_argument(
         "-k", metavar="NAME", default="", help="run only cases whose `rule: name` holds this text"
     )

@@ -247,7 +247,7 @@ class Relay:
     def _fault(self, raw: bytes, error: Exception, answers: bool) -> tuple[Output, ...]:
         """Return what to do with a message that the session could not take."""
         if isinstance(error, RuleErrors):
-            said = "the rules cannot be used; `mcp-abridge check` says why"
+            said = error.brief
         else:
             said = f"the proxy failed on a message: {type(error).__name__}: {error}"
             self._log.error(said)
