@@ -1,17 +1,37 @@
 # mcp-abridge as an image: the wheel, its dependencies and nothing else, run by an ordinary user.
+#
+#   docker run -p 127.0.0.1:8808:8808 -e MCP_ABRIDGE_TOKEN -v ./rules:/etc/mcp-abridge/rules.d:ro mcp-abridge serve URL
+#   docker run -i mcp-abridge -- COMMAND
+#
+# The first serves a remote server over HTTP, the second wraps a command on stdin and stdout. Options can be given as
+# MCP_ABRIDGE_... in the environment; with MCP_ABRIDGE_CONFIG no arguments are needed.
 FROM python:3.13-slim AS build
 WORKDIR /src
 COPY . .
-RUN pip wheel --no-cache-dir --wheel-dir /wheels .
+RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[redis]'
 
 FROM python:3.13-slim
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    pip install --no-cache-dir --no-compile --no-index --find-links /wheels mcp-abridge \
+    pip install --no-cache-dir --no-compile --no-index --find-links /wheels 'mcp-abridge[redis]' \
     && python -m compileall -q "$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
-    && useradd --system --uid 10001 --create-home --home-dir /var/lib/mcp-abridge abridge \
+    && useradd --system --uid 10001 --user-group --create-home --home-dir /var/lib/mcp-abridge abridge \
     && mkdir -p /etc/mcp-abridge/rules.d
 # The ledger goes to the user's state folder; rule files are mounted read-only.
 VOLUME ["/etc/mcp-abridge/rules.d"]
-USER 10001
+USER 10001:10001
 WORKDIR /var/lib/mcp-abridge
-ENTRYPOINT ["mcp-abridge"]
+# In a container loopback is reached by nobody else; off loopback, serve wants a token.
+ENV MCP_ABRIDGE_LISTEN=0.0.0.0:8808
+EXPOSE 8808
+HEALTHCHECK --interval=10s --timeout=5s --start-period=5s CMD ["python", "-c", "\
+import http.client, os, sys; \
+port = int(os.environ['MCP_ABRIDGE_LISTEN'].rpartition(':')[2]); \
+asked = http.client.HTTPConnection('127.0.0.1', port, timeout=4); \
+asked.request('GET', '/healthz'); \
+sys.exit(asked.getresponse().status != 200)"]
+# Rule files that were mounted are used; without any, the bundled one that fits the server.
+ENTRYPOINT ["sh", "-c", "\
+rules=/etc/mcp-abridge/rules.d; \
+[ -n \"${MCP_ABRIDGE_RULES+given}\" ] || ! ls $rules/*.yaml >/dev/null 2>&1 || export MCP_ABRIDGE_RULES=$rules; \
+exec mcp-abridge \"$@\"", "mcp-abridge"]
+CMD ["serve"]

@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test lint types bench check servers clean
+.PHONY: demo test lint types bench load check conformance servers clean
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -21,6 +21,14 @@ types: $(VENV)/.test
 
 bench: servers
 	$(RUN) -m tests.benchmarks $(ARGS)
+
+# examples/agentdata under load, directly and through `serve`: 60 s each with 1, 5 and 10 clients.
+load: $(VENV)/.test
+	$(RUN) -m tests.benchmarks.load $(ARGS)
+
+# The official conformance suite, directly and through the proxy.
+conformance: $(VENV)/.test
+	$(RUN) -m tests.conformance $(ARGS)
 
 check: lint types test
 

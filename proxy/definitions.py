@@ -81,7 +81,7 @@ def rewrite(
             continue
         facts[name] = seen(tool)
         covering = plans(name, facts[name])
-        if not rules.exposes(name) or any(rule.hides for rule, _ in covering):
+        if rules.withheld(name) or any(rule.hides for rule, _ in covering):
             changed = True
             continue
         update = _edits(name, tool, [pair for pair in covering if pair[0].mode == "active"], log)

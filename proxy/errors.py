@@ -6,6 +6,7 @@ AbridgeError
 ├── DocumentError    a document that cannot be decoded; its message passes as it came
 ├── Mismatch         a document of another shape than the rule expects; it passes as it came
 ├── TransformError   a transform that raised; the rule's `on_failure` decides
+├── StoreError       a store of snapshots that cannot be reached; what needs no snapshot goes on
 └── Refusal          a call or view that is answered with this message instead
 """
 
@@ -37,6 +38,10 @@ class TransformError(AbridgeError):
     def __init__(self, step: str, cause: BaseException) -> None:
         super().__init__(f"{step}: {type(cause).__name__}: {cause}")
         self.step = step
+
+
+class StoreError(AbridgeError):
+    """A store of snapshots that cannot be reached: which one, and why."""
 
 
 class Refusal(AbridgeError):

@@ -1,6 +1,6 @@
 """The Meter's record on disk: names and sizes of calls in an SQLite file, never their content.
 
-Invariant: no call waits for the ledger or fails by it. A thread of its own drains the meter every
+Invariant: no call waits for the ledger or fails by it. A thread of its own drains the meters every
 second, one transaction each time, so that nobody ever reads a half-written row. Whatever goes wrong
 with the file ends the recording, with one line in the log and a count of what was not recorded.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from proxy.errors import AbridgeError
-from proxy.meter import Meter, Row
+from proxy.meter import Meters, Row
 
 # sqlite3 costs several milliseconds to import: only the thread that writes, and `report`, pay it.
 if TYPE_CHECKING:
@@ -95,9 +95,9 @@ def default_path() -> str:
 
 
 class Ledger:
-    """Records what a meter counts, until it is closed.
+    """Records what meters count, until it is closed.
 
-    `warn` gets the one line that says why recording stopped. `interval` is how often the meter is
+    `warn` gets the one line that says why recording stopped. `interval` is how often they are
     drained, `patience` how long a write waits for another process's lock, both in seconds. A
     process that is killed loses the last `interval`.
     """
@@ -105,7 +105,7 @@ class Ledger:
     def __init__(
         self,
         path: str,
-        meter: Meter,
+        meters: Meters,
         *,
         warn: Callable[[str], None],
         interval: float = 1.0,
@@ -114,25 +114,16 @@ class Ledger:
         self.lost = 0
         """The number of calls that could not be recorded."""
         self._path = path
-        self._meter = meter
+        self._meters = meters
         self._warn = warn
         self._interval = interval
         self._patience = patience
         self._session = os.urandom(8).hex()
-        self._server: str | None = None
-        self._client: str | None = None
         self._book: Book | None = None
         self._broken = False
         self._closing = Event()
         self._thread = Thread(target=self._run, name="ledger", daemon=True)
         self._thread.start()
-
-    def named(self, server: str | None = None, client: str | None = None) -> None:
-        """Say who the server or the client is, once it has introduced itself."""
-        if server is not None:
-            self._server = _storable(server)
-        if client is not None:
-            self._client = _storable(client)
 
     def close(self, timeout: float = 2.0) -> bool:
         """Record what is left and end the thread; False where that took longer than `timeout`."""
@@ -147,14 +138,14 @@ class Ledger:
         self._close_book()
 
     def _flush(self) -> None:
-        counted = self._meter.drain()
+        counted = self._meters.drain()
         if not counted:
             return
         if not self._broken:
             try:
                 if self._book is None:
                     self._book = Book(self._path, self._patience)
-                self._book.write(counted, self._session, self._server, self._client)
+                self._book.write(counted, self._session)
                 return
             # Not only the errors that SQLite is known to raise: recording must never end a call.
             except Exception as error:
@@ -162,7 +153,7 @@ class Ledger:
                 self._close_book()  # no lock may outlive the recording: others still write
                 reason = str(error) or type(error).__name__
                 self._warn(f"ledger {self._path}: recording stopped: {reason}; calls go on")
-        self.lost += sum(row.calls for row in counted)
+        self.lost += sum(row.calls for _, _, row in counted)
 
     def _close_book(self) -> None:
         if self._book is not None:
@@ -205,19 +196,17 @@ class Book:
                     raise
                 time.sleep(0.01)
 
-    def write(
-        self, rows: Sequence[Row], session: str, server: str | None, client: str | None
-    ) -> None:
-        """Add `rows`, all of them or none."""
+    def write(self, rows: Sequence[tuple[str | None, str | None, Row]], session: str) -> None:
+        """Add `rows`, each with the names of its server and client: all of them or none."""
         now = int(time.time())
         values = [
             (
                 now,
                 session,
-                server,
-                client,
+                _storable(server),
+                _storable(client),
                 _storable(row.tool),
-                None if row.rule is None else _storable(row.rule),
+                _storable(row.rule),
                 row.outcome,
                 row.calls,
                 row.wire_before,
@@ -225,7 +214,7 @@ class Book:
                 row.visible_before,
                 row.visible_after,
             )
-            for row in rows
+            for server, client, row in rows
         ]
         with _transaction(self._db):
             self._db.executemany(_INSERT, values)
@@ -326,6 +315,6 @@ def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figure
         raise LedgerError(f"{path}: {error}") from error
 
 
-def _storable(name: str) -> str:
+def _storable(name: str | None) -> str | None:
     # UTF-8 has no lone surrogates, and a name may be as long as its sender likes.
-    return name[:_LONGEST_NAME].encode("utf-8", "replace").decode()
+    return None if name is None else name[:_LONGEST_NAME].encode("utf-8", "replace").decode()

@@ -4,6 +4,7 @@ Invariant: every call that was counted is in exactly one row of exactly one `dra
 threads, and what has not been drained takes bounded memory.
 """
 
+from collections.abc import Callable
 from threading import Lock
 from typing import Literal
 
@@ -24,10 +25,12 @@ Outcome = Literal[
 # Kept one row each, since their sizes say how well a rule does; the others are only summed.
 _SINGLE = frozenset(("shaped", "page", "view", "failed", "shadow"))
 _MOST_ROWS = 4_096
+_MOST_SUMS = 20_000
 _MOST_TOOLS = 1_000
+_MOST_NAMES = 100
 _LONGEST_NAME = 200
 OTHER = "other"
-"""The name under which tools are counted once a process has seen a thousand."""
+"""Counts the tools after a process has seen a thousand, servers and clients after a hundred."""
 
 
 class Sizes(Struct, frozen=True, gc=False):
@@ -52,20 +55,47 @@ class Row(Struct, frozen=True, gc=False):
     visible_after: int
 
 
+class _Room:
+    """What the meters of a process share: a lock, the tools they know, and how much they keep."""
+
+    __slots__ = ("lock", "rows", "sums", "tools")
+
+    def __init__(self) -> None:
+        # `+=` on a shared sum is not atomic; an uncontended lock costs some 50 ns.
+        self.lock = Lock()
+        self.tools: set[str] = set()
+        self.rows = 0
+        self.sums = 0
+
+    def label(self, tool: str) -> str:
+        """Return the name to count `tool` under, for a sum that is to be kept."""
+        # A client may call any name it likes, however many and however long.
+        if self.sums >= _MOST_SUMS:
+            return OTHER
+        tool = tool[:_LONGEST_NAME]
+        if tool not in self.tools:
+            if len(self.tools) >= _MOST_TOOLS:
+                return OTHER
+            self.tools.add(tool)
+        return tool
+
+
 class Meter:
     """Collects the sizes of calls until a `drain` takes them.
 
     Any thread may count, any other may drain. It works without a drain too: past a few thousand
-    rows, further calls are summed by tool, rule and outcome.
+    rows, further calls are summed by tool, rule and outcome. `observe` gets a row for each call.
     """
 
-    def __init__(self) -> None:
-        # `+=` on a shared sum is not atomic; an uncontended lock costs some 50 ns.
-        self._lock = Lock()
+    def __init__(
+        self, observe: Callable[[Row], None] | None = None, room: _Room | None = None
+    ) -> None:
+        self._observe = observe
+        self._room = _Room() if room is None else room
+        self._lock = self._room.lock
         self._rows: list[Row] = []
         self._sums: dict[tuple[str, str | None, Outcome], list[int]] = {}
         self._passed: dict[str, list[int]] = {}
-        self._tools: set[str] = set()
 
     def passed(self, tool: str, wire: int) -> None:
         """Count a response of `wire` bytes that went through without being decoded.
@@ -76,9 +106,15 @@ class Meter:
         with self._lock:
             sums = self._passed.get(tool)
             if sums is None:
-                sums = self._passed.setdefault(self._label(tool), [0, 0])
+                tool = self._room.label(tool)
+                sums = self._passed.get(tool)
+                if sums is None:
+                    sums = self._passed[tool] = [0, 0]
+                    self._room.sums += 1
             sums[0] += 1
             sums[1] += wire
+        if self._observe is not None:
+            self._observe(Row(tool, None, "untouched", 1, wire, wire, wire, wire))
 
     def count(self, tool: str, rule: str | None, sizes: Sizes, outcome: Outcome) -> None:
         """Count one answered call of `tool`; `rule` is the name of the rule that did it, if any.
@@ -91,19 +127,36 @@ class Meter:
         [('list_issues', 1, 8000, 800), ('get_me', 2, 200, 200)]
         """
         with self._lock:
-            tool = self._label(tool)
-            before, after = sizes.wire_before, sizes.wire_after
-            seen_before, seen_after = sizes.visible_before, sizes.visible_after
-            if outcome in _SINGLE and len(self._rows) < _MOST_ROWS:
-                row = Row(tool, rule, outcome, 1, before, after, seen_before, seen_after)
+            tool = self._room.label(tool)
+            row = Row(
+                tool,
+                rule,
+                outcome,
+                1,
+                sizes.wire_before,
+                sizes.wire_after,
+                sizes.visible_before,
+                sizes.visible_after,
+            )
+            if outcome in _SINGLE and self._room.rows < _MOST_ROWS:
                 self._rows.append(row)
-                return
-            sums = self._sums.setdefault((tool, rule, outcome), [0, 0, 0, 0, 0])
-            sums[0] += 1
-            sums[1] += before
-            sums[2] += after
-            sums[3] += seen_before
-            sums[4] += seen_after
+                self._room.rows += 1
+            else:
+                self._add(row)
+        if self._observe is not None:
+            self._observe(row)
+
+    def _add(self, row: Row) -> None:
+        key = (row.tool, row.rule, row.outcome)
+        sums = self._sums.get(key)
+        if sums is None:
+            sums = self._sums[key] = [0, 0, 0, 0, 0]
+            self._room.sums += 1
+        sums[0] += 1
+        sums[1] += row.wire_before
+        sums[2] += row.wire_after
+        sums[3] += row.visible_before
+        sums[4] += row.visible_after
 
     def drain(self) -> list[Row]:
         """Hand over what was counted since the last drain, and forget it."""
@@ -111,18 +164,56 @@ class Meter:
             rows, self._rows = self._rows, []
             sums, self._sums = self._sums, {}
             passed, self._passed = self._passed, {}
+            self._room.rows -= len(rows)
+            self._room.sums -= len(sums) + len(passed)
         rows.extend(Row(*key, *figures) for key, figures in sums.items())
         for tool, (calls, wire) in passed.items():
             rows.append(Row(tool, None, "untouched", calls, wire, wire, wire, wire))
         return rows
 
-    def _label(self, tool: str) -> str:
-        # A client may call any name it likes, however many and however long.
-        if tool in self._tools:
-            return tool
-        tool = tool[:_LONGEST_NAME]
-        if tool not in self._tools:
-            if len(self._tools) >= _MOST_TOOLS:
-                return OTHER
-            self._tools.add(tool)
-        return tool
+
+class Meters:
+    """The meters of a process: one for each server and client that are known by name.
+
+    `observe` gets a row for each call as it is counted, in the thread that counts it.
+
+    >>> meters = Meters()
+    >>> meters.of("github", "codex").passed("get_me", 120)
+    >>> meters.of("github", None).passed("get_me", 80)
+    >>> [(server, client, row.wire_before) for server, client, row in meters.drain()]
+    [('github', 'codex', 120), ('github', None, 80)]
+    """
+
+    def __init__(self, observe: Callable[[Row], None] | None = None) -> None:
+        self._observe = observe
+        self._room = _Room()
+        self._meters: dict[tuple[str | None, str | None], Meter] = {}
+        self._servers: set[str | None] = {None}
+        self._clients: set[str | None] = {None}
+
+    def of(self, server: str | None, client: str | None) -> Meter:
+        """Return the meter for a server and a client of these names, the same for the same ones."""
+        with self._room.lock:
+            names = _known(server, self._servers), _known(client, self._clients)
+            meter = self._meters.get(names)
+            if meter is None:
+                meter = self._meters[names] = Meter(self._observe, self._room)
+            return meter
+
+    def drain(self) -> list[tuple[str | None, str | None, Row]]:
+        """Hand over what all meters counted since the last drain, with the names it is of."""
+        with self._room.lock:
+            meters = list(self._meters.items())
+        return [(*names, row) for names, meter in meters for row in meter.drain()]
+
+
+def _known(name: str | None, names: set[str | None]) -> str | None:
+    """Return `name`, cut, or OTHER where it would be one too many of `names`."""
+    if name in names:
+        return name
+    cut = name and name[:_LONGEST_NAME]
+    if cut not in names:
+        if len(names) > _MOST_NAMES:
+            return OTHER
+        names.add(cut)
+    return cut

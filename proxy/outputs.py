@@ -6,7 +6,7 @@ Where an output goes is said relative to the side whose message brought it about
 from msgspec import Struct
 
 from proxy.pipeline import Job
-from proxy.snapshots import Snapshot
+from proxy.snapshots import Key, Snapshot
 
 
 class Forward(Struct, frozen=True):
@@ -21,6 +21,12 @@ class Reply(Struct, frozen=True):
     raw: bytes
 
 
+class Tell(Struct, frozen=True):
+    """`raw` is for the client, of the proxy's own accord: a notification that answers nothing."""
+
+    raw: bytes
+
+
 class Noise(Struct, frozen=True):
     """Bytes of the server that are no message; for the log."""
 
@@ -30,7 +36,7 @@ class Noise(Struct, frozen=True):
 class Keep(Struct, frozen=True):
     """Put a snapshot into the store."""
 
-    key: str
+    key: Key
     snapshot: Snapshot
 
 
@@ -38,13 +44,13 @@ class Load(Struct, frozen=True):
     """Get a snapshot from the store, then call `Session.loaded` with it, or with None."""
 
     token: int
-    key: str
+    key: Key
 
 
 class Forget(Struct, frozen=True):
-    """Drop these snapshots from the store."""
+    """Drop from the store what is kept under the key, which may stand for all of a rule's."""
 
-    keys: tuple[str, ...]
+    key: Key
 
 
 class Shape(Struct, frozen=True):
@@ -53,4 +59,4 @@ class Shape(Struct, frozen=True):
     job: Job
 
 
-Output = Forward | Reply | Noise | Keep | Load | Forget | Shape
+Output = Forward | Reply | Tell | Noise | Keep | Load | Forget | Shape

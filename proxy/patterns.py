@@ -51,6 +51,9 @@ class Pattern:
     def __repr__(self) -> str:
         return f"Pattern({self.text!r})"
 
+    def __reduce__(self) -> tuple[type["Pattern"], tuple[str]]:
+        return Pattern, (self.text,)
+
 
 class Expression:
     """A JMESPath expression; `argument('name')` in it is the call's argument.
@@ -132,6 +135,9 @@ class Expression:
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"
+
+    def __reduce__(self) -> tuple[type["Expression"], tuple[str]]:
+        return Expression, (self.text,)
 
 
 # What the children of a node look at: all of them at the same value as the node, or only the

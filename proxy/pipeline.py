@@ -90,11 +90,23 @@ def shape(job: Job, observe: Observer | None = None) -> Outcome:
         return _original(job, "untouched", said)
     except DocumentError as other:
         if job.rule.on_failure == "refuse":
-            return _failure(job, other)
+            return failure(job, other)
         return _original(job, "untouched", f"{job.rule.name}: {job.tool}: left as it came: {other}")
     except Exception as error:
         # A rule must never cost an answer, whatever it raises (RecursionError, MemoryError, ...).
-        return _failure(job, error)
+        return failure(job, error)
+
+
+def failure(job: Job, cause: Exception | str) -> Outcome:
+    """Return what goes out where a rule failed: the original, unless the rule withholds it."""
+    if isinstance(cause, Exception) and not isinstance(cause, TransformError):
+        cause = f"{type(cause).__name__}: {cause}"
+    said = f"{job.rule.name}: {job.tool}: failed at {cause}"
+    if job.rule.on_failure == "refuse":
+        text = f"the response was withheld: rule {job.rule.name!r} failed on it"
+        line = message.refusal(job.id, text, job.modern)
+        return Outcome(raw=line, word="failed", said=said, visible_after=len(text))
+    return _original(job, "failed", said)
 
 
 def run(
@@ -352,13 +364,3 @@ def _original(job: Job, word: Word, said: str | None, before: int | None = None)
         return Outcome(raw=line, word="refused", said=said, visible_after=len(line))
     size = len(job.raw) if before is None else before
     return Outcome(raw=job.raw, word=word, visible_before=size, visible_after=size, said=said)
-
-
-def _failure(job: Job, error: Exception) -> Outcome:
-    cause = error if isinstance(error, TransformError) else f"{type(error).__name__}: {error}"
-    said = f"{job.rule.name}: {job.tool}: failed at {cause}"
-    if job.rule.on_failure == "refuse":
-        text = f"the response was withheld: rule {job.rule.name!r} failed on it"
-        line = message.refusal(job.id, text, job.modern)
-        return Outcome(raw=line, word="failed", said=said, visible_after=len(text))
-    return _original(job, "failed", said)

@@ -154,12 +154,13 @@ class Server(Struct, frozen=True):
 
 
 class RuleFile(Struct, frozen=True, kw_only=True):
-    """One loaded rule file."""
+    """One loaded rule file; `unexposed` answers calls of tools that `expose` leaves out."""
 
     name: str
     rules: tuple[Rule, ...] = ()
     server: Server | None = None
     expose: tuple[str, ...] | None = None
+    unexposed: Hidden = Hidden()
 
 
 class RuleSet(Struct, frozen=True):
@@ -193,12 +194,23 @@ class RuleSet(Struct, frozen=True):
                         return tuple(found)
         return (*found, self.otherwise) if self.otherwise is not None else tuple(found)
 
-    def exposes(self, tool: str) -> bool:
-        """Say whether every `expose` list lets `tool` through."""
-        return all(
-            file.expose is None or any(matches(pattern, tool) for pattern in file.expose)
-            for file in self.files
-        )
+    def withheld(self, tool: str) -> Hidden | None:
+        """Return how a call of `tool` is answered that some `expose` list does not let through."""
+        for file in self.files:
+            if file.expose is not None and not any(matches(each, tool) for each in file.expose):
+                return file.unexposed
+        return None
+
+    @property
+    def droppers(self) -> dict[str, tuple[str, ...]]:
+        """The rules whose snapshots a call makes untrue, by the tool that is called (`drop_on`)."""
+        found: dict[str, tuple[str, ...]] = {}
+        for file in self.files:
+            for rule in file.rules:
+                for step in rule.pipeline:
+                    for tool in getattr(step, "drop_on", None) or ():
+                        found[tool] = (*found.get(tool, ()), rule.name)
+        return found
 
 
 EMPTY = RuleSet()

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from proxy.loading.rulefile import Reading
+    from proxy.watch import Watch
 
 Budget = int | Literal["auto", "off"]
 Log = Callable[[str], None]
@@ -42,7 +43,7 @@ def readings(names: Iterable[str]) -> "Iterator[Reading]":
 
     for name in names:
         try:
-            for path in _paths(name):
+            for path in paths(name):
                 with open(path, "rb") as file:
                     # One byte more than a file may have shows that it has too many.
                     raw = file.read(rulefile.MOST_BYTES + 1)
@@ -57,7 +58,8 @@ class _NoFile(AbridgeError):
     """A name that stands for no file."""
 
 
-def _paths(name: str) -> "list[Path]":
+def paths(name: str) -> "list[Path]":
+    """Return the files that a name stands for, see `load`; raises AbridgeError where it is none."""
     from pathlib import Path
 
     from proxy.spelling import did_you_mean
@@ -92,14 +94,19 @@ def library() -> "dict[str, Path]":
 class Selection:
     """Chooses the rules of a session by the names that server and client give.
 
-    `files` are the ones asked for, None for the bundled file that fits the server. Every tool
-    without a rule gets `budget`: bytes, `auto` for what suits the client, or `off`; None, where
-    nobody said, is `auto` without files and `off` with them. `log` gets one line on each file that
-    applies by itself, or does not apply.
+    `files` are the ones asked for, None for the bundled file that fits the server; a Watch brings
+    others once they have changed. Every tool without a rule gets `budget`: bytes, `auto` for what
+    suits the client, or `off`; None, where nobody said, is `auto` without files and `off` with
+    them. `log` gets one line on each file that applies by itself, or does not apply.
     """
 
-    def __init__(self, files: tuple[RuleFile, ...] | None, budget: Budget | None, log: Log) -> None:
-        self._files = files
+    def __init__(
+        self, files: "tuple[RuleFile, ...] | Watch | None", budget: Budget | None, log: Log
+    ) -> None:
+        if files is None or isinstance(files, tuple):
+            self._watch, self._files = None, files
+        else:
+            self._watch, self._files = files, files.files
         self._budget: Budget = budget or ("auto" if files is None else "off")
         self._log = log
         self._chosen: dict[str | None, tuple[RuleFile, ...]] = {}
@@ -110,6 +117,12 @@ class Selection:
 
         Raises RuleErrors where the bundled file that fits cannot be used.
         """
+        if self._watch is not None:
+            self._watch.look()
+            if self._files is not self._watch.files:
+                self._files = self._watch.files
+                self._chosen.clear()
+                self._made.clear()
         made = self._made.get((server, client))
         if made is None:
             if len(self._made) >= _MOST_KEPT:

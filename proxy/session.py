@@ -4,11 +4,14 @@ Every request is remembered by its id until its response has passed; a call that
 answered from a snapshot, refused, or sent on and its response shaped. Everything else goes out as
 the bytes that came in. Invariants: no id is made up, renumbered or retyped; each request gets
 exactly one answer; nothing here raises for any input.
+
+Where one session stands for many exchanges, as for the stateless requests of one caller, equal ids
+are told apart by the `exchange` that is given with each message; elsewhere that is b"".
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Raw, Struct
@@ -22,15 +25,18 @@ from proxy.document import ABSENT, Number, compact, encode, loads, text
 from proxy.errors import DocumentError, Refusal
 from proxy.message import Message, string_at
 from proxy.meter import Meter, Sizes
-from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape
+from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape, Tell
 from proxy.pipeline import Job, Outcome
 from proxy.rule import Rule, RuleSet
-from proxy.snapshots import Snapshot
+from proxy.snapshots import Key, Snapshot
 
 _REMEMBERED = 1000  # tools, tasks and cached plans kept at most, each
 _PENDING = 20_000  # requests that wait for an answer at most; the oldest is forgotten first
 _TRIES = 32  # places at which a message is looked for behind noise
 _SMALL = 4096  # bytes: longer lines are told apart by their head and tail where that is certain
+
+if TYPE_CHECKING:
+    from proxy.listing import Listing
 
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
@@ -40,6 +46,7 @@ PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 class Pending(Struct):
     """A request on its way: what must be known when its response comes."""
 
+    exchange: bytes
     id: bytes
     method: str
     tool: str = ""
@@ -47,11 +54,12 @@ class Pending(Struct):
     arguments: dict[str, Any] = {}
     names: dict[str, str] = {}
     view: str | None = None
-    key: str = ""
+    key: Key | None = None
     modern: bool = False
     cacheable: bool = True
     as_task: bool = False
     further: bool = False
+    again: bool = False
     line: bytes = b""
 
     @property
@@ -77,23 +85,48 @@ class _Call(Struct):
 _CALL = msgspec.json.Decoder(_Call)
 
 Rules = Callable[[str | None, str | None], RuleSet]
+Meters = Callable[[str | None, str | None], Meter]
+
+
+class Known(Struct):
+    """What a session has learned of its server and client, and another one may go on with."""
+
+    server: str | None = None
+    client: str | None = None
+    tools: frozenset[str] | None = None
+    seen: dict[str, Seen] = {}
+    implied: dict[str, frozenset[str]] = {}
 
 
 class Session:
     """The conversation of one client with one server.
 
-    `rules` is called with the names of server and client, as far as they are known, whenever a
-    message about tools passes; it may block until rule files are read. `log` takes one line.
+    `rules` and `meters` are called with the names of server and client, as far as they are known;
+    `rules` whenever a message about tools passes, and it may block until rule files are read. `log`
+    takes one line. Snapshots are kept under `scope`. Where the answers are `resumable`, a response
+    may come again.
     """
 
-    def __init__(self, rules: Rules, meter: Meter, log: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        meters: Meters,
+        log: Callable[[str], None],
+        *,
+        scope: str = "",
+        resumable: bool = False,
+    ) -> None:
         self._rules = rules
-        self._meter = meter
+        self._meters = meters
+        self._meter = meters(None, None)
         self._log = log
+        self.scope = scope
+        self._resumable = resumable
         self._pending: OrderedDict[bytes, Pending] = OrderedDict()
         self._held = 0  # how many of them have responses that must be looked into
         self._waiting: dict[int, Pending] = {}
         self._token = 0
+        self._answered_before: OrderedDict[bytes, Pending] = OrderedDict()
         self._seen: dict[str, Seen] = {}
         self._implied: dict[str, frozenset[str]] = {}
         self._plans: dict[str, tuple[tuple[Rule, Plan], ...]] = {}
@@ -101,50 +134,72 @@ class Session:
         self._ruleset: RuleSet | None = None
         self._tools: frozenset[str] | None = None
         self._guards = False
+        self._listing: Listing | None = None  # where the server says that its list may change
+        self._outdated = False
+        self._droppers: dict[str, tuple[str, ...]] = {}
         self._tasks: OrderedDict[str, Pending] = OrderedDict()
-        self._kept: OrderedDict[str, str] = OrderedDict()
+        self._kept: OrderedDict[Key, None] = OrderedDict()
         self.server: str | None = None
         self.client: str | None = None
 
+    @property
+    def known(self) -> Known:
+        """What was learned so far."""
+        return Known(self.server, self.client, self._tools, dict(self._seen), dict(self._implied))
+
+    def recall(self, known: Known) -> None:
+        """Learn what another session has learned of the same server and client."""
+        self._named(client=known.client, server=known.server)
+        if known.tools is not None:
+            self._tools, self._ruleset = known.tools, None
+        self._seen |= known.seen
+        self._implied |= known.implied
+        self._plans.clear()
+
     # From the client
 
-    def from_client(self, raw: bytes) -> tuple[Output, ...]:
+    def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         """Take one line of the client."""
         try:
             read = message.read(raw)
         except DocumentError as cause:
-            return self._garbled(raw, cause)
+            return self._garbled(raw, cause, exchange)
         if isinstance(read, Message):
-            return self._request(raw, read)
-        return self._batch(raw, read, self.from_client)
+            return self._request(raw, read, exchange)
+        return self._batch(raw, read, lambda element: self.from_client(element, exchange))
 
-    def _garbled(self, raw: bytes, cause: DocumentError) -> tuple[Output, ...]:
+    def _garbled(self, raw: bytes, cause: DocumentError, exchange: bytes) -> tuple[Output, ...]:
         """Pass on what we cannot read, unless it may be a call that a rule is there to stop."""
         import json
 
         try:
             read = json.loads(raw, parse_float=Number)
-            call = read if isinstance(read, dict) and read.get("method") == "tools/call" else {}
-            params = call.get("params")
-            tool = params.get("name") if isinstance(params, dict) else None
         except (ValueError, RecursionError):
             return (Forward(raw),)
-        if not isinstance(tool, str) or not self._guarded(tool):
+        elements = read if isinstance(read, list) else [read]
+        messages = [each for each in elements if isinstance(each, dict)]
+        if not any(self._guarded(tool) for tool in map(_called, messages) if tool is not None):
             return (Forward(raw),)
-        if "id" not in call:
-            self._log(f"{tool}: a call without an id that cannot be read was dropped: {cause}")
-            return ()
-        pending = Pending(encode(call["id"]), "tools/call", tool)
-        line = message.refusal(pending.id, f"the call cannot be read: {cause}", modern=False)
-        return self._refused(pending, "refused", line)
+        outputs: list[Output] = []
+        for each in messages:
+            if "id" not in each or "method" not in each:
+                self._log(f"a message that cannot be read and has no id was dropped: {cause}")
+                continue
+            pending = Pending(exchange, encode(each["id"]), "", _called(each) or "")
+            said = f"the call cannot be read: {cause}"
+            line = message.refusal(pending.id, said, modern=False)
+            if not pending.tool:
+                line = message.error(pending.id, -32700, f"the batch cannot be read: {cause}")
+            outputs += self._refused(pending, "refused", line)
+        return tuple(outputs)
 
     def _guarded(self, tool: str) -> bool:
         """Say whether a rule hides `tool`, bounds its arguments, or withholds its results."""
-        if not self._rules_now().exposes(tool):
+        if self._rules_now().withheld(tool) is not None:
             return True
         return any(rule.protects for rule, _ in self._covering(tool))
 
-    def _request(self, raw: bytes, read: Message) -> tuple[Output, ...]:
+    def _request(self, raw: bytes, read: Message, exchange: bytes) -> tuple[Output, ...]:
         if read.method is ABSENT:
             return (Forward(raw),)
         key = read.key
@@ -154,19 +209,23 @@ class Session:
             return (Forward(raw),)
         if key is None or key == b"null":
             if method == "notifications/cancelled":
-                self._cancelled(read)
+                self._cancelled(read, exchange)
             if method == "tools/call":
                 # Nothing can answer it, but a server may run it all the same.
-                outputs = self._call(raw, read, Pending(b"null", method))
-                self._retired(b"null")
+                outputs = self._call(raw, read, Pending(exchange, b"null", method))
+                self._retired(exchange + b"null")
                 for each in outputs:
                     if isinstance(each, Load):
                         del self._waiting[each.token]
                 return tuple(each for each in outputs if isinstance(each, Forward | Forget))
             return (Forward(raw),)
-        pending = Pending(key, method)
+        pending = Pending(exchange, key, method)
+        if method != "tools/call" and b"call" in raw and self._twofold(raw):
+            # Another reader might take it for the call of a tool.
+            return (Reply(message.error(key, -32600, "the message has two members of one name")),)
         if method == "tools/call":
-            return self._call(raw, read, pending)
+            outputs = self._call(raw, read, pending)
+            return (*self._news(), *outputs) if self._outdated else outputs
         if method == "initialize":
             self._named(client=string_at(read.params, "clientInfo", "name"))
         elif method == "server/discover":
@@ -176,15 +235,22 @@ class Session:
         elif method == "tasks/result":
             task = self._tasks.get(string_at(read.params, "taskId") or "")
             if task is not None:
-                pending = msgspec.structs.replace(task, id=key, method=method, as_task=False)
+                pending = msgspec.structs.replace(
+                    task, exchange=exchange, id=key, method=method, as_task=False
+                )
         return self._sent(raw, pending)
+
+    def _twofold(self, raw: bytes) -> bool:
+        self._rules_now()
+        return self._guards and _doubled(Raw(raw))
 
     def _sent(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
         """Remember a request before it goes upstream; its answer may be quick."""
-        earlier = self._pending.pop(pending.id, None)
+        slot = pending.exchange + pending.id
+        earlier = self._pending.pop(slot, None)
         if earlier is not None and not earlier.plain:
             self._held -= 1
-        self._pending[pending.id] = pending
+        self._pending[slot] = pending
         if not pending.plain:
             self._held += 1
         if len(self._pending) > _PENDING:
@@ -192,19 +258,33 @@ class Session:
             self._held -= not oldest.plain
         return (Forward(raw),)
 
-    def _retired(self, key: bytes) -> Pending | None:
-        pending = self._pending.pop(key, None)
+    def _retired(self, slot: bytes) -> Pending | None:
+        pending = self._pending.pop(slot, None)
         if pending is not None and not pending.plain:
             self._held -= 1
         return pending
 
-    def _cancelled(self, read: Message) -> None:
+    def _due(self, slot: bytes) -> Pending | None:
+        """Retire the request whose response has come, for the first time or once more."""
+        pending = self._retired(slot)
+        if not self._resumable:
+            return pending
+        if pending is None:
+            return self._answered_before.get(slot)
+        if not pending.plain:
+            again = msgspec.structs.replace(pending, again=True)
+            self._answered_before[slot] = again
+            if len(self._answered_before) > _REMEMBERED:
+                self._answered_before.popitem(last=False)
+        return pending
+
+    def _cancelled(self, read: Message, exchange: bytes) -> None:
         try:
             held = message.members(read.params) if read.params is not ABSENT else {}
         except DocumentError:
             return
         if "requestId" in held:
-            self._retired(message.id_key(bytes(held["requestId"])))
+            self._retired(exchange + message.id_key(bytes(held["requestId"])))
 
     def _call(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
         try:
@@ -219,15 +299,17 @@ class Session:
             self._named(client=string_at(params.meta, CLIENT_INFO, "name"))
             pending.modern = (string_at(params.meta, PROTOCOL_VERSION) or "") >= "2026"
         rules = self._rules_now()
-        if self._guards and _ambiguous(read.params):
+        if self._guards and (_ambiguous(read.params) or _doubled(Raw(raw))):
             said = "the call is ambiguous: its name or its arguments are given twice"
             line = message.refusal(pending.id, said, pending.modern)
             return self._refused(pending, "refused", line)
         covering = self._covering(tool)
         hiding = next((rule for rule, _ in covering if rule.hides), None)
-        if hiding is not None or not rules.exposes(tool):
+        hidden = rules.withheld(tool) or (None if hiding is None else hiding.hide)
+        if hidden is not None:
             pending.rule = hiding
-            return self._refused(pending, "hidden", _hidden(pending.id, tool, hiding))
+            said = hidden.message.replace("{tool}", tool)
+            return self._refused(pending, "hidden", message.error(pending.id, hidden.code, said))
         if not covering:
             return self._passed(raw, pending)
         try:
@@ -303,21 +385,33 @@ class Session:
         pending.names = plan.names
         pending.view = completed.steering.get(VIEW)
         if rule.restart is not None:
-            pending.key = _snapshot_key(pending.tool, rule, completed)
-        if pending.cacheable and (pending.view is not None or completed.resumes):
+            pending.key = self._snapshot_key(pending.tool, rule, completed)
+        asks = pending.view is not None or completed.resumes
+        if pending.key is not None and pending.cacheable and asks:
             self._token += 1
             pending.line = raw
             self._waiting[self._token] = pending
             return (Load(self._token, pending.key),)
         return self._passed(raw, pending)
 
-    def loaded(self, token: int, snapshot: Snapshot | None) -> tuple[Output, ...]:
-        """Go on with a call that waits for its snapshot; outputs are relative to the client."""
+    def loaded(
+        self, token: int, snapshot: Snapshot | None, failure: str | None = None
+    ) -> tuple[Output, ...]:
+        """Go on with a call that waits for its snapshot; outputs are relative to the client.
+
+        `failure` says why nobody can tell whether there is one.
+        """
         pending = self._waiting.pop(token)
         rule = pending.rule
         assert rule is not None
         if snapshot is not None:
             return (Shape(self._job(pending, snapshot=snapshot)),)
+        if failure is not None:
+            # Called anew, the tool might give other pages than those that were read before.
+            said = f"what was kept of the earlier answer is out of reach: {failure}; "
+            said += f"try again later, or {_start_again(pending)}"
+            line = message.refusal(pending.id, said, pending.modern)
+            return self._refused(pending, "refused", line)
         tool_seen = self._seen.get(pending.tool, Seen())
         if tool_seen.reads_only or any(getattr(step, "refetch", None) for step in rule.pipeline):
             line, pending.line = pending.line, b""
@@ -338,23 +432,12 @@ class Session:
 
     def _stale(self, tool: str) -> tuple[Output, ...]:
         """Drop the snapshots that a call of `tool` makes untrue (`drop_on`)."""
-        if not self._kept:
-            return ()
-        rules = self._rules_now()
-        droppers = {
-            rule.name
-            for file in rules.files
-            for rule in file.rules
-            if any(tool in (getattr(step, "drop_on", None) or ()) for step in rule.pipeline)
-        }
-        keys = tuple(key for key, owner in self._kept.items() if owner in droppers)
-        for key in keys:
-            del self._kept[key]
-        return (Forget(keys),) if keys else ()
+        self._rules_now()
+        return tuple(Forget(Key(self.scope, rule, None)) for rule in self._droppers.get(tool, ()))
 
     # From the server
 
-    def head(self, start: bytes) -> bool:
+    def head(self, start: bytes, exchange: bytes = b"") -> bool:
         """Say whether a line of the server that begins with `start` may be streamed through.
 
         Only what surely needs no look inside is streamed: a request or notification, or a response
@@ -367,14 +450,14 @@ class Session:
         key = message.response_key(start, b"")
         if key is None:
             return False
-        pending = self._pending.get(key)
+        pending = self._pending.get(exchange + key)
         return pending is None or pending.plain
 
-    def streamed(self, start: bytes, end: bytes, size: int) -> None:
+    def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
         """Take note of a streamed line that is over: its first and last bytes, and its size."""
         key = message.response_key(start, end)
         if key is not None:
-            pending = self._retired(key)
+            pending = self._retired(exchange + key)
             if pending is not None:
                 self._untouched(pending, size)
 
@@ -389,31 +472,32 @@ class Session:
         pending = None if key is None else self._retired(key)
         return () if pending is None else (Forward(_failed(pending, said)),)
 
-    def from_server(self, raw: bytes) -> tuple[Output, ...]:
+    def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         """Take one line of the server."""
         if len(raw) > _SMALL:
             key = message.response_key(raw[:512], raw[-512:])
             if key is not None:
-                pending = self._pending.get(key)
+                slot = exchange + key
+                pending = self._pending.get(slot) or self._answered_before.get(slot)
                 if pending is None or pending.plain:
                     if pending is not None:
-                        self._untouched(self._retired(key) or pending, len(raw))
+                        self._untouched(self._retired(slot) or pending, len(raw))
                     return (Forward(raw),)
                 if pending.rule is not None and not pending.as_task and message.succeeds(raw[:512]):
-                    self._retired(key)
+                    self._due(slot)
                     return self._answered(raw, pending, pending.rule)
         try:
             read = message.read(raw)
         except DocumentError:
-            return self._unreadable(raw)
+            return self._unreadable(raw, exchange)
         if b'"jsonrpc"' not in raw and not (isinstance(read, Message) and read.speaks):
             return (Noise(raw),)
         if not isinstance(read, Message):
-            return self._batch(raw, read, self.from_server)
+            return self._batch(raw, read, lambda element: self.from_server(element, exchange))
         if not read.responds:
             return (Forward(raw),)
         key = read.key
-        found = None if key is None else self._retired(key)
+        found = None if key is None else self._due(exchange + key)
         if found is None:
             return (Forward(raw),)
         if found.plain or read.result is ABSENT or read.error is not ABSENT:
@@ -425,6 +509,7 @@ class Session:
         try:
             if pending.method == "initialize":
                 self._named(server=string_at(read.result, "serverInfo", "name"))
+                self._listing = _listing(read.result)
             elif pending.method == "server/discover":
                 self._named(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
             elif pending.method == "tools/list":
@@ -461,7 +546,21 @@ class Session:
                 self._plans.pop(tool, None)
         while len(self._seen) > _REMEMBERED:
             del self._seen[next(iter(self._seen))]
+        if self._listing is not None:
+            self._listing.told(read.result, result, further=further)
+            self._outdated = False
         return (Forward(raw if result is None else message.replaced(raw, result=result)),)
+
+    def _news(self) -> tuple[Output, ...]:
+        """Tell the client to list the tools again, where other rules make another list of them."""
+        self._outdated = False
+        if self._listing is None or not self._listing.differs(self._rewritten):
+            return ()
+        self._log("the tools look different with the new rules: the client was told")
+        return (Tell(self._listing.CHANGED),)
+
+    def _rewritten(self, result: Raw) -> Raw | None:
+        return definitions.rewrite(result, self._rules_now(), self._plans_for, lambda said: None)[0]
 
     def _tasked(self, read: Message, pending: Pending) -> bool:
         """Remember which call a task works for: tasks/result brings its result (MCP 2025-11-25).
@@ -478,34 +577,57 @@ class Session:
 
     def shaped(self, job: Job, outcome: Outcome) -> tuple[Output, ...]:
         """Take what came of a Shape; outputs are relative to the server: Forward is the answer."""
-        before = 0 if job.raw is None else len(job.raw)
-        sizes = Sizes(before, len(outcome.raw), outcome.visible_before, outcome.visible_after)
-        self._meter.count(job.tool, job.rule.name, sizes, outcome.word)
-        if outcome.said is not None:
-            self._log(outcome.said)
-        kept: tuple[Output, ...] = ()
         pending = self._waiting.pop(job.token, None)
-        if outcome.snapshot is not None and pending is not None and pending.key:
-            self._kept[pending.key] = job.rule.name
+        if pending is None or not pending.again:
+            before = 0 if job.raw is None else len(job.raw)
+            sizes = Sizes(before, len(outcome.raw), outcome.visible_before, outcome.visible_after)
+            self._meter.count(job.tool, job.rule.name, sizes, outcome.word)
+            if outcome.said is not None:
+                self._log(outcome.said)
+        kept: tuple[Output, ...] = ()
+        key = None if pending is None else pending.key
+        if key is not None and outcome.snapshot is not None:
+            self._kept[key] = None
             if len(self._kept) > _REMEMBERED:
                 self._kept.popitem(last=False)
-            kept = (Keep(pending.key, outcome.snapshot),)
+            kept = (Keep(key, outcome.snapshot),)
         elif (
-            job.raw is not None
+            key is not None
+            and key in self._kept
+            and job.raw is not None
             and outcome.word != "error"
-            and pending is not None
-            and self._kept.pop(pending.key, None) is not None
         ):
-            # The server has answered the same call anew: a view of the old answer would mislead.
-            kept = (Forget((pending.key,)),)
+            # The server has answered the same call anew: a view of the old one would mislead.
+            del self._kept[key]
+            kept = (Forget(key),)
         return (*kept, Forward(outcome.raw))
 
-    def ended(self, cause: str) -> tuple[Output, ...]:
-        """Answer everything in flight: the server is gone, for this cause."""
-        waiting = list(self._pending.values())
-        self._pending.clear()
-        self._held = 0
-        return tuple(Forward(_failed(pending, cause)) for pending in waiting)
+    def ended(
+        self,
+        cause: str,
+        exchange: bytes | None = None,
+        ids: Collection[bytes] | None = None,
+    ) -> tuple[Output, ...]:
+        """Answer what is in flight and cannot be answered otherwise any more, for this cause.
+
+        That is everything, or what is of one exchange, or the requests in it with these ids.
+        """
+        return tuple(Forward(_failed(pending, cause)) for pending in self._let_go(exchange, ids))
+
+    def dropped(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
+        """Forget what is in flight of an exchange: nobody waits for its answers any more."""
+        self._let_go(exchange, ids)
+
+    def _let_go(self, exchange: bytes | None, ids: Collection[bytes] | None) -> list[Pending]:
+        if exchange is not None and ids is not None:
+            slots = [exchange + id for id in ids]
+        else:
+            slots = [
+                slot
+                for slot, pending in self._pending.items()
+                if exchange is None or pending.exchange == exchange
+            ]
+        return [pending for pending in map(self._retired, slots) if pending is not None]
 
     # Both
 
@@ -529,7 +651,7 @@ class Session:
             return (Forward(raw),)
         return (*((Forward(encode(forwarded)),) if forwarded else ()), *rest)
 
-    def _unreadable(self, raw: bytes) -> tuple[Output, ...]:
+    def _unreadable(self, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
         """Tell a message that only looks broken to us from noise on the server's stdout."""
         if not raw.strip():
             return ()
@@ -537,11 +659,11 @@ class Session:
             return (Noise(raw),)
         at = _glued(raw)
         if at is not None:
-            return (Noise(raw[:at]), *self.from_server(raw[at:]))
+            return (Noise(raw[:at]), *self.from_server(raw[at:], exchange))
         if raw.lstrip()[:1] not in (b"{", b"["):
             return (Noise(raw),)
         key = message.response_key(raw[:512], raw[-512:])
-        pending = None if key is None else self._retired(key)
+        pending = None if key is None else self._due(exchange + key)
         if pending is not None:
             if pending.rule is not None and pending.rule.on_failure == "refuse":
                 said = f"the response was withheld: rule {pending.rule.name!r} cannot read it"
@@ -550,7 +672,7 @@ class Session:
         return (Forward(raw),)
 
     def _untouched(self, pending: Pending, size: int) -> None:
-        if pending.tool:
+        if pending.tool and not pending.again:
             self._meter.passed(pending.tool, size)
 
     def _job(
@@ -577,22 +699,24 @@ class Session:
         )
 
     def _named(self, *, client: str | None = None, server: str | None = None) -> None:
-        if client is not None and client != self.client:
-            self.client, self._ruleset = client, None
+        server = self.server if server is None else server
+        client = self.client if client is None else client
+        if (server, client) != (self.server, self.client):
+            self.server, self.client, self._ruleset = server, client, None
             self._plans.clear()
-        if server is not None and server != self.server:
-            self.server, self._ruleset = server, None
-            self._plans.clear()
+            self._meter = self._meters(server, client)
 
     def _rules_now(self) -> RuleSet:
         given = self._rules(self.server, self.client)
         if self._ruleset is None or given is not self._given:
+            self._outdated = self._given is not None and given is not self._given
             self._given = given
             self._ruleset = given if self._tools is None else given.fitting(self._tools)
             for file in given.files:
                 if file not in self._ruleset.files:
                     self._log(f"{file.name}: this server has other tools; none of its rules apply")
             self._guards = self._ruleset.guards
+            self._droppers = self._ruleset.droppers
             self._plans.clear()
         return self._ruleset
 
@@ -606,6 +730,11 @@ class Session:
             found = self._plans[tool] = self._plans_for(tool, fact)
         return found
 
+    def _snapshot_key(self, tool: str, rule: Rule, completed: Completed) -> Key:
+        """Name a call by its tool, its rule and what it asked for, windows and views left out."""
+        asked = [tool, completed.upstream, completed.own]
+        return Key(self.scope, rule.name, encode(asked, ordered=True).decode())
+
     def _plans_for(self, tool: str, fact: Seen) -> tuple[tuple[Rule, Plan], ...]:
         rules = self._rules_now().covering(tool)
         return tuple(
@@ -614,11 +743,18 @@ class Session:
         )
 
 
-def _snapshot_key(tool: str, rule: Rule, completed: Completed) -> str:
-    """Name a call by its tool, its rule and what it asked for, windows and views left out."""
-    asked = [completed.upstream, completed.own]
-    said = encode(asked, ordered=True).decode()
-    return f"{tool}\n{rule.name}\n{said}"
+def _listing(result: Raw) -> "Listing | None":
+    """Return what remembers the list of tools, where the server declares that it may change."""
+    try:
+        tools = message.members(message.members(result)["capabilities"])["tools"]
+        if bytes(message.members(tools)["listChanged"]) != b"true":
+            return None
+    except (DocumentError, KeyError):
+        return None
+    # Not loaded before it is needed: no other session has use for it.
+    from proxy.listing import Listing
+
+    return Listing()
 
 
 def _glued(raw: bytes) -> int | None:
@@ -638,19 +774,30 @@ def _glued(raw: bytes) -> int | None:
     return None
 
 
+def _called(message: dict[str, Any]) -> str | None:
+    """Return the tool that a message calls."""
+    params = message.get("params") if message.get("method") == "tools/call" else None
+    tool = params.get("name") if isinstance(params, dict) else None
+    return tool if isinstance(tool, str) else None
+
+
 def _ambiguous(params: Raw) -> bool:
     """Say whether another reader of a call could see another tool or other arguments in it.
 
     Of a name that stands there twice some take the first; some do not tell `Name` from `name`.
     """
-    names = [name.lower() for name in message.members(params)]
+    try:
+        names = [name.lower() for name in message.members(params)]
+    except DocumentError:
+        return True  # what we cannot read others may
     return max(names.count("name"), names.count("arguments")) > 1 or _doubled(params)
 
 
 def _doubled(held: Raw) -> bool:
     """Say whether members of an object may have the same name, however it is spelled."""
     try:
-        return len(compact(bytes(held))) != len(encode(message.members(held)))
+        written = compact(bytes(held))
+        return len(written) != len(encode(message.members(Raw(written))))
     except (DocumentError, msgspec.DecodeError):
         return False
 
@@ -667,12 +814,6 @@ def _start_again(pending: Pending) -> str:
     if pending.view is not None:
         return f"call again without {pending.names.get(VIEW, VIEW)} first"
     return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
-
-
-def _hidden(id: bytes, tool: str, rule: Rule | None) -> bytes:
-    if rule is None or rule.hide is None:
-        return message.error(id, -32602, f"Unknown tool: {tool}")
-    return message.error(id, rule.hide.code, rule.hide.message.replace("{tool}", tool))
 
 
 def _failed(pending: Pending, said: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What windows and views are cut from, kept for a while in memory.
+"""What windows and views are cut from, kept for a while: what a store is, and one in memory.
 
 Bounded by number, by bytes and by age: the least recently used goes first.
 """
@@ -25,43 +25,65 @@ class Snapshot(Struct, frozen=True):
         return len(self.frame) + len(self.document)
 
 
-class Store(Protocol):
-    """Where snapshots are kept."""
+class Key(Struct, frozen=True):
+    """Names a snapshot: of whom, cut by which rule, of which call.
 
-    def put(self, key: str, snapshot: Snapshot) -> None:
+    `scope` keeps apart those who must not see each other's documents. With `call` None it names
+    everything that is kept of the rule in that scope.
+    """
+
+    scope: str
+    rule: str
+    call: str | None
+
+
+class Store(Protocol):
+    """Where snapshots are kept.
+
+    `remote` says whether asking it may block: such a store is asked in a thread. It may then raise
+    StoreError, where it cannot be reached.
+    """
+
+    remote: bool
+
+    def put(self, key: Key, snapshot: Snapshot) -> None:
         """Keep `snapshot` under `key` in place of an earlier one."""
 
-    def get(self, key: str) -> Snapshot | None:
+    def get(self, key: Key) -> Snapshot | None:
         """Return what is kept under `key`, or None where it is gone or never was."""
 
-    def drop(self, keys: tuple[str, ...]) -> None:
-        """Forget these."""
+    def drop(self, key: Key) -> None:
+        """Forget what is kept under `key`; without a call, all of that scope and rule."""
 
 
 class Memory:
     """A Store in this process."""
 
+    remote = False
+
     def __init__(self, *, number: int = 64, size: int = 256 << 20, seconds: float = 1800.0) -> None:
         """Keep at most `number` snapshots, `size` bytes in all, `seconds` after their last use."""
         self._number, self._size, self._seconds = number, size, seconds
-        self._kept: OrderedDict[str, tuple[float, Snapshot]] = OrderedDict()
+        self._kept: OrderedDict[Key, tuple[float, Snapshot]] = OrderedDict()
+        self._calls: dict[Key, set[Key]] = {}  # by the key of the rule: what _kept has of it
         self._bytes = 0
 
-    def put(self, key: str, snapshot: Snapshot) -> None:
+    def put(self, key: Key, snapshot: Snapshot) -> None:
         """Keep `snapshot`; one that is larger than the whole store is not kept."""
-        self.drop((key,))
+        self._forget(key)
         if snapshot.size > self._size:
             return
         self._kept[key] = (time.monotonic(), snapshot)
+        self._calls.setdefault(_of_rule(key), set()).add(key)
         self._bytes += snapshot.size
         while len(self._kept) > self._number or self._bytes > self._size:
-            self.drop((next(iter(self._kept)),))
+            self._forget(next(iter(self._kept)))
 
-    def get(self, key: str) -> Snapshot | None:
+    def get(self, key: Key) -> Snapshot | None:
         """Return what is kept under `key`, which then counts as just used."""
         now = time.monotonic()
         while self._kept and next(iter(self._kept.values()))[0] + self._seconds < now:
-            self.drop((next(iter(self._kept)),))
+            self._forget(next(iter(self._kept)))
         if key not in self._kept:
             return None
         _, snapshot = self._kept[key]
@@ -69,8 +91,20 @@ class Memory:
         self._kept.move_to_end(key)
         return snapshot
 
-    def drop(self, keys: tuple[str, ...]) -> None:
-        """Forget these; unknown ones are no matter."""
-        for key in keys:
-            if key in self._kept:
-                self._bytes -= self._kept.pop(key)[1].size
+    def drop(self, key: Key) -> None:
+        """Forget this one, or all of a scope and rule; unknown ones are no matter."""
+        for each in (key,) if key.call is not None else tuple(self._calls.get(key, ())):
+            self._forget(each)
+
+    def _forget(self, key: Key) -> None:
+        if key not in self._kept:
+            return
+        self._bytes -= self._kept.pop(key)[1].size
+        calls = self._calls[_of_rule(key)]
+        calls.remove(key)
+        if not calls:
+            del self._calls[_of_rule(key)]
+
+
+def _of_rule(key: Key) -> Key:
+    return Key(key.scope, key.rule, None)

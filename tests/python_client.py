@@ -1,7 +1,7 @@
 """The official Python client, for tests that are plain functions and share one server."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, Literal
 
@@ -49,11 +49,21 @@ class PythonClient:
         return written
 
 
-@contextmanager
-def connected(command: Sequence[str], *, mode: Mode = "auto") -> Iterator[PythonClient]:
+def connected(
+    command: Sequence[str], *, mode: Mode = "auto"
+) -> AbstractContextManager[PythonClient]:
     """Start a server, connect to it, and end it on leaving."""
     first, *rest = command
-    server = StdioServerParameters(command=first, args=rest)
+    return _entered(StdioServerParameters(command=first, args=rest), mode)
+
+
+def reaching(url: str, *, mode: Mode = "auto") -> AbstractContextManager[PythonClient]:
+    """Connect to the server at a URL."""
+    return _entered(url, mode)
+
+
+@contextmanager
+def _entered(server: StdioServerParameters | str, mode: Mode) -> Iterator[PythonClient]:
     client = Client(server, mode=mode, client_info=Implementation(name="python", version="1.0.0"))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client) as entered:
         yield PythonClient(portal, entered)

@@ -1,7 +1,7 @@
 """A Session between a client and a server that a test speaks for, line by line."""
 
 from proxy.meter import Meter, Row
-from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape
+from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape, Tell
 from proxy.pipeline import shape
 from proxy.rule import EMPTY, RuleSet
 from proxy.session import Session
@@ -11,7 +11,7 @@ from proxy.snapshots import Memory
 class Talk:
     """Drives a Session; `to_server`, `to_client` and `noise` collect what comes out of it."""
 
-    def __init__(self, rules: RuleSet = EMPTY) -> None:
+    def __init__(self, rules: RuleSet = EMPTY, *, resumable: bool = False) -> None:
         self.rules = rules
         self.asked: list[tuple[str | None, str | None]] = []
         self.log: list[str] = []
@@ -20,19 +20,21 @@ class Talk:
         self.to_client: list[bytes] = []
         self.meter = Meter()
         self.store = Memory()
-        self.session = Session(self._rules, self.meter, self.log.append)
+        self.session = Session(
+            self._rules, lambda *_: self.meter, self.log.append, resumable=resumable
+        )
 
     def _rules(self, server: str | None, client: str | None) -> RuleSet:
         self.asked.append((server, client))
         return self.rules
 
-    def client(self, raw: bytes) -> None:
+    def client(self, raw: bytes, exchange: bytes = b"") -> None:
         """Say a line as the client."""
-        self._take(self.session.from_client(raw), of_client=True)
+        self._take(self.session.from_client(raw, exchange), of_client=True)
 
-    def server(self, raw: bytes) -> None:
+    def server(self, raw: bytes, exchange: bytes = b"") -> None:
         """Say a line as the server."""
-        self._take(self.session.from_server(raw), of_client=False)
+        self._take(self.session.from_server(raw, exchange), of_client=False)
 
     def exchange(self, request: bytes, response: bytes) -> bytes:
         """Ask and answer; return what the client gets. Fails where the server is not asked."""
@@ -67,12 +69,14 @@ class Talk:
                     (self.to_server if of_client else self.to_client).append(raw)
                 case Reply(raw):
                     (self.to_client if of_client else self.to_server).append(raw)
+                case Tell(raw):
+                    self.to_client.append(raw)
                 case Noise(raw):
                     self.noise.append(raw)
                 case Keep(key, snapshot):
                     self.store.put(key, snapshot)
-                case Forget(keys):
-                    self.store.drop(keys)
+                case Forget(key):
+                    self.store.drop(key)
                 case Load(token, key):
                     found = self.store.get(key)
                     self._take(self.session.loaded(token, found), of_client=True)

@@ -14,10 +14,11 @@ ROOT = Path(__file__).resolve().parents[1]
 # for everything in it.
 LEVELS = (
     {"document", "errors", "paths", "patterns", "references", "schemas", "subschemas"}
-    | {"clients", "columns", "cutter", "literals", "notes", "spelling", "surrogates", "written"},
+    | {"accept", "clients", "columns", "cutter", "literals", "notes", "sizes", "spelling", "sse"}
+    | {"surrogates", "written"},
     {"transforms"},
-    {"message", "result", "definitions", "ruleset", "snapshots", "meter"}
-    | {"arguments", "loading", "outputs", "pipeline", "rule", "view"},
+    {"message", "result", "definitions", "listing", "ruleset", "snapshots", "meter"}
+    | {"arguments", "loading", "outputs", "pipeline", "rule", "view", "watch"},
     {"session"},
     {"testing"},
     {"cli", "transports", "stores", "ledger", "__main__"},
@@ -26,11 +27,19 @@ LEVELS = (
 # Tests of the whole, which mirror no single module.
 WHOLE = {
     "tests/faults/test_stdio.py",
+    "tests/faults/test_http.py",
+    "tests/test_agentdata.py",
+    "tests/test_agentdata_http.py",
     "tests/test_architecture.py",
     "tests/test_benchmarks.py",
+    "tests/test_conformance.py",
     "tests/test_examples.py",
+    "tests/test_http_clients.py",
+    "tests/test_image.py",
+    "tests/test_manifests.py",
     "tests/test_real_clients.py",
     "tests/test_real_servers.py",
+    "tests/test_replicas.py",
     "tests/test_rules.py",
     "tests/test_servers.py",
     "tests/test_wire.py",

@@ -1,15 +1,21 @@
 """Shows that what the benchmarks measure is what they say: the server, the rules, the verdicts."""
 
+import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 
 import orjson
 import pytest
 
 from proxy import ruleset
-from tests.benchmarks import commands, table
+from tests import raw_http
+from tests.benchmarks import commands, mix, raw, services, table, web_client
 from tests.benchmarks.kinds import Leg, Target, WrongAnswer, calls
 from tests.benchmarks.legs import LEGS
 from tests.benchmarks.measure import Figures
+from tests.conformance.suite import free_port
+from tests.raw_http import Asked, RawServer
 from tests.wire import Wire
 
 HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
@@ -111,3 +117,110 @@ def test_the_commands_differ_by_the_wrapper_alone() -> None:
     start = [sys.executable, "-m", "proxy"]
     assert commands.wrapped("keep", ("--tail",)) == [*start, "--rules", rules, "--", *plain]
     assert commands.wrapped("", ("--tail",)) == [*start, "--", *plain]
+
+
+@pytest.mark.parametrize("options", [(), ("--stream",)])
+def test_over_http_the_server_gives_the_same_answers_as_over_stdio(
+    options: tuple[str, ...],
+) -> None:
+    port = free_port()
+    with (
+        Wire(commands.direct()) as wire,
+        services.service(services.web_server(port, options), port),
+        web_client.Client(port) as client,
+    ):
+        client.connect()
+        for name in ("small", "large", "huge"):
+            [said] = wire.send("tools/call", 7, name=name, arguments={})
+            answer = client.ask(raw.tools_call(name, number=7))
+            assert answer.message() == said.removesuffix(b"\n")
+            assert (b"text/event-stream" in answer.head) == bool(options)
+
+
+def test_an_answer_in_chunks_is_put_together_and_a_broken_one_is_seen() -> None:
+    assert web_client.unchunked(b"3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\n") == b"abc0123456789"
+    with pytest.raises(ValueError, match="a chunk without its end"):
+        web_client.unchunked(b"3\r\nabcd\r\n0\r\n\r\n")
+
+
+# One leg of each way, and of each kind of measurement that the ways have.
+SHORT = (
+    "HTTP to stdio: small",
+    "HTTP to stdio: start",
+    "stdio to HTTP: small, stateless",
+    "stdio to HTTP: large, project",
+    "HTTP to HTTP: small",
+    "HTTP to HTTP: small, JSON of a stream",
+    "HTTP to HTTP: large, first byte of a stream",
+    "HTTP to HTTP: large, stream against JSON",
+)
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_leg_over_http_can_be_measured(name: str) -> None:
+    [leg] = [leg for leg in LEGS if leg.name == name]
+    figures = leg.measure(leg, 0.01)
+    assert len(figures.direct) == len(figures.wrapped) >= 2
+    assert min(*figures.direct, *figures.wrapped) > 0
+
+
+def test_the_load_on_the_knowledge_base_is_told_for_each_kind_of_request() -> None:
+    command = [sys.executable, "-m", "tests.benchmarks.load", "--seconds", "1", "-c", "2"]
+    done = subprocess.run(
+        command,
+        cwd=commands.ROOT,
+        env=commands.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert [line.split()[:2] for line in lines[2:7]] == [["2", kind.name] for kind in mix.KINDS]
+    assert "failures 0 and 0" in done.stdout
+    assert "with 2: the sidecar: " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("answer", "counted"),
+    [
+        (raw_http.whole(b"", "503 Service Unavailable"), "tools/list: HTTP 503"),
+        (
+            raw_http.STREAM.replace(b"Connection: close", b"Transfer-Encoding: chunked")
+            + b"8\r\ndata: {}\r\n0\r\n\r\n",
+            "tools/list: cut short or not there: ValueError: an event without its end: b'data: {}'",
+        ),
+        (
+            raw_http.whole(b'{"jsonrpc":"2.0","id":11,"resu'),
+            "tools/list: cut short or not there: ValueError: no whole message: ",
+        ),
+        (
+            raw_http.whole(b'{"id":11,"error":{"code":-1,"message":"no"}}'),
+            'tools/list: an answer that is none: {"id":11,"error":{"code":-1,"message":"no"}}',
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\n{}",
+            "tools/list: cut short or not there: EOFError: the connection ended after ",
+        ),
+    ],
+)
+def test_under_load_whatever_is_no_whole_answer_is_counted(answer: bytes, counted: str) -> None:
+    over = threading.Event()
+
+    def said(asked: Asked) -> Iterator[bytes]:
+        if asked.message.get("id", 0) == 11:
+            over.set()
+            yield answer
+        elif "id" in asked.message:
+            yield raw_http.whole(raw_http.initialized(asked.id))
+        else:
+            yield raw_http.ACCEPTED
+
+    tally = mix.Tally()
+    with RawServer(said) as server:
+        mix.ask_on(server.port, ["a"], 0, ["JSON"], tally, over)
+    [(failure, times)] = tally.failures.items()
+    assert failure.startswith(counted)
+    assert (times, tally.answers()) == (1, 1)

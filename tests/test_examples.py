@@ -1,25 +1,36 @@
 """Runs the examples end to end with the official client, and holds each to its promises."""
 
+import re
+import runpy
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from tests.python_client import Mode, PythonClient, connected
-from tests.wrapped import ROOT, Result, Tee, texts, wrapped
+from tests.python_client import Mode, PythonClient, connected, reaching
+from tests.serving import FRONTS, Front
+from tests.wrapped import ROOT, Result, Tee, texts
 
 EXAMPLES = ROOT / "examples"
+NAMED_IN_README = ("examples", "agentdata", "agentdata_http")
 
 
 class Example:
-    """A running example: the client in front of the wrapper, and the tee behind it."""
+    """A running example: a client in front of the proxy, and what shows the server behind it.
 
-    def __init__(self, client: PythonClient, tee: Tee, log: Path) -> None:
+    That is a tee where the proxy started the server, and a client of its own where it did not.
+    """
+
+    def __init__(
+        self, client: PythonClient, tee: Tee, direct: PythonClient | None, log: Path
+    ) -> None:
         self.client = client
-        self.tee = tee
+        self._tee = tee
+        self._direct = direct
         self._log = log
         self.sizes: list[int] = []
 
@@ -35,9 +46,28 @@ class Example:
     def document(self, tool: str, **arguments: Any) -> Any:
         return orjson.loads(self.text(tool, **arguments))
 
+    def sent(self) -> Result:
+        """Return what the server answers to the last call that reached it; it may be asked again.
+
+        So this is not for calls that have an effect each time.
+        """
+        if self._direct is None:
+            return self._tee.result()
+        last = self.seen()[-1]
+        return self._direct.call(last["tool"], last["arguments"])
+
     def before(self) -> Any:
         """Return the document that the server sent last."""
-        return orjson.loads(texts(self.tee.result())[0])
+        return orjson.loads(texts(self.sent())[0])
+
+    def own(self) -> list[dict[str, Any]]:
+        """Return the tools as the server has them."""
+        if self._direct is not None:
+            tools = self._direct.tools().values()
+            return [tool.model_dump(by_alias=True, exclude_none=True) for tool in tools]
+        messages = map(orjson.loads, reversed(self._tee.lines()))
+        results = (message.get("result", {}) for message in messages)
+        return next(list(result["tools"]) for result in results if "tools" in result)
 
     def seen(self) -> list[dict[str, Any]]:
         """Return what the server says of its calls: the tool, and the arguments as it got them."""
@@ -45,15 +75,76 @@ class Example:
         return [orjson.loads(line) for line in lines]
 
 
+ONCE = """
+version: 1
+rules:
+  - tools: bulk_delete_files
+    arguments: {limit: {default: 100}}
+    response: [{paginate: {at: deleted, limit: 10, arguments: {limit: rows, offset: row}}}]
+"""
+# What is run: the example, and further options of its server.
+RUN = {
+    "fullsync": ("fullsync", ["--index-dir", "."]),
+    "vault": ("obsidian", []),
+    "small": ("obsidian", ["--files", "2000"]),
+    "once": ("obsidian", ["--files", "2000"]),
+}
+
+
+class Running:
+    """Everything that runs by one transport: started when first asked for, and kept."""
+
+    def __init__(self, transport: str, folder: Path, stack: ExitStack) -> None:
+        self._transport = transport
+        self._folder = folder
+        self._stack = stack
+        self._fronts: dict[str, Front] = {}
+        self._examples: dict[tuple[str, Mode], Example] = {}
+
+    def folder(self, name: str) -> Path:
+        """Return where a server keeps what it keeps."""
+        return self._folder / name
+
+    def example(self, name: str, mode: Mode = "auto") -> Example:
+        """Return what runs under a name, with a client that speaks so."""
+        found = self._examples.get((name, mode))
+        if found is None:
+            found = self._examples[name, mode] = self._connected(name, mode)
+        found.sizes.clear()
+        return found
+
+    def _connected(self, name: str, mode: Mode) -> Example:
+        enter, folder = self._stack.enter_context, self.folder(name)
+        tee, log = Tee(folder / "tee.log"), folder / "calls.log"
+        front = self._fronts.get(name)
+        if front is None:
+            folder.mkdir()
+            front = self._fronts[name] = self._started(name, tee, log)
+        direct = None if front.direct is None else enter(reaching(front.direct, mode=mode))
+        return Example(enter(front.connect(mode)), tee, direct, log)
+
+    def _started(self, name: str, tee: Tee, log: Path) -> Front:
+        example, options = RUN[name]
+        folder = self.folder(name)
+        options = [str(folder) if option == "." else option for option in options]
+        server = [sys.executable, str(EXAMPLES / example / "server.py"), "--log", str(log)]
+        server += options
+        rules = EXAMPLES / example / "rules.yaml"
+        if name == "once":
+            rules = folder / "rules.yaml"
+            rules.write_text(ONCE)
+        # The server's own HTTP is not what a tee could read.
+        command = server if self._transport == "http" else tee.before(server)
+        return self._stack.enter_context(FRONTS[self._transport](command, [rules], folder))
+
+
+@pytest.fixture(scope="module", params=FRONTS)
 def running(
-    name: str, folder: Path, *given: str, mode: Mode = "auto", rules: Path | None = None
-) -> Iterator[Example]:
-    """Start an example server behind the wrapper with its rules."""
-    tee, log = Tee(folder / "tee.log"), folder / "calls.log"
-    server = [sys.executable, str(EXAMPLES / name / "server.py"), "--log", str(log), *given]
-    chosen = rules or EXAMPLES / name / "rules.yaml"
-    with connected(wrapped(tee.before(server), "--rules", str(chosen)), mode=mode) as client:
-        yield Example(client, tee, log)
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    """Return what starts the examples by a transport."""
+    with ExitStack() as stack:
+        yield Running(str(request.param), tmp_path_factory.mktemp("examples"), stack)
 
 
 # fullsync
@@ -73,25 +164,38 @@ PEERS = ["documentCount", "indexDir", "progressPath", "nextRecommendedCall"]
 Sync = Callable[..., Example]
 
 
+@pytest.fixture(scope="module")
+def fullsync() -> dict[str, Any]:
+    """Return what the document-sync server is made of."""
+    return runpy.run_path(str(EXAMPLES / "fullsync" / "server.py"))
+
+
 @pytest.fixture
-def sync(tmp_path: Path) -> Iterator[Sync]:
-    """Return what starts the document-sync server with further options."""
-    started: list[Iterator[Example]] = []
+def sync(running: Running, fullsync: dict[str, Any]) -> Sync:
+    """Return what puts the run of the document-sync server in a state."""
 
-    def start(*given: str, mode: Mode = "auto") -> Example:
-        folder = tmp_path / str(len(started))
-        folder.mkdir()
-        started.append(running("fullsync", folder, "--index-dir", str(folder), *given, mode=mode))
-        return next(started[-1])
+    def start(state: str = "running", counters: str = "full", mode: Mode = "auto") -> Example:
+        example = running.example("fullsync", mode)
+        # The run is in a file; a server that starts writes it anew.
+        fullsync["Index"](running.folder("fullsync"), 8016, counters).begin(state)
+        return example
 
-    yield start
-    for each in started:
-        assert next(each, None) is None
+    return start
+
+
+def test_the_document_sync_starts_with_what_its_options_say(tmp_path: Path) -> None:
+    server = [sys.executable, str(EXAMPLES / "fullsync" / "server.py")]
+    options = ["--index-dir", str(tmp_path), "--state", "paused", "--counters", "partial"]
+    with connected([*server, *options]) as client:
+        [text] = texts(client.call("roxtra_index_full_sync_status", {}))
+    progress = orjson.loads(text)["progress"]
+    assert [progress["status"], len(progress["counters"])] == ["paused", 5]
+    assert len(text) > 200_000
 
 
 @pytest.mark.parametrize("state", ["idle", "running", "paused", "complete", "failed"])
 def test_progress_of_any_size_becomes_a_summary_of_sixteen_keys(state: str, sync: Sync) -> None:
-    example = sync("--state", state)
+    example = sync(state)
     after, before = example.document("roxtra_index_full_sync_status"), example.before()
     summary, progress = after["progressSummary"], before["progress"]
     assert list(summary) == SUMMARY
@@ -99,7 +203,7 @@ def test_progress_of_any_size_becomes_a_summary_of_sixteen_keys(state: str, sync
     assert list(after) == ["progressSummary", *PEERS]
     assert {name: after[name] for name in PEERS} == {name: before[name] for name in PEERS}
     assert (after["nextRecommendedCall"] is None) == (state == "complete")
-    text = texts(example.tee.result())[0]
+    text = texts(example.sent())[0]
     assert example.sizes == [len(orjson.dumps(after))]
     assert example.sizes[0] < 2_000
     assert not any(name in orjson.dumps(after).decode() for name in ARRAYS)
@@ -127,7 +231,7 @@ def test_the_same_shape_comes_from_every_tool_that_reports_on_the_run(sync: Sync
 
 @pytest.mark.parametrize(("counters", "there"), [("partial", 5), ("absent", 0)])
 def test_a_missing_counter_is_zero(counters: str, there: int, sync: Sync) -> None:
-    example = sync("--counters", counters)
+    example = sync(counters=counters)
     summary = example.document("roxtra_index_full_sync_status")["progressSummary"]
     sent = example.before()["progress"].get("counters", {})
     assert list(summary) == SUMMARY
@@ -136,21 +240,16 @@ def test_a_missing_counter_is_zero(counters: str, there: int, sync: Sync) -> Non
 
 
 def test_an_empty_index_has_a_summary_that_is_null(sync: Sync) -> None:
-    example = sync("--state", "empty")
+    example = sync("empty")
     after = example.document("roxtra_index_full_sync_status")
     assert after == {"progressSummary": None} | {name: example.before()[name] for name in PEERS}
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_all_else_of_the_document_sync_is_as_the_server_has_it(mode: Mode, sync: Sync) -> None:
-    example = sync("--state", "paused", mode=mode)
+    example = sync("paused", mode=mode)
     listed = example.client.tools()
-    own = next(
-        message["result"]["tools"]
-        for message in map(orjson.loads, example.tee.lines())
-        if "tools" in message.get("result", {})
-    )
-    assert {tool["name"]: tool["inputSchema"] for tool in own} == {
+    assert {tool["name"]: tool["inputSchema"] for tool in example.own()} == {
         name: tool.input_schema for name, tool in listed.items()
     }
     for tool, arguments in [
@@ -161,15 +260,15 @@ def test_all_else_of_the_document_sync_is_as_the_server_has_it(mode: Mode, sync:
         ("roxtra_index_manage", {"action": "no such action"}),
     ]:
         result = example.call(tool, **arguments)
-        assert result["content"] == example.tee.result()["content"]
+        assert result["content"] == example.sent()["content"]
         assert result["isError"] == (arguments.get("action") == "no such action")
     result = example.call("roxtra_index_full_sync_status")
-    meta = example.tee.result().get("_meta")
+    meta = example.sent().get("_meta")
     assert result.get("_meta") == meta
 
 
 def test_no_call_gets_the_arrays_back_and_the_file_keeps_them(sync: Sync) -> None:
-    example = sync("--state", "running")
+    example = sync("running")
     plain = example.document("roxtra_index_full_sync_status")
     for name, value in [("view", "progress"), ("limit", 10_000), ("full", True), ("offset", 1)]:
         result = example.call("roxtra_index_full_sync_status", **{name: value})
@@ -184,9 +283,9 @@ LONG = "Journal 📓/Everything.md"
 
 
 @pytest.fixture(scope="module")
-def vault(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Example]:
+def vault(running: Running) -> Example:
     """Start the vault of fifty thousand notes; no test of it changes the vault."""
-    yield from running("obsidian", tmp_path_factory.mktemp("vault"))
+    return running.example("vault")
 
 
 def pages(
@@ -247,7 +346,7 @@ def test_pages_of_fifty_thousand_files_give_the_whole_list(vault: Example) -> No
         "nextOffset": 100,
     }  # fmt: skip
     whole = vault.before()["files"]
-    assert len(texts(vault.tee.result())[0].encode()) > 5_000_000
+    assert len(texts(vault.sent())[0].encode()) > 5_000_000
     found: list[Any] = []
     calls = reached(
         vault, lambda: found.extend(pages(vault, "list_vault_files", "files", {"limit": 1000}))
@@ -285,7 +384,7 @@ def test_windows_of_a_note_of_a_megabyte_give_the_whole_note(
 ) -> None:
     found = []
     calls = reached(vault, lambda: found.append(windows(vault, tool, asked, at, nested)))
-    sent = texts(vault.tee.result())[0]
+    sent = texts(vault.sent())[0]
     whole = orjson.loads(sent)[at] if at else sent
     assert found == [whole]
     assert len(whole.encode()) > 1_000_000
@@ -296,7 +395,7 @@ def test_windows_of_a_note_of_a_megabyte_give_the_whole_note(
 def test_a_short_note_is_unchanged(format: str, vault: Example) -> None:
     path = vault.document("list_vault_files")["files"][0]
     result = vault.call("get_vault_file", path=path, format=format)
-    assert result["content"] == vault.tee.result()["content"]
+    assert result["content"] == vault.sent()["content"]
     assert len(result["content"]) == 1
 
 
@@ -317,8 +416,10 @@ def test_lists_come_in_pages_that_give_all_of_it(
 ) -> None:
     first = vault.document(tool, **asked)
     assert first["pagination"]["returned"] == first["pagination"]["limit"] == limit
+    most = {"limit": 10 * limit}
+    larger = asked | ({"params": asked["params"] | most} if nested else most)
     found: list[Any] = []
-    calls = reached(vault, lambda: found.extend(pages(vault, tool, at, asked, nested)))
+    calls = reached(vault, lambda: found.extend(pages(vault, tool, at, larger, nested)))
     sent = vault.before()
     assert found == (sent if isinstance(sent, list) else sent[at])
     assert calls == [{"tool": tool, "arguments": asked}]
@@ -342,13 +443,13 @@ def test_a_search_that_bounds_itself_is_asked_for_twenty(vault: Example) -> None
 def test_what_is_right_already_is_untouched(vault: Example) -> None:
     for more in ({}, {"startIndex": 5_000}, {"maxLength": 100}):
         result = vault.call("fetch", url="https://example.org/", **more)
-        assert result["content"] == vault.tee.result()["content"]
+        assert result["content"] == vault.sent()["content"]
         assert vault.seen()[-1]["arguments"] == {"url": "https://example.org/"} | more
     result = vault.call("get_vault_file", path="none.md")
     assert result["isError"]
-    assert result["content"] == vault.tee.result()["content"]
+    assert result["content"] == vault.sent()["content"]
     refused = vault.call("list_vault_files", colour="red")
-    assert texts(refused) == texts(vault.tee.result())
+    assert texts(refused) == texts(vault.sent())
     assert refused["isError"]
 
 
@@ -362,11 +463,6 @@ def test_a_window_out_of_range_is_refused_before_the_server_is_asked(vault: Exam
 
 
 def test_descriptions_explain_the_pages_and_nothing_new_must_be_given(vault: Example) -> None:
-    own = next(
-        message["result"]["tools"]
-        for message in map(orjson.loads, vault.tee.lines())
-        if "tools" in message.get("result", {})
-    )
     listed = vault.client.tools()
     added = {
         "list_vault_files": {"limit", "offset", "pattern"},
@@ -378,7 +474,7 @@ def test_descriptions_explain_the_pages_and_nothing_new_must_be_given(vault: Exa
         "active_file": {"maxLength", "startIndex"},
         "discover": {"limit", "offset"},
     }
-    for tool in own:
+    for tool in vault.own():
         now, name = listed[tool["name"]], tool["name"]
         before, after = tool["inputSchema"], now.input_schema
         assert after.get("required") == before.get("required")
@@ -421,52 +517,64 @@ def test_answers_are_small_on_average_and_none_is_over_fifty_thousand_bytes(
     assert max(vault.sizes) < 50_000
 
 
-ONCE = """
-version: 1
-rules:
-  - tools: bulk_delete_files
-    arguments: {limit: {default: 100}}
-    response: [{paginate: {at: deleted, limit: 10, arguments: {limit: rows, offset: row}}}]
-"""
+def test_a_tool_with_an_effect_runs_once_however_many_pages_are_read(running: Running) -> None:
+    example = running.example("once")
+    there = example.document("list_vault_files", folder="Work/")["files"]
+    found: list[str] = []
 
+    def delete() -> None:
+        more = True
+        while more:
+            window = {"row": len(found)} if found else {}
+            page = example.document("bulk_delete_files", folder="Work/", **window)
+            found.extend(page["deleted"])
+            more = page["pagination"]["hasMore"]
 
-def test_a_tool_with_an_effect_runs_once_however_many_pages_are_read(tmp_path: Path) -> None:
-    rules = tmp_path / "rules.yaml"
-    rules.write_text(ONCE)
-    for example in running("obsidian", tmp_path, "--files", "2000", rules=rules):
-        first = example.document("bulk_delete_files", folder="Work/")
-        found = first["deleted"]
-        while first["pagination"]["hasMore"]:
-            first = example.document("bulk_delete_files", folder="Work/", row=len(found))
-            found += first["deleted"]
-        assert len(found) == len(set(found)) == 100
-        assert found == example.before()["deleted"]
-        assert example.seen() == [
-            {"tool": "bulk_delete_files", "arguments": {"folder": "Work/", "limit": 100}}
-        ]
+    calls = reached(example, delete)
+    assert found == there[:100]
+    assert calls == [{"tool": "bulk_delete_files", "arguments": {"folder": "Work/", "limit": 100}}]
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-def test_deleting_names_fifty_and_runs_once(mode: Mode, tmp_path: Path) -> None:
-    for example in running("obsidian", tmp_path, "--files", "2000", mode=mode):
-        before = pages(example, "list_vault_files", "files", {"folder": "Work/"})
+def test_deleting_names_fifty_and_runs_once(mode: Mode, running: Running) -> None:
+    example = running.example("small", mode)
+    before = pages(example, "list_vault_files", "files", {"folder": "Work/"})
+
+    def delete() -> None:
         found = example.document("bulk_delete_files", folder="Work/")
         assert found["deleted"] == before[:50]
         assert found["remaining"] == len(before) - 50
         assert len(example.document("bulk_delete_files", folder="Work/", limit=3)["deleted"]) == 3
-        assert [call["arguments"] for call in example.seen()] == [
-            {"folder": "Work/"},
-            {"folder": "Work/", "limit": 50},
-            {"folder": "Work/", "limit": 3},
-        ]
+
+    assert [call["arguments"] for call in reached(example, delete)] == [
+        {"folder": "Work/", "limit": 50},
+        {"folder": "Work/", "limit": 3},
+    ]
 
 
-def test_an_append_is_no_read_and_is_seen_by_the_next_one(tmp_path: Path) -> None:
-    for example in running("obsidian", tmp_path, "--files", "2"):
-        example.text("active_file", operation="read")
-        appended = example.document("active_file", operation="append", content="The end.")
-        assert appended == {"path": LONG, "appended": 8}
-        note = texts(example.call("active_file", operation="read"))
-        total = orjson.loads(note[1])["totalLength"]
-        end = example.text("active_file", operation="read", startIndex=total - 8)
-        assert end == "The end."
+def test_an_append_is_no_read_and_is_seen_by_the_next_one(running: Running) -> None:
+    example = running.example("small")
+    example.text("active_file", operation="read")
+    appended = example.document("active_file", operation="append", content="The end.")
+    assert appended == {"path": LONG, "appended": 8}
+    note = texts(example.call("active_file", operation="read"))
+    total = orjson.loads(note[1])["totalLength"]
+    end = example.text("active_file", operation="read", startIndex=total - 8)
+    assert end == "The end."
+
+
+def test_what_is_too_large_for_clients_of_the_handshake_arrives_in_pages(running: Running) -> None:
+    """Over HTTP, the official client refuses an event of more than a MiB."""
+    vault = running.example("vault", "legacy")
+    assert len(vault.document("list_vault_files")["files"]) == 100
+    assert vault.document("search_vault", tag="idea")["pagination"]["hasMore"]
+    [text, more] = texts(vault.call("get_vault_file", path=LONG))
+    assert len(text) == orjson.loads(more)["endIndex"] == 10_000
+
+
+def test_every_case_that_the_readme_names_is_there() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (EXAMPLES / "README.md").read_text()))
+    files = [Path(__file__).with_name(f"test_{name}.py") for name in NAMED_IN_README]
+    there = {name for file in files for name in re.findall(r"^def (\w+)", file.read_text(), re.M)}
+    assert named
+    assert named <= there

@@ -15,7 +15,7 @@ import pytest
 
 from proxy import ledger as module
 from proxy.ledger import KEPT_DAYS, Book, Figures, Ledger, LedgerError, default_path, rows
-from proxy.meter import Meter, Row, Sizes
+from proxy.meter import Meters, Row, Sizes
 
 ROOT = Path(__file__).parents[1]
 SIZES = Sizes(wire_before=1_000, wire_after=100, visible_before=900, visible_after=90)
@@ -66,17 +66,24 @@ def row(tool: str = "list_issues", **changed: Any) -> Row:
     )
 
 
+def of(
+    *rows: Row, server: str | None = None, client: str | None = None
+) -> list[tuple[str | None, str | None, Row]]:
+    return [(server, client, each) for each in rows]
+
+
 def filled(path: str, *rows: Row) -> str:
     with closing(Book(path)) as book:
-        book.write(rows or [row("before")], "a session", None, None)
+        book.write(of(*(rows or [row("before")])), "a session")
     return path
 
 
 def recorded(path: str, **options: Any) -> tuple[Ledger, list[str]]:
     """Record one shaped call and two untouched ones; return the closed ledger and its warnings."""
     warnings: list[str] = []
-    meter = Meter()
-    ledger = Ledger(path, meter, warn=warnings.append, interval=60, **options)
+    meters = Meters()
+    meter = meters.of(None, None)
+    ledger = Ledger(path, meters, warn=warnings.append, interval=60, **options)
     meter.count("list_issues", "issues", SIZES, "shaped")
     meter.passed("get_me", 30)
     meter.passed("get_me", 30)
@@ -97,8 +104,9 @@ def test_what_a_meter_counts_is_recorded_at_the_latest_on_close(path: str) -> No
 
 
 def test_calls_are_recorded_while_the_process_runs(path: str) -> None:
-    meter = Meter()
-    ledger = Ledger(path, meter, warn=pytest.fail, interval=0.01)
+    meters = Meters()
+    meter = meters.of(None, None)
+    ledger = Ledger(path, meters, warn=pytest.fail, interval=0.01)
     for number in range(3):
         meter.passed(f"tool {number}", 30)
         deadline = time.monotonic() + 30
@@ -107,15 +115,20 @@ def test_calls_are_recorded_while_the_process_runs(path: str) -> None:
     assert ledger.close(timeout=30)
 
 
-def test_the_names_of_server_and_client_may_become_known_after_the_start(path: str) -> None:
-    meter = Meter()
-    ledger = Ledger(path, meter, warn=pytest.fail, interval=60)
-    meter.passed("get_me", 30)
-    ledger.named(client="claude-code")
-    ledger.named(server="github")
+def test_each_call_is_recorded_under_the_names_of_its_server_and_client(path: str) -> None:
+    meters = Meters()
+    ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
+    meters.of("github", None).passed("get_me", 30)
+    meters.of("github", "claude-code").passed("get_me", 31)
+    meters.of("git", "codex").count("git_log", "log", SIZES, "shaped")
     ledger.close(timeout=30)
 
-    assert query(path, "SELECT server, client FROM calls") == [("github", "claude-code")]
+    assert query(path, "SELECT server, client, tool, wire_before FROM calls") == [
+        ("github", None, "get_me", 30),
+        ("github", "claude-code", "get_me", 31),
+        ("git", "codex", "git_log", 1_000),
+    ]
+    assert len(query(path, "SELECT DISTINCT session FROM calls")) == 1
 
 
 def test_each_process_has_a_session_of_its_own(path: str) -> None:
@@ -126,9 +139,9 @@ def test_each_process_has_a_session_of_its_own(path: str) -> None:
 
 
 def test_names_that_no_file_can_hold_are_recorded_as_far_as_they_can_be(path: str) -> None:
-    meter = Meter()
-    ledger = Ledger(path, meter, warn=pytest.fail, interval=60)
-    ledger.named(server="s" * 1_000_000, client="\ud800")
+    meters = Meters()
+    meter = meters.of("s" * 1_000_000, "\ud800")
+    ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
     meter.count("\ud800tool", "\udfffrule", SIZES, "shaped")
     ledger.close(timeout=30)
 
@@ -138,7 +151,7 @@ def test_names_that_no_file_can_hold_are_recorded_as_far_as_they_can_be(path: st
 
 
 def test_a_process_without_calls_leaves_no_file(path: str) -> None:
-    assert Ledger(path, Meter(), warn=pytest.fail, interval=60).close(timeout=30)
+    assert Ledger(path, Meters(), warn=pytest.fail, interval=60).close(timeout=30)
 
     assert not os.path.exists(os.path.dirname(path))
 
@@ -147,7 +160,7 @@ def test_the_ledger_is_its_owners_alone(path: str) -> None:
     before = os.umask(0)
     try:
         with closing(Book(path)) as book:
-            book.write([row()], "a session", None, None)
+            book.write(of(row()), "a session")
             names = sorted(os.listdir(os.path.dirname(path)))
             modes = {os.stat(os.path.join(os.path.dirname(path), name)).st_mode for name in names}
     finally:
@@ -173,8 +186,8 @@ def test_a_start_does_not_import_sqlite(path: str, start: Start) -> None:
     script = """
 import sys
 from proxy.ledger import Ledger
-from proxy.meter import Meter
-ledger = Ledger(sys.argv[1], Meter(), warn=print)
+from proxy.meter import Meters
+ledger = Ledger(sys.argv[1], Meters(), warn=print)
 print("sqlite3" in sys.modules)
 print(ledger.close(timeout=30))
 """
@@ -187,10 +200,10 @@ def test_eight_processes_write_one_new_ledger_at_once(path: str, start: Start) -
     script = """
 import sys
 from proxy.ledger import Ledger
-from proxy.meter import Meter, Sizes
-meter = Meter()
-ledger = Ledger(sys.argv[1], meter, warn=print, interval=0.001, patience=60)
-ledger.named(server=sys.argv[2])
+from proxy.meter import Meters, Sizes
+meters = Meters()
+meter = meters.of(sys.argv[2], None)
+ledger = Ledger(sys.argv[1], meters, warn=print, interval=0.001, patience=60)
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(2_000):
@@ -235,7 +248,8 @@ from proxy.meter import Row
 book = Book(sys.argv[1])
 for number in range(1_000_000):
     tool = f"{sys.argv[2]} {number}"
-    book.write([Row(tool, None, "untouched", 1, 1, 1, 1, 1)] * 500, "a session", None, None)
+    row = Row(tool, None, "untouched", 1, 1, 1, 1, 1)
+    book.write([(None, None, row)] * 500, "a session")
 """
     filled(path)
     for life in range(4):
@@ -256,10 +270,11 @@ for number in range(1_000_000):
 STOPPED = """
 import os, sqlite3, sys
 from proxy.ledger import Ledger, rows
-from proxy.meter import Meter, Sizes
+from proxy.meter import Meters, Sizes
 
-meter = Meter()
-ledger = Ledger(sys.argv[1], meter, warn=print, interval=60)
+meters = Meters()
+meter = meters.of(None, None)
+ledger = Ledger(sys.argv[1], meters, warn=print, interval=60)
 {setting}
 for number in range(500):
     meter.count("list_issues", "issues", Sizes(1, 1, 1, 1), "shaped")
@@ -317,7 +332,7 @@ import resource
 from proxy.ledger import Book
 from proxy.meter import Row
 book = Book(sys.argv[1])
-book.write([Row("before", None, "untouched", 1, 1, 1, 1, 1)], "a session", None, None)
+book.write([(None, None, Row("before", None, "untouched", 1, 1, 1, 1, 1))], "a session")
 size = os.path.getsize(sys.argv[1] + "-wal")
 resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 """
@@ -341,10 +356,11 @@ def test_a_locked_ledger_ends_the_recording_when_patience_does(path: str) -> Non
 
 
 def test_a_lock_that_is_released_in_time_costs_no_row(path: str) -> None:
-    meter = Meter()
+    meters = Meters()
+    meter = meters.of(None, None)
     with closing(sqlite3.connect(filled(path), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        ledger = Ledger(path, meter, warn=pytest.fail, interval=60, patience=60)
+        ledger = Ledger(path, meters, warn=pytest.fail, interval=60, patience=60)
         meter.passed("get_me", 30)
         assert not ledger.close(timeout=0.05)
         other.execute("ROLLBACK")
@@ -407,8 +423,9 @@ def test_a_damaged_ledger_ends_the_recording(path: str) -> None:
 def test_recording_stops_once_and_goes_on_counting_what_it_loses(path: str) -> None:
     os.makedirs(path)  # a folder in the place of the file
     warnings: list[str] = []
-    meter = Meter()
-    ledger = Ledger(path, meter, warn=warnings.append, interval=0.01)
+    meters = Meters()
+    meter = meters.of(None, None)
+    ledger = Ledger(path, meters, warn=warnings.append, interval=0.01)
     for number in range(1, 4):
         meter.passed("get_me", 30)
         deadline = time.monotonic() + 30
@@ -426,12 +443,12 @@ def test_an_older_ledger_is_brought_up_to_date_and_keeps_its_rows(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(Book(path)) as still_running:
-        still_running.write([row("before")], "a session", None, None)
+        still_running.write(of(row("before")), "a session")
         later = (*module._MIGRATIONS, ("ALTER TABLE calls ADD COLUMN country TEXT",))
         monkeypatch.setattr(module, "_MIGRATIONS", later)
         filled(path, row("after"))
         # The process of the older version goes on writing what it knows.
-        still_running.write([row("meanwhile")], "a session", None, None)
+        still_running.write(of(row("meanwhile")), "a session")
 
     assert query(path, "PRAGMA user_version") == [(2,)]
     assert query(path, "SELECT tool, country FROM calls") == [
@@ -477,10 +494,12 @@ def test_the_figures_are_summed_as_asked_and_those_that_saved_most_come_first(pa
             "wire_before": 1_000,
             "visible_before": 900,
         }
-        book.write([row("get_me", calls=5), row(**shaped)], "one", "github", "codex")
-        book.write([row(**shaped), row(outcome="failed", rule="issues")], "two", "github", None)
         book.write(
-            [row("git_log", outcome="view", wire_before=0, visible_before=0)], "3", "git", None
+            of(row("get_me", calls=5), row(**shaped), server="github", client="codex"), "one"
+        )
+        book.write(of(row(**shaped), row(outcome="failed", rule="issues"), server="github"), "two")
+        book.write(
+            of(row("git_log", outcome="view", wire_before=0, visible_before=0), server="git"), "3"
         )
 
     assert rows(path, by="tool") == [

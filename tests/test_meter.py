@@ -2,11 +2,11 @@
 
 import sys
 from collections.abc import Iterator
-from threading import Event, Thread
+from threading import Event, Thread, current_thread
 
 import pytest
 
-from proxy.meter import OTHER, Meter, Outcome, Row, Sizes
+from proxy.meter import OTHER, Meter, Meters, Outcome, Row, Sizes
 
 SIZES = Sizes(wire_before=1_000, wire_after=100, visible_before=900, visible_after=90)
 
@@ -111,13 +111,97 @@ def test_a_meter_that_nobody_drains_keeps_counting_in_bounded_memory() -> None:
     assert sum(row.wire_after for row in rows) == 50_000 * 100
 
 
+def test_the_same_names_have_the_same_meter() -> None:
+    meters = Meters()
+
+    assert meters.of("github", "codex") is meters.of("github", "codex")
+    assert meters.of("github", None) is not meters.of("github", "codex")
+    assert meters.of(None, "codex") is not meters.of("codex", None)
+
+
+def test_what_meters_counted_comes_with_the_names_it_is_of() -> None:
+    meters = Meters()
+    meters.of("github", "codex").passed("get_me", 120)
+    meters.of("github", None).passed("get_me", 80)
+    meters.of(None, None).count("list_issues", "issues", SIZES, "shaped")
+
+    assert meters.drain() == [
+        ("github", "codex", Row("get_me", None, "untouched", 1, 120, 120, 120, 120)),
+        ("github", None, Row("get_me", None, "untouched", 1, 80, 80, 80, 80)),
+        (None, None, Row("list_issues", "issues", "shaped", 1, 1_000, 100, 900, 90)),
+    ]
+    assert meters.drain() == []
+
+
+def test_after_a_hundred_servers_or_clients_the_rest_are_counted_together() -> None:
+    meters = Meters()
+    for number in range(1_000):
+        meters.of("github", f"client {number}").passed("get_me", 1)
+        meters.of(f"server {number}", "client 7").passed("get_me", 1)
+    meters.of(None, None).passed("get_me", 1)
+
+    calls = {(server, client): row.calls for server, client, row in meters.drain()}
+
+    assert len(calls) == 202
+    assert calls["github", "client 99"] == 1
+    assert calls["github", OTHER] == 900
+    assert calls["server 98", "client 7"] == 1
+    assert calls[OTHER, "client 7"] == 901
+    assert calls[None, None] == 1
+
+
+def test_long_names_of_servers_and_clients_are_kept_in_part() -> None:
+    meters = Meters()
+    for last in ("a", "b"):
+        meters.of("s" * 1_000_000 + last, "c" * 1_000_000 + last).passed("get_me", 1)
+
+    assert [(server, client, row.calls) for server, client, row in meters.drain()] == [
+        ("s" * 200, "c" * 200, 2)
+    ]
+
+
+def test_meters_that_nobody_drains_keep_counting_in_memory_bounded_for_all_of_them() -> None:
+    meters = Meters()
+    for client in range(50):
+        meter = meters.of("github", f"client {client}")
+        for number in range(1_000):
+            meter.passed(f"tool {number}", 1)
+            meter.count(f"tool {number}", "rule", SIZES, "shaped")
+
+    drained = meters.drain()
+
+    assert len(drained) <= 25_000
+    assert sum(row.calls for _, _, row in drained) == 100_000
+    assert sum(row.wire_after for _, _, row in drained) == 50_000 * 101
+    meters.of("github", "client 49").passed("tool 999", 1)
+    assert [row.tool for _, _, row in meters.drain()] == ["tool 999"]
+
+
+def test_who_observes_gets_a_row_for_each_call_as_it_is_counted() -> None:
+    observed: list[Row] = []
+    meters = Meters(observed.append)
+    for _ in range(2):
+        meters.of("github", None).passed("x" * 1_000, 7)
+        meters.of(None, "codex").count("get_me", None, SIZES, "error")
+
+    assert (
+        observed
+        == [
+            Row("x" * 200, None, "untouched", 1, 7, 7, 7, 7),
+            Row("get_me", None, "error", 1, 1_000, 100, 900, 90),
+        ]
+        * 2
+    )
+
+
 @pytest.mark.usefixtures("eager_threads")
 def test_threads_that_count_while_another_drains_lose_no_call() -> None:
-    meter = Meter()
+    meters = Meters()
     done = Event()
     drained: list[Row] = []
 
     def count() -> None:
+        meter = meters.of("github", current_thread().name)
         for _ in range(20_000):
             meter.passed("get_me", 3)
             meter.count("get_me", None, SIZES, "error")
@@ -125,11 +209,11 @@ def test_threads_that_count_while_another_drains_lose_no_call() -> None:
 
     def drain() -> None:
         while not done.is_set():
-            drained.extend(meter.drain())
-        drained.extend(meter.drain())
+            drained.extend(row for _, _, row in meters.drain())
+        drained.extend(row for _, _, row in meters.drain())
 
     writer = Thread(target=drain)
-    counters = [Thread(target=count) for _ in range(4)]
+    counters = [Thread(target=count, name=f"client {number % 2}") for number in range(4)]
     for thread in (writer, *counters):
         thread.start()
     for thread in counters:

@@ -2,18 +2,20 @@
 
 from typing import get_args
 
-from proxy.meter import Meter
+from proxy.meter import Meters
 from proxy.outputs import Keep, Load, Output, Shape
 from proxy.pipeline import shape
+from proxy.rule import EMPTY
 from proxy.session import Session
 from proxy.snapshots import Memory
-from tests.given import answer, call, document, rules
+from tests.given import answer, call, document, line, rules
 
 
 def test_a_short_conversation_uses_every_output() -> None:
     paged = "{paginate: {at: items, limit: 1, drop_on: [write]}}"
     made = rules(f"- {{tools: list, response: [{paged}]}}\n- {{tools: secret, hide: true}}")
-    session, store = Session(lambda *_: made, Meter(), print), Memory()
+    current = [EMPTY]
+    session, store = Session(lambda *_: current[0], Meters().of, print), Memory()
     used: set[type] = set()
 
     def perform(outputs: tuple[Output, ...]) -> None:
@@ -26,6 +28,11 @@ def test_a_short_conversation_uses_every_output() -> None:
             elif isinstance(output, Keep):
                 store.put(output.key, output.snapshot)
 
+    listed = {"capabilities": {"tools": {"listChanged": True}}}
+    for method, said in (("initialize", listed), ("tools/list", {"tools": [{"name": "secret"}]})):
+        perform(session.from_client(line(id=1, method=method)))
+        perform(session.from_server(answer(said)))
+    current[0] = made
     perform(session.from_client(call("list", {})))
     perform(session.from_server(answer(document({"items": [1, 2]}))))
     perform(session.from_client(call("list", {"offset": 1})))

@@ -1,3 +1,4 @@
+import pickle
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +21,16 @@ def test_a_pattern_searches_replaces_and_shows_its_text() -> None:
     assert pattern.replace("a-b c-d", r"\2\1") == "ba dc"
     assert [found.group(1) for found in pattern.finditer("a-b c-d")] == ["a", "c"]
     assert repr(pattern) == "Pattern('(\\\\w)-(\\\\w)')"
+
+
+def test_a_pattern_and_an_expression_are_pickled_as_their_texts() -> None:
+    pattern: Pattern = pickle.loads(pickle.dumps(Pattern(r"(\w)-\d")))
+    expression: Expression = pickle.loads(pickle.dumps(Expression("items[?n > `1`].n")))
+
+    assert pattern.replace("a-1", r"\1") == "a"
+    assert expression.search({"items": [{"n": 1}, {"n": 2}]}) == [2]
+    assert Pattern("x").__reduce__() == (Pattern, ("x",))
+    assert Expression("x").__reduce__() == (Expression, ("x",))
 
 
 @pytest.mark.parametrize(

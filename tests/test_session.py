@@ -3,12 +3,15 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.outputs import Forward
-from proxy.rule import EMPTY, RuleSet
+from proxy import pipeline
+from proxy.outputs import Forward, Keep, Load, Reply, Shape
+from proxy.rule import EMPTY, Hidden, RuleFile, RuleSet
+from proxy.session import Known
 from tests.given import answer, call, document, file, line, result, rules, said, texts
 from tests.talk import Talk
 
@@ -434,6 +437,15 @@ def test_a_call_that_another_reader_could_take_for_another_is_refused(params: by
 def test_an_ambiguous_call_passes_where_no_rule_guards_anything() -> None:
     talk = Talk(DROP)
     raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}'
+
+    talk.client(raw)
+
+    assert talk.to_server == [raw]
+
+
+def test_a_call_written_with_white_space_is_not_ambiguous() -> None:
+    talk = Talk(HIDE)
+    raw = json.dumps(json.loads(call("other", {"n": [1, {"a": "b, c"}]}, id=7)), indent=2).encode()
 
     talk.client(raw)
 
@@ -1275,3 +1287,193 @@ def test_what_no_rule_is_for_is_the_same_bytes_whatever_is_in_flight(
 
     assert talk.exchange(request, response) == response
     assert talk.to_server[-1] == request
+
+
+# Many exchanges, and answers that come again
+
+
+def test_equal_ids_of_different_exchanges_are_told_apart() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"), b"1:")
+    talk.client(call("other"), b"2:")
+    talk.server(answer(SECRET), b"2:")
+    talk.server(answer(SECRET), b"1:")
+    assert [b"secret" in raw for raw in talk.to_client] == [True, False]
+
+
+def test_only_the_requests_that_are_meant_are_ended() -> None:
+    talk = Talk()
+    for exchange, id in ((b"1:", 1), (b"1:", 2), (b"2:", 1)):
+        talk.client(call("get", id=id), exchange)
+    session = talk.session
+    assert ids(session.ended("gone", b"1:", [b"2", b"7"])) == [2]
+    assert ids(session.ended("gone", b"1:")) == [1]
+    assert ids(session.ended("gone")) == [1]
+    assert ids(session.ended("gone")) == []
+
+
+def ids(outputs: tuple[Any, ...]) -> list[Any]:
+    return [json.loads(output.raw)["id"] for output in outputs]
+
+
+def test_nobody_waits_for_what_was_dropped() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"), b"1:")
+    talk.session.dropped(b"1:", [b"1"])
+    talk.server(answer(SECRET), b"1:")
+    assert talk.to_client == [answer(SECRET)]
+    assert talk.session.ended("gone") == ()
+
+
+def test_an_answer_that_comes_again_is_shaped_again_and_counted_once() -> None:
+    talk = Talk(DROP, resumable=True)
+    first = talk.exchange(call("get"), answer(SECRET))
+    assert talk.got(answer(SECRET)) == first != answer(SECRET)
+    assert [row.calls for row in talk.counted()] == [1]
+
+
+def test_a_long_answer_that_comes_again_is_shaped_again() -> None:
+    talk = Talk(DROP, resumable=True)
+    long = answer(document({"a": "x" * 5000, "secret": 2}))
+    first = talk.exchange(call("get"), long)
+    assert talk.got(long) == first != long
+
+
+def test_an_answer_comes_again_only_where_it_may() -> None:
+    talk = Talk(DROP)
+    talk.exchange(call("get"), answer(SECRET))
+    assert talk.got(answer(SECRET)) == answer(SECRET)
+
+
+def test_a_page_that_cannot_be_looked_up_is_refused_with_the_reason() -> None:
+    talk = Talk(PAGES)
+    talk.exchange(call("list", {}), answer(ITEMS))
+    [load] = talk.session.from_client(call("list", {"offset": 2}))
+    assert isinstance(load, Load)
+    [reply] = talk.session.loaded(load.token, None, "the store is away")
+    assert isinstance(reply, Reply)
+    [text] = texts(reply.raw)
+    assert text == (
+        "what was kept of the earlier answer is out of reach: the store is away; "
+        "try again later, or call again with offset=0 first"
+    )
+    assert result(reply.raw)["isError"] is True
+
+
+def test_another_session_goes_on_with_what_one_has_learned() -> None:
+    one, other = Talk(PAGES), Talk(PAGES)
+    list_tools(one, own("limit"))
+    known = msgspec.json.decode(msgspec.json.encode(one.session.known), type=Known)
+    other.session.recall(known)
+    other.client(call("list", {"limit": 4, "page_limit": 2}))
+    assert asked(other) == {"limit": 4}
+
+
+def test_snapshots_are_kept_under_the_scope_of_the_session() -> None:
+    talk = Talk(PAGES)
+    talk.session.scope = "mine"
+    talk.client(call("list", {}))
+    [shape] = talk.session.from_server(answer(ITEMS))
+    assert isinstance(shape, Shape)
+    keep, _ = talk.session.shaped(shape.job, pipeline.shape(shape.job))
+    assert isinstance(keep, Keep)
+    assert (keep.key.scope, keep.key.rule) == ("mine", "pages")
+
+
+def test_a_tool_outside_a_set_is_answered_as_the_set_says() -> None:
+    chosen = RuleFile(
+        name="set", expose=("get",), unexposed=Hidden(-32601, "{tool} is not allowed")
+    )
+    talk = Talk(RuleSet((chosen,)))
+    refused = json.loads(talk.replied(call("list")))
+    assert refused["error"] == {"code": -32601, "message": "list is not allowed"}
+    assert [tool["name"] for tool in list_tools(talk, own(), {"name": "get"})] == ["get"]
+
+
+# Rules that change while a session goes on
+
+CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+CAPABLE = answer({"serverInfo": {"name": "s"}, "capabilities": {"tools": {"listChanged": True}}})
+
+
+def introduced(made: RuleSet, response: bytes = CAPABLE) -> Talk:
+    """Return a talk in which the server was introduced and its tools were listed."""
+    talk = Talk(made)
+    talk.exchange(line(id=1, method="initialize"), response)
+    list_tools(talk, own(), {"name": "gone"})
+    return talk
+
+
+def test_a_client_is_told_once_that_other_rules_make_another_list() -> None:
+    talk = introduced(EMPTY)
+    talk.rules = HIDE
+    before = len(talk.to_client)
+    talk.client(call("list", {}, id=2))
+    talk.client(call("list", {}, id=3))
+    assert talk.to_client[before:] == [CHANGED]
+    assert [tool["name"] for tool in list_tools(talk, own(), {"name": "gone"})] == ["list"]
+
+
+def test_new_rules_that_change_no_definition_are_no_news() -> None:
+    talk = introduced(HIDE)
+    talk.rules = rules("- {tools: [gone], hide: true}\n- {tools: other, response: [{keep: [a]}]}")
+    talk.client(call("list", {}, id=2))
+    assert CHANGED not in talk.to_client
+
+
+def test_only_a_server_that_declares_it_has_a_list_that_changes() -> None:
+    talk = introduced(EMPTY, answer({"serverInfo": {"name": "s"}, "capabilities": {"tools": {}}}))
+    talk.rules = HIDE
+    talk.client(call("list", {}, id=2))
+    assert CHANGED not in talk.to_client
+
+
+def test_a_client_that_has_listed_the_tools_anew_by_itself_is_not_told() -> None:
+    talk = introduced(EMPTY)
+    talk.rules = HIDE
+    list_tools(talk, own(), {"name": "gone"})
+    talk.client(call("list", {}, id=2))
+    assert CHANGED not in talk.to_client
+
+
+# What two readers could read in two ways
+
+
+def test_a_batch_that_cannot_be_read_does_not_carry_a_guarded_call_past_its_rule() -> None:
+    talk = Talk(HIDE)
+    ping = line(id=2, method="ping")
+    strange = call("gone", id=1)[:-1] + b',"x":NaN}'
+    talk.client(b"[" + b",".join((strange, ping, line(method="notifications/x"))) + b"]")
+    assert talk.to_server == []
+    assert sorted(json.loads(raw)["id"] for raw in talk.to_client) == [1, 2]
+    assert len(talk.log) == 1
+
+
+def test_a_batch_that_cannot_be_read_and_calls_nothing_guarded_passes() -> None:
+    talk = Talk(HIDE)
+    raw = b"[" + call("get")[:-1] + b',"x":NaN}]'
+    talk.client(raw)
+    assert talk.to_server == [raw]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"gone"},"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"gone"},'
+        b'"params":{"name":"get"}}',
+    ],
+)
+def test_a_message_with_two_methods_or_params_is_refused_where_rules_protect(raw: bytes) -> None:
+    talk = Talk(HIDE)
+    assert json.loads(talk.replied(raw))["id"] == 7
+    plain = Talk()
+    plain.client(raw)
+    assert plain.to_server == [raw]
+
+
+def test_a_message_that_only_has_the_word_in_it_passes_where_rules_protect() -> None:
+    talk = Talk(HIDE)
+    raw = b'{ "jsonrpc": "2.0", "id": 7, "method": "prompts/get", "params": {"name": "call it"} }'
+    talk.client(raw)
+    assert talk.to_server == [raw]

@@ -1,110 +1,257 @@
-"""Snapshots in memory: kept for a while, bounded by number, bytes and age."""
+"""Snapshots: what every store promises, and the bounds of the one in memory."""
+
+from collections.abc import Callable, Iterator
 
 import pytest
+from redis import Redis as Client
 
-from proxy.snapshots import Memory, Snapshot
+from proxy.snapshots import Key, Memory, Snapshot, Store
+from proxy.stores.redis import Redis
+from tests.redis_server import RedisServer, redis_server
+
+SECONDS = 100
+SIZE = 1000
 
 
 def snapshot(size: int) -> Snapshot:
     return Snapshot(frame=b"", document=b"x" * size)
 
 
+def key(call: str, rule: str = "rule", scope: str = "scope") -> Key:
+    return Key(scope, rule, call)
+
+
+A, B, C = map(key, "abc")
+ALL = Key("scope", "rule", None)
+
+
+class Clock:
+    now = 1000.0
+
+    def pass_by(self, seconds: int) -> None:
+        self.now += seconds
+
+
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> "Clock":
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr("proxy.snapshots.time.monotonic", lambda: clock.now)
     return clock
 
 
-class Clock:
-    now = 1000.0
+@pytest.fixture(scope="module")
+def server() -> Iterator[RedisServer]:
+    with redis_server() as server:
+        yield server
+
+
+class Case:
+    """A store, and a way to let time pass for it."""
+
+    def __init__(self, store: Store, pass_by: Callable[[int], None]) -> None:
+        self.store = store
+        self.pass_by = pass_by
+
+
+@pytest.fixture(params=["memory", "redis"])
+def case(request: pytest.FixtureRequest, clock: Clock) -> Iterator[Case]:
+    if request.param == "memory":
+        yield Case(Memory(seconds=SECONDS, size=SIZE), clock.pass_by)
+        return
+    server: RedisServer = request.getfixturevalue("server")
+    store = Redis(server.url, seconds=SECONDS, size=SIZE)
+    with Client.from_url(server.url) as client:
+        client.flushall()
+
+        def pass_by(seconds: int) -> None:
+            for name in client.scan_iter():
+                client.expire(name, int(client.ttl(name)) - seconds)
+
+        yield Case(store, pass_by)
+    store.close()
+
+
+@pytest.fixture
+def store(case: Case) -> Store:
+    return case.store
+
+
+# What every store promises
+
+
+def test_what_was_put_is_got_until_it_is_dropped(store: Store) -> None:
+    kept = Snapshot(frame=b'{"a"}\r\n\x00', document="[1, \u2026]".encode())
+    store.put(A, kept)
+
+    assert store.get(A) == kept
+    assert store.get(B) is None
+    store.drop(B)
+    assert store.get(A) == kept
+    store.drop(A)
+    assert store.get(A) is None
+
+
+def test_an_empty_document_is_kept_too(store: Store) -> None:
+    store.put(A, snapshot(0))
+
+    assert store.get(A) == snapshot(0)
+
+
+def test_a_later_snapshot_takes_the_place_of_an_earlier_one(store: Store) -> None:
+    store.put(A, snapshot(600))
+    store.put(A, snapshot(601))
+
+    assert store.get(A) == snapshot(601)
+
+
+def test_all_of_a_rule_is_dropped_in_its_scope_alone(store: Store) -> None:
+    others = [key("a", rule="other"), key("a", scope="other"), key("a", "escope", "rul")]
+    for each in (A, B, *others):
+        store.put(each, snapshot(1))
+    store.drop(ALL)
+
+    assert [store.get(each) for each in (A, B)] == [None, None]
+    assert [store.get(each) for each in others] == [snapshot(1)] * 3
+
+
+def test_what_was_never_there_can_be_dropped(store: Store) -> None:
+    store.drop(A)
+    store.drop(ALL)
+
+    assert store.get(A) is None
+
+
+def test_a_rule_that_was_dropped_is_kept_and_dropped_again(store: Store) -> None:
+    store.put(A, snapshot(1))
+    store.drop(ALL)
+    store.put(A, snapshot(2))
+    store.put(B, snapshot(3))
+
+    assert [store.get(each) for each in (A, B)] == [snapshot(2), snapshot(3)]
+    store.drop(ALL)
+    assert [store.get(each) for each in (A, B)] == [None, None]
+
+
+def test_names_may_hold_anything_and_are_told_apart(store: Store) -> None:
+    texts = [
+        "",
+        "\n",
+        "a\nb",
+        "{}",
+        "*",
+        "\u00e9",
+        "\U0001f4d3",
+        "\ud83d",
+        "x" * 100_000,
+        "x" * 100_001,
+    ]
+    keys = [Key(scope, rule, text) for text in texts for scope, rule in [("", "*"), ("*", "")]]
+    for size, each in enumerate(keys):
+        store.put(each, snapshot(size))
+
+    assert [store.get(each) for each in keys] == [snapshot(size) for size in range(len(keys))]
+
+
+def test_one_that_is_too_large_is_not_kept_and_ousts_none(store: Store) -> None:
+    store.put(A, snapshot(SIZE - 1))
+    store.put(B, snapshot(SIZE + 1))
+
+    assert store.get(A) == snapshot(SIZE - 1)
+    assert store.get(B) is None
+
+
+def test_one_that_has_grown_too_large_is_no_longer_answered_as_it_was(store: Store) -> None:
+    store.put(A, snapshot(1))
+    store.put(A, snapshot(SIZE + 1))
+
+    assert store.get(A) is None
+
+
+def test_a_snapshot_goes_some_time_after_its_last_use(case: Case) -> None:
+    case.store.put(A, snapshot(1))
+    for _ in range(3):
+        case.pass_by(SECONDS - 10)
+        assert case.store.get(A) == snapshot(1)
+    case.pass_by(SECONDS + 1)
+
+    assert case.store.get(A) is None
+
+
+def test_one_that_was_just_used_does_not_hold_an_older_one_that_is_over(case: Case) -> None:
+    case.store.put(A, snapshot(1))
+    case.pass_by(SECONDS - 40)
+    case.store.put(B, snapshot(1))
+    case.pass_by(SECONDS - 40)
+    case.store.get(B)
+    case.store.put(C, snapshot(1))
+
+    assert [case.store.get(each) is not None for each in (A, B, C)] == [False, True, True]
+
+
+def test_a_rule_whose_snapshots_came_at_different_times_is_dropped_whole(case: Case) -> None:
+    case.store.put(A, snapshot(1))
+    case.pass_by(SECONDS - 10)
+    case.store.put(B, snapshot(1))
+    case.store.get(A)
+    case.pass_by(SECONDS - 10)
+    assert case.store.get(A) is not None
+    case.store.drop(ALL)
+
+    assert [case.store.get(each) for each in (A, B)] == [None, None]
+
+
+# In memory
 
 
 def test_the_size_of_a_snapshot_is_that_of_its_frame_and_its_document() -> None:
     assert Snapshot(frame=b"abc", document=b"de").size == 5
 
 
-def test_what_was_put_is_got_until_it_is_dropped() -> None:
+def test_only_a_store_elsewhere_is_remote() -> None:
+    assert (Memory.remote, Redis.remote) == (False, True)
+
+
+def test_memory_answers_with_the_very_snapshot() -> None:
     store, kept = Memory(), snapshot(1)
-    store.put("a", kept)
+    store.put(A, kept)
 
-    assert store.get("a") is kept
-    assert store.get("b") is None
-    store.drop(("a", "unknown"))
-    assert store.get("a") is None
-
-
-def test_a_later_snapshot_takes_the_place_of_an_earlier_one() -> None:
-    store, later = Memory(size=10), snapshot(6)
-    store.put("a", snapshot(6))
-    store.put("a", later)
-
-    assert store.get("a") is later
+    assert store.get(A) is kept
 
 
 def test_the_least_recently_used_goes_first_where_there_are_too_many() -> None:
     store = Memory(number=2)
-    store.put("a", snapshot(1))
-    store.put("b", snapshot(1))
-    store.get("a")
-    store.put("c", snapshot(1))
+    store.put(A, snapshot(1))
+    store.put(B, snapshot(1))
+    store.get(A)
+    store.put(C, snapshot(1))
 
-    assert [store.get(key) is not None for key in "abc"] == [True, False, True]
+    assert [store.get(each) is not None for each in (A, B, C)] == [True, False, True]
 
 
 def test_the_oldest_go_where_all_together_are_too_large() -> None:
     store = Memory(size=10)
-    for key in "abc":
-        store.put(key, snapshot(4))
+    for each in (A, B, C):
+        store.put(each, snapshot(4))
 
-    assert [store.get(key) is not None for key in "abc"] == [False, True, True]
-
-
-def test_one_that_is_larger_than_the_store_is_not_kept_and_ousts_none() -> None:
-    store = Memory(size=10)
-    store.put("a", snapshot(4))
-    store.put("b", snapshot(11))
-
-    assert store.get("a") is not None
-    assert store.get("b") is None
-
-
-def test_one_that_has_grown_too_large_is_no_longer_answered_as_it_was() -> None:
-    store = Memory(size=10)
-    store.put("a", snapshot(4))
-    store.put("a", snapshot(11))
-
-    assert store.get("a") is None
+    assert [store.get(each) is not None for each in (A, B, C)] == [False, True, True]
 
 
 def test_room_that_was_freed_can_be_used_again() -> None:
     store = Memory(size=10)
-    for _ in range(5):
-        store.put("a", snapshot(9))
-        store.drop(("a",))
-    store.put("b", snapshot(10))
+    for dropped in (A, ALL) * 3:
+        store.put(A, snapshot(9))
+        store.drop(dropped)
+    store.put(B, snapshot(10))
 
-    assert store.get("b") is not None
-
-
-def test_a_snapshot_goes_some_time_after_its_last_use(clock: Clock) -> None:
-    store = Memory(seconds=10)
-    store.put("a", snapshot(1))
-    clock.now += 9
-    assert store.get("a") is not None
-    clock.now += 9
-    assert store.get("a") is not None
-    clock.now += 11
-    assert store.get("a") is None
+    assert store.get(B) is not None
 
 
-def test_one_that_was_just_used_does_not_hide_an_older_one_that_is_over(clock: Clock) -> None:
-    store = Memory(seconds=10)
-    store.put("a", snapshot(1))
-    clock.now += 6
-    store.put("b", snapshot(1))
-    clock.now += 6
-    store.get("b")
-    store.put("c", snapshot(1))
+def test_nothing_is_remembered_of_what_is_gone(clock: Clock) -> None:
+    store = Memory(number=3, seconds=10)
+    for number in range(20):
+        store.put(key("a", rule=str(number)), snapshot(1))
+    clock.pass_by(11)
+    store.get(A)
 
-    assert [store.get(key) is not None for key in "abc"] == [False, True, True]
+    assert vars(store)["_calls"] == {}
+    assert vars(store)["_bytes"] == 0

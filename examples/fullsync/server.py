@@ -97,6 +97,10 @@ class Index:
             del record["counters"]
         return record
 
+    def begin(self, status: str) -> None:
+        """Have a run in this state, with the share of the tree walked that belongs to it."""
+        self.write(self.progress(status, int(self.folders * WALKED[status])))
+
     def advance(self, batch: int) -> None:
         """Visit the next folders of the run, which begins, resumes or completes by it."""
         seen = self.read()
@@ -188,7 +192,7 @@ def main() -> None:
     add("--http", type=int, metavar="PORT", help="speak Streamable HTTP on 127.0.0.1, not stdio")
     chosen = options.parse_args()
     index = Index(chosen.index_dir, chosen.folders, chosen.counters)
-    index.write(index.progress(chosen.state, int(chosen.folders * WALKED[chosen.state])))
+    index.begin(chosen.state)
     server = serve(index, chosen.log)
     if chosen.http is None:
         server.run()

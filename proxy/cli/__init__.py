@@ -10,14 +10,19 @@ if TYPE_CHECKING:
 PROGRAM = "mcp-abridge"
 
 VERBS = {
-    "run": "wrap a stdio server; the verb may be left out",
+    "run": "wrap a server for a stdio client; the verb may be left out",
+    "serve": "serve MCP over HTTP before a server, or several of them",
     "check": "say whether rule files load, or every mistake in them",
     "test": "run the tests that are written in rule files",
     "explain": "show what a rule does to a recorded response, step by step",
-    "schema": "print the JSON Schema of rule files for editors, or their reference",
+    "schema": "print the JSON Schema of rule files or configurations, or their reference",
     "report": "show what was saved",
     "demo": "show a real server and a real client, before and after",
 }
+
+
+# What stands after -- is the command of a server.
+_TAKE_A_SERVER = frozenset(("serve",))
 
 
 def main(words: list[str] | None = None) -> int:
@@ -26,7 +31,7 @@ def main(words: list[str] | None = None) -> int:
     verb = words[0] if words else ""
     if verb in VERBS and verb != "run":
         return _verb(verb, words[1:])
-    if verb[:1] not in ("", "-") and verb != "run":
+    if verb[:1] not in ("", "-") and verb != "run" and "://" not in verb:
         return _unknown(verb)
     from proxy.cli import options, run
 
@@ -47,8 +52,12 @@ def _verb(verb: str, words: list[str]) -> int:
     module = import_module(f"proxy.cli.{verb}")
     parser = argparse.ArgumentParser(prog=f"{PROGRAM} {verb}", description=VERBS[verb])
     module.add(parser)
+    ours, command = words, []
+    if verb in _TAKE_A_SERVER and "--" in words:
+        at = words.index("--")
+        ours, command = words[:at], words[at + 1 :]
     try:
-        code: int = module.run(parser.parse_args(words))
+        code: int = module.run(parser.parse_args(ours, argparse.Namespace(command=command)))
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
@@ -78,7 +87,8 @@ def _parser() -> "argparse.ArgumentParser":
     verbs = "\n".join(f"  {verb:<9} {help}" for verb, help in VERBS.items())
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
-        usage=f"{PROGRAM} [run] [OPTION]... -- COMMAND [ARG]...\n       {PROGRAM} VERB ...",
+        usage=f"{PROGRAM} [run] [OPTION]... -- COMMAND [ARG]...\n"
+        f"       {PROGRAM} [run] [OPTION]... URL\n       {PROGRAM} VERB ...",
         description="Wrap an MCP server: its long answers reach the model short.",
         epilog=f"verbs ({PROGRAM} VERB --help says more):\n{verbs}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -101,10 +111,7 @@ def _version() -> str:
 def _unknown(verb: str) -> int:
     from proxy.spelling import did_you_mean
 
-    if "://" in verb:
-        said = f"{verb!r} is remote, and only servers that a command starts can be wrapped yet"
-    else:
-        advice = did_you_mean(verb, VERBS)
-        said = f"unknown verb {verb!r}{advice}; to wrap a server, write its command after --"
+    advice = did_you_mean(verb, VERBS)
+    said = f"unknown verb {verb!r}{advice}; to wrap a server, write its command after --"
     print(f"{PROGRAM}: {said}", file=sys.stderr)
     return 2

@@ -1,7 +1,8 @@
-"""What each word of a rule file means: shown by editors at the word, and by the reference page."""
+"""What each word of a rule file or a configuration means, for editors and the reference pages."""
 
 from msgspec import Struct
 
+from proxy.loading import configkeys
 from proxy.loading.rulekeys import Blocks, Case, Head, Match, Written
 from proxy.rule import Bounds, Definition, Hidden, Server
 from proxy.transforms.abridge import Abridge
@@ -230,5 +231,56 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
     },
     Abridge: {
         "max_bytes": "The most bytes of the document; without it, the rule's own bound counts.",
+    },
+    configkeys.Head: {
+        "version": "The version of the configuration: 1.",
+        "store": (
+            "Where windows and views are kept; replicas share a Redis, `redis://redis:6379/0`."
+        ),
+        "limits": "What the sidecar takes on at most.",
+        "routes": "One for each path; without them there is one, `/mcp`.",
+    },
+    configkeys.Written: {
+        "path": "What clients ask for. One segment may be `{token}`: there they give a token.",
+        "upstream": (
+            "The server: a URL, or what starts a stdio server. Here or at the top it must be said."
+        ),
+        "rules": (
+            "Rule files, directories of them, names of bundled ones, or `none`. Paths start where "
+            "the configuration lies."
+        ),
+        "budget": (
+            "The most bytes of a response that no rule covers; `auto` is what suits the client."
+        ),
+        "tools": "Globs: the only tools that are shown and may be called.",
+        "token_env": "The variable that holds the token that clients must give.",
+        "token_file": (
+            "Holds such tokens, one in each line, any of which will do. Not beside `token_env`."
+        ),
+        "hosts": (
+            "What the Host of a request may be: `mcp.example.org` with any port, "
+            "`localhost:8808`, `*.example.org`."
+        ),
+        "origins": "Whose pages may ask, beside those of the hosts: `https://app.example.org`.",
+        "auth": "With `forward`, the client's Authorization and Cookie go to the server.",
+        "headers": (
+            "Sent to the server with every request, in place of the client's own; `${NAME}` in a "
+            "value is a variable of the environment."
+        ),
+        "listen": "Where to listen; port 0 is any that is free.",
+        "malformed_status": "The status of the answer to a body that is no JSON.",
+        "passes": (
+            "`true`: this is no MCP, and every request under `path` goes to the server as it is."
+        ),
+    },
+    configkeys.Command: {"command": "The program and its arguments, each a text of its own."},
+    configkeys.Limits: {
+        "body": "The most bytes of a request's body.",
+        "message": "The most bytes of one message of the server; a longer one is an error.",
+        "concurrent": "The most requests that are open at once.",
+        "sessions": "The most sessions of each route before a command.",
+        "idle_seconds": "How long after its last use such a session ends.",
+        "children": "The most processes that serve the stateless requests of such a route.",
+        "drain_seconds": "How long open requests have when the sidecar is asked to end.",
     },
 }

@@ -6,10 +6,12 @@ from the same table for help and for saying what is wrong.
 
 import os
 
+from proxy.sizes import size
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Literal, NoReturn
 
 
@@ -23,7 +25,10 @@ class Options:
     log_format: "Literal['text', 'json']"
     verbose: bool
     quiet: bool
+    header: list[str] | None
+    headers: list[tuple[str, str]]
     command: list[str]
+    url: str | None
 
 
 class Option:
@@ -42,6 +47,7 @@ class Option:
         *,
         short: str = "",
         many: bool = False,
+        separator: str = os.pathsep,
     ) -> None:
         self.flag = flag
         self.help = help
@@ -50,37 +56,13 @@ class Option:
         self.default = default
         self.short = short
         self.many = many
+        self.separator = separator
+        """What stands in its variable between several values."""
         self.name = flag[2:].replace("-", "_")
         self.variable = "MCP_ABRIDGE_" + self.name.upper()
 
 
 _LEAST_BUDGET = 300
-_UNITS = {
-    "": 1,
-    "B": 1,
-    "kB": 1_000,
-    "KB": 1_000,
-    "MB": 1_000_000,
-    "GB": 1_000_000_000,
-    "KiB": 1 << 10,
-    "MiB": 1 << 20,
-    "GiB": 1 << 30,
-}
-
-
-def size(text: str) -> int:
-    """Read a number of bytes.
-
-    >>> size("8kB"), size("256MiB"), size("900")
-    (8000, 268435456, 900)
-
-    Raises ValueError.
-    """
-    number = text.rstrip("BGKMik")
-    unit = text[len(number) :]
-    if not (number.isascii() and number.isdigit() and int(number)) or unit not in _UNITS:
-        raise ValueError(f"{text!r} is not a size; write it like 8kB, 256MB or 1GiB")
-    return int(number) * _UNITS[unit]
 
 
 def _budget(text: str) -> object:
@@ -96,6 +78,12 @@ def _form(text: str) -> str:
     if text not in ("text", "json"):
         raise ValueError(f"{text!r} is neither text nor json")
     return text
+
+
+def _header(text: str) -> object:
+    from proxy.cli import remote
+
+    return remote.header(text)
 
 
 OPTIONS = (
@@ -129,13 +117,22 @@ OPTIONS = (
         size,
         256_000_000,
     ),
+    Option(
+        "--header",
+        "a header for the server behind a URL, as in 'Authorization: Bearer ${TOKEN}', where "
+        "${TOKEN} is taken from the environment; may be given several times",
+        "HEADER",
+        _header,
+        many=True,
+        separator="\n",
+    ),
     Option("--log-format", "text or json (default: text)", "FORM", _form, "text"),
     Option("--verbose", "log more", default=False, short="-v"),
     Option("--quiet", "log errors only", default=False, short="-q"),
 )
 
 _FLAGS = {flag: option for option in OPTIONS for flag in (option.flag, option.short) if flag}
-_FALSE = ("", "0", "false", "no", "off")
+FALSE = ("", "0", "false", "no", "off")
 
 
 def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
@@ -143,18 +140,23 @@ def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
 
     >>> quick(["--rules", "github", "-v", "--", "server", "--port"], {}).command
     ['server', '--port']
+    >>> quick(["--rules", "github", "https://example.org/mcp"], {}).url
+    'https://example.org/mcp'
 
     Raises ValueError for a value in the environment that is none.
     """
     options = _from_environment(environment)
-    given: list[str] = []
+    given: dict[str, list[str]] = {}
     at = 0
     while at < len(words) and words[at] != "--":
         flag, equals, value = words[at].partition("=")
         option = _FLAGS.get(flag)
         at += 1
         if option is None:
-            return None
+            if options.url is not None or not _locates(words[at - 1]):
+                return None
+            options.url = words[at - 1]
+            continue
         if option.read is None:
             if equals:
                 return None
@@ -170,11 +172,26 @@ def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
         except ValueError:
             return None
         if option.many:
-            given.append(value)
-            read = given
+            read = given.setdefault(option.name, [])
+            read.append(value)
         setattr(options, option.name, read)
     options.command = words[at + 1 :]
-    return options if options.command else None
+    if options.url is None:
+        return options if options.command and "header" not in given else None
+    _complete(options, environment)
+    return None if options.command else options
+
+
+def _locates(word: str) -> bool:
+    return "://" in word and word[0] != "-"
+
+
+def _complete(options: Options, environment: "Mapping[str, str]") -> None:
+    """Read what a remote server needs. Raises ValueError."""
+    from proxy.cli import remote
+
+    options.url = remote.url(options.url or "")
+    options.headers = [remote.expanded(text, environment) for text in options.header or ()]
 
 
 def _from_environment(environment: "Mapping[str, str]") -> Options:
@@ -183,19 +200,21 @@ def _from_environment(environment: "Mapping[str, str]") -> Options:
         text = environment.get(option.variable)
         value = option.default
         if text is not None and option.read is None:
-            value = text.lower() not in _FALSE
+            value = text.lower() not in FALSE
         elif text and option.read is not None:
             try:
-                value = option.read(text) if not option.many else text.split(os.pathsep)
+                value = option.read(text) if not option.many else text.split(option.separator)
             except ValueError as error:
                 raise ValueError(f"{option.variable}: {error}") from None
         setattr(options, option.name, value)
+    options.headers = []
     options.command = []
+    options.url = None
     return options
 
 
-def add(parser: "argparse.ArgumentParser") -> None:
-    """Declare the options."""
+def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS) -> None:
+    """Declare `options`."""
     import argparse
 
     def reading(read: "Callable[[str], object]") -> "Callable[[str], object]":
@@ -207,7 +226,7 @@ def add(parser: "argparse.ArgumentParser") -> None:
 
         return checked
 
-    for option in OPTIONS:
+    for option in options:
         names = (option.short, option.flag) if option.short else (option.flag,)
         help = f"{option.help} [{option.variable}]"
         if option.read is None:
@@ -229,12 +248,24 @@ def complain(
     from proxy.spelling import did_you_mean
 
     ours = words[: words.index("--")] if "--" in words else words
-    _, others = parser.parse_known_args(ours)
+    given, others = parser.parse_known_args(ours)
+    urls = [other for other in others if _locates(other)]
+    others = [other for other in others if other not in urls]
     if others:
         advice = did_you_mean(others[0], _FLAGS) if others[0].startswith("-") else ""
         parser.error(f"unexpected {others[0]!r}{advice}; what is the server's goes after --")
+    if len(urls) > 1 or (urls and "--" in words):
+        parser.error("one server only: its URL, or its command after --")
+    if given.header and not urls:
+        parser.error("--header is for a server behind a URL")
     try:
-        _from_environment(environment)
+        options = _from_environment(environment)
+        if urls:
+            options.url, options.header = urls[0], given.header or options.header
+            _complete(options, environment)
     except ValueError as error:
         parser.error(str(error))
-    parser.error("no server: write its command after --, as in `mcp-abridge -- npx -y some-server`")
+    parser.error(
+        "no server: write its command after --, as in `mcp-abridge -- npx -y some-server`, "
+        "or its URL"
+    )

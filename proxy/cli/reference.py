@@ -6,7 +6,7 @@ and its example is what its doctest does when it is run.
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -16,6 +16,7 @@ from msgspec import Meta, Struct, UnsetType
 from proxy.cli import examples
 from proxy.cli.descriptions import DESCRIPTIONS
 from proxy.cli.prose import OPENING, TRANSFORM, filled
+from proxy.loading import configkeys
 from proxy.loading.fields import LISTS, MAPS, TEXTS, UNIONS, fields
 from proxy.loading.rulekeys import Case, Defaults, Head, Rules, Steps, Written
 from proxy.paths import ROOT, Path
@@ -48,10 +49,15 @@ def page() -> str:
     """Return the whole page."""
     sections = [_section(*keys) for keys in KEYS]
     sections.insert(2, "\n\n".join(_transforms()))
-    head, *rest = re.split(r"\n\n(?=## )", filled(OPENING))
+    return bound(filled(OPENING), sections)
+
+
+def bound(opening: str, sections: Iterable[str]) -> str:
+    """Return a page: its opening, with links to all titles where the first of them begins."""
+    head, *rest = re.split(r"\n\n(?=## )", opening)
     body = [*rest, *sections]
     titles = [title for part in body for title in re.findall(r"^## (.+)$", part, re.MULTILINE)]
-    contents = "\n".join(f"- [{title}](#{_anchor(title)})" for title in titles)
+    contents = "\n".join(f"- [{title}](#{anchor(title)})" for title in titles)
     return "\n\n".join([head, contents, *body]) + "\n"
 
 
@@ -81,11 +87,23 @@ def _transforms() -> Iterator[str]:
 
 def _table(kind: Any) -> str:
     rows = [
-        f"| `{word}` | {words(field.type)} | {_default(word, field, '')} "
-        f"| {DESCRIPTIONS[kind][word]} |"
+        (f"`{word}`", words(field.type), _default(word, field, ""), DESCRIPTIONS[kind][word])
         for word, field in fields(kind).items()
     ]
-    return "\n".join(["| option | value | default | |", "| --- | --- | --- | --- |", *rows])
+    return table(("option", "value", "default", ""), rows)
+
+
+def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table.
+
+    >>> print(table(("a", ""), [("b", "c")]))
+    | a | |
+    | --- | --- |
+    | b | c |
+    """
+    head = list(titles)
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells).rstrip()} |" for cells in lines)
 
 
 def _inner(kind: Any) -> Iterator[str]:
@@ -113,10 +131,10 @@ def _arguments(kind: Any) -> Iterator[str]:
             f"“{step.sentence(lambda name: name)}”"
         )
         rows = [
-            f"| `{name}` | {_bounds(parameter.schema)} | {parameter.schema['description']} |"
+            (f"`{name}`", _bounds(parameter.schema), parameter.schema["description"])
             for name, parameter in step.parameters.items()
         ]
-        yield "\n".join(["| argument | value | |", "| --- | --- | --- |", *rows])
+        yield table(("argument", "value", ""), rows)
 
 
 def _bounds(schema: Mapping[str, Any]) -> str:
@@ -145,6 +163,19 @@ _NAMED: dict[Any, str] = {
     Field: "a field",
     Bounds: "its [bounds](#bounds-of-an-argument)",
     Case: "a [test](#keys-of-a-test)",
+    configkeys.Address: "`HOST:PORT`",
+    configkeys.Command: "`{command: [WORD, ...]}`",
+    configkeys.Host: "a name",
+    configkeys.Limits: "a mapping of [limits](#limits)",
+    configkeys.Origin: "an origin",
+    configkeys.Place: "a path",
+    configkeys.Rules: "a path or a name",
+    configkeys.Size: "a size",
+    configkeys.Store: "`memory`, or a URL",
+    configkeys.TokenIn: "the name of a variable",
+    configkeys.TokensOf: "the path of a file",
+    configkeys.Url: "a URL",
+    configkeys.Value: "a text",
 }
 # What has a section of its own, or is no mapping of options.
 _ELSEWHERE = frozenset((*_KINDS, *TEXTS, Head, Written, Bounds, Case, Steps, Rules, Defaults))
@@ -192,6 +223,8 @@ def _limit(marks: tuple[Any, ...]) -> str:
     for mark in marks:
         if isinstance(mark, Meta) and mark.ge is not None:
             said += f" of {mark.ge} or more"
+        if isinstance(mark, Meta) and mark.gt is not None:
+            said += f" of more than {mark.gt}"
         if isinstance(mark, Meta) and mark.min_length is not None:
             said += f" ({mark.min_length} at least)"
     return said
@@ -219,10 +252,10 @@ def _capital(said: str) -> str:
     return said[:1].upper() + said[1:]
 
 
-def _anchor(title: str) -> str:
+def anchor(title: str) -> str:
     """Return what a link to a title has behind its #.
 
-    >>> _anchor("When a rule does not fit, or fails")
+    >>> anchor("When a rule does not fit, or fails")
     'when-a-rule-does-not-fit-or-fails'
     """
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")

@@ -1,4 +1,7 @@
-"""`run`: starts the server, loads everything else while it boots, then joins the two sides."""
+"""`run`: starts the server, loads everything else while it boots, then joins the two sides.
+
+A server behind a URL is not started; the rules load while it is first asked.
+"""
 
 import os
 import sys
@@ -8,10 +11,12 @@ from proxy.transports import child
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import NoReturn
 
     from proxy.cli.options import Options
     from proxy.errors import RuleErrors
     from proxy.ledger import Ledger
+    from proxy.meter import Meters
     from proxy.rule import RuleSet
     from proxy.ruleset import Selection
     from proxy.transports.log import Level, Log
@@ -20,14 +25,16 @@ _BAD_RULES = 2
 _NONE = "none"
 
 
-def run(options: "Options") -> int:
-    """Wrap the server until either side ends; return its exit code.
+def run(options: "Options") -> "NoReturn":
+    """Wrap the server until either side ends, then exit with its code.
 
     That is 128 + n for a signal, 127 where it could not be started, 2 where the rules cannot be
     used.
     """
     _open_standard()
     mask = child.hold_signals()
+    if options.url is not None:
+        _bridge(options, options.url)
     cause = None
     try:
         server = child.spawn(options.command, mask)
@@ -37,10 +44,6 @@ def run(options: "Options") -> int:
         cause = f"{options.command[0]!r} cannot be started: {reason}"
     _import_msgspec()
 
-    from threading import Thread
-
-    from proxy.ledger import Ledger, default_path
-    from proxy.meter import Meter
     from proxy.session import Session
     from proxy.snapshots import Memory
     from proxy.transports.log import Log
@@ -53,17 +56,59 @@ def run(options: "Options") -> int:
         log.debug(f"started {options.command[0]!r} as process {server.pid}")
         if server.guardian is None:
             log.warning("no /bin/sh: nothing ends the server if this process is killed")
-    meter = Meter()
-    ledger = None
-    if options.ledger != "off":
-        ledger = Ledger(options.ledger or default_path(), meter, warn=log.warning)
-    rules = _Rules(options, log, ledger)
-    session = Session(rules, meter, log.warning)
+    meters, ledger = _accounts(options, log)
+    rules = _Rules(options, log)
+    session = Session(rules, meters.of, log.warning)
     relay = Relay(server, session, Memory(), log, options.max_message, cause)
     rules.refuse = relay.refuse
+    _end(rules, ledger, relay.run)
+
+
+def _bridge(options: "Options", url: str) -> "NoReturn":
+    """Join the client and a server behind a URL until either ends, then exit.
+
+    With 128 + n for a signal, 1 where the server cannot be reached or has ended the session, 2
+    where the rules cannot be used.
+    """
+    _import_msgspec()
+
+    from proxy.session import Session
+    from proxy.snapshots import Memory
+    from proxy.transports.bridge import Bridge
+    from proxy.transports.driver import Driver
+    from proxy.transports.endpoint import Endpoint
+    from proxy.transports.log import Log
+    from proxy.transports.workers import Workers
+
+    log = Log(_level(options), options.log_format)
+    meters, ledger = _accounts(options, log)
+    rules = _Rules(options, log)
+    session = Session(rules, meters.of, log.warning)
+    # There is no other session that a large document could hold up.
+    workers = Workers(above=sys.maxsize)
+    driver = Driver(session, Memory(), workers, log, log.put_aside)
+    bridge = Bridge(Endpoint(url, options.headers), driver, log, options.max_message)
+    rules.refuse = bridge.refuse
+    _end(rules, ledger, bridge.run)
+
+
+def _accounts(options: "Options", log: "Log") -> "tuple[Meters, Ledger | None]":
+    from proxy.ledger import Ledger, default_path
+    from proxy.meter import Meters
+
+    meters = Meters()
+    if options.ledger == "off":
+        return meters, None
+    return meters, Ledger(options.ledger or default_path(), meters, warn=log.warning)
+
+
+def _end(rules: "_Rules", ledger: "Ledger | None", relay: "Callable[[], int]") -> "NoReturn":
+    """Load the rules beside `relay`, and exit with the code that it returns."""
+    from threading import Thread
+
     loading = Thread(target=rules.load, name="rules", daemon=True)
     loading.start()
-    code = relay.run()
+    code = relay()
     # A server may end before the rules are read; what is wrong with them is said all the same.
     loading.join(1.0)
     if rules.failed and code == 0:
@@ -77,16 +122,13 @@ def run(options: "Options") -> int:
 class _Rules:
     """The rules of the session; whoever asks for them waits until their files are read."""
 
-    def __init__(self, options: "Options", log: "Log", ledger: "Ledger | None") -> None:
+    def __init__(self, options: "Options", log: "Log") -> None:
         from threading import Event
 
         self._options = options
         self._log = log
-        self._ledger = ledger
         self._selection: Selection | None = None
         self._loaded = Event()
-        self._names: tuple[str | None, str | None] | None = None
-        self._chosen: RuleSet | None = None
         self.failed = False
         self.refuse: Callable[[int, str], None]
         """Ends everything with an exit code and a reason: what to do where they are bad."""
@@ -94,14 +136,15 @@ class _Rules:
     def load(self) -> None:
         """Read the files."""
         from proxy.errors import RuleErrors
-        from proxy.ruleset import Selection, load
+        from proxy.ruleset import Selection
+        from proxy.watch import Watch
 
         names, budget = self._options.rules, self._options.budget
         try:
             if names == [_NONE]:
                 self._selection = Selection((), "off", self._log.info)
             else:
-                files = None if names is None else load(names)
+                files = None if names is None else Watch(names, self._log.warning)
                 self._selection = Selection(files, budget, self._log.info)
         except RuleErrors as errors:
             self._fail(errors)
@@ -113,25 +156,25 @@ class _Rules:
 
     def __call__(self, server: str | None, client: str | None) -> "RuleSet":
         """Return the rules for a server and a client; raises RuleErrors."""
-        # Asked with every call of a tool, answered anew only where a name has become known.
-        if self._chosen is None or self._names != (server, client):
-            self._chosen = self._choose(server, client)
-            self._names = server, client
-        return self._chosen
+        # Asked with every call of a tool.
+        if self._selection is None:
+            self._loaded.wait()
+        try:
+            return self._selection(server, client) if self._selection else self._none()
+        except Exception as error:
+            self._failed(error)
+            raise
 
-    def _choose(self, server: str | None, client: str | None) -> "RuleSet":
+    def _none(self) -> "RuleSet":
         from proxy.errors import RuleErrors
 
-        if self._ledger is not None:
-            self._ledger.named(server, client)
-        self._loaded.wait()
-        if self._selection is None:
-            raise RuleErrors([])
-        try:
-            return self._selection(server, client)
-        except RuleErrors as errors:
-            self._fail(errors)
-            raise
+        raise RuleErrors([])
+
+    def _failed(self, error: Exception) -> None:
+        from proxy.errors import RuleErrors
+
+        if isinstance(error, RuleErrors):
+            self._fail(error)
 
     def _fail(self, errors: "RuleErrors") -> None:
         self.failed = True

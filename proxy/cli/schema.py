@@ -1,7 +1,7 @@
-"""`mcp-abridge schema`: the JSON Schema of rule files, for editors; or their reference page.
+"""`mcp-abridge schema`: the JSON Schemas of rule files and configurations; or a reference page.
 
-It is made from the Structs that the loader reads by, so that an editor and `check` agree. It says
-what a file looks like; what its parts must be to each other only `check` knows.
+They are made from the Structs that the loaders read by, so that an editor and `check` agree. They
+say what a file looks like; what its parts must be to each other only the loaders know.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 
 from proxy.cli import reference
 from proxy.cli.descriptions import DESCRIPTIONS
+from proxy.loading import configkeys
 from proxy.loading.fields import LISTS, MAPS, TEXTS, UNIONS, fields
 from proxy.loading.rulekeys import NO_DEFAULTS, Defaults, Head, Rules, Steps, Written
 from proxy.paths import Path
@@ -26,31 +27,52 @@ Schema = dict[str, Any]
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument(
-        "--reference",
-        action="store_true",
-        help="print the reference of the rule language instead, as Markdown",
-    )
+    instead = parser.add_mutually_exclusive_group()
+    for flag, help in (
+        ("--reference", "print the reference of the rule language instead, as Markdown"),
+        ("--config", "print the schema of a configuration of serve instead"),
+        ("--sidecar", "print the reference of serve instead, as Markdown"),
+    ):
+        instead.add_argument(flag, action="store_true", help=help)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the schema, or the reference."""
+    """Print a schema, or a reference."""
     if arguments.reference:
         print(reference.page(), end="")
-        return 0
-    print(json.dumps(schema(), indent=2, ensure_ascii=False))
+    elif arguments.sidecar:
+        from proxy.cli import sidecar  # which loads all that serves
+
+        print(sidecar.page(), end="")
+    else:
+        made = configuration() if arguments.config else schema()
+        print(json.dumps(made, indent=2, ensure_ascii=False))
     return 0
 
 
 def schema() -> Schema:
-    """Return the JSON Schema (draft 7, which every editor's YAML support knows) of a rule file."""
+    """Return the JSON Schema of a rule file."""
     made = _Definitions()
-    head = made.options(Head)
-    head["patternProperties"] = {"^x-": {}}
+    return _file("mcp-abridge rules", made.options(Head), made)
+
+
+def configuration() -> Schema:
+    """Return the JSON Schema of a configuration of `serve`."""
+    made = _Definitions()
+    head = made.options(configkeys.Head)
+    words = head["properties"]
+    words |= made.options(configkeys.Written, configkeys.NO_DEFAULTS)["properties"]
+    words["routes"] |= made.of(tuple[configkeys.Written, ...])
+    return _file("mcp-abridge serve", head, made)
+
+
+def _file(title: str, head: Schema, made: "_Definitions") -> Schema:
+    """Return a whole schema, of draft 7, which every editor's YAML support knows."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "mcp-abridge rules",
+        "title": title,
         **head,
+        "patternProperties": {"^x-": {}},
         "definitions": dict(sorted(made.held.items())),
     }
 
@@ -70,6 +92,8 @@ class _Definitions:
             return {}
         if kind in TEXTS:
             return {"type": "string"} if kind is str else self.named(kind, _TEXTS[kind])
+        if kind in _READ:
+            return self.named(kind, lambda: {"type": "string", "description": _summary(kind)})
         if kind in _PLAIN:
             return {"type": _PLAIN[kind]}
         shape, inside = get_origin(kind), get_args(kind)
@@ -149,7 +173,28 @@ class _Definitions:
         return {"description": _summary(kind), **_any(written)}
 
 
-_PLAIN = {int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+_PLAIN: dict[Any, str | list[str]] = {
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    NoneType: "null",
+    configkeys.Size: ["integer", "string"],
+}
+# What a configuration has as a text of its own kind, which its docstring describes.
+_READ = frozenset(
+    (
+        configkeys.Address,
+        configkeys.Host,
+        configkeys.Origin,
+        configkeys.Place,
+        configkeys.Rules,
+        configkeys.Store,
+        configkeys.TokenIn,
+        configkeys.TokensOf,
+        configkeys.Url,
+        configkeys.Value,
+    )
+)
 _TEXTS: dict[Any, Callable[[], Schema]] = {
     Path: lambda: {
         "type": "string",
@@ -173,6 +218,9 @@ _LIMITS = {
 _LENGTHS = {"min_length": "min", "max_length": "max"}
 
 
+_NAMES: dict[type, str] = {Written: "rule", configkeys.Written: "route"}
+
+
 def _said(kind: type[Struct], word: str) -> Schema:
     return {"description": DESCRIPTIONS[kind][word]}
 
@@ -180,7 +228,7 @@ def _said(kind: type[Struct], word: str) -> Schema:
 def _name(kind: type) -> str:
     """Return a name for a type, which no other type has: `rule`, `bounds`, `filter.filter`."""
     folder, _, module = kind.__module__.rpartition(".")
-    name = "rule" if kind is Written else kind.__name__.lower()
+    name = _NAMES.get(kind) or kind.__name__.lower()
     return f"{module}.{name}" if folder.endswith("transforms") and module != "base" else name
 
 

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 from proxy.meter import Meter
-from proxy.outputs import Forget, Forward, Keep, Load, Output, Reply, Shape
+from proxy.outputs import Forget, Forward, Keep, Load, Output, Reply, Shape, Tell
 from proxy.pipeline import Job, Outcome, shape
 from proxy.rule import RuleSet
 from proxy.session import Session
@@ -28,7 +28,8 @@ class Rehearsal:
         self.shaped: list[tuple[Job, Outcome]] = []
         self._server = server
         self._store = Memory()
-        self._session = Session(lambda server, client: rules, Meter(), self.log.append)
+        meter = Meter()
+        self._session = Session(lambda *_: rules, lambda *_: meter, self.log.append)
 
     def say(self, line: bytes) -> list[bytes]:
         """Say `line` as the client, and return the lines that the client then gets."""
@@ -48,6 +49,8 @@ class Rehearsal:
                         got.append(raw)
                     elif (answer := self._server(raw)) is not None:
                         add(session.from_server(answer), of_client=False)
+                case Tell(raw):
+                    got.append(raw)
                 case Reply(raw):
                     if of_client:
                         got.append(raw)
@@ -59,6 +62,6 @@ class Rehearsal:
                     add(session.shaped(job, outcome), of_client=False)
                 case Keep(key, snapshot):
                     self._store.put(key, snapshot)
-                case Forget(keys):
-                    self._store.drop(keys)
+                case Forget(key):
+                    self._store.drop(key)
         return got

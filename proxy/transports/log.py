@@ -5,6 +5,8 @@ dropped, and how much that was is said as soon as somebody reads again.
 """
 
 import os
+import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from threading import Lock
 from time import monotonic
@@ -14,6 +16,7 @@ import msgspec
 
 Level = Literal["error", "warning", "info", "debug"]
 Form = Literal["text", "json"]
+Field = str | int | float | None
 
 TAIL = 2048
 """How many of the server's last bytes are kept."""
@@ -22,6 +25,7 @@ _RANK: dict[Level, int] = {"error": 0, "warning": 1, "info": 2, "debug": 3}
 _ATOMIC = 4096  # so many bytes a pipe takes without blocking where it takes any
 _LONGEST = 600  # characters: as JSON, still less than that
 _PATIENCE = 1.0  # seconds
+_CUTS = (200, 50, 10)  # characters of a text in an event: the first that makes its line fit
 
 
 class Log:
@@ -53,6 +57,15 @@ class Log:
         """Say what only somebody who is looking for something wants to know."""
         self._say("debug", message)
 
+    def event(self, name: str, level: Level = "info", **fields: Field) -> None:
+        """Say what happened, with its figures and names; fields that say nothing are left out.
+
+        Texts may come from anybody: they are cut, and written so that they end no line or field.
+        """
+        if _RANK[level] <= self._most:
+            said = {word: value for word, value in fields.items() if value not in (None, "")}
+            self._put_line(lambda: self._event(name, level, said))
+
     def pass_on(self, raw: bytes) -> None:
         """Write what the server wrote to its stderr, as it is."""
         self.tail = (self.tail + raw[-TAIL:])[-TAIL:]
@@ -79,21 +92,35 @@ class Log:
                 self._ready(0.1)
 
     def _say(self, level: Level, message: str) -> None:
-        if _RANK[level] > self._most:
-            return
+        if _RANK[level] <= self._most:
+            self._put_line(lambda: self._line(level, message))
+
+    def _put_line(self, made: Callable[[], bytes]) -> None:
         with self._lock:
-            line = self._line(level, message)
+            line = made()
             if self._put(line) < len(line):
                 self._dropped += len(line)
 
     def _line(self, level: Level, message: str) -> bytes:
         said = message[:_LONGEST].encode("utf-8", "replace")
         if self._form == "json":
-            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            line = msgspec.json.encode({"time": now, "level": level, "message": said.decode()})
-        else:
-            word = b"" if level in ("info", "debug") else f"{level}: ".encode()
-            line = b"mcp-abridge: " + word + said.replace(b"\n", b"\\n")
+            return self._whole(msgspec.json.encode({**_head(level), "message": said.decode()}))
+        return self._whole(_start(level) + said.replace(b"\n", b"\\n"))
+
+    def _event(self, name: str, level: Level, fields: Mapping[str, Field]) -> bytes:
+        line = b""
+        for most in _CUTS:
+            cut = {word: _cut(value, most) for word, value in fields.items()}
+            if self._form == "json":
+                line = msgspec.json.encode({**_head(level), "event": name, **cut})
+            else:
+                words = [name, *(f"{word}={_spelled(value)}" for word, value in cut.items())]
+                line = _start(level) + " ".join(words).encode()
+            if len(line) <= _ATOMIC - 2:
+                break
+        return self._whole(line)
+
+    def _whole(self, line: bytes) -> bytes:
         # Never glued to an unfinished line of the server's.
         return b"\n" * self._midline + line[: _ATOMIC - 2] + b"\n"
 
@@ -121,3 +148,25 @@ class Log:
         poll = select.poll()
         poll.register(self._descriptor, select.POLLOUT)
         return bool(poll.poll(seconds * 1000))
+
+
+def _head(level: Level) -> dict[str, Field]:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"time": now, "level": level}
+
+
+def _start(level: Level) -> bytes:
+    return b"mcp-abridge: " + (b"" if level in ("info", "debug") else f"{level}: ".encode())
+
+
+def _cut(value: Field, most: int) -> Field:
+    return value[:most].encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def _spelled(value: Field) -> str:
+    if not isinstance(value, str):
+        return str(value)
+    return value if _PLAIN.fullmatch(value) else msgspec.json.encode(value).decode()
+
+
+_PLAIN = re.compile(r"[\w./:*{}+-]+", re.ASCII)

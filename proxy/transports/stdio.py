@@ -12,7 +12,7 @@ from threading import Lock, Thread
 
 from proxy import message, pipeline
 from proxy.errors import RuleErrors
-from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape
+from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape, Tell
 from proxy.session import Session
 from proxy.snapshots import Store
 from proxy.transports.child import Child, hold_signals
@@ -224,6 +224,8 @@ class Relay:
             ahead([output.raw])
         elif isinstance(output, Reply):
             back([output.raw])
+        elif isinstance(output, Tell):
+            self._client.send([output.raw])
         elif isinstance(output, Shape):
             outcome = pipeline.shape(output.job)
             with self._entry:
@@ -240,7 +242,7 @@ class Relay:
                 self._store.put(output.key, output.snapshot)
         elif isinstance(output, Forget):
             with self._entry:
-                self._store.drop(output.keys)
+                self._store.drop(output.key)
         elif isinstance(output, Noise):
             self._put_aside(output.raw)
 

@@ -59,7 +59,9 @@ def cause(problem: BaseException) -> str:
     """Return what went wrong, out of the groups that task groups make of it."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
-    return f"{type(problem).__name__}: {problem}"
+    # Of what a process has said, the end mostly says what it was.
+    first, *more = str(problem).splitlines() or [""]
+    return f"{type(problem).__name__}: {first}{' ... ' + more[-1].strip() if more else ''}"
 
 
 def progress(said: str) -> None:

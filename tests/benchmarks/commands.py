@@ -55,6 +55,10 @@ def wrapped(rules: str, server: Sequence[str] = ()) -> list[str]:
 
     `rules` is `none`, the name of a rule file here, or empty: then the wrapper gets no options.
     """
+    return [sys.executable, "-m", "proxy", *options(rules), "--", *direct(server)]
+
+
+def options(rules: str) -> list[str]:
+    """Return the options that name rules: `none`, a rule file here, or nothing at all."""
     file = RULES / f"{rules}.yaml"
-    options = ["--rules", str(file) if file.is_file() else rules] if rules else []
-    return [sys.executable, "-m", "proxy", *options, "--", *direct(server)]
+    return ["--rules", str(file) if file.is_file() else rules] if rules else []

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from tests.benchmarks import raw, sdk
+from tests.benchmarks import raw, sdk, ways, web_client
 from tests.benchmarks.commands import cores, direct, wrapped
 from tests.benchmarks.measure import Figures, interleaved
 from tests.servers.install import NotInstalled
@@ -43,6 +43,18 @@ class Leg(Struct, frozen=True):
     arguments: str = "{}"
     server: tuple[str, ...] = ()
     unit: Literal["s", "calls/s", "MB"] = "s"
+    way: ways.Way = "stdio to stdio"
+    accept: str = web_client.BOTH
+
+    @property
+    def request(self) -> bytes:
+        """The call that is measured."""
+        return raw.tools_call(self.tool, self.arguments, meta=raw.META if self.stateless else "")
+
+    @property
+    def stateless(self) -> bool:
+        """True where the server speaks revision 2026-07-28."""
+        return "--modern" in self.server
 
     def pinned(self) -> "Leg":
         """Return the same leg with the server on a core that the raw client leaves to it."""
@@ -68,17 +80,16 @@ class WrongAnswer(Exception):
 
 
 @contextmanager
-def both(leg: Leg) -> Iterator[tuple[raw.Client, raw.Client]]:
-    """Start and connect both commands, and see that they answer as they should."""
-    first, second = leg.pinned().commands
-    request = raw.tools_call(leg.tool, leg.arguments)
-    with raw.Client(first) as one, raw.Client(second) as other:
+def both(leg: Leg) -> Iterator[tuple[ways.Client, ways.Client]]:
+    """Start and connect both sides, and see that they answer as they should."""
+    headers = web_client.stateless(leg.tool) if leg.stateless else ""
+    with ways.pair(leg.way, leg.rules, leg.pinned().server, leg.accept, headers) as (one, other):
         one.connect()
         other.connect()
         if leg.arguments != "{}":
             # A later page is cut from what an earlier call has left.
             other.call(raw.tools_call(leg.tool))
-        leg.check(bytes(one.call(request)), bytes(other.call(request)))
+        leg.check(one.answer(leg.request), other.answer(leg.request))
         yield one, other
 
 
@@ -93,11 +104,11 @@ def shares(seconds: float) -> list[float]:
 
 def calls(leg: Leg, seconds: float) -> Figures:
     """One call after the other, from its first byte written to its last byte read."""
-    request = raw.tools_call(leg.tool, leg.arguments)
     figures = Figures()
     for share in shares(seconds):
         with both(leg) as (one, other):
-            figures += interleaved(raw.Calls(one, request), raw.Calls(other, request), share)
+            sides = raw.Calls(one, leg.request), raw.Calls(other, leg.request)
+            figures += interleaved(*sides, share)
     return figures
 
 
@@ -106,6 +117,8 @@ def flights(leg: Leg, seconds: float) -> Figures:
     times = Figures()
     for share in shares(seconds):
         with both(leg) as (one, other):
+            assert isinstance(one, raw.Client)
+            assert isinstance(other, raw.Client)
             sides = raw.Flights(one, leg.tool), raw.Flights(other, leg.tool)
             times += interleaved(*sides, share)
     return Figures(

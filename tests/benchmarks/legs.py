@@ -12,6 +12,7 @@ from tests.benchmarks.kinds import (
     starts,
     typescript_calls,
 )
+from tests.benchmarks.web_legs import WEB_LEGS
 
 
 def ratio(bound: float) -> Target:
@@ -84,4 +85,5 @@ LEGS: tuple[Leg, ...] = (
         target=Target("wrapped", 20),
         unit="MB",
     ),
+    *WEB_LEGS,
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from tests.benchmarks.commands import ROOT, cores, environment
 
@@ -26,11 +26,26 @@ INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 TOOLS_LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n'
 
 
-def tools_call(tool: str, arguments: str = "{}", number: int = 2) -> bytes:
+# What revision 2026-07-28 wants in every request.
+META = (
+    ',"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
+    '"io.modelcontextprotocol/clientInfo":{"name":"benchmark","version":"1.0.0"},'
+    '"io.modelcontextprotocol/clientCapabilities":{}}'
+)
+
+
+def tools_call(tool: str, arguments: str = "{}", number: int = 2, meta: str = "") -> bytes:
     """Return the line of a request."""
-    params = f'{{"name":"{tool}","arguments":{arguments}}}'
+    params = f'{{"name":"{tool}","arguments":{arguments}{meta}}}'
     line = f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{params}}}\n'
     return line.encode()
+
+
+class Caller(Protocol):
+    """Whatever sends one request and takes its whole answer."""
+
+    def call(self, request: bytes) -> memoryview:
+        """Send one request and return its answer, which is good until the next call."""
 
 
 class Client:
@@ -89,6 +104,10 @@ class Client:
             if MEMORY[size - 1] == NEWLINE:
                 return MEMORY[:size]
 
+    def answer(self, request: bytes) -> bytes:
+        """Send one request and return the message that answers it."""
+        return bytes(self.call(request)).strip()
+
     def many(self, requests: Sequence[bytes], in_flight: int) -> None:
         """Send requests, always so many unanswered, until all are answered."""
         os.write(self.stdin, b"".join(requests[:in_flight]))
@@ -143,7 +162,7 @@ def on_own_core() -> Iterator[None]:
 class Calls:
     """One call after the other."""
 
-    def __init__(self, client: Client, request: bytes) -> None:
+    def __init__(self, client: Caller, request: bytes) -> None:
         self.client = client
         self.request = request
 

@@ -212,11 +212,17 @@ def write(parts: tuple[bytes, bytes, bytes]) -> None:
             rest = rest[os.write(1, rest) :]
 
 
+def option(name: str) -> int | None:
+    """Return the number of an option of the command line, None where it is not there."""
+    start = f"--{name}="
+    return next((int(word[len(start) :]) for word in sys.argv if word.startswith(start)), None)
+
+
 def main() -> None:
     answers = Answers(tail="--tail" in sys.argv, modern="--modern" in sys.argv)
-    for word in sys.argv:
-        if word.startswith("--core="):
-            os.sched_setaffinity(0, {int(word[7:])})
+    core = option("core")
+    if core is not None:
+        os.sched_setaffinity(0, {core})
     begun = b""
     while chunk := os.read(0, CHUNK):
         *lines, begun = (begun + chunk).split(b"\n")

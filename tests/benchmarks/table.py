@@ -23,13 +23,15 @@ def row(leg: Leg, figures: Figures) -> tuple[str, ...]:
     )
 
 
-def text(rows: Sequence[tuple[str, ...]]) -> str:
-    """Lay rows out under the head, numbers to the right."""
-    lines = [HEAD, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
+def text(
+    rows: Sequence[tuple[str, ...]], head: tuple[str, ...] = HEAD, right: range = range(1, 3)
+) -> str:
+    """Lay rows out under the head, the columns `right` with their numbers to the right."""
+    lines = [head, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     laid = [
         "  ".join(
-            cell.rjust(width) if 0 < column < 3 else cell.ljust(width)
+            cell.rjust(width) if column in right else cell.ljust(width)
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
@@ -43,7 +45,8 @@ def verdict(leg: Leg, figures: Figures) -> str:
         return ""
     found = value(leg.target, figures)
     bound = leg.target.bound
-    shown = f" (+{quantity(found, leg.unit)})" if leg.target.of == "added" else ""
+    sign = "-" if found < 0 else "+"
+    shown = f" ({sign}{quantity(abs(found), leg.unit)})" if leg.target.of == "added" else ""
     missed = 1 - found / bound if leg.target.least else found / bound - 1
     return f"met{shown}" if missed < 0.005 else f"MISSED by {missed:.0%}{shown}"
 

@@ -3,15 +3,16 @@ from typing import Any, get_args
 from msgspec import Struct
 
 from proxy.cli.descriptions import DESCRIPTIONS
+from proxy.loading import configkeys
 from proxy.loading.fields import TEXTS, fields
 from proxy.loading.rulekeys import Defaults, Head, Rules, Steps, Written
 from proxy.transforms import TRANSFORMS
 
 
 def written() -> set[type[Struct]]:
-    """Return every Struct that a rule file is read as."""
+    """Return every Struct that a rule file or a configuration is read as."""
     found: set[type[Struct]] = set()
-    waiting: list[Any] = [Head, Written, *TRANSFORMS.values()]
+    waiting: list[Any] = [Head, Written, *TRANSFORMS.values(), configkeys.Head, configkeys.Written]
     while waiting:
         kind = waiting.pop()
         if kind in found or kind in TEXTS or kind in (Steps, Rules, Defaults):
@@ -23,9 +24,9 @@ def written() -> set[type[Struct]]:
     return found
 
 
-def test_every_word_of_a_rule_file_is_described_and_nothing_else() -> None:
-    words = {(kind.__name__, word) for kind in written() for word in fields(kind)}
-    said = {(kind.__name__, word) for kind, all in DESCRIPTIONS.items() for word in all}
+def test_every_word_is_described_and_nothing_else() -> None:
+    words = {(str(kind), word) for kind in written() for word in fields(kind)}
+    said = {(str(kind), word) for kind, all in DESCRIPTIONS.items() for word in all}
     assert words - said == set()
     assert said - words == set()
 

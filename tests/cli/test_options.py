@@ -52,7 +52,10 @@ def test_each_option_is_read_in_both_spellings() -> None:
             "log_format": "json",
             "verbose": True,
             "quiet": True,
+            "header": None,
+            "headers": [],
             "command": ["server"],
+            "url": None,
         }
 
 
@@ -78,11 +81,35 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
     assert again.rules == ["c"]
 
 
+def test_a_url_stands_for_a_server_that_runs_already() -> None:
+    words = ["--header", "A: ${TOKEN}", "-v", "https://example.org/mcp?a=b", "--header=B: c=d"]
+    chosen = quick(words, {"TOKEN": "t"})
+    assert chosen is not None
+    assert chosen.url == "https://example.org/mcp?a=b"
+    assert chosen.headers == [("A", "t"), ("B", "c=d")]
+    assert (chosen.command, chosen.rules, chosen.verbose) == ([], None, True)
+
+
+def test_headers_in_the_environment_stand_on_a_line_each() -> None:
+    environment = {"MCP_ABRIDGE_HEADER": "A: b:c\nB: ${TOKEN}", "TOKEN": "t"}
+    chosen = quick(["https://example.org"], environment)
+    assert chosen is not None
+    assert chosen.headers == [("A", "b:c"), ("B", "t")]
+    wrapped = quick(["--", "server"], environment)
+    assert wrapped is not None
+    assert wrapped.headers == []
+
+
 @pytest.mark.parametrize(
     "words",
     [
         [],
         ["--"],
+        ["https://example.org", "--", "server"],
+        ["https://example.org", "https://example.org"],
+        ["https://example.org", "server"],
+        ["--header", "nonsense", "https://example.org"],
+        ["--header", "A: b", "--", "server"],
         ["server"],
         ["--rules", "--", "server"],
         ["--nonsense", "--", "server"],
@@ -106,7 +133,22 @@ def test_argparse_knows_the_same_options() -> None:
     ("words", "complaint"),
     [
         ((), "no server: write its command after --, as in `mcp-abridge -- npx -y some-server`"),
+        ((), "or its URL"),
         (("--rules", "x"), "no server: write its command after --"),
+        (("https://a.b", "--", "server"), "one server only: its URL, or its command after --"),
+        (("https://a.b", "https://a.b"), "one server only: its URL, or its command after --"),
+        (("https://a.b", "server"), "unexpected 'server'; what is the server's goes after --"),
+        (("ftp://a.b",), "the URL of a server is written like https://example.org/mcp"),
+        (("--header", "A: b", "--", "s"), "--header is for a server behind a URL"),
+        (("--header", "A: b"), "--header is for a server behind a URL"),
+        (
+            ("--header", "A", "https://a.b"),
+            "argument --header: a header is written like 'Authorization: Bearer ${TOKEN}'",
+        ),
+        (
+            ("--header", "A: ${NEVER_SET}", "https://a.b"),
+            "the header A needs ${NEVER_SET}, which is not set in the environment",
+        ),
         (
             ("--rules", "x", "npx", "-y", "server"),
             "unexpected 'npx'; what is the server's goes after --",
@@ -160,3 +202,4 @@ def test_help_names_every_option_its_variable_and_every_verb() -> None:
         for verb in VERBS:
             assert f" {verb} " in shown
         assert "mcp-abridge [run] [OPTION]... -- COMMAND [ARG]..." in shown
+        assert "mcp-abridge [run] [OPTION]... URL" in shown

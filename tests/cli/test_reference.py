@@ -43,7 +43,7 @@ def test_every_transform_has_an_example(name: str) -> None:
 
 
 def test_every_link_leads_to_a_title() -> None:
-    titles = {reference._anchor(title) for title in re.findall(r"^##+ (.+)$", PAGE, re.MULTILINE)}
+    titles = {reference.anchor(title) for title in re.findall(r"^##+ (.+)$", PAGE, re.MULTILINE)}
     assert set(re.findall(r"\]\(#([^)]+)\)", PAGE)) <= titles
 
 

@@ -43,7 +43,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def filled(path: str, *rows: Row, server: str | None = "github", client: str | None = None) -> None:
     with closing(Book(path)) as book:
-        book.write(rows, "a session", server, client)
+        book.write([(server, client, row) for row in rows], "a session")
 
 
 def run(*arguments: str) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from proxy.cli import VERBS
+from tests.raw_http import RawServer, whole
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,13 +49,12 @@ def test_an_unknown_verb_is_said_with_the_one_that_was_meant() -> None:
     )
 
 
-def test_a_remote_server_is_refused_plainly() -> None:
-    ended = done(["http://127.0.0.1:1/mcp"])
-    assert ended.returncode == 2
-    assert ended.stderr == (
-        b"mcp-abridge: 'http://127.0.0.1:1/mcp' is remote, and only servers that a command starts "
-        b"can be wrapped yet\n"
-    )
+@pytest.mark.parametrize("verb", [(), ("run",)])
+def test_a_url_takes_the_place_of_a_command(verb: tuple[str, ...]) -> None:
+    with RawServer(lambda asked: iter([whole((ANSWER % 1).rstrip())])) as server:
+        ended = done([*verb, "--rules", "none", server.url], CALL % 1)
+    assert (ended.returncode, ended.stdout) == (0, ANSWER % 1)
+    assert ended.stderr == b""
 
 
 def test_a_verb_whose_reader_is_gone_ends_quietly() -> None:
@@ -221,6 +221,7 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
         "proxy.cli",
         "proxy.cli.options",
         "proxy.cli.run",
+        "proxy.sizes",
         "proxy.transports",
         "proxy.transports.child",
     ]

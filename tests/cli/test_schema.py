@@ -1,5 +1,6 @@
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -7,13 +8,22 @@ import pytest
 from jsonschema import Draft7Validator
 from msgspec import Struct
 
-from proxy.cli import reference, schema
+from proxy.cli import reference, schema, sidecar
+from proxy.loading import configkeys
 from proxy.loading.fields import TEXTS, fields
 from proxy.loading.positions import read, unwrapped
 from proxy.loading.rulekeys import Defaults, Head, Rules, Steps, Written
 from proxy.ruleset import library
 from proxy.transforms import TRANSFORMS
 from tests.rulecases import BAD, GOOD, editor
+
+CONFIGS = Path(__file__).parents[1] / "cases" / "config"
+GOOD_CONFIGS = sorted((CONFIGS / "good").glob("*.yaml"))
+BAD_CONFIGS = sorted((CONFIGS / "bad").glob("*.yaml"))
+WHOLE = [
+    pytest.param(schema.schema(), id="rules"),
+    pytest.param(schema.configuration(), id="configuration"),
+]
 
 
 def validator() -> Draft7Validator:
@@ -52,6 +62,18 @@ def test_what_only_check_can_know_fits(path: Path) -> None:
     assert validator().is_valid(value(path))
 
 
+@pytest.mark.parametrize("path", GOOD_CONFIGS, ids=lambda path: path.stem)
+def test_every_good_configuration_fits_its_schema(path: Path) -> None:
+    fitting = Draft7Validator(schema.configuration())
+    assert [error.message for error in fitting.iter_errors(value(path))] == []
+
+
+@pytest.mark.parametrize("path", BAD_CONFIGS, ids=lambda path: path.stem)
+def test_a_bad_configuration_fits_where_only_the_loader_can_know(path: Path) -> None:
+    fitting = Draft7Validator(schema.configuration())
+    assert fitting.is_valid(value(path)) == (editor(path) == "accepts")
+
+
 @pytest.mark.parametrize(
     "path", [path for path in BAD if editor(path) == "reads no YAML"], ids=lambda path: path.stem
 )
@@ -59,8 +81,9 @@ def test_a_file_that_is_no_yaml_has_nothing_to_fit(path: Path) -> None:
     assert read(path.name, path.read_bytes())[0] is None
 
 
-def test_every_option_of_the_schema_says_what_it_is_for() -> None:
-    definitions = schema.schema()["definitions"]
+@pytest.mark.parametrize("whole", WHOLE)
+def test_every_option_of_the_schema_says_what_it_is_for(whole: schema.Schema) -> None:
+    definitions = {"": whole, **whole["definitions"]}
     options = {
         f"{name}.{word}": option
         for name, made in definitions.items()
@@ -69,11 +92,26 @@ def test_every_option_of_the_schema_says_what_it_is_for() -> None:
     assert [name for name, option in options.items() if not option.get("description")] == []
 
 
-def test_the_verb_prints_the_reference_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("flag", "page"), [("--reference", reference.page), ("--sidecar", sidecar.page)]
+)
+def test_the_verb_prints_a_reference_on_demand(
+    flag: str, page: Callable[[], str], capsys: pytest.CaptureFixture[str]
+) -> None:
     parser = argparse.ArgumentParser()
     schema.add(parser)
-    assert schema.run(parser.parse_args(["--reference"])) == 0
-    assert capsys.readouterr().out == reference.page()
+    assert schema.run(parser.parse_args([flag])) == 0
+    assert capsys.readouterr().out == page()
+
+
+def test_the_verb_prints_the_schema_of_a_configuration_on_demand(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    parser = argparse.ArgumentParser()
+    schema.add(parser)
+    assert schema.run(parser.parse_args(["--config"])) == 0
+    assert json.loads(capsys.readouterr().out) == schema.configuration()
+    Draft7Validator.check_schema(schema.configuration())
 
 
 def test_every_transform_is_described() -> None:
@@ -82,14 +120,16 @@ def test_every_transform_is_described() -> None:
     assert [name for name, step in steps.items() if not step["description"]] == []
 
 
-def test_every_definition_is_there_and_used() -> None:
-    whole = schema.schema()
+@pytest.mark.parametrize("whole", WHOLE)
+def test_every_definition_is_there_and_used(whole: schema.Schema) -> None:
     assert set(_references(whole)) == {f"#/definitions/{name}" for name in whole["definitions"]}
 
 
 def test_two_types_of_one_name_are_not_taken_for_each_other() -> None:
-    names = [schema._name(kind) for kind in _structs(Head, Written, *TRANSFORMS.values())]
-    assert len(names) == len(set(names))
+    files = (Head, Written, *TRANSFORMS.values()), (configkeys.Head, configkeys.Written)
+    for kinds in files:
+        names = [schema._name(kind) for kind in _structs(*kinds)]
+        assert len(names) == len(set(names))
 
 
 def _structs(*kinds: Any) -> set[type[Struct]]:

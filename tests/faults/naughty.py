@@ -153,6 +153,25 @@ def silent() -> None:
             late = b""
 
 
+def remembers() -> None:
+    """Answer `heard` with the methods that came so far, and `never` only at a call of `late`."""
+    heard: list[str] = []
+    late = b""
+    for line in lines():
+        message = json.loads(line)
+        heard.append(message.get("method", ""))
+        if "id" not in message:
+            continue
+        id, name = json.dumps(message["id"]).encode(), message.get("params", {}).get("name")
+        if name == "never":
+            late += result(id, "late") + b"\n"
+        elif name == "late":
+            say(late + result(id) + b"\n")
+            late = b""
+        else:
+            say(result(id, " ".join(heard) if name == "heard" else "ok") + b"\n")
+
+
 def floods_stderr(size: str) -> None:
     for id, _ in requests():
         for at in range(int(size) >> 16):
@@ -235,6 +254,7 @@ FAULTS: dict[str, Callable[..., None]] = {
         endless,
         odd_ids,
         silent,
+        remembers,
         floods_stderr,
         deaf,
         talks,

@@ -78,16 +78,25 @@ def install(env: Mapping[str, str]) -> None:
         raise NotInstalled("the git server needs the command `git`, and there is none on the PATH")
     with only_one_at_a_time():
         for name, (pins, how) in PARTS.items():
-            folder = CACHE / name
-            stamp = folder / ".pins"
-            wanted = digest(HERE / pins)
-            if stamp.is_file() and stamp.read_text() == wanted:
-                continue
-            print(f"installing {pins} into {folder.relative_to(CACHE.parents[1])}", file=sys.stderr)
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            how(HERE / pins, folder, env)
-            stamp.write_text(wanted)
+            install_part(CACHE / name, HERE / pins, how, env)
+
+
+def install_part(
+    folder: Path,
+    pins: Path,
+    how: Callable[[Path, Path, Mapping[str, str]], None],
+    env: Mapping[str, str],
+) -> None:
+    """Make `folder` hold what `pins` asks for; nothing is done where its stamp says it does."""
+    stamp = folder / ".pins"
+    wanted = digest(pins)
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return
+    print(f"installing {pins.name} into {folder.relative_to(CACHE.parents[1])}", file=sys.stderr)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    how(pins, folder, env)
+    stamp.write_text(wanted)
 
 
 def digest(pins: Path) -> str:

@@ -12,11 +12,11 @@ from typing import Any
 
 from proxy import pipeline
 from proxy.errors import RuleErrors
-from proxy.meter import Meter
+from proxy.meter import Meters
 from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape
 from proxy.rule import EMPTY
 from proxy.session import Session
-from proxy.snapshots import Memory, Snapshot
+from proxy.snapshots import Key, Memory, Snapshot
 from proxy.transports import child
 from proxy.transports.log import Log
 from proxy.transports.stdio import Relay
@@ -39,10 +39,10 @@ def wait(job: Any) -> Any:
 class Scripted(Session):
     """Does what the lines say."""
 
-    def from_client(self, raw: bytes) -> tuple[Output, ...]:
+    def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         return self.act(raw, b"client")
 
-    def from_server(self, raw: bytes) -> tuple[Output, ...]:
+    def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         return self.act(raw, b"server")
 
     def act(self, raw: bytes, here: bytes) -> tuple[Output, ...]:
@@ -52,7 +52,7 @@ class Scripted(Session):
         word, _, rest = told.partition(b" ")
         if side != here:
             return (Forward(raw),)
-        key = rest.decode()
+        key = Key("", "scripted", rest.decode())
         match word:
             case b"reply":
                 return (Reply(rest), Forward(raw), Reply(rest))
@@ -61,7 +61,7 @@ class Scripted(Session):
             case b"load":
                 return (Load(7, key),)
             case b"forget":
-                return (Forget((key,)), Forward(b"forgotten"))
+                return (Forget(key), Forward(b"forgotten"))
             case b"noise":
                 return (Noise(rest), Forward(b"after noise"))
             case b"shape":
@@ -70,17 +70,19 @@ class Scripted(Session):
                 GO.set()
         return (Forward(raw),)
 
-    def loaded(self, token: int, snapshot: Snapshot | None) -> tuple[Output, ...]:
+    def loaded(
+        self, token: int, snapshot: Snapshot | None, failure: str | None = None
+    ) -> tuple[Output, ...]:
         found = b"nothing" if snapshot is None else snapshot.document
         return (Reply(b"loaded %d %s" % (token, found)),)
 
     def shaped(self, job: Any, outcome: Any) -> tuple[Output, ...]:
         return (Forward(b"shaped " + outcome),)
 
-    def head(self, start: bytes) -> bool:
+    def head(self, start: bytes, exchange: bytes = b"") -> bool:
         return start.startswith(b"server pass")
 
-    def streamed(self, start: bytes, end: bytes, size: int) -> None:
+    def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
         os.write(2, b"streamed %d %s %s\n" % (size, start[:11], end[-3:]))
 
 
@@ -88,7 +90,7 @@ def main() -> None:
     pipeline.shape = wait  # type: ignore[assignment]
     mask = child.hold_signals()
     server = child.spawn(["cat"], mask)
-    session = Scripted(lambda *_: EMPTY, Meter(), print)
+    session = Scripted(lambda *_: EMPTY, Meters().of, print)
     relay = Relay(server, session, Memory(), Log("debug"), 1_000_000)
     if "refuse" in sys.argv:
         relay.refuse(2, "on purpose")

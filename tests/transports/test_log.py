@@ -90,6 +90,40 @@ def test_a_level_says_what_is_at_most_as_detailed(
     assert [line[-1:] for line in read_all(pipe).decode().splitlines()] == list(said)
 
 
+def test_an_event_is_one_line_that_can_be_taken_apart(pipe: tuple[int, int]) -> None:
+    log = Log(descriptor=pipe[1])
+    log.event("request", route="/mcp/{token}", status=200, tool="two words", client="a=b\n\x1b[1m")
+    log.event("call", "warning", seconds=0.25, received=0)
+    assert read_all(pipe).decode().splitlines() == [
+        'mcp-abridge: request route=/mcp/{token} status=200 tool="two words" '
+        'client="a=b\\n\\u001b[1m"',
+        "mcp-abridge: warning: call seconds=0.25 received=0",
+    ]
+
+
+def test_an_event_leaves_out_what_says_nothing(pipe: tuple[int, int]) -> None:
+    log = Log("info", "json", pipe[1])
+    log.event("request", tool="", client=None, received=0)
+    log.event("detail", "debug", tool="x")
+    line = json.loads(read_all(pipe))
+    assert line.pop("time")
+    assert line == {"level": "info", "event": "request", "received": 0}
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_an_event_with_texts_as_long_as_they_like_is_one_whole_line(
+    pipe: tuple[int, int], form: str
+) -> None:
+    log = Log("info", form, pipe[1])  # type: ignore[arg-type]
+    texts = {f"field_{number}": "\x01\ud800" * 5000 for number in range(12)}
+    log.event("request", **texts, last="end")  # type: ignore[arg-type]
+    (line,) = read_all(pipe).splitlines()
+    assert len(line) < 4096
+    assert b"end" in line
+    if form == "json":
+        assert json.loads(line)["field_11"] == "\x01?" * 25
+
+
 def test_the_end_of_what_the_server_said_is_kept(pipe: tuple[int, int]) -> None:
     os.close(pipe[1])
     log = Log(descriptor=os.open(os.devnull, os.O_WRONLY))

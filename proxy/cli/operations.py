@@ -1,0 +1,155 @@
+"""What the reference page of the sidecar says of what its tables cannot say by themselves."""
+
+from collections.abc import Mapping
+
+OPENING = """
+# The sidecar
+
+This page is printed by `mcp-abridge schema --sidecar`, from the code.
+
+`mcp-abridge serve URL`, or `mcp-abridge serve -- COMMAND`, serves MCP over HTTP at `/mcp`. Several
+paths, each with its own server, rules and tools, are written in a file: `--config serve.yaml`.
+
+```yaml
+{sample}
+```
+
+It ends by SIGTERM or SIGINT, with exit code 0: open requests are answered first, for as long as
+`--drain` says; a second signal ends it at once. With exit code 2 it has not begun: what is wrong is
+on stderr, that of files with line and column.
+
+## What goes before what
+
+What stands at the top of the configuration holds for each route that does not say otherwise, be it
+with `null`. But `headers` and `auth` that stand beside an upstream are for no other one, and a
+route's `token_env` or `token_file` stands in for both. A flag stands in for what the top says, and
+its variable does where the flag is not given; so does `MCP_ABRIDGE_TOKEN`. What a route says itself
+goes before all of these. For `store` and `limits`, which no route has for itself, the flag, the
+variable, the file and the default count in this order.
+
+The variable of a flag that takes no value means no where it is `0`, `false`, `no`, `off` or empty.
+A size is a number of bytes, or a text such as `8kB` or `4MiB`.
+
+## Who may ask
+
+Off loopback, `serve` starts only with a token, or with `--insecure`. A client gives the token as
+`Authorization: Bearer`, or in the path where that holds `{token}`; it is never sent to the server.
+With `auth: forward`, `Authorization` is the server's, so that a token must be in the path. A page
+in a browser may ask if its origin is allowed, or is one of the allowed hosts.
+"""
+
+KEYS = """
+`mcp-abridge schema --config` prints the JSON Schema of the file, for editors. Keys at the top that
+begin with `x-` are yours, for YAML anchors.
+"""
+
+TOP = "Beside these, the top may have each key of a route but {own}, as a default."
+
+PATHS: Mapping[str, str] = {
+    "/healthz": "200 as long as it runs.",
+    "/readyz": (
+        "200 where every route can be served, else 503, and while it ends; `routes` in the body "
+        "are the paths that cannot, and the log says why."
+    ),
+    "/metrics": (
+        "The figures [below](#metrics). Not for a token, but only by an address or an allowed host."
+    ),
+}
+"""The sidecar's own paths, for GET and HEAD."""
+
+STATUSES: Mapping[int, str] = {
+    202: "A notification or response was taken that has no answer.",
+    204: "The session of a command's server was ended.",
+    400: (
+        "No proper HTTP; no JSON in the body (or the route's `malformed_status`); headers that do "
+        "not fit the body; for a command also no session, a version it does not know, an id that "
+        "still waits for its answer, or an error of its server that the stateless protocol "
+        "answers so."
+    ),
+    401: "The route wants a token.",
+    403: "The Host or the Origin is not allowed.",
+    404: "No such path, or no such session any more; for a command also no such method.",
+    405: "Not for this method; `Allow` names those that are.",
+    406: "Nothing that the client accepts can be answered.",
+    408: "The rest of the body did not come.",
+    409: "The session has a stream already.",
+    413: "The body is over `--max-body`.",
+    499: "In the log only: the client went away.",
+    500: "The sidecar failed; its log says why.",
+    501: "A `Transfer-Encoding` other than `chunked`.",
+    502: (
+        "The server cannot be reached or started, broke off before its answer began, or redirects "
+        "to another origin."
+    ),
+    503: (
+        "`--concurrent`, `--sessions` or `--children` is reached, or it is ending; `Retry-After` "
+        "says when to come again."
+    ),
+}
+"""What the sidecar answers by itself, and when."""
+
+ANSWERS = """
+All other statuses are the server's. Bodies of these are JSON-RPC errors with the request's id where
+it is known, and nothing else of the request: code -32700 where nothing could be read or accepted,
+-1 where the sidecar or the server failed, else -32600 or what the protocol has for the case. What
+it answers of a call itself (a page, a view, a refused argument, a hidden tool) is a 200 like any
+other.
+"""
+
+METRICS = """
+For Prometheus, named as OpenTelemetry names them for MCP where it has a name. Beside these stand
+`process_...` (memory, CPU, descriptors). No metric has more than a thousand sets of labels,
+whatever clients ask for: the rest is counted as `{other}`.
+"""
+
+LABELS: Mapping[str, str] = {
+    "mcp_method_name": "The method of the message.",
+    "gen_ai_tool_name": "The tool, of a call.",
+    "error_type": "The status of a failure, `_OTHER` where it has none; empty for a success.",
+    "tool": "The tool.",
+    "stage": (
+        "`before` and `after` on the wire, `visible_before` and `visible_after` as far as the "
+        "model reads it."
+    ),
+    "outcome": "What became of the response: {outcomes}.",
+    "status": "The status.",
+}
+"""What the labels of the metrics mean."""
+
+LOG = """
+On stderr, one line each. With `--log-format json` each is an object with `time`, `level`, and
+`event` or `message`; texts are cut, and what is empty is left out. `request` is one line for each
+HTTP request, at its end (of the own paths only with `--verbose`); `call` a second one for each call
+of a tool; `serving` one for each route at the start. None of them has a header's value, a token or
+a query in it. What a command's server writes to its stderr stands between them as it came.
+"""
+
+_REQUEST: Mapping[str, str] = {
+    "route": "The path of the route; empty where none was found.",
+    "status": "The status of the answer.",
+    "seconds": "From the request to the end of its answer.",
+    "tool": "The tool, of a call.",
+    "client": "What the client calls itself.",
+    "session": "What stands for the session: a digest of its id.",
+    "received": "The bytes of the server's answer.",
+    "sent": "The bytes of the answer to the client.",
+    "answered_by": "`upstream`, or `proxy` where the server was not asked or had no answer.",
+    "failure": "What went wrong.",
+}
+LINES: Mapping[str, Mapping[str, str]] = {
+    "request": {
+        "http": "The HTTP method.",
+        "peer": "The address that the request came from.",
+        "method": "The method of the message.",
+        **_REQUEST,
+    },
+    "call": _REQUEST,
+    "serving": {
+        "url": "Where the route is.",
+        "upstream": "The URL of its server without credentials, or the first word of the command.",
+        "rules": "Its rule files; `bundled` where none are given.",
+        "tools": "The only tools that it has, where that is said.",
+        "token": "`yes` where clients must give one, else `no`.",
+    },
+}
+"""The fields of the lines that tell an event."""

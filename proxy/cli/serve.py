@@ -1,0 +1,481 @@
+"""`mcp-abridge serve`: an HTTP sidecar before a server, or before several by a configuration."""
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from yarl import URL
+
+from proxy.cli import PROGRAM, options
+from proxy.cli.options import Option
+from proxy.errors import AbridgeError, Problem, RuleErrors
+from proxy.ledger import Ledger, default_path
+from proxy.loading import config, configkeys
+from proxy.loading.config import Config
+from proxy.loading.configkeys import Address, Command, Written
+from proxy.meter import Meters
+from proxy.rule import Hidden, RuleFile, RuleSet
+from proxy.ruleset import Selection
+from proxy.sizes import size
+from proxy.snapshots import Memory, Store
+from proxy.transports.endpoint import shown
+from proxy.transports.http.access import LOOPBACK, Access
+from proxy.transports.http.metrics import Metrics
+from proxy.transports.http.mounts import Mount
+from proxy.transports.http.route import Handler, Limits, Route, Rules, Shared
+from proxy.transports.http.sidecar import Sidecar
+from proxy.transports.log import Level, Log
+from proxy.transports.workers import Workers
+from proxy.watch import Watch
+
+_UNUSABLE = 2
+_TOKEN = "MCP_ABRIDGE_TOKEN"
+_SNAPSHOTS = 1000
+_MOST_SETS = 256
+_DESCRIPTORS = 65_536
+_NOT_ALLOWED = Hidden(code=-32601, message="{tool} is not allowed")
+
+
+def _read(make: Callable[[str], Any]) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return make(text)
+        except AbridgeError as error:
+            raise ValueError(str(error)) from None
+
+    return read
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise AbridgeError(f"expected 'Name: value', found {name!r}")
+    return configkeys.name(name.strip()), configkeys.value(value.strip(), os.environ)
+
+
+def _number(kind: type[int] | type[float], least: int) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            found = kind(text)
+        except ValueError:
+            found = -1
+        if not least <= found < 1e9:  # what is no number is not less than anything either
+            raise ValueError(f"expected a number of at least {least}, found {text!r}")
+        return found
+
+    return read
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"{text!r} is neither {' nor '.join(words)}")
+        return text
+
+    return read
+
+
+_SAME = {option.name: option for option in options.OPTIONS}
+
+OPTIONS = (
+    Option(
+        "--listen",
+        "where to listen; port 0 is any that is free (default: 127.0.0.1:8808)",
+        "HOST:PORT",
+        _read(configkeys.address),
+    ),
+    _SAME["rules"],
+    _SAME["budget"],
+    Option(
+        "--config", "several routes, or one, as a YAML file; flags stand in for its top", "F", str
+    ),
+    Option(
+        "--store",
+        "where windows and views are kept: memory, or redis://HOST:PORT/N, which replicas share "
+        "(default: memory)",
+        "URL",
+        _read(configkeys.store),
+    ),
+    _SAME["ledger"],
+    Option(
+        "--header",
+        "a header for the server, in which ${NAME} is a variable of the environment; may be given "
+        "several times",
+        "N:V",
+        _read(_header),
+        many=True,
+        separator="\n",
+    ),
+    Option("--token-file", "a file with the tokens that open it, one in each line", "F", str),
+    Option(
+        "--token-env",
+        f"the variable that holds the token that opens it (default: {_TOKEN}, where it is set)",
+        "NAME",
+        str,
+    ),
+    Option(
+        "--insecure",
+        "listen where others can connect though there is no token",
+        default=False,
+    ),
+    Option(
+        "--allow-host",
+        "a name by which clients may call it; may be given several times (default: the names of "
+        "this machine's loopback, or any elsewhere)",
+        "HOST",
+        _read(configkeys.host),
+        many=True,
+        separator=",",
+    ),
+    Option(
+        "--allow-origin",
+        "an origin whose pages may call it; may be given several times",
+        "ORIGIN",
+        _read(configkeys.origin),
+        many=True,
+        separator=",",
+    ),
+    Option(
+        "--auth",
+        "none, or forward: the server gets the client's own credentials (default: none)",
+        "HOW",
+        _one_of("none", "forward"),
+    ),
+    _SAME["max_message"],
+    Option("--max-body", "the most bytes of a request's body (default: 4MiB)", "SIZE", size),
+    Option("--concurrent", "the most open requests (default: 1000)", "N", _number(int, 1)),
+    Option(
+        "--sessions", "the most sessions before a command (default: 1000)", "N", _number(int, 1)
+    ),
+    Option(
+        "--children",
+        "the most processes for the stateless requests before a command (default: 4)",
+        "N",
+        _number(int, 1),
+    ),
+    Option(
+        "--idle",
+        "how long after its last use such a session ends (default: 1800)",
+        "SECONDS",
+        _number(float, 1),
+    ),
+    Option(
+        "--drain",
+        "how long open requests have at the end (default: 10)",
+        "SECONDS",
+        _number(float, 0),
+    ),
+    _SAME["log_format"],
+    _SAME["verbose"],
+    _SAME["quiet"],
+)
+
+# Options whose values are the tops of a configuration, and their keys there.
+KEYS = {
+    "listen": "listen",
+    "rules": "rules",
+    "budget": "budget",
+    "auth": "auth",
+    "header": "headers",
+    "allow_host": "hosts",
+    "allow_origin": "origins",
+}
+# The same for its limits, and for ours.
+LIMITS = {
+    "max_body": ("body", "body"),
+    "max_message": ("message", "message"),
+    "concurrent": ("concurrent", "concurrent"),
+    "sessions": ("sessions", "sessions"),
+    "idle": ("idle_seconds", "idle"),
+    "children": ("children", "children"),
+    "drain": ("drain_seconds", "drain"),
+}
+
+
+class Settings(Struct, frozen=True):
+    """What is to be done: `given` are the options that were set, read, by their names."""
+
+    given: Mapping[str, Any]
+    config: Config
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.usage = f"{PROGRAM} serve [OPTION]... (URL | -- COMMAND [ARG]... | --config F)"
+    parser.allow_abbrev = False
+    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
+    options.add(parser, OPTIONS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT; returns 0 then, 2 where something cannot be used as it is."""
+    try:
+        given = _given(arguments, os.environ)
+    except AbridgeError as error:
+        print(f"{PROGRAM} serve: {error}", file=sys.stderr)
+        return _UNUSABLE
+    log = Log(_level(given), given.get("log_format", "text"))
+    try:
+        settings = Settings(given, _config(given, os.environ))
+        routes = [_route(written) for written in settings.config.routes]
+        _guarded(routes, insecure=given.get("insecure", False))
+        rules = _rules(routes, log)
+        store = _store(given.get("store") or settings.config.store)
+    except RuleErrors as errors:
+        for problem in errors.problems:
+            log.error(str(problem))
+        return _UNUSABLE
+    except AbridgeError as error:
+        log.error(str(error))
+        return _UNUSABLE
+    metrics = Metrics()
+    meters = Meters(metrics.observe)
+    ledger = None
+    if given.get("ledger") != "off":
+        ledger = Ledger(given.get("ledger") or default_path(), meters, warn=log.warning)
+    workers = Workers()
+    shared = Shared(meters, store, workers, log, _limits(settings))
+    try:
+        pairs = zip(routes, rules, strict=True)
+        mounts = [Mount(route, _handler(route, ruled, shared)) for route, ruled in pairs]
+        _prepare()
+        return asyncio.run(_serve(Sidecar(mounts, shared.limits, log, metrics), log))
+    finally:
+        workers.close()
+        if ledger is not None:
+            ledger.close()
+
+
+def _given(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options that were set, by a flag or else by a variable; raises AbridgeError."""
+    given: dict[str, Any] = {}
+    for option in OPTIONS:
+        value = getattr(arguments, option.name)
+        if value not in (None, False):
+            given[option.name] = value
+        elif text := environment.get(option.variable):
+            given[option.name] = _from_variable(option, text)
+    both = "--token-env and --token-file cannot stand together"
+    flags = [getattr(arguments, name) for name in ("token_env", "token_file")]
+    if all(flags):
+        raise AbridgeError(both)
+    if any(flags) or "token_file" in given:  # the nearer one counts
+        given.pop("token_file" if flags[0] else "token_env", None)
+    elif environment.get(_TOKEN):
+        given.setdefault("token_env", _TOKEN)
+    if arguments.url is not None and arguments.command:
+        raise AbridgeError("a server is a URL, or a command after --, not both")
+    if arguments.url is not None:
+        given["upstream"] = _url(arguments.url)
+    elif arguments.command:
+        given["upstream"] = Command(tuple(arguments.command))
+    elif "config" not in given:
+        said = "no server: give its URL, or write its command after --, or give --config"
+        raise AbridgeError(said)
+    return given
+
+
+def _url(text: str) -> configkeys.Url:
+    if "://" not in text:
+        raise AbridgeError(f"{text!r} is no URL; what is a server's command goes after --")
+    return configkeys.url(text)
+
+
+def _from_variable(option: Option, text: str) -> Any:
+    if option.read is None:
+        return text.lower() not in options.FALSE
+    try:
+        if not option.many:
+            return option.read(text)
+        parts = text.split(option.separator)
+        return [option.read(part.strip()) for part in parts if part.strip()]
+    except ValueError as error:
+        raise AbridgeError(f"{option.variable}: {error}") from None
+
+
+def _config(given: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
+    """Return the routes; raises AbridgeError, RuleErrors for what is wrong in a file."""
+    top: dict[str, Any] = {key: given[name] for name, key in KEYS.items() if name in given}
+    for key, kind in (("rules", tuple), ("hosts", tuple), ("origins", tuple), ("headers", dict)):
+        if key in top:
+            top[key] = kind(top[key])
+    if "upstream" in given:
+        top["upstream"] = given["upstream"]
+    if "token_env" in given:
+        top["token_env"] = configkeys.token_in(given["token_env"], environment)
+    if "token_file" in given:
+        top["token_file"] = configkeys.tokens_of(Path(given["token_file"]))
+    file = given.get("config")
+    if file is None:
+        route = Written(path=configkeys.Place("/mcp"), **top)
+        if route.torn is not None:
+            raise AbridgeError(f"--auth: {route.torn}")
+        return Config((route,))
+    try:
+        raw = Path(file).read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise RuleErrors([Problem(file, 0, 0, reason)]) from None
+    reading = config.read(file, raw, environment, top)
+    if reading.config is None:
+        raise RuleErrors(list(reading.problems))
+    return reading.config
+
+
+def _limits(settings: Settings) -> Limits:
+    written = settings.config.limits
+    found: dict[str, Any] = {}
+    for name, (key, own) in LIMITS.items():
+        value = settings.given.get(name, getattr(written, key))
+        if value is not None:
+            found[own] = value
+    return Limits(**found)
+
+
+def _route(written: Written) -> Route:
+    listen = written.listen or Address("127.0.0.1:8808")
+    upstream = written.upstream
+    assert upstream is not None
+    hosts = written.hosts or (LOOPBACK if listen.loopback else None)
+    return Route(
+        path=written.path,
+        upstream=upstream.command if isinstance(upstream, Command) else upstream,
+        rules=written.rules,
+        budget=written.budget,
+        tools=written.tools,
+        auth=written.auth or "none",
+        access=Access(hosts=hosts, origins=written.origins or (), tokens=written.tokens),
+        headers=tuple((written.headers or {}).items()),
+        listen=listen,
+        malformed_status=written.malformed_status or 400,
+        passes=written.passes,
+    )
+
+
+def _guarded(routes: Sequence[Route], *, insecure: bool) -> None:
+    """Refuse to open a route to the network that asks for no token; raises AbridgeError."""
+    for route in routes:
+        if not (insecure or route.access.tokens or Address(route.listen).loopback):
+            raise AbridgeError(
+                f"{route.path} on {route.listen} would be open to whoever can connect: give it a "
+                f"token (--token-file, --token-env or {_TOKEN}), listen on 127.0.0.1, or say "
+                "--insecure"
+            )
+
+
+def _rules(routes: Sequence[Route], log: Log) -> list[Rules]:
+    """Load the rules of each route; raises RuleErrors with every problem of all of them."""
+    problems: dict[Problem, None] = {}
+    loaded: list[Rules] = []
+    read = cache(partial(Watch, say=log.warning))
+    for route in routes:
+        try:
+            if route.rules == (configkeys.NO_RULES,):
+                selection = Selection((), "off", log.info)
+            else:
+                files = None if route.rules is None else read(route.rules)
+                selection = Selection(files, route.budget, log.info)
+            loaded.append(_exposing(route, selection))
+        except RuleErrors as errors:
+            problems |= dict.fromkeys(errors.problems)
+    if problems:
+        raise RuleErrors(list(problems))
+    return loaded
+
+
+def _exposing(route: Route, selection: Selection) -> Rules:
+    """Put the tool set of a route before its rules."""
+    if route.tools is None:
+        return selection
+    own = RuleFile(name=f"route {route.path}", expose=route.tools, unexposed=_NOT_ALLOWED)
+
+    made: dict[int, tuple[RuleSet, RuleSet]] = {}
+
+    def rules(server: str | None, client: str | None) -> RuleSet:
+        chosen = selection(server, client)
+        found = made.get(id(chosen))
+        if found is None or found[0] is not chosen:
+            if len(made) >= _MOST_SETS:
+                made.clear()
+            # As long as the chosen one is the same, so is this: that is how a change is noticed.
+            found = made[id(chosen)] = chosen, RuleSet((own, *chosen.files), chosen.otherwise)
+        return found[1]
+
+    return rules
+
+
+def _store(named: str | None) -> Store:
+    """Make the store of snapshots; raises StoreError."""
+    if named in (None, configkeys.MEMORY):
+        return Memory(number=_SNAPSHOTS)
+    from proxy.stores.redis import Redis
+
+    return Redis(str(named))
+
+
+def _handler(route: Route, rules: Rules, shared: Shared) -> Handler:
+    if isinstance(route.upstream, str):
+        from proxy.transports.http.remote import Remote
+
+        return Remote(route, rules, shared)
+    from proxy.transports.http.local import Local
+
+    return Local(route, rules, shared)
+
+
+def _prepare() -> None:
+    """Have as many descriptors as are allowed, and libraries that say nothing by themselves."""
+    logging.getLogger().addHandler(logging.NullHandler())
+    try:
+        import resource
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+async def _serve(sidecar: Sidecar, log: Log) -> int:
+    def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        log.warning(f"{context['message']}: {type(error).__name__}: {error}")
+
+    asyncio.get_running_loop().set_exception_handler(failed)
+    sidecar.heed_signals()
+    try:
+        await sidecar.start()
+    except OSError as error:
+        log.error(f"cannot listen: {(error.strerror or str(error)).lower()}")
+        await sidecar.close()
+        return _UNUSABLE
+    for mount in sidecar.mounts:
+        log.event("serving", **dict(_described(sidecar, mount.route)))
+    await sidecar.until_signal()
+    await sidecar.close()
+    return 0
+
+
+def _described(sidecar: Sidecar, route: Route) -> Iterator[tuple[str, Any]]:
+    """Say what a route is; a command's arguments may be secret."""
+    yield "url", f"http://{sidecar.address(route.listen)}{route.path}"
+    upstream = route.upstream
+    yield "upstream", shown(URL(upstream)) if isinstance(upstream, str) else upstream[0]
+    if not route.passes:
+        yield "rules", "bundled" if route.rules is None else ", ".join(route.rules)
+    if route.tools is not None:
+        yield "tools", ", ".join(route.tools)
+    yield "token", "yes" if route.access.tokens else "no"
+
+
+def _level(given: Mapping[str, Any]) -> Level:
+    if given.get("quiet"):
+        return "error"
+    return "debug" if given.get("verbose") else "info"

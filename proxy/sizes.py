@@ -1,0 +1,28 @@
+"""Reads sizes as people write them."""
+
+_UNITS = {
+    "": 1,
+    "B": 1,
+    "kB": 1_000,
+    "KB": 1_000,
+    "MB": 1_000_000,
+    "GB": 1_000_000_000,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+}
+
+
+def size(text: str) -> int:
+    """Read a number of bytes.
+
+    >>> size("8kB"), size("256MiB"), size("900")
+    (8000, 268435456, 900)
+
+    Raises ValueError.
+    """
+    number = text.rstrip("BGKMik")
+    unit = text[len(number) :]
+    if not (number.isascii() and number.isdigit() and int(number)) or unit not in _UNITS:
+        raise ValueError(f"{text!r} is not a size; write it like 8kB, 256MB or 1GiB")
+    return int(number) * _UNITS[unit]

@@ -1,0 +1,1 @@
+"""Stores of snapshots outside this process, which several replicas share."""

@@ -1,0 +1,180 @@
+"""Drives a session in an event loop: carries out what it asks for and says what goes where.
+
+The session is entered by one task at a time, since nothing here waits inside it; what takes long
+(a store elsewhere, a large document) is waited for between two entries.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+import msgspec
+
+from proxy import message
+from proxy.errors import RuleErrors, StoreError
+from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape, Tell
+from proxy.session import Known, Session
+from proxy.snapshots import Key, Snapshot, Store
+from proxy.transports.log import Log
+from proxy.transports.workers import Workers
+
+
+class Sent(NamedTuple):
+    """Messages for either side, each in order; `told` are for the client and answer nothing."""
+
+    to_server: list[bytes]
+    to_client: list[bytes]
+    told: list[bytes]
+
+
+class Driver:
+    """One session with the store and the workers that it needs.
+
+    `aside` takes what the server says that is no message; without it that goes on to the client.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        store: Store,
+        workers: Workers,
+        log: Log,
+        aside: Callable[[bytes], None] | None = None,
+    ) -> None:
+        self.session = session
+        self._store = store
+        self._workers = workers
+        self._log = log
+        self._aside = aside
+        self._shared = b""  # what the store was last told of the server
+
+    async def recall(self, key: Key) -> None:
+        """Learn what another replica knows of the same server and client."""
+        if not self._store.remote:
+            return
+        try:
+            found = await asyncio.to_thread(self._store.get, key)
+            if found is not None:
+                self.session.recall(msgspec.json.decode(found.document, type=Known))
+                self._shared = found.document
+        except (StoreError, msgspec.DecodeError) as cause:
+            self._log.warning(f"what other replicas know of the server was not read: {cause}")
+
+    async def share(self, key: Key) -> None:
+        """Let other replicas know what this one has learned."""
+        if not self._store.remote:
+            return
+        known = msgspec.json.encode(self.session.known, order="sorted")
+        if known == self._shared:
+            return
+        try:
+            await asyncio.to_thread(self._store.put, key, Snapshot(b"", known))
+            self._shared = known
+        except StoreError as cause:
+            self._log.warning(f"other replicas were not told of the server: {cause}")
+
+    async def from_client(self, raw: bytes, exchange: bytes = b"") -> Sent:
+        """Take a message of the client; never raises."""
+        return await self._take(raw, exchange, of_client=True)
+
+    async def from_server(self, raw: bytes, exchange: bytes = b"") -> Sent:
+        """Take a message of the server; never raises."""
+        return await self._take(raw, exchange, of_client=False)
+
+    def ended(
+        self,
+        cause: str,
+        exchange: bytes | None = None,
+        ids: Collection[bytes] | None = None,
+    ) -> list[bytes]:
+        """Return an answer for each request in flight that is meant, see `Session.ended`."""
+        outputs = self.session.ended(cause, exchange, ids)
+        return [output.raw for output in outputs if isinstance(output, Forward)]
+
+    async def _take(self, raw: bytes, exchange: bytes, *, of_client: bool) -> Sent:
+        enter: Callable[[bytes, bytes], tuple[Output, ...]]
+        enter = self.session.from_client if of_client else self.session.from_server
+        sent = Sent([], [], [])
+        ahead, back = sent.to_client, sent.to_server
+        if of_client:
+            ahead, back = back, ahead
+        try:
+            outputs = enter(raw, exchange)
+        except RuleErrors as errors:
+            self._fault(raw, errors.brief, sent)
+            return sent
+        except Exception as error:  # one message must never end all others
+            said = f"the proxy failed on a message: {type(error).__name__}: {error}"
+            self._log.error(said)
+            if of_client:
+                self._fault(raw, said, sent)
+            else:
+                ahead.append(raw)
+            return sent
+        for output in outputs:
+            await self._do(output, sent, ahead, back)
+        return sent
+
+    async def _do(
+        self, output: Output, sent: Sent, ahead: list[bytes], back: list[bytes]
+    ) -> None:
+        if isinstance(output, Forward):
+            ahead.append(output.raw)
+        elif isinstance(output, Reply):
+            back.append(output.raw)
+        elif isinstance(output, Tell):
+            sent.told.append(output.raw)
+        elif isinstance(output, Shape):
+            outcome = await self._workers.shape(output.job)
+            # Whoever asked for it, the answer goes to the client.
+            for each in self.session.shaped(output.job, outcome):
+                await self._do(each, sent, sent.to_client, sent.to_server)
+        elif isinstance(output, Load):
+            found, failure = await self._load(output.key)
+            for each in self.session.loaded(output.token, found, failure):
+                await self._do(each, sent, ahead, back)
+        elif isinstance(output, Keep):
+            await self._keep(output)
+        elif isinstance(output, Forget):
+            await self._forget(output)
+        elif isinstance(output, Noise):
+            if self._aside is None:
+                ahead.append(output.raw)
+            else:
+                self._aside(output.raw)
+
+    async def _load(self, key: Key) -> tuple[Snapshot | None, str | None]:
+        try:
+            if self._store.remote:
+                return await asyncio.to_thread(self._store.get, key), None
+            return self._store.get(key), None
+        except StoreError as cause:
+            self._log.error(str(cause))
+            return None, str(cause)
+
+    async def _keep(self, output: Keep) -> None:
+        try:
+            if self._store.remote:
+                await asyncio.to_thread(self._store.put, output.key, output.snapshot)
+            else:
+                self._store.put(output.key, output.snapshot)
+        except StoreError as cause:
+            self._log.error(f"the answer was not kept for later pages and views: {cause}")
+
+    async def _forget(self, output: Forget) -> None:
+        try:
+            if self._store.remote:
+                await asyncio.to_thread(self._store.drop, output.key)
+            else:
+                self._store.drop(output.key)
+        except StoreError as cause:
+            self._log.error(f"an outdated answer may still be in the store: {cause}")
+
+    def _fault(self, raw: bytes, said: str, sent: Sent) -> None:
+        """Answer a request that the session could not take."""
+        try:
+            read = message.read(raw)
+            assert isinstance(read, message.Message)
+            sent.to_client.append(message.error(read.id, -1, said))
+        except Exception:
+            return

@@ -1,0 +1,195 @@
+"""The URL of a remote server: requests that never leave its origin, and what refusals mean."""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+
+import aiohttp
+from yarl import URL
+
+from proxy.errors import AbridgeError
+from proxy.transports.http import body
+
+LOST = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
+"""What is raised where the server cannot be reached, or no longer."""
+
+_CONNECT = 30.0  # seconds
+_IDLE = 4.0  # seconds; many servers close a connection that was idle for 5, and a POST that
+# meets such an end could not be sent again, since nobody knows whether it arrived
+_REDIRECTS = 5
+_FOLLOWED = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (307, 308)}
+_BUFFER = 1 << 20  # bytes of an answer that are read ahead of whoever takes them
+_LONG_HEADER = 64 << 10
+_LONG_REFUSAL = 1 << 20
+_PATIENCE = 5.0  # seconds for the body of a refusal
+SHOWN = 200
+"""How many characters are shown of a body."""
+
+_ADVICE = {
+    401: "it wants credentials that it knows: give them as in `--header 'Authorization: Bearer "
+    "${TOKEN}'`; where it wants OAuth, wrap `npx -y mcp-remote URL` after -- instead of the URL",
+    403: "it refuses this caller: look at --header and at the URL; where it wants OAuth, wrap "
+    "`npx -y mcp-remote URL` after -- instead of the URL",
+}
+
+
+class Astray(AbridgeError):
+    """The server points elsewhere: where to, and why nothing is sent there."""
+
+
+class Endpoint:
+    """One URL, asked with `headers` that nobody else is to see; closed when it is needed no more.
+
+    No request has a total timeout, none is sent twice, and no environment variable leads it
+    elsewhere.
+    """
+
+    def __init__(self, url: str, headers: Iterable[tuple[str, str]] = ()) -> None:
+        given = URL(url)
+        self.url = given.with_user(None)
+        self._headers = dict(headers)
+        if given.user is not None:
+            pair = f"{given.user}:{given.password or ''}".encode()
+            self._headers.setdefault("Authorization", f"Basic {b64encode(pair).decode()}")
+        self._http: aiohttp.ClientSession | None = None
+
+    @asynccontextmanager
+    async def ask(
+        self,
+        method: str,
+        headers: dict[str, str],
+        raw: bytes | None = None,
+        sent: asyncio.Event | None = None,
+        at: URL | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request; `sent` is set once it has gone out. The body comes as it is encoded.
+
+        Redirects within the origin are followed, as long as nothing of the request changes by it.
+        Raises Astray for others, and what LOST names.
+        """
+        url = self.url if at is None else at
+        for _ in range(_REDIRECTS):
+            length = {} if raw is None else {"Content-Length": str(len(raw))}
+            async with self._client().request(
+                method,
+                url,
+                data=None if raw is None else _body(raw, sent),
+                headers={**self._headers, **headers, **length},
+                allow_redirects=False,
+            ) as response:
+                location = self._redirect(method, response)
+                if location is None:
+                    yield response
+                    return
+            url = location
+        raise Astray(f"the server redirects more than {_REDIRECTS} times, at last to {shown(url)}")
+
+    def within(self, location: str, base: URL | None = None) -> URL:
+        """Return the URL that the server names; raises Astray for one of another origin."""
+        try:
+            url = (self.url if base is None else base).join(URL(location))
+            same = url.origin() == self.url.origin()
+        except ValueError:
+            raise Astray(f"the server names a URL that is none: {location[:SHOWN]!r}") from None
+        if not same:
+            raise Astray(
+                f"the server points to {shown(url)}, which is another origin than "
+                f"{self.url.origin()}: nothing is sent there; if it is right, give that URL"
+            )
+        return url.with_user(None)
+
+    async def close(self) -> None:
+        """Let all connections go."""
+        if self._http is not None:
+            await self._http.close()
+
+    def _client(self) -> aiohttp.ClientSession:
+        if self._http is None:
+            self._http = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE),
+                headers={"User-Agent": "mcp-abridge", "Accept-Encoding": "gzip, deflate"},
+                auto_decompress=False,
+                read_bufsize=_BUFFER,
+                max_line_size=_LONG_HEADER,
+                max_field_size=_LONG_HEADER,
+            )
+        return self._http
+
+    def _redirect(self, method: str, response: aiohttp.ClientResponse) -> URL | None:
+        location = response.headers.get("Location")
+        if response.status not in (301, 302, 303, 307, 308) or location is None:
+            return None
+        url = self.within(location, response.url)
+        if response.status not in _FOLLOWED[method]:
+            raise Astray(
+                f"the server answers a {method} with {response.status}, which would lose what was "
+                f"sent; if {shown(url)} is right, give that URL"
+            )
+        return url
+
+
+async def _body(raw: bytes, sent: asyncio.Event | None) -> AsyncIterator[bytes]:
+    yield raw
+    # Asked for more, so all of it was handed to the system, or to a buffer that is nearly empty.
+    if sent is not None:
+        sent.set()
+
+
+def shown(url: URL) -> str:
+    """Return a URL without what may be secret in it.
+
+    >>> shown(URL("https://user:word@example.org:8443/mcp?key=1#x"))
+    'https://example.org:8443/mcp'
+    """
+    return str(url.with_user(None).with_query(None).with_fragment(None))
+
+
+def reason(error: BaseException) -> str:
+    """Say in plain words why a request failed with one of LOST."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"its certificate is not trusted: {error.certificate_error}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        said = error.os_error.strerror or str(error.os_error)
+        return f"no connection to {error.host}:{error.port}: {said.lower()}"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the server closed the connection without an answer"
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return f"no connection within {_CONNECT:g} seconds"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "the connection broke off in the middle of the answer"
+    if isinstance(error, aiohttp.ClientResponseError):
+        # What follows is what the server sent, which may be what it was sent.
+        return f"the server does not speak HTTP as it should: {error.message.partition(':')[0]}"
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return f"the connection failed: {said.lower()}"
+
+
+async def text(response: aiohttp.ClientResponse) -> bytes:
+    """Read the body of a refusal; nothing where it is too long or cannot be read."""
+    encoding = response.headers.get("Content-Encoding")
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            return await body.whole(response.content, encoding, _LONG_REFUSAL)
+    except (AbridgeError, *LOST):
+        return b""
+
+
+def described(response: aiohttp.ClientResponse, raw: bytes) -> str:
+    """Say what a status means, with the beginning of the body `raw`, and what to do about it."""
+    status = response.status
+    phrase = response.reason or (HTTPStatus(status).phrase if status in _STATUSES else "")
+    said = f"the server answered HTTP {status} {phrase}".rstrip()
+    after = response.headers.get("Retry-After")
+    if after is not None:
+        said += f" (Retry-After: {after})"
+    start = raw[: 4 * SHOWN].decode("utf-8", "replace").strip()[:SHOWN]
+    if start:
+        said += f": {start}"
+    advice = _ADVICE.get(status)
+    return f"{said}; {advice}" if advice else said
+
+
+_STATUSES = frozenset(HTTPStatus)

@@ -1,0 +1,129 @@
+"""Who may ask: the Host, Origin and Authorization headers of a request.
+
+Invariant: no secret is shown in a repr, compared in a time that tells of it, or said in an answer.
+A refusal quotes nothing of the request.
+"""
+
+import hmac
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+"""The hosts by which only this machine is reached, with any port."""
+
+_AUTHORITY = re.compile(r"([\w.~-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?", re.ASCII | re.IGNORECASE)
+_ORIGIN = re.compile(r"(https?)://([^/?#@\s]+)", re.ASCII | re.IGNORECASE)
+_PORTS = {"http": "80", "https": "443"}
+
+
+class Refused(Struct, frozen=True):
+    """Why a request is not served: the status, and what is said."""
+
+    status: int
+    message: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Access(Struct, frozen=True):
+    """What a request must show.
+
+    `hosts` are the names it may be sent to: `name` and `[::1]` with any port, `name:port`, and
+    `*.example.org` for every name under it; None allows any. `origins` are those of browser pages
+    that may ask, as `https://example.org`. Pages of an allowed host may too; where any host is
+    allowed, those of the very host that is asked. With `tokens`, one of them must be shown.
+    """
+
+    hosts: tuple[str, ...] | None = None
+    origins: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        kept = f"{len(self.tokens)} secret" if self.tokens else "none"
+        return f"Access(hosts={self.hosts!r}, origins={self.origins!r}, tokens={kept})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("hosts", self.hosts), ("origins", self.origins), ("tokens", len(self.tokens))]
+
+    def refusal(self, headers: Mapping[str, str], path_token: str | None = None) -> Refused | None:
+        """Return why a request with these headers is refused, or None where it may pass.
+
+        `path_token` is the token of a path that holds one; it counts as a bearer token.
+        """
+        hosts = _all(headers, "host")
+        if len(hosts) > 1:
+            return Refused(400, "the request names several hosts")
+        host = hosts[0] if hosts else ""
+        if self.hosts is not None and not _allowed(host, ("80", "443"), self.hosts):
+            return Refused(403, "the Host of the request is not allowed")
+        if not all(self._trusts(origin, host) for origin in _all(headers, "origin")):
+            return Refused(403, "the Origin of the request is not allowed")
+        if self.tokens and not self._knows(headers, path_token):
+            challenge = ("WWW-Authenticate", 'Bearer realm="mcp-abridge"')
+            return Refused(401, "a bearer token is needed", (challenge,))
+        return None
+
+    def _trusts(self, origin: str, host: str) -> bool:
+        if origin.lower() in (known.lower() for known in self.origins):
+            return True
+        found = _ORIGIN.fullmatch(origin)
+        if found is None:
+            return False
+        hosts = self.hosts
+        if hosts is None:
+            hosts = (host,) if _AUTHORITY.fullmatch(host) else ()
+        return _allowed(found[2], (_PORTS[found[1].lower()],), hosts)
+
+    def opened_by(self, headers: Mapping[str, str]) -> bool:
+        """Say whether a token that opens stands in Authorization: it is for nobody else to see."""
+        return self._known(_bearers(headers))
+
+    def _knows(self, headers: Mapping[str, str], path_token: str | None) -> bool:
+        shown = [] if path_token is None else [path_token]
+        if len(_all(headers, "authorization")) == 1:
+            shown += _bearers(headers)
+        return self._known(shown)
+
+    def _known(self, shown: Iterable[str]) -> bool:
+        # A list and not a generator: the time must not tell which of them it was.
+        known = [_same(one, token) for one in shown if one for token in self.tokens]
+        return any(known)
+
+
+def _all(headers: Mapping[str, str], name: str) -> list[str]:
+    """Return the values of a header in every spelling of its name, repeated or not."""
+    return [value.strip(" \t") for key, value in headers.items() if key.lower() == name]
+
+
+def _bearers(headers: Mapping[str, str]) -> list[str]:
+    values = [value.partition(" ") for value in _all(headers, "authorization")]
+    return [token.strip(" ") for scheme, _, token in values if scheme.lower() == "bearer"]
+
+
+def _allowed(authority: str, usual: tuple[str, ...], hosts: tuple[str, ...]) -> bool:
+    """Say whether a list of hosts has `authority`, whose port may be one of the `usual`."""
+    found = _AUTHORITY.fullmatch(authority)
+    if found is None:
+        return False
+    name, ports = found[1].lower(), (found[2],) if found[2] else usual
+    for host in hosts:
+        wanted, port = _split(host.lower())
+        fits = name.endswith(wanted[1:]) if wanted.startswith("*.") else name == wanted
+        if fits and (not port or port in ports):
+            return True
+    return False
+
+
+def _split(host: str) -> tuple[str, str]:
+    name, _, port = host.rpartition(":")
+    return (name, port) if port.isdecimal() else (host, "")
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(_bytes(one), _bytes(other))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")

@@ -1,0 +1,159 @@
+"""Bodies with a bound, decompressed piece by piece (RFC 9110, section 8.4).
+
+Invariant: memory never holds more than the bound and one piece, whatever a body would grow to.
+"""
+
+import asyncio
+import zlib
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from typing import Protocol
+
+from proxy.errors import AbridgeError
+
+PIECE = 64 << 10
+"""The most bytes of a piece that was decompressed."""
+
+# No document is that repetitive: what is large and grew more was made to do harm.
+_MOST_GROWTH = 200  # times
+_SUSPECT = 32 << 20  # bytes
+
+_SLICE = 16 << 10  # compressed bytes per step, since zlib copies what it leaves of them
+_TURN = 1 << 20  # decompressed bytes after which others have their turn
+
+_GZIP, _ZLIB, _RAW = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
+_CODINGS = {"gzip": "gzip", "x-gzip": "gzip", "deflate": "deflate"}
+
+
+class Source(Protocol):
+    """Where a body comes from: an aiohttp.StreamReader."""
+
+    async def readany(self) -> bytes:
+        """Return what has come, waiting for it; empty at the end."""
+
+
+class TooLarge(AbridgeError):
+    """A body of at least `size` bytes, over `limit`; the rest of it was not read."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(f"more than {limit} bytes")
+        self.size = size
+        self.limit = limit
+
+
+class Unreadable(AbridgeError):
+    """A body that cannot be decompressed, and why."""
+
+
+async def whole(content: Source, encoding: str | None, limit: int) -> bytes:
+    """Return a body, decompressed by its Content-Encoding, of at most `limit` bytes.
+
+    Raises TooLarge, Unreadable, and what `content` raises where the connection breaks.
+    """
+    pieces: list[bytes] = []
+    size = 0
+    async with aclosing(chunks(_Bounded(content, limit), encoding)) as decoded:
+        async for piece in decoded:
+            size += len(piece)
+            if size > limit:
+                raise TooLarge(size, limit)
+            pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def chunks(content: Source, encoding: str | None) -> AsyncGenerator[bytes]:
+    """Yield a body as it comes, decompressed by its Content-Encoding, in pieces of at most PIECE.
+
+    What is not compressed comes in the pieces of `content`. Raises Unreadable, and what `content`
+    raises.
+    """
+    name = (encoding or "").strip().lower()
+    if name in ("", "identity"):
+        while piece := await content.readany():
+            yield piece
+        return
+    if name not in _CODINGS:
+        raise Unreadable("it has a Content-Encoding other than gzip, deflate and identity")
+    decoder = _Decoder(_CODINGS[name])
+    turn = 0
+    while raw := await content.readany():
+        for at in range(0, len(raw), _SLICE):
+            for piece in decoder.feed(raw[at : at + _SLICE]):
+                yield piece
+                turn += len(piece)
+                if turn >= _TURN:
+                    turn = 0
+                    await asyncio.sleep(0)
+    decoder.end()
+
+
+class _Bounded:
+    """A source that ends in TooLarge: bytes that decompress to nothing would never end."""
+
+    def __init__(self, content: Source, limit: int) -> None:
+        self._content = content
+        self._limit = limit
+        self._came = 0
+
+    async def readany(self) -> bytes:
+        raw = await self._content.readany()
+        self._came += len(raw)
+        # Nothing is larger by more than this for being compressed.
+        if self._came > self._limit + (self._limit >> 6) + PIECE:
+            raise TooLarge(self._came, self._limit)
+        return raw
+
+
+class _Decoder:
+    """Decompresses one body, in pieces of bounded size."""
+
+    def __init__(self, coding: str) -> None:
+        self._coding = coding
+        self._start = b""
+        self._came = 0
+        self._gone = 0
+        self._inner = zlib.decompressobj(_GZIP) if coding == "gzip" else None
+
+    def feed(self, raw: bytes) -> Iterator[bytes]:
+        """Yield what the next of its bytes give. Raises Unreadable."""
+        self._came += len(raw)
+        if self._inner is None:
+            raw = self._start = self._start + raw
+            if len(raw) < 2:
+                return
+            self._inner = zlib.decompressobj(_ZLIB if _has_header(raw) else _RAW)
+        inner = self._inner
+        while True:
+            if inner.eof:
+                raw = raw.lstrip(b"\0")  # as gzip itself takes padding
+                if not raw:
+                    return
+                if self._coding != "gzip":
+                    raise Unreadable("its deflate data goes on after its end")
+                inner = self._inner = zlib.decompressobj(_GZIP)
+            try:
+                piece = inner.decompress(raw, PIECE)
+            except zlib.error as error:
+                why = str(error).rpartition(": ")[2]
+                raise Unreadable(f"its {self._coding} data is damaged: {why}") from None
+            raw = inner.unused_data if inner.eof else inner.unconsumed_tail
+            if piece:
+                self._gone += len(piece)
+                if self._gone > max(_SUSPECT, self._came * _MOST_GROWTH):
+                    raise Unreadable(f"it is over {_MOST_GROWTH} times larger when decompressed")
+                yield piece
+            if not raw and len(piece) < PIECE and not inner.eof:
+                return
+
+    def end(self) -> None:
+        """Take the end of the body. Raises Unreadable where more should have come."""
+        if self._came and not (self._inner and self._inner.eof):
+            raise Unreadable(f"its {self._coding} data ends early, after {self._came} bytes")
+
+
+def _has_header(raw: bytes) -> bool:
+    """Tell zlib's format, which deflate means, from the bare data that some send for it.
+
+    RFC 1950, section 2.2: the method is 8, and the two bytes are a multiple of 31.
+    """
+    return raw[0] & 0x0F == 8 and int.from_bytes(raw[:2]) % 31 == 0

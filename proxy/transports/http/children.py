@@ -1,0 +1,406 @@
+"""Servers as children of an event loop: each a process group of its own, lines in and lines out.
+
+Invariants: a line is written whole or not at all, whoever is cancelled meanwhile; nothing is read
+that nobody has asked for, so a server that is not listened to is held up by its pipe; and no group
+outlives us, even where we are killed.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
+from threading import Thread
+
+from proxy.transports.lines import Event, Lines
+from proxy.transports.log import TAIL, Log
+from proxy.transports.pipes import widen
+
+_CHUNK = 64 << 10
+_LARGE_CHUNK = 1 << 20
+_LONGEST = 4096  # bytes of an unfinished line of stderr that wait for its end
+_STRAGGLERS = 0.5  # seconds for what others of the group may still say after the server has ended
+_LOOK = 0.02  # seconds between two looks whether a group has ended
+
+# Seconds from closing a server's stdin until SIGTERM, and from there until SIGKILL.
+ORDERLY = (2.0, 2.0)
+HASTY = (0.2, 1.0)
+
+# Hears which groups there are, and ends them as we would once it hears nothing any more.
+_GUARDIAN = """
+trap '' HUP INT TERM
+guarded=' '
+while read -r word group; do
+    case $word in
+    guard) guarded="$guarded$group " ;;
+    leave) case $guarded in *" $group "*)
+        guarded="${guarded%% "$group" *} ${guarded#* "$group" }" ;;
+        esac ;;
+    esac
+done
+[ "$guarded" = ' ' ] && exit
+sleep 1
+left=
+for group in $guarded; do
+    kill -s TERM -- "-$group" && left="$left $group"
+done
+[ -n "$left" ] || exit
+sleep 2
+for group in $left; do
+    kill -s KILL -- "-$group"
+done
+"""
+
+
+class Guardian:
+    """A shell that ends the process groups it was told of, should this process be killed.
+
+    It holds nothing but the other end of a pipe. Raises OSError where there is no shell.
+    """
+
+    def __init__(self) -> None:
+        reading, self._pipe = os.pipe()
+        try:
+            self.pid = os.posix_spawn(
+                "/bin/sh",
+                ["sh", "-c", _GUARDIAN, "mcp-abridge-guardian"],
+                os.environ,
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, reading, 0),
+                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                ],
+                setpgroup=0,
+            )
+        except OSError:
+            os.close(self._pipe)
+            raise
+        finally:
+            os.close(reading)
+        os.set_blocking(self._pipe, False)
+
+    def guard(self, group: int) -> None:
+        """Have a group ended with us."""
+        self._say(b"guard %d\n" % group)
+
+    def leave(self, group: int) -> None:
+        """Let a group be: it has ended."""
+        self._say(b"leave %d\n" % group)
+
+    def dismiss(self) -> None:
+        """End it; nobody is guarded any more."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+        os.close(self._pipe)
+
+    def _say(self, line: bytes) -> None:
+        # Where somebody has killed it, its work is not done; ours goes on.
+        with suppress(OSError):
+            os.write(self._pipe, line)
+
+
+class Child:
+    """A server that is running, or has ended.
+
+    Made by `start`; `limit` is the most bytes of one of its lines.
+    """
+
+    def __init__(
+        self, command: Sequence[str], guardian: Guardian | None, log: Log, limit: int
+    ) -> None:
+        self._guardian = guardian
+        self._log = log
+        self._limit = limit
+        self._loop = asyncio.get_running_loop()
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+        if guardian is not None:
+            guardian.guard(self.pid)
+        self.tail = b""
+        """The last that it wrote to its stderr, at most TAIL bytes."""
+        self.deaf = False
+        """True where it takes nothing any more."""
+        self._exited: asyncio.Future[None] = self._loop.create_future()
+        self._watch()
+        self._flow = _Flow(self._broken)
+        self._stdin: asyncio.WriteTransport | None = None
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._stdout = _Inlet(self._process.stdout.fileno(), self._loop, self._exited)
+        self._stderr = _Inlet(self._process.stderr.fileno(), self._loop, self._exited)
+        self._hearing = self._loop.create_task(self._hear())
+        self._pressing: asyncio.Task[None] | None = None
+        self._end: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def start(
+        cls, command: Sequence[str], guardian: Guardian | None, log: Log, limit: int
+    ) -> "Child":
+        """Start a server; raises OSError where that cannot be done."""
+        child = cls(command, guardian, log, limit)
+        try:
+            assert child._process.stdin is not None
+            child._stdin, _ = await child._loop.connect_write_pipe(
+                lambda: child._flow, child._process.stdin
+            )
+        except BaseException:
+            child._signal(signal.SIGKILL)
+            await child.end(HASTY)
+            raise
+        return child
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code once it has ended; a signal's number, negative."""
+        return self._process.returncode
+
+    @property
+    def cause(self) -> str:
+        """How it has ended, with the end of its stderr."""
+        code = self.code
+        if code is None:
+            said = "the server does not answer any more"
+        elif code >= 0:
+            said = f"the server ended with exit code {code}"
+        else:
+            said = f"the server was ended by {_signal_name(-code)}"
+        tail = self.tail.decode("utf-8", "replace").strip()
+        return f"{said}; its stderr ends with:\n{tail}" if tail else said
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Yield what it writes to its stdout, up to the end of that, for one reader."""
+        lines = Lines(self._limit)
+        while chunk := await self._stdout.read():
+            whole = lines.whole(chunk, len(chunk))
+            if whole is not None:
+                yield whole
+            else:
+                for event in lines.feed(chunk, len(chunk)):
+                    yield event
+        for event in lines.end():
+            yield event
+
+    async def send(self, lines: list[bytes]) -> None:
+        """Write whole lines, given without newlines; wait while too much is not taken yet.
+
+        What is sent to a server that takes nothing any more is lost; `deaf` says so.
+        """
+        if self.deaf or self._stdin is None:
+            return
+        self._stdin.write(b"".join([part for line in lines for part in (line, b"\n")]))
+        await self._flow.free.wait()
+
+    async def end(self, pace: tuple[float, float] = ORDERLY) -> None:
+        """Close its stdin and wait for its end; then SIGTERM and SIGKILL, to the whole group.
+
+        Whoever calls this a second time waits for the same end.
+        """
+        if self._end is None:
+            self._end = self._loop.create_task(self._ending(pace))
+        await asyncio.shield(self._end)
+
+    def _broken(self) -> None:
+        """End a server that does not read any more; what it still says is read to the end."""
+        self.deaf = True
+        self._stdin = None
+        if self._end is None and self._pressing is None:
+            self._pressing = self._loop.create_task(self._press(ORDERLY))
+
+    async def _press(self, pace: tuple[float, float]) -> None:
+        self._close_stdin()
+        first, then = pace
+        await self._wait(first)
+        if not self._exited.done():
+            self._log.warning("a server did not end by itself: sent it SIGTERM")
+        if self._signal(signal.SIGTERM):
+            await self._gone(then)
+            self._signal(signal.SIGKILL)
+            await self._wait(then)
+
+    async def _ending(self, pace: tuple[float, float]) -> None:
+        await self._press(pace)
+        if self._pressing is not None:
+            self._pressing.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STRAGGLERS):
+                await asyncio.shield(self._hearing)
+        self._hearing.cancel()
+        self._stdout.close()
+        self._stderr.close()
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._process.stdout.close()
+        self._process.stderr.close()
+        if self._guardian is not None:
+            self._guardian.leave(self.pid)
+
+    def _close_stdin(self) -> None:
+        self.deaf = True
+        if self._stdin is not None:
+            # Not `close`, which would first wait for what a deaf server never takes.
+            self._stdin.abort()
+        elif self._process.stdin is not None:
+            self._process.stdin.close()
+
+    async def _wait(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.shield(self._exited)
+
+    async def _gone(self, seconds: float) -> None:
+        """Wait until nobody is left in the group."""
+        end = self._loop.time() + seconds
+        while self._signal(0) and self._loop.time() < end:
+            await asyncio.sleep(_LOOK)
+
+    def _signal(self, number: int) -> bool:
+        """Send a signal to the whole group (0 only looks); False where nobody is left in it."""
+        try:
+            os.killpg(self.pid, number)
+        except OSError:
+            return False
+        return True
+
+    def _watch(self) -> None:
+        """Have its end noticed, by a descriptor where the system has such, else by a thread."""
+        try:
+            descriptor = os.pidfd_open(self.pid)
+        except (AttributeError, OSError):
+            Thread(target=self._wait_for, name="child", daemon=True).start()
+            return
+
+        def ended() -> None:
+            self._loop.remove_reader(descriptor)
+            os.close(descriptor)
+            self._process.wait()
+            self._noticed()
+
+        self._loop.add_reader(descriptor, ended)
+
+    def _wait_for(self) -> None:
+        self._process.wait()
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._noticed)
+
+    def _noticed(self) -> None:
+        if not self._exited.done():
+            self._exited.set_result(None)
+
+    async def _hear(self) -> None:
+        """Pass its stderr on in whole lines, so that those of several servers do not mix."""
+        held = b""
+        while chunk := await self._stderr.read():
+            self.tail = (self.tail + chunk)[-TAIL:]
+            held += chunk
+            cut = held.rfind(b"\n") + 1 or (len(held) if len(held) > _LONGEST else 0)
+            if cut:
+                whole, held = held[:cut], held[cut:]
+                # Waits where nobody reads our own.
+                await asyncio.to_thread(self._log.pass_on, whole)
+        if held:
+            await asyncio.to_thread(self._log.pass_on, held + b"\n")
+
+
+class _Flow(asyncio.Protocol):
+    """Says whether a pipe takes more."""
+
+    def __init__(self, broken: Callable[[], None]) -> None:
+        self.free = asyncio.Event()
+        self.free.set()
+        self._tell = broken
+
+    def pause_writing(self) -> None:
+        self.free.clear()
+
+    def resume_writing(self) -> None:
+        self.free.set()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.free.set()
+        self._tell()
+
+
+class _Inlet:
+    """The end of a pipe that is read, by one task.
+
+    Once `exited` is done it is at its end as soon as nothing more comes for a moment: others may
+    hold the pipe open for ever.
+    """
+
+    def __init__(
+        self, descriptor: int, loop: asyncio.AbstractEventLoop, exited: "asyncio.Future[None]"
+    ) -> None:
+        os.set_blocking(descriptor, False)
+        self._descriptor = descriptor
+        self._loop = loop
+        self._exited = exited
+        self._size = _CHUNK
+        self._closed = False
+        self._waiting: asyncio.Future[None] | None = None
+
+    async def read(self) -> bytes:
+        """Return what there is; nothing at the end."""
+        late = False
+        while not self._closed:
+            try:
+                chunk = os.read(self._descriptor, self._size)
+            except BlockingIOError:
+                if late:
+                    break
+                late = not await self._ready()
+                continue
+            except OSError:
+                break
+            if len(chunk) == _CHUNK == self._size:
+                self._size = _LARGE_CHUNK
+                widen(self._descriptor)
+            return chunk
+        return b""
+
+    def close(self) -> None:
+        """Let a reader that waits see the end, before the descriptor is closed."""
+        self._closed = True
+        self._loop.remove_reader(self._descriptor)
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def _ready(self) -> bool:
+        """Wait until there is something to read; False where nothing can be expected any more."""
+        ready = self._waiting = self._loop.create_future()
+        self._loop.add_reader(self._descriptor, _settle, ready)
+        try:
+            await asyncio.wait((ready, self._exited), return_when=asyncio.FIRST_COMPLETED)
+            if not ready.done():
+                await asyncio.wait((ready,), timeout=_STRAGGLERS)
+            return ready.done()
+        finally:
+            # Closed meanwhile, its number may be another's by now.
+            if not self._closed:
+                self._loop.remove_reader(self._descriptor)
+
+
+def _settle(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+async def end_all(children: Iterable[Child], pace: tuple[float, float] = ORDERLY) -> None:
+    """End several servers at the same time."""
+    await asyncio.gather(*(child.end(pace) for child in children))

@@ -1,0 +1,194 @@
+"""The MCP headers of one request body (MCP 2026-07-28: Streamable HTTP, Request Metadata).
+
+A server compares them with the body and refuses what does not agree, so they are always made from
+the body that is really sent. Pure, and what a body lacks is no error here: the server says so.
+"""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Raw
+
+from proxy import message
+from proxy.document import ABSENT
+from proxy.errors import DocumentError
+from proxy.message import Message, members, string_at
+from proxy.session import PROTOCOL_VERSION
+
+VERSION = "Mcp-Protocol-Version"
+METHOD = "Mcp-Method"
+NAME = "Mcp-Name"
+PARAMETER = "Mcp-Param-"
+MODERN = "2026"
+"""Protocol versions from here on are stateless: they sort as text."""
+
+ParameterHeaders = tuple[tuple[tuple[str, ...], str], ...]
+"""Where in a tool's arguments a value stands, and the header that repeats it."""
+
+Parameters = dict[str, ParameterHeaders]
+"""The same for each tool that is known."""
+
+# What of the params Mcp-Name repeats; that of tasks/* follows their extension.
+_NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_TASKS = "tasks/"
+
+_ANNOTATION = "x-mcp-header"
+_SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+_SAFE = re.compile(r"[\x20-\x7e]*")
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_TYPES = ("string", "integer", "boolean")
+
+# Keywords of JSON Schema 2020-12 with subschemas, by the shape of their value.
+_SINGLE = {"items", "contains", "unevaluatedItems", "additionalProperties", "propertyNames"}
+_SINGLE |= {"unevaluatedProperties", "not", "if", "then", "else", "contentSchema"}
+_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+_MAPS = ("patternProperties", "dependentSchemas", "$defs", "definitions")
+
+
+def request_headers(raw: bytes, parameters: Mapping[str, ParameterHeaders]) -> dict[str, str]:
+    r"""Return the MCP headers of a request that names its protocol version; {} for any other body.
+
+    >>> body = b'{"id": 1, "method": "tools/call", "params": {"name": "say", "arguments":'
+    >>> body += b'{"to": "Zo\\u00eb"}, "_meta": {"io.modelcontextprotocol/protocolVersion":'
+    >>> request_headers(body + b'"2026-07-28"}}}', {"say": ((("to",), "Mcp-Param-To"),)})
+    {'Mcp-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'say',
+    'Mcp-Param-To': '=?base64?Wm/Dqw==?='}
+    """
+    try:
+        read = message.read(raw)
+        method = read.verb if isinstance(read, Message) else None
+    except DocumentError:
+        return {}
+    if not isinstance(read, Message) or method is None or read.params is ABSENT:
+        return {}
+    version = string_at(read.params, "_meta", PROTOCOL_VERSION)
+    if version is None or version < MODERN:
+        return {}
+    headers = {VERSION: encoded(version), METHOD: encoded(method)}
+    member = "taskId" if method.startswith(_TASKS) else _NAMES.get(method)
+    name = None if member is None else string_at(read.params, member)
+    if name is not None:
+        headers[NAME] = encoded(name)
+        if method == "tools/call" and (known := parameters.get(name)):
+            headers.update(_values(read.params, known))
+    return headers
+
+
+def parameter_headers(input_schema: Any) -> ParameterHeaders:
+    """Return where `x-mcp-header` stands in a decoded inputSchema, with the headers' full names.
+
+    Empty where one of them is not as the specification wants it: no client may then use the tool's
+    headers, and no server look at them.
+
+    >>> parameter_headers({"properties": {"to": {"type": "string", "x-mcp-header": "To"}}})
+    ((('to',), 'Mcp-Param-To'),)
+    """
+    found: dict[tuple[str, ...], str] = {}
+    taken: set[str] = set()
+    for path, schema in _positions(input_schema):
+        if _ANNOTATION not in schema:
+            continue
+        token = schema[_ANNOTATION]
+        if not path or not isinstance(token, str) or not _TOKEN.fullmatch(token):
+            return ()
+        if schema.get("type") not in _TYPES or token.lower() in taken:
+            return ()
+        taken.add(token.lower())
+        found[path] = PARAMETER + token
+    return tuple(found.items())
+
+
+def declared(raw: bytes) -> Parameters:
+    """Return the parameter headers of each tool in a response to tools/list, as far as it has any.
+
+    Where no tool has any, or it is no such response, that is {}.
+    """
+    if _ANNOTATION.encode() not in raw:
+        return {}
+    response = _loaded(Raw(raw))
+    result = response.get("result") if isinstance(response, dict) else None
+    tools = result.get("tools") if isinstance(result, dict) else None
+    if not isinstance(tools, list):
+        return {}
+    named = [tool for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
+    return {tool["name"]: parameter_headers(tool.get("inputSchema")) for tool in named}
+
+
+def encoded(value: str) -> str:
+    """Return `value` as it may stand in a header, in base64 where it could not stand as it is.
+
+    >>> encoded("a b"), encoded(" a"), encoded("é")
+    ('a b', '=?base64?IGE=?=', '=?base64?w6k=?=')
+    """
+    if _SAFE.fullmatch(value) and value == value.strip() and not _SENTINEL.fullmatch(value):
+        return value
+    raw = base64.b64encode(value.encode("utf-8", "surrogatepass"))
+    return f"=?base64?{raw.decode()}?="
+
+
+def decoded(text: str) -> str | None:
+    """Return the value that stands in a header; None where its base64 is broken.
+
+    >>> decoded("=?base64?w6k=?="), decoded("plain"), decoded("=?base64?w6l?=")
+    ('é', 'plain', None)
+    """
+    found = _SENTINEL.fullmatch(text)
+    if found is None:
+        return text
+    try:
+        raw = base64.b64decode(found[1], validate=True)
+        # Several spellings decode to the same bytes; only one is what anybody writes.
+        return raw.decode() if base64.b64encode(raw).decode() == found[1] else None
+    except (binascii.Error, UnicodeError, ValueError):
+        return None
+
+
+def _values(params: Raw, known: ParameterHeaders) -> Iterator[tuple[str, str]]:
+    try:
+        arguments = _loaded(members(params).get("arguments", ABSENT))
+    except DocumentError:
+        return
+    for path, header in known:
+        value = arguments
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        if isinstance(value, bool):
+            yield header, "true" if value else "false"
+        elif isinstance(value, str | int | float):
+            try:
+                yield header, encoded(str(value))
+            except ValueError:  # an integer of more digits than Python writes
+                continue
+
+
+def _positions(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
+    """Yield each subschema with its path, which is None beside a chain of `properties` alone."""
+    waiting: list[tuple[tuple[str, ...] | None, Any]] = [((), root)]
+    while waiting:
+        path, schema = waiting.pop()
+        if not isinstance(schema, dict):
+            continue
+        yield path, schema
+        for keyword, value in schema.items():
+            if keyword == "properties" and isinstance(value, dict):
+                for name, below in value.items():
+                    waiting.append((None if path is None else (*path, name), below))
+            elif keyword in _SINGLE:
+                waiting.append((None, value))
+            elif keyword in _LISTS and isinstance(value, list):
+                waiting += [(None, below) for below in value]
+            elif keyword in _MAPS and isinstance(value, dict):
+                waiting += [(None, below) for below in value.values()]
+
+
+def _loaded(raw: Raw) -> Any:
+    if raw is ABSENT:
+        return None
+    try:
+        return json.loads(bytes(raw))
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,346 @@
+"""A session of the handshake era (up to 2025-11-25): one client, and a server of its own.
+
+Invariants: a message goes on exactly one stream; a client that goes away ends nothing but its
+connection; and each request is answered once, whatever becomes of the server.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Coroutine, Iterable
+from typing import Any
+
+from aiohttp import web
+
+from proxy import message, sse
+from proxy.message import string_at
+from proxy.transports.driver import Driver, Sent
+from proxy.transports.http.addressed import (
+    NOWHERE,
+    Address,
+    address,
+    elements,
+    one_line,
+    progress_token,
+    said_of_long,
+)
+from proxy.transports.http.answer import Answer
+from proxy.transports.http.children import HASTY, ORDERLY, Child
+from proxy.transports.http.events import History, Said
+from proxy.transports.http.post import INVALID, SESSION, Post, Refused, digest
+from proxy.transports.http.route import Asked, Limits
+from proxy.transports.http.streams import Stream
+from proxy.transports.lines import Cut, Discarded, Event, Over
+from proxy.transports.log import Log
+
+PRIMED = "2025-11-25"
+"""The protocol version from which on clients know an event without data."""
+
+_REMEMBERED = 1000  # streams of which a client may still want to hear something
+_CANCELLED = -32800
+_LAST_ANSWER = 5.0  # seconds for a server to answer a request that was cancelled
+
+
+class Hosted:
+    """One session: its server, its streams, and what is said on which of them.
+
+    `single` is the way of 2024-11-05: everything goes on the one stream that GET has opened.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        child: Child,
+        driver: Driver,
+        history: History,
+        log: Log,
+        limits: Limits,
+        *,
+        single: bool = False,
+    ) -> None:
+        self.id = id
+        self.driver = driver
+        self.single = single
+        self.version: str | None = None
+        """The protocol version that the server has agreed to."""
+        self.over = False
+        """True from when it is being ended."""
+        self._child = child
+        self._history = history
+        self._log = log
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._streams: OrderedDict[int, Stream] = OrderedDict()
+        self._asked: dict[bytes, Stream] = {}
+        self._tokens: dict[bytes, Stream] = {}
+        self._initialize: bytes | None = None
+        self._serving = 0
+        self._warned = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._cause: str | None = None
+        self.used = self._loop.time()
+        self._get = self._open(keeps=True, named=not single)
+        self.reading = self._loop.create_task(self._read())
+
+    @property
+    def connected(self) -> bool:
+        """True while a client hears any of its streams."""
+        return self._serving > 0
+
+    @property
+    def pending(self) -> bool:
+        """True while the server owes an answer."""
+        return bool(self._asked)
+
+    async def post(self, request: web.BaseRequest, read: Post, asked: Asked) -> web.StreamResponse:
+        """Take what one POST brought and answer it; raises Refused."""
+        self._touch()
+        asked.client = self.driver.session.client or ""
+        if not read.ids or self.single:
+            await asyncio.shield(self._spawned(self._enter(read.raw)))
+            return web.Response(status=202)
+        if set(read.ids) & self._asked.keys() or len(set(read.ids)) < len(read.ids):
+            raise Refused(400, INVALID, "a request with this id has no answer yet")
+        tokens = [token for token in map(progress_token, read.messages) if token is not None]
+        stream = self._open(read.ids, tokens, carries=read.wanted != "json")
+        for id in read.ids:
+            self._asked[id] = stream
+        for token in tokens:
+            self._tokens[token] = stream
+        version = read.version or ""
+        if read.initializes:
+            assert read.first is not None
+            version = string_at(read.first.params, "protocolVersion") or ""
+            self._initialize = read.ids[0]
+        if version >= PRIMED and stream.carries:
+            self._say(stream, b"")
+        answer = Answer(
+            request,
+            read.wanted,
+            streams=True,
+            expected=len(read.ids),
+            batch=read.batch,
+            headers={SESSION: self.id},
+        )
+        self._spawned(self._enter(read.raw))
+        streams = read.wanted in ("stream", "either")
+        self._serving += 1
+        try:
+            return await stream.serve(request, answer, asked, pings=streams)
+        finally:
+            self._serving -= 1
+            self._touch()
+            asked.client = self.driver.session.client or ""
+            if read.initializes and not answer.started:
+                # Nobody was ever told the session's id.
+                self._spawned(self.end("the client went away", HASTY))
+
+    async def get(
+        self,
+        request: web.BaseRequest,
+        asked: Asked,
+        version: str | None,
+        last: str | None = None,
+        first: Iterable[sse.Event] = (),
+    ) -> web.StreamResponse:
+        """Open the stream of what belongs to no request, or resume the one that `last` is of.
+
+        `first` are events to be written before anything else. Raises Refused.
+        """
+        self._touch()
+        stream = self._get
+        if last is not None:
+            found = self._history.after(last)
+            if found is None or found[0] not in self._streams:
+                raise Refused(400, INVALID, "what followed this event is not kept any more")
+            stream = self._streams[found[0]]
+            stream.replay(found[1])
+        elif stream.connected:
+            raise Refused(409, INVALID, "there is a stream of this session already")
+        asked.session = digest(self.id)
+        asked.client = self.driver.session.client or ""
+        headers = {} if self.single else {SESSION: self.id}
+        answer = Answer(request, "stream", streams=True, expected=0, headers=headers)
+        if last is None and (version or "") >= PRIMED:
+            self._say(stream, b"")
+        self._serving += 1
+        try:
+            return await stream.serve(request, answer, asked, pings=True, first=first)
+        finally:
+            self._serving -= 1
+            self._touch()
+
+    async def end(self, cause: str, pace: tuple[float, float] = ORDERLY) -> None:
+        """End the server; what it still owes is answered with an error that says `cause`."""
+        self.over = True
+        if self._cause is None:
+            self._cause = cause
+        for stream in self._streams.values():
+            stream.hurry()
+            if not stream.ids:
+                stream.finish()
+        await self._child.end(pace)
+        await asyncio.shield(self.reading)
+
+    # What the client says
+
+    async def _enter(self, raw: bytes) -> None:
+        sent = await self.driver.from_client(one_line(raw))
+        await self._pass(sent)
+        for each in elements(raw) if b'"notifications/cancelled"' in raw else ():
+            cancels = address(each).cancels
+            if cancels is not None and cancels in self._asked:
+                stream = self._asked[cancels]
+                self._loop.call_later(_LAST_ANSWER, self._give_up, cancels, stream)
+
+    def _give_up(self, id: bytes, stream: Stream) -> None:
+        """Answer a cancelled request that the server does not answer, so that its stream ends."""
+        if self._asked.get(id) is stream:
+            self._deliver(message.error(id, _CANCELLED, "Request cancelled"))
+
+    async def _pass(self, sent: Sent) -> None:
+        for raw in (*sent.told, *sent.to_client):
+            await self._deliver(raw).room()
+        if sent.to_server:
+            await self._child.send(sent.to_server)
+
+    # What the server says
+
+    async def _read(self) -> None:
+        async for event in self._child.events():
+            try:
+                await self._hear(event)
+            except Exception as error:  # one message must never end all others
+                self._log.error(f"the proxy failed on a message: {type(error).__name__}: {error}")
+        await self._child.end(HASTY)
+        self._ended()
+
+    async def _hear(self, event: Event) -> None:
+        self._touch()
+        if isinstance(event, list):
+            for raw in event:
+                found = address(raw)
+                if found.answers in self._asked:
+                    self._asked[found.answers].received += len(raw)
+                await self._pass(await self.driver.from_server(raw))
+        elif isinstance(event, Over | Discarded):
+            line = said_of_long(event, self._asked, self._limits.message)
+            if line is not None:
+                await self._pass(await self.driver.from_server(line))
+        elif isinstance(event, Cut):
+            self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
+
+    def _ended(self) -> None:
+        """Answer what is in flight, and end all streams."""
+        self.over = True
+        cause = self._cause or self._child.cause
+        count = len(self._asked)
+        for raw in self.driver.ended(cause):
+            self._deliver(raw)
+        for id in list(self._asked):
+            self._deliver(message.error(id, -1, cause))
+        if self._cause is None and (count or self._child.code != 0):
+            self._log.error(f"{cause}; requests answered with an error: {count}")
+        for stream in self._streams.values():
+            stream.finish()
+            self._history.drop(stream.number)
+        for task in self._tasks:
+            task.cancel()
+
+    # Streams
+
+    def _open(
+        self,
+        ids: Iterable[bytes] = (),
+        tokens: Iterable[bytes] = (),
+        *,
+        carries: bool = True,
+        keeps: bool = False,
+        named: bool = True,
+    ) -> Stream:
+        stream = Stream(
+            self._history.open(), ids, tokens, carries=carries, keeps=keeps, named=named
+        )
+        self._streams[stream.number] = stream
+        if len(self._streams) > _REMEMBERED:
+            old = next((each for each in self._streams.values() if each.over), None)
+            if old is not None and not old.connected:
+                del self._streams[old.number]
+                self._history.drop(old.number)
+        return stream
+
+    def _say(self, stream: Stream | None, data: bytes) -> None:
+        if self.single:
+            self._get.put(Said("", data))
+        elif stream is not None:
+            stream.put(self._history.add(stream.number, data))
+            if stream.lost and not self._warned:
+                self._warned = True
+                self._log.warning("messages were dropped: nobody has opened a stream for them")
+
+    def _deliver(self, raw: bytes) -> Stream:
+        """Put a message on the stream it belongs to, a batch as far as it belongs to one."""
+        parts = [(part, address(part)) for part in elements(raw)] or [(raw, NOWHERE)]
+        streams = [self._target(found) for _, found in parts]
+        if len(set(streams)) == 1:
+            self._say(streams[0], raw)
+        else:
+            for (part, _), stream in zip(parts, streams, strict=True):
+                self._say(stream, part)
+        for part, found in parts:
+            self._answered(part, found)
+        return streams[-1] or self._get
+
+    def _target(self, found: Address) -> Stream | None:
+        if self.single:
+            return self._get
+        if found.answers in self._asked:
+            return self._asked[found.answers]
+        if found.answers not in (None, b"null"):
+            self._log.debug("a response to no request that waits for one was dropped")
+            return None
+        if found.token in self._tokens:
+            return self._tokens[found.token]
+        return self._spare()
+
+    def _spare(self) -> Stream:
+        """Return the stream for what belongs to no request, as far as anybody can tell."""
+        asking = {stream for stream in self._asked.values() if stream.carries}
+        there = [stream for stream in asking if stream.connected]
+        if len(there) == 1:
+            return there[0]
+        if len(asking) == 1 and not self._get.connected:
+            return asking.pop()
+        return self._get
+
+    def _answered(self, raw: bytes, found: Address) -> None:
+        """Take note of a response; the last one ends its stream."""
+        if found.answers not in self._asked:
+            return
+        stream = self._asked.pop(found.answers)
+        stream.ids.discard(found.answers)
+        if found.answers == self._initialize:
+            self._initialized(raw, refused=found.failed)
+        if not stream.ids:
+            for token in stream.tokens:
+                if self._tokens.get(token) is stream:
+                    del self._tokens[token]
+            stream.finish()
+            self._history.close(stream.number)
+
+    def _initialized(self, raw: bytes, *, refused: bool) -> None:
+        if refused:
+            self._spawned(self.end("the server has refused the session"))
+            return
+        read = message.read(raw)
+        if isinstance(read, message.Message):
+            self.version = string_at(read.result, "protocolVersion")
+
+    def _touch(self) -> None:
+        self.used = self._loop.time()
+
+    def _spawned(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Have something done to its end, whoever goes away meanwhile."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task

@@ -1,0 +1,314 @@
+"""The servers that stateless requests share (MCP 2026-07-28).
+
+Invariants: no server ever holds two requests with equal ids, or with equal progress tokens, and an
+id that was cancelled there is not used again while a late answer could be taken for another
+caller's: until it was answered, or some seconds have passed and the server has answered what it was
+asked later. (A server should not answer what was cancelled, and most do not.) What belongs to no
+request goes to the only one that is open, or nowhere.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from msgspec import Raw, Struct
+
+from proxy.document import encode
+from proxy.errors import DocumentError
+from proxy.message import Message, read
+from proxy.transports.http.addressed import Address, address, elements, said_of_long
+from proxy.transports.http.children import HASTY, ORDERLY, Child, end_all
+from proxy.transports.lines import Cut, Discarded, Over
+from proxy.transports.log import Log
+
+_MOST_BEHIND = 16 << 20  # bytes that may wait for one client that is slow to read
+_PATIENCE = 1.0  # seconds to wait for a server that can take a request
+_MOST_CANCELLED = 10_000  # ids that one server never answered; then it is replaced
+_LATE = 5.0  # seconds in which a cancelled request may still be answered
+
+Start = Callable[[], Awaitable[Child]]
+
+
+class Asking:
+    """One request on its way, and what the server has said to it so far.
+
+    `key` is its id and `token` what it wants to hear of its progress under, as message.id_keys;
+    `cut` is called where its client reads too slowly.
+    """
+
+    def __init__(self, key: bytes, token: bytes | None, cut: Callable[[], None]) -> None:
+        self.key = key
+        self.token = token
+        self.number = 0  # how many its server was asked before it, and it
+        self.over: str | None = None
+        """Why nothing more will come; an empty text where all was said."""
+        self._cut = cut
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._news = asyncio.Event()
+
+    def put(self, raw: bytes) -> None:
+        """Take a message of the server."""
+        # The first is taken whatever its size.
+        if self._size > _MOST_BEHIND:
+            self._cut()
+            return
+        self._waiting.append(raw)
+        self._size += len(raw)
+        self._news.set()
+
+    def finish(self, cause: str = "") -> None:
+        """Take note that nothing more will come."""
+        if self.over is None:
+            self.over = cause
+        self._news.set()
+
+    async def next(self, seconds: float | None = None) -> bytes | None:
+        """Wait for the next message; None at the end. Raises TimeoutError after some seconds."""
+        while not self._waiting:
+            if self.over is not None:
+                return None
+            self._news.clear()
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        raw = self._waiting.popleft()
+        self._size -= len(raw)
+        return raw
+
+
+class Cancelled(Struct):
+    """A request that a server was told to give up: its token, when, and how many came before."""
+
+    token: bytes | None
+    at: float
+    number: int
+
+
+class Member:
+    """One server of a pool and the requests that it holds."""
+
+    def __init__(self, child: Child, log: Log, limit: int, freed: Callable[[], None]) -> None:
+        self.child = child
+        self.leaving = False
+        """True where it takes no more requests."""
+        self._log = log
+        self._limit = limit
+        self._freed = freed
+        self._loop = asyncio.get_running_loop()
+        self.used = self._loop.time()
+        self._held: dict[bytes, Asking] = {}
+        self._tokens: dict[bytes, Asking] = {}
+        self._cancelled: dict[bytes, Cancelled] = {}  # by their ids
+        self._asked = 0
+        self._answered = 0  # the last asked of those that were answered
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._end: asyncio.Task[None] | None = None
+        self.reading = self._loop.create_task(self._read())
+
+    @property
+    def idle(self) -> bool:
+        """True where nothing waits for it."""
+        return not self._held
+
+    def takes(self, asking: Asking) -> bool:
+        """Say whether it can be asked this now."""
+        return (
+            not (self.leaving or self.child.deaf or self.child.code is not None)
+            and asking.key not in self._held
+            and asking.token not in self._tokens
+            and not self.worn(asking)
+        )
+
+    def worn(self, asking: Asking) -> bool:
+        """Say whether it may still answer a cancelled request that could be taken for this one."""
+        past = self._loop.time() - _LATE
+        for key, each in list(self._cancelled.items()):
+            if each.at < past and each.number < self._answered:
+                del self._cancelled[key]
+        tokens = {each.token for each in self._cancelled.values()} - {None}
+        return asking.key in self._cancelled or asking.token in tokens
+
+    def hold(self, asking: Asking) -> None:
+        """Be asked something."""
+        self._asked += 1
+        asking.number = self._asked
+        self._held[asking.key] = asking
+        if asking.token is not None:
+            self._tokens[asking.token] = asking
+        self.used = self._loop.time()
+
+    def cancel(self, asking: Asking) -> None:
+        """Let the server know that nobody waits for an answer any more; an answered one is none."""
+        if self._held.get(asking.key) is not asking:
+            return
+        self._let_go(asking)
+        self._cancelled[asking.key] = Cancelled(asking.token, self._loop.time(), self._asked)
+        if len(self._cancelled) > _MOST_CANCELLED:
+            self.leaving = True
+        params = {"requestId": Raw(asking.key), "reason": "the client closed the stream"}
+        note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+        task = self._loop.create_task(self.child.send([encode(note)]))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        self._freed()
+
+    def finish(self) -> None:
+        """End the server."""
+        if self._end is None:
+            self._end = self._loop.create_task(self.child.end(ORDERLY))
+
+    def _let_go(self, asking: Asking) -> None:
+        del self._held[asking.key]
+        if asking.token is not None:
+            self._tokens.pop(asking.token, None)
+        self.used = self._loop.time()
+
+    async def _read(self) -> None:
+        async for event in self.child.events():
+            if isinstance(event, list):
+                for line in event:
+                    for raw in elements(line) or [line]:
+                        self._hear(raw)
+            elif isinstance(event, Over | Discarded):
+                answer = said_of_long(event, self._held, self._limit)
+                if answer is not None:
+                    self._hear(answer)
+            elif isinstance(event, Cut):
+                size = event.size
+                self._log.warning(f"the server ended within a line, after {size} bytes of it")
+            # Others have their turn: what the server says may come without a break.
+            await asyncio.sleep(0)
+        self.leaving = True
+        await self.child.end(HASTY)
+        if self._held:
+            cause = self.child.cause
+            self._log.error(f"{cause}; requests answered with an error: {len(self._held)}")
+            for asking in self._held.values():
+                asking.finish(cause)
+            self._held.clear()
+        self._freed()
+
+    def _hear(self, raw: bytes) -> None:
+        found = address(raw)
+        if found.answers is not None and found.answers in self._cancelled:
+            del self._cancelled[found.answers]
+            self._freed()
+            return
+        asking = self._whose(found, raw)
+        if asking is None:
+            return
+        asking.put(raw)
+        if asking.key in (found.answers, found.cancels):
+            # A server that ends a subscription by itself says so by a cancellation.
+            self._answered = max(self._answered, asking.number)
+            self._let_go(asking)
+            asking.finish()
+            self._freed()
+
+    def _whose(self, found: Address, raw: bytes) -> Asking | None:
+        for key in (found.answers, found.subscription, found.cancels):
+            if key is not None:
+                return self._held.get(key)
+        if found.token is not None:
+            return self._tokens.get(found.token)
+        if not _speaks(raw):
+            self._log.put_aside(raw)
+        elif len(self._held) == 1:
+            return next(iter(self._held.values()))
+        else:
+            self._log.debug("a message that belongs to no request was dropped")
+        return None
+
+
+class Pool:
+    """At most `most` servers, each started by `start` when it is needed."""
+
+    def __init__(self, start: Start, most: int, log: Log, limit: int) -> None:
+        self._start = start
+        self._most = most
+        self._log = log
+        self._limit = limit
+        self._members: list[Member] = []
+        self._starting = 0
+        self._change = asyncio.Event()
+
+    @property
+    def running(self) -> int:
+        """How many servers it has now."""
+        return sum(not each.reading.done() for each in self._members)
+
+    async def take(self, asking: Asking) -> Member | None:
+        """Return a server that holds `asking` from now on; None where none can take it soon.
+
+        Raises OSError where a server cannot be started.
+        """
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while True:
+                    member = await self._found(asking)
+                    if member is not None:
+                        member.hold(asking)
+                        return member
+                    self._change.clear()
+                    await self._change.wait()
+        except TimeoutError:
+            return None
+
+    async def _found(self, asking: Asking) -> Member | None:
+        self._members = [each for each in self._members if not each.reading.done()]
+        for member in self._members:
+            if member.takes(asking):
+                return member
+        there = [member for member in self._members if not member.leaving]
+        if len(there) + self._starting >= self._most:
+            worn = sorted((each for each in there if each.worn(asking)), key=_busy)
+            if not worn or len(self._members) + self._starting >= 2 * self._most:
+                return None
+            worn[0].leaving = True
+            self._freed()
+        self._starting += 1
+        try:
+            # Not given up half way, whoever goes away meanwhile.
+            return await asyncio.shield(asyncio.ensure_future(self._begin()))
+        finally:
+            self._starting -= 1
+
+    async def _begin(self) -> Member:
+        member = Member(await self._start(), self._log, self._limit, self._freed)
+        self._members.append(member)
+        self._change.set()
+        return member
+
+    def _freed(self) -> None:
+        for member in self._members:
+            if member.leaving and member.idle:
+                member.finish()
+        self._change.set()
+
+    def reap(self, seconds: float) -> None:
+        """End the servers that nobody has asked anything for so long."""
+        now = asyncio.get_running_loop().time()
+        for member in self._members:
+            if member.idle and now - member.used > seconds:
+                member.leaving = True
+        self._freed()
+
+    async def close(self) -> None:
+        """End all servers."""
+        for member in self._members:
+            member.leaving = True
+        await end_all([member.child for member in self._members], ORDERLY)
+        for member in self._members:
+            await member.reading
+
+
+def _busy(member: Member) -> bool:
+    return not member.idle
+
+
+def _speaks(raw: bytes) -> bool:
+    try:
+        found = read(raw)
+    except DocumentError:
+        return False
+    return isinstance(found, Message) and found.speaks

@@ -1,0 +1,299 @@
+"""The sidecar: listens, finds the route of each request, says what came of it, and ends in order.
+
+Its own paths are /healthz, /readyz and /metrics. Every request leaves one line in the log, a call
+of a tool a second one; none of them has a header's value, a token or a query in it.
+"""
+
+import asyncio
+import os
+import signal
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from ipaddress import ip_address
+from time import monotonic
+
+from aiohttp import hdrs, web
+from aiohttp.http import HttpProcessingError
+from msgspec.structs import replace
+
+from proxy.loading.configkeys import Address
+from proxy.transports.http.connection import Patience, Server, Stalled, framing, go_on
+from proxy.transports.http.metrics import Metrics
+from proxy.transports.http.mounts import Mount, Mounts
+from proxy.transports.http.post import FAILED, INVALID, Refused
+from proxy.transports.http.route import Asked, Limits
+from proxy.transports.log import Field, Level, Log
+
+_BACKLOG = 1024
+_LAST = 1.0  # seconds for the last bytes of answers that are complete
+_UNREAD = (400, 408, 501)  # after these nobody knows where the next request begins
+_ENDED = "the proxy ended"
+_GONE = 499  # what nginx writes in its log of a client that did not wait
+
+
+class Sidecar:
+    """Serves mounted routes, each on the listener that it names."""
+
+    def __init__(self, mounts: Iterable[Mount], limits: Limits, log: Log, metrics: Metrics) -> None:
+        self._limits = limits
+        self._log = log
+        self._metrics = metrics
+        by_listener: dict[str, list[Mount]] = defaultdict(list)
+        for mount in mounts:
+            by_listener[mount.route.listen].append(mount)
+        self._listeners = {listen: Mounts(all) for listen, all in by_listener.items()}
+        self._listening: dict[str, asyncio.Server] = {}
+        self._servers: list[Server] = []
+        metrics.sessions.set_function(lambda: self._population()[0])
+        metrics.children.set_function(lambda: self._population()[1])
+        self._open: set[asyncio.Task[object]] = set()
+        self._streams: set[asyncio.Task[object]] = set()
+        self._cut: set[asyncio.Task[object]] = set()
+        self._idle = asyncio.Event()
+        self._asked_to_end = asyncio.Event()
+        self._draining = False
+        self._unready: dict[str, str] = {}
+
+    @property
+    def mounts(self) -> tuple[Mount, ...]:
+        """All routes, those of one listener together."""
+        return tuple(mount for mounts in self._listeners.values() for mount in mounts.all)
+
+    def _population(self) -> tuple[int, int]:
+        counts = [mount.handler.population() for mount in self.mounts]
+        return sum(sessions for sessions, _ in counts), sum(children for _, children in counts)
+
+    def address(self, listen: str) -> str:
+        """Return where a listener really listens, its port being known by now."""
+        host, port, *_ = self._listening[listen].sockets[0].getsockname()
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    async def start(self) -> None:
+        """Get the routes ready and listen; raises OSError where that is not possible."""
+        for mount in self.mounts:
+            await mount.handler.open()
+        loop = asyncio.get_running_loop()
+        for listen, mounts in self._listeners.items():
+            server = Server(partial(self._handle, mounts), self._log)
+            self._servers.append(server)
+            at = Address(listen)
+            self._listening[listen] = await loop.create_server(
+                server, at.host, at.port, backlog=_BACKLOG
+            )
+
+    def heed_signals(self) -> None:
+        """Take SIGTERM and SIGINT as the wish to end; a second one ends the process at once."""
+
+        def end(number: int) -> None:
+            if self._asked_to_end.is_set():
+                os._exit(128 + number)
+            self._asked_to_end.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, end, number)
+
+    async def until_signal(self) -> None:
+        """Serve until such a signal comes."""
+        await self._asked_to_end.wait()
+
+    async def close(self) -> None:
+        """Take no more connections, let open requests end for a while, then end everything."""
+        self._draining = True
+        for listening in self._listening.values():
+            listening.close()
+        if self._open:
+            self._log.info(f"ending: {len(self._open)} requests are open")
+        deadline = monotonic() + self._limits.drain
+        self._end(self._streams)
+        await self._drained(deadline)
+        self._end(self._open)
+        await self._drained(monotonic() + _LAST)
+        for server in self._servers:
+            server.pre_shutdown()
+        left = max(_LAST, deadline - monotonic())
+        await asyncio.gather(*(server.shutdown(left) for server in self._servers))
+        for mount in self.mounts:
+            try:
+                await mount.handler.close()
+            except Exception as error:  # the others are to be closed all the same
+                said = f"{type(error).__name__}: {error}"
+                self._log.warning(f"{mount.route.path} could not be closed: {said}")
+
+    def _end(self, tasks: Iterable[asyncio.Task[object]]) -> None:
+        for task in tuple(tasks):
+            self._cut.add(task)
+            task.cancel()
+
+    async def _drained(self, deadline: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, deadline - monotonic())):
+                while self._open:
+                    self._idle.clear()
+                    await self._idle.wait()
+
+    async def _handle(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request, and say what came of it."""
+        own = _OWN.get(request.rel_url.raw_path)
+        if own is not None:
+            self._log.event("request", "debug", http=request.method, route=request.path)
+            if request.method in ("GET", "HEAD"):
+                return own(self, mounts, request)
+            return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
+        asked, started, status = Asked(), monotonic(), _GONE
+        found = mounts.find(request.rel_url.raw_path)
+        try:
+            response = await self._answered(found, request, asked)
+            status = response.status
+            if self._draining:
+                response.force_close()
+            if not asked.sent:
+                asked.sent = response.body_length or response.content_length or 0
+            return response
+        except Refused as refused:
+            status, asked.answered_by = refused.status, "proxy"
+            asked.failure = asked.failure or str(refused)
+            response = refused.response()
+            if self._draining or refused.status in _UNREAD:
+                response.force_close()
+            return response
+        except (ConnectionError, asyncio.CancelledError):
+            asked.failure = asked.failure or "the client went away"
+            if asked.failure == _ENDED and request.method == "GET":
+                status = 200  # a stream has no end of its own
+            raise
+        finally:
+            self._say(found[0].route.path if found else "", request, asked, status, started)
+
+    async def _answered(
+        self, found: tuple[Mount, str | None] | None, request: web.BaseRequest, asked: Asked
+    ) -> web.StreamResponse:
+        wrong = framing(request)
+        if wrong is not None:
+            raise wrong
+        if found is None:
+            raise Refused(404, INVALID, "nothing is served at this path")
+        mount, token = found
+        denied = mount.route.access.refusal(request.headers, token)
+        if denied is not None:
+            raise Refused(denied.status, INVALID, denied.message, dict(denied.headers))
+        if len(self._open) >= self._limits.concurrent:
+            said = f"{len(self._open)} requests are open, the most this proxy takes at once"
+            raise Refused(503, FAILED, said, {hdrs.RETRY_AFTER: "1"})
+        return await self._within(mount, request, asked)
+
+    async def _within(
+        self, mount: Mount, request: web.BaseRequest, asked: Asked
+    ) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        self._metrics.requests.inc()
+        if request.method == "GET" and "text/event-stream" in request.headers.get(hdrs.ACCEPT, ""):
+            self._streams.add(task)
+        patience = None if mount.route.passes else Patience(request)
+        try:
+            if (request.content_length or 0) <= self._limits.body:
+                await go_on(request)
+            return await mount.handler.handle(request, asked)
+        except asyncio.CancelledError:
+            if task not in self._cut:
+                raise
+            task.uncancel()
+            asked.failure = _ENDED
+            if request.writer.output_size:
+                if task in self._streams:
+                    await request.writer.write_eof()
+                raise ConnectionResetError from None
+            raise Refused(503, FAILED, "the proxy is ending", {hdrs.RETRY_AFTER: "1"}) from None
+        except (web.RequestPayloadError, HttpProcessingError):
+            raise Refused(400, INVALID, "bad HTTP request") from None
+        except Stalled:
+            raise Refused(408, INVALID, "the rest of the body did not come") from None
+        except (Refused, ConnectionError):
+            raise
+        except Exception as error:
+            self._log.warning(f"{mount.route.path}: {type(error).__name__}: {error}")
+            asked.failure = type(error).__name__
+            if request.writer.output_size:
+                raise ConnectionResetError from None
+            raise Refused(500, FAILED, "the proxy failed; its log says why") from error
+        finally:
+            if patience is not None:
+                patience.end()
+            for tasks in (self._open, self._streams, self._cut):
+                tasks.discard(task)
+            self._metrics.requests.dec()
+            self._idle.set()
+
+    def _say(
+        self, route: str, request: web.BaseRequest, asked: Asked, status: int, started: float
+    ) -> None:
+        seconds = round(monotonic() - started, 4)
+        self._metrics.asked(asked, status, seconds)
+        said: dict[str, Field] = {
+            "route": route,
+            "status": status,
+            "seconds": seconds,
+            "tool": asked.tool,
+            "client": asked.client,
+            "session": asked.session,
+            "received": asked.received,
+            "sent": asked.sent,
+            "answered_by": asked.answered_by,
+            "failure": asked.failure,
+        }
+        level: Level = "warning" if status >= 500 else "info"
+        who: dict[str, Field] = {"http": request.method, "peer": request.remote}
+        self._log.event("request", level, **who, method=asked.method, **said)
+        if asked.method == "tools/call":
+            self._log.event("call", level, **said)
+
+    def _alive(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"status": "alive"})
+
+    def _ready(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+        reasons = {mount.route.path: mount.handler.unready() for mount in self.mounts}
+        unready = {path: reason for path, reason in reasons.items() if reason is not None}
+        if unready != self._unready:
+            self._unready = unready
+            for path, reason in unready.items():
+                self._log.warning(f"{path} is not ready: {reason}")
+        if not unready and not self._draining:
+            return web.json_response({"status": "ready"})
+        response = web.json_response(
+            {"status": "ending" if self._draining else "not ready", "routes": sorted(unready)},
+            status=503,
+        )
+        if self._draining:
+            response.force_close()
+        return response
+
+    def _figures(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+        # No token: it names tools and counts calls. A page in a browser shall not read it all the
+        # same, and can only do so by a name that it made point to us.
+        if not _numbered(request.headers.get(hdrs.HOST, "")):
+            anybody = [replace(mount.route.access, tokens=()) for mount in mounts.all]
+            if all(access.refusal(request.headers) for access in anybody):
+                return Refused(403, INVALID, "not for this Host").response()
+        raw, media_type = self._metrics.exposition()
+        return web.Response(body=raw, headers={hdrs.CONTENT_TYPE: media_type})
+
+
+Own = Callable[[Sidecar, Mounts, web.BaseRequest], web.StreamResponse]
+
+_OWN: dict[str, Own] = {
+    "/healthz": Sidecar._alive,
+    "/readyz": Sidecar._ready,
+    "/metrics": Sidecar._figures,
+}
+
+
+def _numbered(host: str) -> bool:
+    """Say whether a Host header gives an address, which no name of others can lead to."""
+    try:
+        ip_address(Address(host if host.rpartition(":")[2].isdigit() else f"{host}:0").host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,214 @@
+"""Answers the requests of the stateless era (MCP 2026-07-28) with a few servers that all share.
+
+Each POST is one request and its answer. A client that goes away has cancelled it.
+"""
+
+from collections import OrderedDict
+from itertools import count
+
+from aiohttp import web
+
+from proxy import message, sse
+from proxy.accept import Wanted
+from proxy.document import ABSENT
+from proxy.session import Session
+from proxy.snapshots import Key
+from proxy.sse import Event
+from proxy.transports.driver import Driver
+from proxy.transports.http import envelope, headers, post
+from proxy.transports.http.addressed import address, one_line, progress_token
+from proxy.transports.http.answer import Answer
+from proxy.transports.http.pool import Asking, Pool, Start
+from proxy.transports.http.post import FAILED, INVALID, Post, Refused
+from proxy.transports.http.route import Asked, Route, Rules, Shared
+from proxy.transports.http.streams import PING, SILENCE
+
+_KEPT = 1000  # callers remembered at most; the one that was silent longest is forgotten first
+_LISTEN = "subscriptions/listen"
+_TEACHES = frozenset(("server/discover", "tools/list"))
+_RETRY_AFTER = "1"
+
+
+class Stateless:
+    """What of a route's upstream, a command, is not of a session."""
+
+    def __init__(self, route: Route, rules: Rules, shared: Shared, start: Start) -> None:
+        self._route = route
+        self._rules = rules
+        self._shared = shared
+        limits = shared.limits
+        self._pool = Pool(start, limits.children, shared.log, limits.message)
+        self._drivers: OrderedDict[tuple[str, str | None], Driver] = OrderedDict()
+        self._parameters: headers.Parameters = {}
+        self._numbers = count()
+
+    async def post(self, request: web.BaseRequest, read: Post, asked: Asked) -> web.StreamResponse:
+        """Answer one POST; raises Refused."""
+        refused = envelope.refusal(read, request.headers, self._parameters)
+        if refused is None and read.method == _LISTEN and read.wanted == "json":
+            refused = Refused(406, INVALID, "the answer is an event stream")
+        if refused is not None:
+            asked.answered_by, asked.failure = "proxy", str(refused)
+            return refused.response(*read.ids)
+        if not read.ids and read.first is not None and read.first.id is not ABSENT:
+            refused = Refused(400, INVALID, "the method is no text")
+            asked.answered_by, asked.failure = "proxy", str(refused)
+            return refused.response()
+        if not read.ids:
+            # There is none that a server shared by all could be told on behalf of one.
+            return web.Response(status=202)
+        caller, client = post.caller(request, self._route), post.client_name(read)
+        memory = Key(caller, "", f"known to {client or 'anybody'}")
+        driver = await self._driver(caller, client, memory)
+        mark = b"%d:" % next(self._numbers)
+        try:
+            return await _Exchange(self, request, read, driver, mark, memory, asked).answered()
+        except Refused as cause:
+            asked.answered_by, asked.failure = "proxy", str(cause)
+            return cause.response(*read.ids)
+        finally:
+            driver.session.dropped(mark)
+
+    def reap(self) -> None:
+        """End servers that nobody needs now."""
+        self._pool.reap(self._shared.limits.idle)
+
+    async def close(self) -> None:
+        """End all servers."""
+        await self._pool.close()
+
+    async def _driver(self, caller: str, client: str | None, memory: Key) -> Driver:
+        driver = self._drivers.get((caller, client))
+        if driver is None:
+            shared, log = self._shared, self._shared.log
+            session = Session(self._rules, shared.meters.of, log.warning, scope=caller)
+            driver = Driver(session, shared.store, shared.workers, log, log.put_aside)
+            self._drivers[caller, client] = driver
+            if len(self._drivers) > _KEPT:
+                self._drivers.popitem(last=False)
+            await driver.recall(memory)
+        self._drivers.move_to_end((caller, client))
+        return driver
+
+    @property
+    def pool(self) -> Pool:
+        """The servers."""
+        return self._pool
+
+    def learn(self, tools: bytes) -> None:
+        """Take note of which headers the tools of a response to tools/list have."""
+        self._parameters |= headers.declared(tools)
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(
+        self,
+        whole: Stateless,
+        request: web.BaseRequest,
+        read: Post,
+        driver: Driver,
+        mark: bytes,
+        memory: Key,
+        asked: Asked,
+    ) -> None:
+        self._whole = whole
+        self._request = request
+        self._read = read
+        self._key = read.ids[0]
+        self._driver = driver
+        self._mark = mark
+        self._memory = memory
+        self._asked = asked
+        self._answer: Answer | None = None
+        self._responded = False
+
+    async def answered(self) -> web.StreamResponse:
+        """Ask what the client asks, and pass on the answer; raises Refused."""
+        read = self._read
+        sent = await self._driver.from_client(one_line(read.raw), self._mark)
+        self._asked.client = self._driver.session.client or ""
+        if not sent.to_server:
+            self._asked.answered_by = "proxy"
+            return await self._finished(sent.to_client)
+        assert read.first is not None
+        asking = Asking(self._key, progress_token(read.first), self._cut)
+        try:
+            member = await self._whole.pool.take(asking)
+        except OSError as error:
+            raise Refused(502, FAILED, f"the server cannot be started: {error}") from None
+        if member is None:
+            said = "every server is busy with a request of this id or progress token"
+            raise Refused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
+        try:
+            await member.child.send(sent.to_server)
+            for line in sent.to_client:
+                await self._say(line)
+            await self._pass_on(asking)
+        finally:
+            member.cancel(asking)
+        lines: list[bytes] = []
+        if asking.over:
+            self._asked.failure = asking.over
+            lines = self._driver.ended(asking.over, self._mark, read.ids)
+        return await self._finished(lines, asking.over or "the server gave no answer")
+
+    async def _pass_on(self, asking: Asking) -> None:
+        """Pass on what the server says until it has answered, or can no more."""
+        while True:
+            try:
+                raw = await asking.next(PING if self._streams else None)
+            except TimeoutError:
+                # For those between us and the client, who would take silence for the end.
+                self._answer = self._answer or self._begun("stream")
+                await self._answer.put(SILENCE)
+                continue
+            if raw is None:
+                return
+            self._asked.received += len(raw)
+            if self._read.method == "tools/list":
+                self._whole.learn(raw)
+            sent = await self._driver.from_server(raw, self._mark)
+            if self._read.method in _TEACHES:
+                await self._driver.share(self._memory)
+            for line in sent.to_client:
+                await self._say(line)
+
+    async def _finished(self, lines: list[bytes], cause: str = "") -> web.StreamResponse:
+        for line in lines:
+            await self._say(line)
+        ended = self._answer is not None and self._answer.started and not cause
+        if not self._responded and self._read.method != _LISTEN and not ended:
+            await self._say(message.error(self._key, FAILED, cause or "there is no answer"))
+        self._answer = self._answer or self._begun("stream")
+        try:
+            return await self._answer.end()
+        finally:
+            self._asked.sent = self._answer.sent
+
+    async def _say(self, line: bytes) -> None:
+        """Pass on one message; the first one decides the form and the status."""
+        responds = address(line).answers == self._key
+        self._responded |= responds
+        if self._answer is None:
+            status = envelope.status_of(envelope.error_code(line)) if responds else 200
+            json = status != 200 or (responds and self._read.wanted != "stream")
+            self._answer = self._begun("json" if json else "stream", status)
+        await self._answer.put(Event(sse.written(line), line, None, "message"))
+
+    def _begun(self, form: str, status: int = 200) -> Answer:
+        json = form == "json" or self._read.wanted == "json"
+        wanted: Wanted = "json" if json else "stream"
+        return Answer(self._request, wanted, streams=not json, expected=1, status=status)
+
+    @property
+    def _streams(self) -> bool:
+        """True where an event stream has begun, or may."""
+        if self._answer is not None:
+            return self._answer.started
+        return self._read.wanted in ("stream", "either")
+
+    def _cut(self) -> None:
+        if self._request.transport is not None:
+            self._request.transport.abort()

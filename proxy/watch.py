@@ -1,0 +1,77 @@
+"""Rule files that are read again once they change; a mistake in them then changes nothing.
+
+Looking costs a few microseconds a file: time and size are compared, and every 25th time what the
+files hold, since an edit may change neither.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+
+from proxy.errors import AbridgeError, RuleErrors
+from proxy.rule import RuleFile
+from proxy.ruleset import load, paths
+
+_ANYWAY = 25
+_MOST = 1 << 20  # bytes read of a file to compare it: rule files are shorter
+
+Stamp = tuple[int, int] | None
+
+
+class Watch:
+    """The rule files that `names` stand for (see `ruleset.load`); raises RuleErrors.
+
+    `say` gets a line whenever they have changed.
+    """
+
+    def __init__(self, names: Sequence[str], say: Callable[[str], None]) -> None:
+        self._names = names
+        self._say = say
+        self._looks = 0
+        self._held = self._read()
+        self._stamps = self._stamped()
+        self.files: tuple[RuleFile, ...] = load(names)
+        """The rules, as the files last held them without a mistake."""
+
+    def look(self) -> None:
+        """See whether the files have changed, and read them where they have."""
+        self._looks += 1
+        stamps = self._stamped()
+        if stamps == self._stamps and self._looks % _ANYWAY:
+            return
+        held = self._read()
+        self._stamps = self._stamped()
+        if held == self._held:
+            return
+        self._held = held
+        try:
+            self.files = load(self._names)
+        except RuleErrors as errors:
+            first, *others = map(str, errors.problems)
+            more = f" (and {len(others)} more)" if others else ""
+            self._say(f"the rules have changed, but the old ones stay: {first}{more}")
+        else:
+            names = ", ".join(file.name for file in self.files)
+            self._say(f"the rules have changed and apply from now on: {names}")
+
+    def _stamped(self) -> list[Stamp]:
+        return [_stamp(path) for path in (*self._held, *self._names)]
+
+    def _read(self) -> dict[str, bytes]:
+        """Return what each file holds, and for one that cannot be read why."""
+        held: dict[str, bytes] = {}
+        for name in self._names:
+            try:
+                for path in paths(name):
+                    with open(path, "rb") as file:
+                        held[str(path)] = file.read(_MOST)
+            except (OSError, AbridgeError) as error:
+                held[name] = str(error).encode()
+        return held
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

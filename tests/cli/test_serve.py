@@ -1,0 +1,421 @@
+"""`serve` as a process: what it refuses to do, what it says, how it ends."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from proxy.cli.options import Option
+from proxy.cli.serve import OPTIONS
+from tests.transports.http import raw
+from tests.transports.http.listening import Answered, Client
+from tests.wrapped import START
+
+CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "find"}}
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+RULES = "version: 1\nrules: [{tools: find, response: [{keep: [a]}]}]"
+RESULT = {"content": [{"type": "text", "text": '{"a":1,"b":2}'}]}
+
+
+def answering(**result: Any) -> bytes:
+    """Return the answer that an upstream gives to every request."""
+    body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "result": result})
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    return head.encode() + b"\r\n\r\n" + body
+
+
+def finished(
+    *words: str, cwd: Path | None = None, variables: Mapping[str, str] = {}
+) -> tuple[int, str]:
+    """Run `serve` that ends by itself; return its code and what it said."""
+    done = subprocess.run(
+        [sys.executable, "-c", START, "serve", *words],
+        env={**os.environ, **variables},
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == ""
+    return done.returncode, done.stderr
+
+
+class Process:
+    """`serve` as it runs; every line of its log is read as JSON."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.lines: list[dict[str, Any]] = []
+        self._clients: list[Client] = []
+
+    async def line(self, event: str) -> dict[str, Any]:
+        """Return the next line that is about `event`."""
+        assert self.process.stderr is not None
+        while raw := await self.process.stderr.readline():
+            self.lines.append(json.loads(raw))
+            if self.lines[-1].get("event") == event:
+                return self.lines[-1]
+        raise AssertionError(f"it ended without a line on {event!r}: {self.lines}")
+
+    async def client(self, url: str) -> Client:
+        host, _, port = url.split("/")[2].rpartition(":")
+        self._clients.append(Client(*await asyncio.open_connection(host.strip("[]"), int(port))))
+        return self._clients[-1]
+
+    async def post(self, url: str, message: Any, *headers: str) -> Answered:
+        client = await self.client(url)
+        path = "/" + url.split("/", 3)[3]
+        accept = "Accept: application/json, text/event-stream"
+        await client.post(path, msgspec.json.encode(message), accept, *headers)
+        return await client.answer()
+
+    async def end(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return await self.process.wait()
+
+    def close(self) -> None:
+        for client in self._clients:
+            client.close()
+
+
+@asynccontextmanager
+async def serve(
+    *words: str, cwd: Path | None = None, variables: Mapping[str, str] = {}
+) -> AsyncIterator[Process]:
+    """Run `serve` on a free port."""
+    listen = () if "--listen" in words else ("--listen", "127.0.0.1:0")
+    options = ("--log-format", "json", *listen, *words)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", START, "serve", *options),
+        env={**os.environ, **variables},
+        cwd=cwd,
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    running = Process(process)
+    try:
+        yield running
+    finally:
+        running.close()
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def test_a_server_behind_a_url_is_served_and_a_signal_ends_it_with_0() -> None:
+    async with raw.upstream(answering(tools=[])) as upstream, serve(upstream.url) as running:
+        serving = await running.line("serving")
+        assert serving["upstream"] == upstream.url
+        assert (serving["rules"], serving["token"]) == ("bundled", "no")
+        answered = await running.post(serving["url"], LIST)
+        assert answered.json == {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}
+        assert await running.end() == 0
+
+
+async def test_a_server_behind_a_command_is_served() -> None:
+    command = (sys.executable, "-u", "-c", "import sys; sys.stdin.read()", "--key=secret")
+    async with serve("--", *command) as running:
+        serving = await running.line("serving")
+        assert serving["upstream"] == sys.executable
+        assert "secret" not in str(running.lines)
+        assert await running.end() == 0
+
+
+async def test_rules_are_applied_and_what_was_saved_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    words = ("--rules", "rules.yaml", "--ledger", str(tmp_path / "ledger.db"))
+    async with (
+        raw.upstream(answering(**RESULT)) as upstream,
+        serve(*words, upstream.url, cwd=tmp_path) as running,
+    ):
+        url = (await running.line("serving"))["url"]
+        answered = await running.post(url, CALL)
+        assert answered.json["result"]["content"][0]["text"] == '{"a":1}'
+        line = await running.line("call")
+        assert (line["tool"], line["status"]) == ("find", 200)
+        client = await running.client(url)
+        await client.get("/metrics")
+        figures = (await client.answer()).body.decode()
+        assert 'mcp_abridge_calls_total{outcome="shaped",tool="find"} 1.0' in figures
+        assert await running.end() == 0
+    report = subprocess.run(
+        [sys.executable, "-c", START, "report", "--json", "--ledger", str(tmp_path / "ledger.db")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert '"find"' in report.stdout
+
+
+async def test_headers_go_to_the_server_with_variables_filled_in_and_are_never_logged() -> None:
+    async with (
+        raw.upstream(answering(tools=[])) as upstream,
+        serve(
+            "--header", "X-Key: ${KEY}", "-v", upstream.url, variables={"KEY": "very-secret"}
+        ) as running,
+    ):
+        url = (await running.line("serving"))["url"]
+        await running.post(url, LIST)
+        await running.line("request")
+        assert upstream.asked[0].headers["x-key"] == "very-secret"
+        assert await running.end() == 0
+        assert "very-secret" not in str(running.lines)
+
+
+async def test_a_token_opens_it_wherever_it_listens(tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text("first\nsecond\n")
+    words = ("--token-file", "tokens", "--listen", "0.0.0.0:0")
+    async with (
+        raw.upstream(answering(tools=[])) as upstream,
+        serve(*words, upstream.url, cwd=tmp_path) as running,
+    ):
+        serving = await running.line("serving")
+        assert serving["token"] == "yes"
+        url = serving["url"].replace("0.0.0.0", "127.0.0.1")
+        assert (await running.post(url, LIST)).status == 401
+        for token in ("first", "second"):
+            answered = await running.post(url, LIST, f"Authorization: Bearer {token}")
+            assert answered.status == 200
+        assert "authorization" not in upstream.asked[0].headers
+        assert await running.end() == 0
+
+
+async def test_routes_of_a_configuration_have_their_own_tools_and_tokens(tmp_path: Path) -> None:
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("find", "move")]
+    async with raw.upstream(answering(tools=tools)) as upstream:
+        (tmp_path / "serve.yaml").write_text(
+            f"version: 1\nupstream: {upstream.url}\nrules: none\nroutes:\n"
+            "- path: /mcp\n- {path: /mcp-gpt, tools: [find]}\n- {path: '/t/{token}', token_env: T}"
+        )
+        async with serve(
+            "--config", "serve.yaml", cwd=tmp_path, variables={"T": "word"}
+        ) as running:
+            urls = [(await running.line("serving"))["url"] for _ in range(3)]
+            ends = ("/mcp", "/mcp-gpt", "/t/{token}")
+            whole, gpt, token = (next(url for url in urls if url.endswith(end)) for end in ends)
+            listed = [await running.post(url, LIST) for url in (whole, gpt)]
+            names = [[tool["name"] for tool in each.json["result"]["tools"]] for each in listed]
+            assert names == [["find", "move"], ["find"]]
+            call = {**CALL, "params": {"name": "move"}}
+            refused = (await running.post(gpt, call)).json["error"]
+            assert (refused["code"], refused["message"]) == (-32601, "move is not allowed")
+            assert (await running.post(token.replace("{token}", "word"), LIST)).status == 200
+            assert (await running.post(token.replace("{token}", "other"), LIST)).status == 401
+            assert await running.end() == 0
+            assert "word" not in str(running.lines)
+
+
+async def test_an_open_request_is_answered_before_it_ends() -> None:
+    arrived, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(
+        request: raw.Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        arrived.set()
+        await go.wait()
+        writer.write(answering(tools=[]))
+        await writer.drain()
+
+    async with raw.upstream(slow) as upstream, serve(upstream.url) as running:
+        url = (await running.line("serving"))["url"]
+        asking = asyncio.create_task(running.post(url, LIST))
+        await arrived.wait()
+        ending = asyncio.create_task(running.end())
+        assert running.process.stderr is not None
+        assert b"1 requests are open" in await running.process.stderr.readline()
+        go.set()
+        assert (await asking).status == 200
+        assert await ending == 0
+
+
+async def test_a_second_signal_ends_it_at_once() -> None:
+    arrived = asyncio.Event()
+
+    async def never(
+        request: raw.Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        arrived.set()
+        await reader.read()
+
+    async with raw.upstream(never) as upstream, serve("--drain", "3600", upstream.url) as running:
+        url = (await running.line("serving"))["url"]
+        asking = asyncio.create_task(running.post(url, LIST))
+        await arrived.wait()
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.stderr is not None
+        assert b"1 requests are open" in await running.process.stderr.readline()
+        running.process.send_signal(signal.SIGINT)
+        assert await running.process.wait() == 130
+        with pytest.raises(asyncio.IncompleteReadError):
+            await asking
+
+
+def test_off_loopback_it_starts_with_a_token_only() -> None:
+    code, said = finished("--listen", "0.0.0.0:0", "http://127.0.0.1:1/mcp")
+    assert code == 2
+    assert said == (
+        "mcp-abridge: error: /mcp on 0.0.0.0:0 would be open to whoever can connect: give it a "
+        "token (--token-file, --token-env or MCP_ABRIDGE_TOKEN), listen on 127.0.0.1, or say "
+        "--insecure\n"
+    )
+
+
+async def test_off_loopback_it_starts_without_a_token_where_that_was_said() -> None:
+    words = ("--insecure", "--listen", "0.0.0.0:0")
+    async with serve(*words, "http://127.0.0.1:1/mcp") as running:
+        assert (await running.line("serving"))["token"] == "no"
+        assert await running.end() == 0
+
+
+def test_a_token_where_credentials_are_to_be_forwarded_is_refused() -> None:
+    words = ("--auth", "forward", "http://127.0.0.1:1/mcp")
+    code, said = finished(*words, variables={"MCP_ABRIDGE_TOKEN": "word"})
+    assert code == 2
+    assert said == (
+        "mcp-abridge: error: --auth: Authorization cannot hold the token that opens a route and "
+        "credentials to forward; let the path hold the token: /mcp/{token}\n"
+    )
+
+
+async def test_a_path_that_holds_the_token_leaves_authorization_to_the_server(
+    tmp_path: Path,
+) -> None:
+    async with raw.upstream(answering(tools=[])) as upstream:
+        (tmp_path / "serve.yaml").write_text(
+            f"version: 1\nupstream: {upstream.url}\nauth: forward\ntoken_env: T\n"
+            "routes: [{path: '/t/{token}'}]"
+        )
+        words = ("--config", "serve.yaml", "--listen", "127.0.0.1:0")
+        async with serve(*words, cwd=tmp_path, variables={"T": "word"}) as running:
+            url = (await running.line("serving"))["url"].replace("{token}", "word")
+            assert (await running.post(url, LIST, "Authorization: Bearer theirs")).status == 200
+            assert (await running.post(url, LIST, "Authorization: Bearer word")).status == 200
+            first, second = upstream.asked
+            assert first.headers["authorization"] == "Bearer theirs"
+            assert "authorization" not in second.headers
+            assert await running.end() == 0
+
+
+def test_every_mistake_in_the_rules_is_said_before_anything_is_served(tmp_path: Path) -> None:
+    (tmp_path / "r.yaml").write_text("version: 1\nrules: [{tool: a}, {tools: b, max_bytes: 1}]")
+    code, said = finished("--rules", "r.yaml", "--rules", "none.yaml", "http://a", cwd=tmp_path)
+    assert code == 2
+    assert said.splitlines() == [
+        "mcp-abridge: error: r.yaml:2:10: unknown key 'tool' of a rule; did you mean 'tools'?",
+        "mcp-abridge: error: r.yaml:2:42: max_bytes: 1 is less than the minimum of 300",
+        "mcp-abridge: error: none.yaml: no such file or directory",
+    ]
+
+
+def test_every_mistake_in_a_configuration_is_said_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(
+        "version: 1\nheaders: {X: '${NO}'}\nroutes: [{path: /mcp, tool: a}]"
+    )
+    code, said = finished("--config", "c.yaml", cwd=tmp_path)
+    assert code == 2
+    assert said.splitlines() == [
+        "mcp-abridge: error: c.yaml:2:14: X: the variable 'NO' is not set",
+        "mcp-abridge: error: c.yaml:3:10: a route: 'upstream' is missing",
+        "mcp-abridge: error: c.yaml:3:23: unknown key 'tool' of a route; did you mean 'tools'?",
+    ]
+    code, said = finished("--config", "nothing.yaml", cwd=tmp_path)
+    assert (code, said) == (2, "mcp-abridge: error: nothing.yaml: no such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "no server: give its URL, or write its command after --, or give --config"),
+        (("server",), "'server' is no URL; what is a server's command goes after --"),
+        (("http://a", "--", "b"), "a server is a URL, or a command after --, not both"),
+        (("http://",), "expected a URL such as http://server:3000/mcp, found 'http://'"),
+        (
+            ("--token-env", "A", "--token-file", "b", "http://a"),
+            "--token-env and --token-file cannot stand together",
+        ),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_refused(words: Iterable[str], said: str) -> None:
+    assert finished(*words) == (2, f"mcp-abridge serve: {said}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--listen", "80"), "expected HOST:PORT, found '80'; write 127.0.0.1:80"),
+        (("--header", "X"), "expected 'Name: value', found 'X'"),
+        (("--header", "X: ${NO_SUCH}"), "the variable 'NO_SUCH' is not set"),
+        (("--auth", "pass"), "'pass' is neither none nor forward"),
+        (("--concurrent", "0"), "expected a number of at least 1, found '0'"),
+        (("--idle", "nan"), "expected a number of at least 1, found 'nan'"),
+        (
+            ("--store", "file"),
+            "expected memory or a URL such as redis://redis:6379/0, found 'file'",
+        ),
+    ],
+)
+def test_a_value_that_is_none_is_refused(words: Iterable[str], said: str) -> None:
+    code, stderr = finished(*words, "http://a")
+    assert code == 2
+    assert said in " ".join(stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("MCP_ABRIDGE_DRAIN", "x", "MCP_ABRIDGE_DRAIN: expected a number of at least 0, found 'x'"),
+        ("MCP_ABRIDGE_LISTEN", "x", "MCP_ABRIDGE_LISTEN: expected HOST:PORT, found 'x'"),
+        ("MCP_ABRIDGE_HEADER", "A: 1\nB", "MCP_ABRIDGE_HEADER: expected 'Name: value', found 'B'"),
+    ],
+)
+def test_a_variable_that_holds_no_value_is_refused(variable: str, value: str, said: str) -> None:
+    assert finished("http://a", variables={variable: value}) == (2, f"mcp-abridge serve: {said}\n")
+
+
+async def test_variables_are_flags_and_flags_go_before_them() -> None:
+    variables = {
+        "MCP_ABRIDGE_LISTEN": "nowhere.invalid:1",
+        "MCP_ABRIDGE_TOKEN": "word",
+        "MCP_ABRIDGE_HEADER": "X-One: 1\nX-Two: 2",
+        "MCP_ABRIDGE_ALLOW_HOST": "a.test,b.test",
+        "MCP_ABRIDGE_RULES": "none",
+    }
+    async with (
+        raw.upstream(answering(tools=[])) as upstream,
+        serve(upstream.url, variables=variables) as running,
+    ):
+        serving = await running.line("serving")
+        assert (serving["token"], serving["rules"]) == ("yes", "none")
+        token = "Authorization: Bearer word"
+        assert (await running.post(serving["url"], LIST, token)).status == 403
+        assert (await running.post(serving["url"], LIST, token, "Host: b.test")).status == 200
+        headers = upstream.asked[0].headers
+        assert (headers["x-one"], headers["x-two"]) == ("1", "2")
+        assert await running.end() == 0
+
+
+def test_a_place_that_is_taken_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, said = finished("--listen", f"127.0.0.1:{port}", "http://127.0.0.1:1/mcp")
+    assert code == 2
+    assert "cannot listen" in said
+    assert "address already in use" in said
+
+
+def test_every_option_has_a_flag_and_a_variable_of_its_own() -> None:
+    assert all(isinstance(option, Option) for option in OPTIONS)
+    assert len({option.flag for option in OPTIONS}) == len(OPTIONS)
+    assert all(option.variable.startswith("MCP_ABRIDGE_") for option in OPTIONS)

@@ -1,0 +1,1 @@
+"""The official conformance suite, run directly and through the proxy: the same checks must pass."""

@@ -1,0 +1,102 @@
+"""`python -m tests.conformance`: runs the official suite directly and through each leg.
+
+Ends with 1 where a check that passes directly does not pass through the proxy and no gap explains
+it, where an answer that no rule covers is altered, or where a leg could not be run.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.conformance import report
+from tests.conformance.checks import Run, compare
+from tests.conformance.install import everything, install
+from tests.conformance.legs import LEGS, REVISIONS, Leg
+from tests.conformance.suite import Unusable, free_port, run, serving
+from tests.servers.install import NotInstalled
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.conformance",
+        description=__doc__,
+        epilog="legs: " + "; ".join(f"{name}: {leg.about}" for name, leg in LEGS.items()),
+    )
+    add = parser.add_argument
+    add("--leg", metavar="NAME", action="append", choices=LEGS, help="only this one")
+    add("--short", action="store_true", help="over stdio only 2026-07-28, which takes less long")
+    add("--keep", type=Path, metavar="DIR", help="keep what the suite and the servers have written")
+    chosen = parser.parse_args()
+    # An end from outside ends what was started here too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        install(os.environ)
+    except NotInstalled as problem:
+        sys.exit(f"the conformance suite could not be installed: {problem}")
+    legs = {name: leg for name, leg in LEGS.items() if not chosen.leg or name in chosen.leg}
+    revisions = {
+        name: leg.short if chosen.short else tuple(REVISIONS) for name, leg in legs.items()
+    }
+    with kept(chosen.keep) as folder:
+        try:
+            return report.printed(every(legs, revisions, folder))
+        except Unusable as problem:
+            sys.exit(f"there is nothing to compare with: {problem}")
+
+
+def every(
+    legs: Mapping[str, Leg], revisions: Mapping[str, tuple[str, ...]], folder: Path
+) -> Iterator[report.Row]:
+    """Run each leg, after the direct runs that it is compared with."""
+    port = free_port()
+    upstream = f"http://127.0.0.1:{port}/mcp"
+    gaps = report.gaps()
+    direct: dict[str, Run] = {}
+    with serving(everything(port), port, folder / "everything.log", os.environ):
+        for revision in (each for each in REVISIONS if each in {*sum(revisions.values(), ())}):
+            direct[revision] = run(upstream, revision, folder / "direct" / revision)
+            yield report.Direct(revision, direct[revision], REVISIONS[revision])
+        for name, leg in legs.items():
+            try:
+                here = through(leg, revisions[name], upstream, folder / name)
+            except Unusable as problem:
+                yield report.NotRun(name, str(problem))
+                continue
+            for revision, found in here.items():
+                mine = [gap for gap in gaps if (gap.leg, gap.revision) == (name, revision)]
+                difference = compare(direct[revision], found, mine)
+                yield report.Through(name, leg, revision, direct[revision], found, difference)
+
+
+def through(leg: Leg, revisions: tuple[str, ...], upstream: str, folder: Path) -> dict[str, Run]:
+    """Run the suite through a leg. Raises Unusable."""
+    folder.mkdir()
+    port = free_port()
+    # Neither the user's settings of the proxy nor their ledger have anything to do with it.
+    env = {name: text for name, text in os.environ.items() if not name.startswith("MCP_ABRIDGE_")}
+    env["XDG_STATE_HOME"] = str(folder / "state")
+    with serving(leg.command(port, upstream), port, folder / "proxy.log", env):
+        url = f"http://127.0.0.1:{port}/mcp"
+        return {revision: run(url, revision, folder / revision) for revision in revisions}
+
+
+@contextmanager
+def kept(folder: Path | None) -> Iterator[Path]:
+    """Have a folder for one set of runs: a new one in `folder`, or one that goes away."""
+    if folder is None:
+        with TemporaryDirectory() as passing:
+            yield Path(passing)
+    else:
+        own = folder.resolve() / time.strftime("%Y%m%d-%H%M%S")
+        own.mkdir(parents=True)
+        yield own
+
+
+if __name__ == "__main__":
+    sys.exit(main())

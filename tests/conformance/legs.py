@@ -1,0 +1,54 @@
+"""The legs: what stands between the suite and the everything-server."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.conformance.install import everything_on_stdio
+
+RULES = Path(__file__).resolve().parent / "rules.yaml"
+PROXY = [sys.executable, "-m", "proxy"]
+REVISIONS = {"2025-11-25": (33, 84), "2026-07-28": (40, 152)}
+"""The revisions of the protocol that are run: how many scenarios and passed checks each has."""
+
+
+class Leg(NamedTuple):
+    """One way through the proxy.
+
+    `command` returns what to start, by the port to serve and the URL of the everything-server.
+    `short` are the revisions of the short form: over stdio, each session of the handshake era
+    starts a server of its own, which takes long. `reshapes`: whether answers are to be other ones.
+    """
+
+    about: str
+    command: Callable[[int, str], list[str]]
+    short: tuple[str, ...] = tuple(REVISIONS)
+    reshapes: bool = False
+
+
+def serve(port: int, rules: str, *upstream: str) -> list[str]:
+    return [*PROXY, "serve", "--listen", f"127.0.0.1:{port}", "--rules", rules, *upstream]
+
+
+LEGS = {
+    "serve": Leg(
+        "the everything-server over HTTP, no rules",
+        lambda port, url: serve(port, "none", url),
+    ),
+    "rules": Leg(
+        "the same, with rules that cut every long text",
+        lambda port, url: serve(port, str(RULES), url),
+        reshapes=True,
+    ),
+    "child": Leg(
+        "the everything-server over stdio, started by `serve`",
+        lambda port, _: serve(port, "none", "--", *everything_on_stdio()),
+        short=("2026-07-28",),
+    ),
+    "run": Leg(
+        "`run URL` over stdio, started by `serve`: the suite itself speaks HTTP only",
+        lambda port, url: serve(port, "none", "--", *PROXY, "run", "--rules", "none", url),
+        short=("2026-07-28",),
+    ),
+}

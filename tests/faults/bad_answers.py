@@ -1,0 +1,122 @@
+"""What servers answer that is broken, odd or no answer at all, byte by byte."""
+
+import gzip
+import json
+
+from tests.faults.bodies import bomb
+from tests.raw_http import STREAM, event, result, whole
+
+START = b'{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"'
+END = b'"}]}}'
+BOMBS = {
+    "json": whole(bomb(START, END), "200 OK", "Content-Encoding: gzip"),
+    "deflate": whole(bomb(START, END, raw=True), "200 OK", "Content-Encoding: deflate"),
+    "stream": whole(
+        bomb(b"data: " + START, END + b"\n\n"),
+        "200 OK",
+        "Content-Type: text/event-stream",
+        "Content-Encoding: gzip",
+    ),
+    "comment": whole(
+        bomb(b": ", b"\n\ndata: " + result(b"2") + b"\n\n"),
+        "200 OK",
+        "Content-Type: text/event-stream",
+        "Content-Encoding: gzip",
+    ),
+}
+CHUNKED = STREAM.replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n")
+NOTE = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}'
+SSE = "Content-Type: text/event-stream"
+ANSWER = event(result(b"2"))
+
+
+def chunk(raw: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(raw), raw)
+
+
+def short(kind: str, raw: bytes) -> bytes:
+    """Return an answer whose length is more than what comes."""
+    return f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: 1000\r\n\r\n".encode() + raw
+
+
+CUTS = {
+    "nothing at all": b"",
+    "half a head": b"HTTP/1.1 200 OK\r\nContent-Ty",
+    "no HTTP": b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
+    "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+    "half a body": short("application/json", result(b"2")[:30]),
+    "half a body in chunks": CHUNKED.replace(b"text/event-stream", b"application/json")
+    + chunk(result(b"2")[:30]),
+    "a body that is no gzip": whole(result(b"2"), "200 OK", "Content-Encoding: gzip"),
+    "half a body of gzip": whole(
+        gzip.compress(result(b"2"))[:30], "200 OK", "Content-Encoding: gzip"
+    ),
+    "an unknown coding": whole(result(b"2"), "200 OK", "Content-Encoding: br"),
+    "an empty stream": STREAM,
+    "no answer in the stream": STREAM + event(NOTE),
+    "half an event": STREAM + event(NOTE) + ANSWER[:40],
+    "no line end after the data": STREAM + event(NOTE) + ANSWER[:-2],
+    "no final blank line": STREAM + event(NOTE) + ANSWER[:-1],
+    "chunks without an end": CHUNKED + chunk(event(NOTE)),
+    "half an event in chunks that end": CHUNKED + chunk(ANSWER[:40]) + chunk(b""),
+    "half a chunk": CHUNKED + chunk(event(NOTE)) + chunk(ANSWER)[:40],
+    "half the size of a chunk": CHUNKED + chunk(event(NOTE)) + b"4",
+    "no chunk": CHUNKED + chunk(event(NOTE)) + b"what\r\n",
+    "a stream of fewer bytes than promised": short("text/event-stream", event(NOTE)),
+    "a stream that is no gzip": whole(ANSWER, "200 OK", SSE, "Content-Encoding: gzip"),
+}
+PRETTY = json.dumps(json.loads(result(b"2")), indent=2).encode()
+TEXT = b"\xe2\x80\xa8 \xc2\x85 \xe2\x80\xa9 \\ud800 1.10 1e400 -0 \\u00e9"
+ODD = (
+    b'{ "jsonrpc":"2.0", "id":2 ,"result":{"x":1.10,"content":[{"type":"text","text":"%s"}]}}'
+    % TEXT
+)
+STREAMS = {
+    "comments": b": hello\n\n:\n\n: a\n: b\n\n" + event(NOTE) + b": \n" + ANSWER + b": bye\n\n",
+    "crlf": b": a\r\n\r\nid: 1\r\ndata: " + NOTE + b"\r\n\r\ndata: " + result(b"2") + b"\r\n\r\n",
+    "cr": b": a\r\rid: 1\rdata: " + NOTE + b"\r\rdata: " + result(b"2") + b"\r\r",
+    "all line ends": b"data: " + NOTE + b"\r\r\n\ndata: " + result(b"2") + b"\n\r\n",
+    "several lines": b"".join(b"data: %s\n" % line for line in PRETTY.split(b"\n")) + b"\n",
+    "several lines, crlf": b"event: message\r\n"
+    + b"".join(b"data:%s\r\n" % line for line in PRETTY.split(b"\n"))
+    + b"id: z\r\n\r\n",
+    "fields": b"retry: 10\n\nid: 1\nretry: x\ndata:\n\nid\nevent\ndata\n\nfoo: bar\nid: 7\x00\n"
+    + ANSWER,
+    "other events": b"event: ping\ndata: {}\n\nevent: \ndata: " + result(b"2") + b"\n\n",
+    "odd json": event(ODD),
+    "no json": event(b"hello") + event(b"[1,") + ANSWER,
+    "blank lines": b"\n\n\r\n\r" + ANSWER + b"\n\n\n",
+    "the answer twice": ANSWER + ANSWER,
+    "answers to nobody": event(result(b"99")) + event(result(b'"2"')) + ANSWER,
+    "requests of the server": event(b'{"jsonrpc":"2.0","id":2,"method":"ping"}') + ANSWER,
+    "what follows": ANSWER + event(NOTE),
+}
+HTML = b"<html><body>" + b"Bad gateway, \xc3\xa9. " * 40 + b"</body></html>"
+STATUSES = {
+    "502 with HTML": whole(HTML, "502 Bad Gateway", "Content-Type: text/html; charset=utf-8"),
+    "an empty 200": whole(b"", "200 OK", "Content-Type: text/plain"),
+    "a 200 without anything": whole(b""),
+    "a wrong type": whole(b"<xml/>", "200 OK", "Content-Type: application/xml"),
+    "JSON of another type": whole(result(b"2"), "200 OK", "Content-Type: text/plain"),
+    "429": whole(b'{"error":"slow down"}', "429 Too Many Requests", "Retry-After: 17"),
+    "503": whole(b"busy", "503 Come Later", "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT"),
+    "401": whole(
+        b"",
+        "401 Unauthorized",
+        'WWW-Authenticate: Bearer resource_metadata="https://as.example/.well-known"',
+        "WWW-Authenticate: Basic realm=x",
+    ),
+    "403": whole(b'{"error":"insufficient_scope"}', "403 Forbidden", "X-Trace: 1", "X-Trace: 2"),
+    "404 of a session": whole(b"Session not found", "404 Not Found", "Content-Type: text/plain"),
+    "405": whole(b"", "405 Method Not Allowed", "Allow: GET, DELETE"),
+    "418": whole(b"{}", "418 I'm a teapot", "Set-Cookie: a=b", "Set-Cookie: c=d; HttpOnly"),
+    "a JSON-RPC error": whole(
+        b'{"jsonrpc":"2.0","id":2,"error":{"code":-32020,"message":"no","data":1.10}}',
+        "400 Bad Request",
+    ),
+    "gzip": whole(gzip.compress(HTML), "500 Sorry", "Content-Encoding: gzip", "Vary: Accept"),
+    "chunks": b"HTTP/1.1 500 Sorry\r\nTransfer-Encoding: chunked\r\n\r\n"
+    + chunk(HTML)
+    + chunk(b""),
+    "no length": b"HTTP/1.1 500 Sorry\r\nConnection: close\r\n\r\n" + HTML,
+}

@@ -1,0 +1,143 @@
+"""What clients send that is broken, odd or meant to do harm, byte by byte."""
+
+import gzip
+
+from tests.faults.bad_answers import chunk
+from tests.faults.sidecar import call, post
+
+MB = 1 << 20
+EVIL = {
+    "an evil origin": ["Origin: http://evil.example"],
+    "null": ["Origin: null"],
+    "a file": ["Origin: file://"],
+    "an empty origin": ["Origin: "],
+    "a name that begins like ours": ["Origin: http://localhost.evil.example"],
+    "a name that ends like ours": ["Origin: http://evil-localhost"],
+    "a user like ours": ["Origin: http://localhost@evil.example"],
+    "a path like ours": ["Origin: http://evil.example/http://localhost"],
+    "another scheme": ["Origin: chrome-extension://localhost"],
+    "a list": ["Origin: http://localhost, http://evil.example"],
+    "two origins": ["Origin: http://localhost", "Origin: http://evil.example"],
+    "an evil host": ["Host: evil.example"],
+    "an evil host with our port": ["Host: evil.example:8808"],
+    "a host that ends like ours": ["Host: evil.localhost"],
+    "a host that begins like ours": ["Host: localhost.evil.example"],
+    "an address like ours": ["Host: 127.0.0.1.evil.example"],
+    "a user in the host": ["Host: localhost@evil.example"],
+    "an empty host": ["Host: "],
+    "a port that is none": ["Host: localhost:evil"],
+    "both evil": ["Host: evil.example", "Origin: http://evil.example"],
+}
+GOOD = {
+    "no origin": [],
+    "a page of this machine": ["Origin: http://localhost:5173"],
+    "with an address": ["Origin: http://127.0.0.1"],
+    "of the sixth version": ["Origin: https://[::1]:3000", "Host: [::1]:8808"],
+    "in capitals": ["Host: LOCALHOST:80"],
+}
+FOUR = 4 * MB
+BODIES = {
+    "nothing": (b"", 400),
+    "cut JSON": (call(2)[:-5] + b"ECHO", 400),
+    "half of a number": (b'{"jsonrpc":"2.0","id":1.', 400),
+    "text": (b"ECHO", 400),
+    "two values": (call(2) + call(3), 400),
+    "arrays": (b"[" * 200_000, 400),
+    "objects": (b'{"ECHO":' * 200_000, 400),
+    "arrays that end": (b"[" * 200_000 + b"]" * 200_000, 400),
+    "deep in a call": (
+        call(2, arguments={"a": "DEEP"}).replace(b'"DEEP"', b"[" * 100_000 + b"]" * 100_000),
+        400,
+    ),
+    "too long": (b'{"ECHO":"' + b"x" * FOUR + b'"}', 413),
+    "long, in gzip": (gzip.compress(b'{"ECHO":"' + b"x" * FOUR + b'"}'), 413),
+    "no gzip": (b"\x1fECHO", 400),
+    "half of gzip": (gzip.compress(call(2, "ECHO"))[:20], 400),
+}
+BODY = call(2, "SMUGGLED")
+HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\n"
+SIZE = b"Content-Length: %d\r\n" % len(BODY)
+CHUNKS = b"Transfer-Encoding: chunked\r\n"
+INNER = post(BODY)  # a whole request, where only a body should be
+SMUGGLING = {
+    "two lengths": HEAD + SIZE + b"Content-Length: 0\r\n\r\n" + BODY,
+    "the same length twice": HEAD + SIZE + SIZE + b"\r\n" + BODY,
+    "a list of lengths": HEAD + SIZE[:-2] + b", 0\r\n\r\n" + BODY,
+    "a length with a sign": HEAD + SIZE.replace(b": ", b": +") + b"\r\n" + BODY,
+    "a negative length": HEAD + b"Content-Length: -1\r\n\r\n" + BODY,
+    "a length in hex": HEAD + b"Content-Length: 0x10\r\n\r\n" + BODY,
+    "a length with a space inside": HEAD + b"Content-Length: 1 0\r\n\r\n" + BODY,
+    "chunks after a length": HEAD + SIZE + CHUNKS + b"\r\n0\r\n\r\n" + INNER,
+    "a length after chunks": HEAD + CHUNKS + SIZE + b"\r\n0\r\n\r\n" + INNER,
+    "chunks twice": HEAD + CHUNKS + CHUNKS + b"\r\n0\r\n\r\n" + INNER,
+    "chunks, then none": HEAD + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n" + INNER,
+    "another coding": HEAD + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + INNER,
+    "chunks in quotes": HEAD + b'Transfer-Encoding: "chunked"\r\n\r\n0\r\n\r\n' + INNER,
+    "chunks after a tab": HEAD + b"Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n" + INNER,
+    "chunks in 1.0": (HEAD + CHUNKS).replace(b"/1.1", b"/1.0") + b"\r\n0\r\n\r\n" + INNER,
+    "a space before a colon": HEAD + SIZE.replace(b":", b" :") + b"\r\n" + BODY,
+    "bare line feeds": (HEAD + SIZE).replace(b"\r\n", b"\n") + b"\n" + BODY,
+    "one bare line feed": HEAD + b"X: y\n" + SIZE + b"\r\n" + BODY,
+    "a bare carriage return": HEAD + b"X: y\r" + SIZE + b"\r\n" + BODY,
+    "a folded line": HEAD + b"X: y\r\n " + SIZE + b"\r\n" + BODY,
+    "a folded first line": HEAD.replace(b"Host", b" X: y\r\nHost", 1) + SIZE + b"\r\n" + BODY,
+    "a null byte": HEAD + b"X: \0y\r\n" + SIZE + b"\r\n" + BODY,
+    "a line without a colon": HEAD + b"SMUGGLED\r\n" + SIZE + b"\r\n" + BODY,
+    "a line without a name": HEAD + b": SMUGGLED\r\n" + SIZE + b"\r\n" + BODY,
+    "a chunk without a size": HEAD + CHUNKS + b"\r\n\r\n" + INNER,
+    "a chunk with a bad size": HEAD + CHUNKS + b"\r\nSMUGGLED\r\n" + INNER,
+    "a chunk with a negative size": HEAD + CHUNKS + b"\r\n-1\r\n" + INNER,
+    "a chunk with a size in hex": HEAD + CHUNKS + b"\r\n0x5\r\nSMUGG\r\n0\r\n\r\n" + INNER,
+    "a chunk with a size too large": HEAD + CHUNKS + b"\r\n" + b"F" * 17 + b"\r\n" + INNER,
+    "a chunk with a bare line feed": HEAD + CHUNKS + b"\r\n5\nSMUGG\r\n0\r\n\r\n" + INNER,
+    "a chunk that is longer": HEAD + CHUNKS + b"\r\n2\r\nSMUGGLED\r\n0\r\n\r\n" + INNER,
+    "two hosts": HEAD + b"Host: SMUGGLED\r\n" + SIZE + b"\r\n" + BODY,
+    "no host": HEAD.replace(b"Host: localhost\r\n", b"") + SIZE + b"\r\n" + BODY,
+    "no HTTP": b"SMUGGLED\r\n\r\n" + INNER,
+    "HTTP of no version": HEAD.replace(b"/1.1", b"/SMUGGLED") + SIZE + b"\r\n" + BODY,
+    "a long line": HEAD + b"X: " + b"SMUGGLED" * 10_000 + b"\r\n" + SIZE + b"\r\n" + BODY,
+}
+LAST = chunk(b"")
+ODD_BUT_GOOD = {
+    "chunks": HEAD + CHUNKS + b"\r\n" + chunk(call(2)) + LAST,
+    "small chunks": HEAD
+    + CHUNKS
+    + b"\r\n"
+    + b"".join(chunk(bytes([byte])) for byte in call(2))
+    + LAST,
+    "extensions of chunks": HEAD
+    + CHUNKS
+    + b"\r\n%x;a=b\r\n%s\r\n0;c\r\nX: y\r\n\r\n" % (len(call(2)), call(2)),
+    "capitals": HEAD + b"TRANSFER-ENCODING: Chunked\r\n\r\n" + chunk(call(2)) + chunk(b""),
+    "two requests at once": post(call(2)) + post(call(3)),
+    "gzip": post(gzip.compress(call(2)), "Content-Encoding: gzip"),
+    "gzip by its old name": post(gzip.compress(call(2)), "Content-Encoding: X-GZIP"),
+}
+HIDDEN = call(2, "hidden", arguments={"a": "HERE"})
+SLY = {
+    "plainly": HIDDEN,
+    "with NaN": HIDDEN.replace(b'"HERE"', b"NaN"),
+    "in UTF-16": HIDDEN.decode().encode("utf-16"),
+    "after a mark of the byte order": b"\xef\xbb\xbf" + HIDDEN,
+    "under two names": HIDDEN.replace(b'"name":"hidden"', b'"name":"ok","name":"hidden"'),
+    "in a batch": b"[" + HIDDEN + b"]",
+    "in a batch with NaN": b"[" + HIDDEN.replace(b'"HERE"', b"NaN") + b"]",
+    "deep": HIDDEN.replace(b'"HERE"', b"[" * 600 + b"]" * 600),
+    "as a notification": HIDDEN.replace(b'"id":2,', b""),
+}
+TOKENS = {
+    "the token": (["Authorization: Bearer first-secret-token"], True),
+    "another token": (["Authorization: Bearer other-secret-token"], True),
+    "in small letters": (["authorization: bearer first-secret-token"], True),
+    "nothing": ([], False),
+    "another scheme": (["Authorization: Basic first-secret-token"], False),
+    "no scheme": (["Authorization: first-secret-token"], False),
+    "an empty one": (["Authorization: Bearer "], False),
+    "the start of one": (["Authorization: Bearer first-secret-toke"], False),
+    "more than one": (["Authorization: Bearer first-secret-tokens"], False),
+    "other letters": (["Authorization: Bearer First-Secret-Token"], False),
+    "both": (["Authorization: Bearer first-secret-token other-secret-token"], False),
+    "twice": (["Authorization: Bearer x", "Authorization: Bearer first-secret-token"], False),
+    "no ASCII": (["Authorization: Bearer \xff\xfe"], False),
+    "in the query": (["X: y"], False),
+}

@@ -1,0 +1,230 @@
+"""What faults are tried on: a sidecar before an HTTP server, before a command, and `run URL`.
+
+Each makes sure that the next request is answered as ever, and that nothing is left of the fault.
+"""
+
+import itertools
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.faults import naughty
+from tests.faults.sidecar import (
+    INITIALIZE,
+    ROOT,
+    Got,
+    Left,
+    Process,
+    Sidecar,
+    call,
+    post,
+    until,
+)
+from tests.raw_http import ACCEPTED, Answer, Asked, RawServer, initialized, result, whole
+from tests.wire import Wire
+
+NAUGHTY = Path(__file__).with_name("naughty.py")
+MODERN = "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+_CLOSE = "Connection: close"
+
+
+class Naughty(RawServer):
+    """An HTTP server that answers what it is told to whoever calls the tool `fault`, or GETs.
+
+    Everything else it answers well. It keeps no connection, so that none is counted as left.
+    """
+
+    def __init__(self, fault: Answer | bytes = b"") -> None:
+        self.fault = fault
+        self.sessions = itertools.count(1)
+        super().__init__(self._answer)
+
+    def _answer(self, asked: Asked) -> Iterator[bytes]:
+        if asked.method == "GET" or b'"fault"' in asked.body:
+            if isinstance(self.fault, bytes):
+                yield from (closing(self.fault), b"")
+            else:
+                yield from self.fault(asked)
+        elif asked.method != "POST":
+            yield whole(b"", "200 OK", _CLOSE)
+        elif asked.message.get("method") == "initialize":
+            session = f"Mcp-Session-Id: secret-session-{next(self.sessions)}"
+            yield whole(initialized(asked.id), "200 OK", session, _CLOSE)
+        elif "id" in asked.message:
+            yield whole(result(asked.id), "200 OK", _CLOSE)
+        else:
+            yield ACCEPTED.replace(b"\r\n\r\n", f"\r\n{_CLOSE}\r\n\r\n".encode())
+
+    def faults(self) -> list[Asked]:
+        """Return the calls of `fault` that came."""
+        return [asked for asked in self.asked if b'"fault"' in asked.body]
+
+
+def closing(raw: bytes) -> bytes:
+    """Return an answer that says that its connection will be closed, so that nobody uses it."""
+    return raw.replace(b"\r\n", f"\r\n{_CLOSE}\r\n".encode(), 1)
+
+
+class Remote:
+    """A sidecar before such a server."""
+
+    def __init__(self, sidecar: Sidecar, server: Naughty) -> None:
+        self.sidecar = sidecar
+        self.server = server
+        self.ids = itertools.count(1000)
+
+    def works(self) -> None:
+        """Make a call, which must be answered as ever."""
+        id = next(self.ids)
+        got = self.sidecar.post(call(id))
+        assert (got.status, got.body) == (200, result(b"%d" % id))
+
+    @contextmanager
+    def sound(self, fault: Answer | bytes = b"") -> Iterator[None]:
+        """Let the server be at fault for a while; what happens leaves nothing behind."""
+        self.server.asked.clear()
+        self.server.fault = fault
+        with left_clean(self.sidecar):
+            yield
+            self.works()
+        self.sidecar.skip()
+
+
+class Local:
+    """A sidecar before a command, with a session that goes on through all faults."""
+
+    def __init__(self, sidecar: Sidecar) -> None:
+        self.sidecar = sidecar
+        self.session = self.begin()
+        self.ids = itertools.count(1000)
+
+    def begin(self) -> str:
+        """Begin a session and return its header."""
+        got = self.sidecar.post(INITIALIZE)
+        assert got.status == 200, got
+        return f"Mcp-Session-Id: {got.one('mcp-session-id')}"
+
+    def works(self) -> None:
+        """Make a call in the session, which must be answered as ever, and one of no session."""
+        id = next(self.ids)
+        got = self.sidecar.post(call(id), self.session)
+        assert answer_of(got) == naughty.result(b"%d" % id)
+        got = self.sidecar.ask(modern(id))
+        assert answer_of(got) == naughty.result(b"%d" % id)
+
+    @contextmanager
+    def sound(self) -> Iterator[None]:
+        """What happens leaves nothing behind."""
+        self.works()
+        with left_clean(self.sidecar):
+            yield
+            self.works()
+        self.sidecar.skip()
+
+
+@contextmanager
+def left_clean(sidecar: Sidecar) -> Iterator[None]:
+    """See to it that no request, descriptor, child or thread is left of what happens."""
+    before: Left = sidecar.left
+    sidecar.skip()
+    yield
+    sidecar.settles(before)
+    assert sidecar.threads <= _THREADS, "more threads than its pools may have"
+
+
+_THREADS = 16 + (os.cpu_count() or 1)
+
+
+class Bridge(Wire):
+    """`run URL`: a client on stdin and stdout of the command, before a server at a URL."""
+
+    def __init__(self, server: Naughty, *options: str) -> None:
+        own = [sys.executable, "-m", "proxy", "--ledger", "off", "--log-format", "json"]
+        own += [] if "--rules" in options else ["--rules", "none"]
+        super().__init__([*own, *options, server.url], cwd=ROOT)
+        self.server = server
+        self.ids = itertools.count(1000)
+        [line] = self.answer(INITIALIZE + b"\n")
+        assert line == initialized(b"1") + b"\n"
+
+    @property
+    def holds(self) -> Process:
+        """The process, for what it holds."""
+        return Process(self.process)
+
+    def ask(self, id: int, name: str = "fault") -> list[bytes]:
+        """Make a call and return the lines up to its answer, which may be no proper JSON."""
+        self.write(call(id, name) + b"\n")
+        found = re.compile(rb'"id": ?%d ?, *"(result|error)"' % id)
+        lines = [self.line()]
+        while not found.search(lines[-1][:100]):
+            assert lines[-1], f"it ended: {self.said()}"
+            lines.append(self.line())
+        return lines
+
+    def works(self) -> None:
+        id = next(self.ids)
+        assert self.ask(id, "ok")[-1] == result(b"%d" % id) + b"\n"
+
+    def said(self) -> list[str]:
+        """Return what its log has said."""
+        lines = bytes(self.errors).splitlines()
+        return [json.loads(line).get("message", "") for line in lines if line[:1] == b"{"]
+
+    def has_said(self, text: str) -> None:
+        """Wait until its log has said something."""
+        until(lambda: any(text in said for said in self.said()))
+
+    @contextmanager
+    def sound(self, fault: Answer | bytes = b"") -> Iterator[None]:
+        """Let the server be at fault for a while; what happens leaves nothing behind."""
+        self.server.asked.clear()
+        self.server.fault = fault
+        before = self.holds.descriptors
+        yield
+        self.works()
+        until(lambda: self.holds.descriptors <= before)
+        assert self.holds.children == set()
+
+
+def modern(id: int | str, name: str = "ok", *headers: str, **params: object) -> bytes:
+    """Return the POST of a call of the stateless era."""
+    body = call(id, name, **{"_meta": META, **params})
+    return post(body, *stateless(name), *headers)
+
+
+def stateless(name: str, method: str = "tools/call") -> list[str]:
+    """Return the headers of a request of the stateless era."""
+    own = [f"Mcp-Protocol-Version: {MODERN}", f"Mcp-Method: {method}"]
+    return [*own, f"Mcp-Name: {name}"] if name else own
+
+
+def answer_of(got: Got) -> bytes:
+    """Return the one response in an answer, JSON or an event stream."""
+    assert got.status == 200, got
+    assert got.ended
+    if got.one("content-type") == "application/json":
+        return got.body
+    [answer] = [data for data in got.events if data]
+    return answer
+
+
+def failure(raw: bytes, id: int | str) -> str:
+    """Return what an error says, a result or not, which must answer the request with this id."""
+    message = json.loads(raw)
+    assert message["id"] == id
+    if "error" in message:
+        said: str = message["error"]["message"]
+        return said
+    assert message["result"]["isError"] is True
+    [block] = message["result"]["content"]
+    text: str = block["text"]
+    return text

@@ -1,0 +1,394 @@
+"""The sidecar as a real process, a raw client of it, and what must hold whatever happened (Linux).
+
+No library in between: requests are bytes, answers are read from the socket as they come.
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import msgspec
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 20.0
+CHUNK = 1 << 16
+BOTH = "Accept: application/json, text/event-stream"
+STREAM = "Accept: text/event-stream"
+JSON = "Content-Type: application/json"
+OPEN = "mcp_abridge_open_requests"
+
+
+class Left(NamedTuple):
+    """What a process holds: open requests by its own count, descriptors, children."""
+
+    requests: int
+    descriptors: int
+    children: int
+
+
+class Got(msgspec.Struct):
+    """An answer as it came: `ended` says that its body came to its proper end."""
+
+    status: int
+    reason: str
+    headers: list[tuple[str, str]]
+    body: bytes
+    ended: bool
+
+    def all(self, name: str) -> list[str]:
+        """Return the values of a header, whose name is in lower case."""
+        return [value for each, value in self.headers if each.lower() == name]
+
+    def one(self, name: str) -> str:
+        [value] = self.all(name)
+        return value
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def error(self) -> str:
+        """Return the message of the JSON-RPC error that the body is."""
+        said: str = self.json["error"]["message"]
+        return said
+
+    @property
+    def events(self) -> list[bytes]:
+        """Return the data of each event of the body; no event here has data of several lines."""
+        lines = self.body.replace(b"\r\n", b"\n").split(b"\n")
+        return [line[6:] for line in lines if line.startswith(b"data: ")]
+
+
+class Client:
+    """One connection to the sidecar."""
+
+    def __init__(self, port: int, seconds: float = SECONDS) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), seconds)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.buffer = bytearray()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.socket.close()
+
+    def send(self, raw: bytes) -> None:
+        self.socket.sendall(raw)
+
+    def reset(self) -> None:
+        """Go away without a word."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.socket.close()
+
+    def more(self) -> bool:
+        """Read on; False at the end."""
+        try:
+            chunk = self.socket.recv(CHUNK * 16)
+        except ConnectionResetError:
+            return False
+        self.buffer += chunk
+        return bool(chunk)
+
+    def take(self, size: int) -> bytes:
+        raw = bytes(self.buffer[:size])
+        del self.buffer[:size]
+        return raw
+
+    def until(self, raw: bytes) -> bytes:
+        """Return what comes up to and with `raw`; raises EOFError."""
+        while (at := self.buffer.find(raw)) < 0:
+            if not self.more():
+                raise EOFError(f"no {raw!r} in {bytes(self.buffer)!r}")
+        return self.take(at + len(raw))
+
+    def rest(self) -> bytes:
+        """Return what comes until the sidecar closes the connection."""
+        while self.more():
+            pass
+        return self.take(len(self.buffer))
+
+    def head(self) -> Got:
+        """Read the head of an answer."""
+        first, *lines = self.until(b"\r\n\r\n").decode("latin-1").strip().split("\r\n")
+        _, status, reason = first.split(" ", 2)
+        pairs = [line.partition(": ")[::2] for line in lines]
+        return Got(int(status), reason, pairs, b"", False)
+
+    def answer(self, *, bodiless: bool = False) -> Got:
+        """Read one whole answer, which has no body where it is `bodiless`."""
+        got = self.head()
+        if bodiless or got.status in (204, 304):
+            got.ended = True
+        elif got.all("transfer-encoding"):
+            got.body, got.ended = self._chunks()
+        elif got.all("content-length"):
+            size = int(got.one("content-length"))
+            while len(self.buffer) < size and self.more():
+                pass
+            got.ended = len(self.buffer) >= size
+            got.body = self.take(size)
+        else:
+            got.body, got.ended = self.rest(), True
+        return got
+
+    def _chunks(self) -> tuple[bytes, bool]:
+        parts: list[bytes] = []
+        try:
+            while size := int(self.until(b"\r\n"), 16):
+                while len(self.buffer) < size + 2:
+                    if not self.more():
+                        return b"".join(parts), False
+                parts.append(self.take(size + 2)[:-2])
+            self.until(b"\r\n")
+        except EOFError:
+            return b"".join(parts), False
+        return b"".join(parts), True
+
+
+class Process:
+    """A process of ours: what it says on stderr, what it holds."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.process = process
+        self.pid = process.pid
+
+    @property
+    def children(self) -> set[int]:
+        """Return the children that have not ended."""
+        return {pid for pid, parent, _ in processes() if parent == self.pid}
+
+    @property
+    def descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    @property
+    def threads(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/task"))
+
+    @contextmanager
+    def in_memory(self, most: int) -> Iterator[None]:
+        """See to it that what happens costs at most so many bytes more than there were before."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+        before = self._memory("VmRSS")
+        yield
+        cost = self._memory("VmHWM") - before
+        assert cost <= most, f"it cost {cost >> 20} MB of memory, {most >> 20} at most were allowed"
+
+    def _memory(self, what: str) -> int:
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.findall(rf"{what}:\s+(\d+)", status)[0]) << 10
+
+
+class Sidecar(Process):
+    """A sidecar that serves; made by `serving`."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        super().__init__(process)
+        self.errors = bytearray()
+        self.said: list[dict[str, Any]] = []
+        self.seen = 0
+        self.drain = threading.Thread(target=self._drain)
+        self.drain.start()
+        until(lambda: bool(self._events("serving")) or process.poll() is not None)
+        assert self._events("serving"), f"it does not serve: {self.errors.decode()}"
+        serving = self._events("serving")[0]
+        self.port = int(re.findall(r":(\d+)/", serving["url"])[0])
+
+    def _drain(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.errors += line
+            # Other lines are those of servers.
+            if line.startswith(b'{"time":'):
+                self.said.append(json.loads(line))
+
+    def client(self, seconds: float = SECONDS) -> Client:
+        return Client(self.port, seconds)
+
+    def ask(self, raw: bytes, seconds: float = SECONDS) -> Got:
+        """Send one request on a connection of its own and read its whole answer."""
+        with self.client(seconds) as client:
+            client.send(raw)
+            return client.answer()
+
+    def post(self, body: bytes, *headers: str, path: str = "/mcp") -> Got:
+        return self.ask(post(body, *headers, path=path))
+
+    # What it says
+
+    def _events(self, name: str) -> list[dict[str, Any]]:
+        return [line for line in tuple(self.said) if line.get("event") == name]
+
+    def requests(self, count: int = 1) -> list[dict[str, Any]]:
+        """Return the log's next so many lines about requests."""
+        until(lambda: len(self._events("request")) >= self.seen + count)
+        found = self._events("request")[self.seen : self.seen + count]
+        self.seen += count
+        return found
+
+    def skip(self) -> None:
+        """Let all lines about requests so far be."""
+        self.seen = len(self._events("request"))
+
+    def failures(self) -> list[str]:
+        """Return what the log has said of failures since the last time, where it has any."""
+        until(lambda: any(line.get("failure") for line in self._events("request")[self.seen :]))
+        found = self._events("request")[self.seen :]
+        self.seen += len(found)
+        return [line["failure"] for line in found if line.get("failure")]
+
+    # What it holds
+
+    @property
+    def left(self) -> Left:
+        """Return what it holds now."""
+        # Counted while this connection is open, whose end the sidecar may not see at once.
+        with self.client() as client:
+            client.send(get("/metrics"))
+            figures = client.answer().body.decode()
+            [requests] = re.findall(rf"^{OPEN} (\d+)", figures, re.MULTILINE)
+            return Left(int(requests), self.descriptors, len(self.children))
+
+    def settles(self, before: Left, seconds: float = SECONDS) -> None:
+        """Wait until it holds no more than `before`."""
+        last = before
+
+        def settled() -> bool:
+            nonlocal last
+            last = self.left
+            return all(now <= then for now, then in zip(last, before, strict=True))
+
+        until(settled, seconds, lambda: f"{last} is left of {before}")
+
+
+@contextmanager
+def serving(
+    *arguments: str, env: Mapping[str, str] | None = None, ends: bool = True
+) -> Iterator[Sidecar]:
+    """Start a sidecar; in the end see to it that it ends in order and nothing of it is left.
+
+    Where it is to end otherwise, the test says `ends=False`.
+    """
+    with subprocess.Popen(
+        command(*arguments), cwd=ROOT, env={**os.environ, **(env or {})}, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            sidecar = Sidecar(process)
+            yield sidecar
+            if ends:
+                children = sidecar.children
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(SECONDS) == 0, bytes(sidecar.errors)
+                assert not children & {pid for pid, _, _ in processes()}
+            sidecar.drain.join(SECONDS)
+            assert b"Traceback" not in sidecar.errors, sidecar.errors.decode()
+        finally:
+            process.kill()
+
+
+def command(*arguments: str) -> list[str]:
+    """Return the command line of a sidecar on a free port, with rules that touch nothing."""
+    own = [sys.executable, "-m", "proxy", "serve", "--ledger", "off", "--log-format", "json"]
+    own += [] if "--listen" in arguments else ["--listen", "127.0.0.1:0"]
+    own += [] if {"--rules", "--config"} & set(arguments) else ["--rules", "none"]
+    return [*own, *arguments]
+
+
+def request(method: str, path: str, *headers: str, body: bytes | None = None) -> bytes:
+    """Return a request; headers that it must have are added where they are not given."""
+    names = {header.partition(":")[0].lower() for header in headers}
+    lines = [f"{method} {path} HTTP/1.1"]
+    if "host" not in names:
+        lines.append("Host: localhost")
+    if body is not None and not {"content-length", "transfer-encoding"} & names:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, *headers, "", ""]).encode("latin-1") + (body or b"")
+
+
+def post(body: bytes, *headers: str, path: str = "/mcp") -> bytes:
+    names = {header.partition(":")[0].lower() for header in headers}
+    more = [BOTH] if "accept" not in names else []
+    return request("POST", path, *more, JSON, *headers, body=body)
+
+
+def get(path: str = "/mcp", *headers: str) -> bytes:
+    return request("GET", path, *headers)
+
+
+def call(id: int | str, name: str = "ok", **params: Any) -> bytes:
+    """Return a call of a tool."""
+    held = {"name": name, **params}
+    return compact({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": held})
+
+
+def compact(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+INITIALIZE = compact(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "raw", "version": "1"},
+        },
+    }
+)
+
+
+def processes() -> list[tuple[int, int, int]]:
+    """Return the number, parent and group of every process that is no zombie."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state, parent, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if state != "Z":
+                found.append((int(entry.name), int(parent), int(group)))
+    return found
+
+
+def marked(marker: str) -> set[int]:
+    """Return the processes that have `marker` in their command line, sidecars left aside."""
+    found = set()
+    for pid, _, _ in processes():
+        try:
+            line = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if marker.encode() in line and b"\0serve\0" not in line:
+            found.add(pid)
+    return found
+
+
+def until(
+    wanted: Callable[[], bool], seconds: float = SECONDS, said: Callable[[], str] = str
+) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not wanted():
+        assert time.monotonic() < end, f"not within {seconds:g} seconds: {said()}"
+        time.sleep(0.01)

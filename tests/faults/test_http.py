@@ -1,0 +1,1241 @@
+"""What must be seen of each fault of an HTTP server or client, rows 22 to 33: raw bytes, sockets.
+
+Everywhere the same: each request gets one answer, the next one works, untouched bytes are the same,
+nothing is left of it, memory stays bounded, and one line of the log names the fault.
+"""
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("what a process holds is read from /proc", allow_module_level=True)
+
+from tests.faults.bad_answers import (
+    BOMBS,
+    CHUNKED,
+    CUTS,
+    END,
+    HTML,
+    NOTE,
+    ODD,
+    PRETTY,
+    START,
+    STATUSES,
+    STREAMS,
+    chunk,
+)
+from tests.faults.bad_requests import (
+    BODIES,
+    EVIL,
+    FOUR,
+    GOOD,
+    INNER,
+    ODD_BUT_GOOD,
+    SLY,
+    SMUGGLING,
+    TOKENS,
+)
+from tests.faults.bodies import GB, bomb
+from tests.faults.naughty import result as on_stdio
+from tests.faults.routes import (
+    META,
+    MODERN,
+    NAUGHTY,
+    Bridge,
+    Local,
+    Naughty,
+    Remote,
+    answer_of,
+    closing,
+    failure,
+    modern,
+    stateless,
+)
+from tests.faults.sidecar import (
+    INITIALIZE,
+    ROOT,
+    SECONDS,
+    Client,
+    Left,
+    Sidecar,
+    call,
+    command,
+    compact,
+    get,
+    marked,
+    post,
+    request,
+    serving,
+    until,
+)
+from tests.faults.sidecar import STREAM as STREAM_ONLY
+from tests.raw_http import STREAM, Answer, Asked, Reset, event, result, whole
+
+MB = 1 << 20
+LIFE = 6.0  # seconds in which a group must have ended, whatever happened
+
+
+@pytest.fixture(scope="module")
+def remote() -> Iterator[Remote]:
+    with Naughty() as server, serving(server.url) as sidecar:
+        yield Remote(sidecar, server)
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[Local]:
+    with serving("--", sys.executable, str(NAUGHTY), "plain") as sidecar:
+        yield Local(sidecar)
+
+
+@pytest.fixture(scope="module")
+def bridge() -> Iterator[Bridge]:
+    with Naughty() as server, Bridge(server) as bridge:
+        yield bridge
+        assert bridge.close().code == 0
+
+
+@pytest.fixture(params=["remote", "local"])
+def either(request: pytest.FixtureRequest) -> Remote | Local:
+    """Return a sidecar before either kind of server."""
+    found: Remote | Local = request.getfixturevalue(request.param)
+    return found
+
+
+class HalfOpen(NamedTuple):
+    """Connections of which nothing more will come, to a sidecar of their own."""
+
+    sidecar: Sidecar
+    before: Left
+    clients: dict[str, Client]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def half_open() -> Iterator[HalfOpen]:
+    """Open them before anything else, so that nobody has to wait for them long in the end."""
+    parts = {
+        "nothing": b"",
+        "half a head": b"POST /mcp HTTP/1.1\r\nHost: loc",
+        "no body": post(b"", "Content-Length: 100"),
+        "half a body": post(b"{", "Content-Length: 100"),
+        "half a body in chunks": post(b"5\r\n{", "Transfer-Encoding: chunked"),
+        "an answer": get("/healthz"),
+    }
+    with serving("http://127.0.0.1:9/mcp") as sidecar:
+        before = sidecar.left
+        clients = {name: sidecar.client() for name in parts}
+        for name, raw in parts.items():
+            clients[name].send(raw)
+        clients["an answer"].answer()
+        yield HalfOpen(sidecar, before, clients)
+        for client in clients.values():
+            client.socket.close()
+
+
+# Row 22
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_a_bomb_that_a_client_sends_is_stopped_at_the_bound(
+    either: Remote | Local, coding: str
+) -> None:
+    raw = bomb(START, END, raw=coding == "deflate")
+    assert len(raw) < GB / 900
+    with either.sound(), either.sidecar.in_memory(64 * MB):
+        got = either.sidecar.post(raw, f"Content-Encoding: {coding}")
+        assert (got.status, got.error) == (413, "the body is over the limit of 4194304 bytes")
+        assert either.sidecar.failures() == [got.error]
+
+
+GROWN = "over 200 times larger when decompressed"
+
+
+@pytest.mark.parametrize("said", BOMBS.values(), ids=BOMBS)
+def test_a_bomb_that_a_server_answers_is_stopped_at_the_bound(remote: Remote, said: bytes) -> None:
+    with remote.sound(said), remote.sidecar.in_memory(64 * MB):
+        got = remote.sidecar.post(call(2, "fault"))
+        told = failure(got.events[-1] if got.events else got.body, 2)
+        assert GROWN in told
+        [logged] = remote.sidecar.failures()
+        assert GROWN in logged
+        assert len(remote.server.faults()) == 1
+
+
+@pytest.mark.parametrize("said", BOMBS.values(), ids=BOMBS)
+def test_a_bomb_costs_a_client_on_stdio_no_more(bridge: Bridge, said: bytes) -> None:
+    with bridge.sound(said), bridge.holds.in_memory(64 * MB):
+        [line] = bridge.ask(2)
+        assert GROWN in failure(line, 2)
+        assert len(bridge.server.faults()) == 1
+
+
+# Row 23
+
+SOON = 5.0  # seconds in which an error must come that should come in less than one
+
+
+def cut(raw: bytes, *, reset: bool) -> Answer:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield closing(raw)
+        if reset:
+            raise Reset
+        yield b""
+
+    return answer
+
+
+@pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
+@pytest.mark.parametrize("raw", CUTS.values(), ids=CUTS)
+def test_an_answer_that_is_cut_is_an_error_that_says_so(
+    remote: Remote, raw: bytes, reset: bool
+) -> None:
+    with remote.sound(cut(raw, reset=reset)):
+        for era in (post(call(2, "fault")), modern(2, "fault")):
+            got = remote.sidecar.ask(era, SOON)
+            answers = got.events or [got.body]
+            assert got.ended
+            assert "server" in failure(answers[-1], 2)
+            assert answers[:-1] in ([], [NOTE])
+            assert got.status == (200 if got.events else 502)
+            [logged] = remote.sidecar.failures()
+            assert "the server" in logged
+        assert len(remote.server.faults()) == 2, "a call was sent again"
+
+
+@pytest.mark.parametrize("raw", CUTS.values(), ids=CUTS)
+def test_an_answer_that_is_cut_is_an_error_on_stdio_too(bridge: Bridge, raw: bytes) -> None:
+    for reset in (False, True):
+        with bridge.sound(cut(raw, reset=reset)):
+            bridge.write(call(2, "fault") + b"\n")
+            line = bridge.line(SOON)
+            if b'"method"' in line:
+                line = bridge.line(SOON)
+            bridge.has_said(failure(line, 2))
+            assert len(bridge.server.faults()) == 1, "a call was sent again"
+
+
+@pytest.mark.parametrize("raw", [CUTS["half an event"], CUTS["half a chunk"]])
+def test_a_cut_of_the_stream_of_a_session_is_seen_by_the_client(remote: Remote, raw: bytes) -> None:
+    with remote.sound(cut(raw, reset=True)):
+        got = remote.sidecar.ask(get("/mcp", STREAM_ONLY, "Mcp-Session-Id: s"))
+        assert (got.status, got.body) == (200, event(NOTE))
+        [logged] = remote.sidecar.failures()
+        assert logged.startswith("the server's stream broke off: ")
+
+
+def test_a_server_on_stdio_that_dies_in_mid_answer_is_an_error_that_says_how() -> None:
+    for how, cause in (("3", "exit code 3"), ("SIGKILL", "SIGKILL")):
+        with serving("--", sys.executable, str(NAUGHTY), "ends", how) as sidecar:
+            local = Local(sidecar)
+            with local.sound():
+                session = local.begin()
+                for id, raw in ((2, post(call(2, "end"), session)), (3, modern(3, "end"))):
+                    got = sidecar.ask(raw, SOON)
+                    told = failure(got.events[-1] if got.events else got.body, id)
+                    assert cause in told
+                    assert told.endswith("the disk is on fire")
+                assert sidecar.post(call(4), session).status == 404
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_an_answer_over_the_limit_is_an_error_and_the_next_one_comes(kind: str) -> None:
+    long = result(b"2", "x" * 3 * MB)
+    said = whole(long if kind[0] == "a" else event(long), "200 OK", f"Content-Type: {kind}")
+    limit = ("--max-message", "1MB")
+    with Naughty(said) as server, serving(*limit, server.url) as sidecar:
+        remote = Remote(sidecar, server)
+        with remote.sound(said):
+            got = sidecar.post(call(2, "fault"))
+            told = failure(got.events[0] if got.events else got.body, 2)
+            assert "1000000 bytes" in told
+            assert sidecar.failures() == [told]
+    with Naughty(said) as server, Bridge(server, *limit) as bridge, bridge.sound(said):
+        [line] = bridge.ask(2)
+        assert "1000000 bytes" in failure(line, 2)
+
+
+def test_an_endless_line_of_a_server_on_stdio_is_an_error_and_the_next_one_comes() -> None:
+    naughty = [sys.executable, str(NAUGHTY), "endless", str(64 * MB)]
+    with serving("--max-message", "1MB", "--", *naughty) as sidecar:
+        local = Local(sidecar)
+        with local.sound(), sidecar.in_memory(32 * MB):
+            for id, raw in ((2, post(call(2, "end"), local.session)), (3, modern(3, "end"))):
+                got = sidecar.ask(raw)
+                told = failure(got.events[-1] if got.events else got.body, id)
+                assert "is over the limit of 1000000 bytes" in told
+
+
+# Row 24
+
+
+def pieces(raw: bytes, how: str) -> Iterator[bytes]:
+    """Cut `raw` as `how` says: as it is, each byte alone, or anywhere."""
+    if how == "whole":
+        yield raw
+        return
+    random, at = Random(f"{how} {len(raw)}"), 0
+    while at < len(raw):
+        size = 1 if how == "bytes" else random.choice((1, 2, 3, 10, 100, 1000))
+        yield raw[at : at + size]
+        at += size
+
+
+@pytest.mark.parametrize("raw", STREAMS.values(), ids=STREAMS)
+def test_a_stream_passes_as_it_came_whatever_its_form(remote: Remote, raw: bytes) -> None:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield CHUNKED
+        for piece in pieces(raw, asked.headers["x-pieces"]):
+            yield chunk(piece)
+        yield chunk(b"")
+
+    with remote.sound(answer):
+        for how in ("whole", "bytes", "anywhere"):
+            header = f"X-Pieces: {how}"
+            for era in (post(call(2, "fault"), header), modern(2, "fault", header)):
+                got = remote.sidecar.ask(era)
+                assert (got.status, got.body, got.ended) == (200, raw, True)
+                assert got.one("content-type") == "text/event-stream"
+
+
+@pytest.mark.parametrize("how", ["whole", "bytes"])
+def test_a_client_on_stdio_gets_a_line_for_each_message_of_a_stream(
+    bridge: Bridge, how: str
+) -> None:
+    for name, raw in STREAMS.items():
+
+        def answer(asked: Asked, raw: bytes = raw) -> Iterator[bytes]:
+            yield STREAM
+            yield from (*pieces(raw, how), b"")
+
+        with bridge.sound(answer):
+            *others, line = bridge.ask(2)
+            if "several" in name:
+                assert json.loads(line) == json.loads(PRETTY)
+            else:
+                assert line[:-1] == (ODD if "odd" in name else result(b"2")), name
+            asks = b'{"jsonrpc":"2.0","id":2,"method":"ping"}'
+            known = (NOTE, result(b"99"), result(b'"2"'), result(b"2"), asks)
+            assert {other[:-1] for other in others} <= set(known), name
+
+
+def test_the_answers_of_a_batch_come_in_events_of_their_own(remote: Remote) -> None:
+    raw = event(result(b"3")) + event(NOTE) + event(result(b'"2"'), "id: 4")
+    with remote.sound(STREAM + raw):
+        got = remote.sidecar.post(b"[" + call("2", "fault") + b"," + call(3, "fault") + b"]")
+        assert (got.status, got.body, got.ended) == (200, raw, True)
+
+
+LARGE = 20 * MB
+
+
+@pytest.mark.parametrize("count", [1, 6])
+def test_large_events_pass_as_they_came_and_do_not_pile_up(remote: Remote, count: int) -> None:
+    raw = event(result(b"9", "y" * LARGE)) * (count - 1) + event(result(b"2", "x" * LARGE))
+    with remote.sound(STREAM + raw), remote.sidecar.in_memory(12 * LARGE):
+        got = remote.sidecar.post(call(2, "fault"))
+        assert got.ended
+        assert got.body == raw
+
+
+def test_a_large_event_is_a_line_on_stdio(bridge: Bridge) -> None:
+    raw = result(b"2", "x" * LARGE)
+    with bridge.sound(STREAM + event(raw)), bridge.holds.in_memory(12 * LARGE):
+        assert bridge.ask(2) == [raw + b"\n"]
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream", "*/*"])
+def test_a_large_line_of_a_server_on_stdio_is_an_answer(accept: str) -> None:
+    naughty = [sys.executable, str(NAUGHTY), "large"]
+    with serving("--", *naughty) as sidecar:
+        local = Local(sidecar)
+        with local.sound(), sidecar.in_memory(6 * LARGE):
+            for raw in (
+                post(call(2, str(LARGE)), local.session, f"Accept: {accept}"),
+                modern(2, str(LARGE), f"Accept: {accept}"),
+            ):
+                assert answer_of(sidecar.ask(raw)) == on_stdio(b"2", "x" * LARGE)
+
+
+# Row 25
+
+HOP = ("connection", "transfer-encoding", "keep-alive")
+
+
+def parts(raw: bytes) -> tuple[int, str, list[tuple[str, str]], bytes]:
+    """Return the status, the reason, the headers and the body of an answer that a server sent."""
+    head, _, body = raw.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = [line.partition(": ")[::2] for line in lines]
+    if b"chunked" in head:
+        body = HTML
+    return int(first.split(" ")[1]), first.split(" ", 2)[2], headers, body
+
+
+@pytest.mark.parametrize("raw", STATUSES.values(), ids=STATUSES)
+def test_what_is_no_answer_passes_with_status_headers_and_body(remote: Remote, raw: bytes) -> None:
+    status, reason, headers, body = parts(raw)
+    with remote.sound(raw):
+        for era in (
+            post(call(2, "fault"), "Mcp-Session-Id: s"),
+            modern(2, "fault"),
+            get("/mcp", STREAM_ONLY, "Mcp-Session-Id: s"),
+            get("/mcp"),
+        ):
+            got = remote.sidecar.ask(era)
+            assert (got.status, got.reason, got.body) == (status, reason, body)
+            passed = [pair for pair in headers if pair[0].lower() not in HOP]
+            assert [pair for pair in got.headers if pair in passed] == passed
+            [logged] = remote.sidecar.requests()
+            assert logged["status"] == status
+            assert logged["answered_by"] == "upstream"
+        assert len(remote.server.asked) == 4
+
+
+@pytest.mark.parametrize("raw", STATUSES.values(), ids=STATUSES)
+def test_a_client_on_stdio_gets_an_error_with_the_status_and_the_start_of_the_body(
+    bridge: Bridge, raw: bytes
+) -> None:
+    status, reason, headers, body = parts(raw)
+    if status == 404:
+        with Naughty() as server, Bridge(server) as bridge:
+            server.fault = raw
+            [line] = bridge.ask(2)
+            told = failure(line, 2)
+            assert told.startswith("the server has ended the session, start anew: ")
+            assert "HTTP 404 Not Found: Session not found" in told
+            assert bridge.close().code == 1
+        return
+    with bridge.sound(raw):
+        if b'"id":2,"error"' in body:
+            assert bridge.ask(2) == [body + b"\n"]
+            return
+        [line] = bridge.ask(2)
+        told = failure(line, 2)
+        assert f"HTTP {status}" in told
+        assert status == 200 or reason in told
+        if body[:1] == b"\x1f":
+            body = gzip.decompress(body)
+        text = body.decode()
+        assert text[:200] in told
+        assert not text[200:] or text[:201] not in told
+        for name, value in headers:
+            assert name != "Retry-After" or f"Retry-After: {value}" in told
+        assert len(bridge.server.faults()) == 1
+
+
+def test_a_command_that_cannot_be_started_is_a_502_that_says_so(tmp_path: Path) -> None:
+    broken = tmp_path / "server"
+    broken.write_text("no program")
+    broken.chmod(0o755)
+    with serving("--", "no-such-command") as sidecar:
+        assert sidecar.ask(get("/readyz")).status == 503
+        for id, raw in ((1, post(INITIALIZE)), (2, modern(2))):
+            got = sidecar.ask(raw)
+            assert got.status == 502
+            assert "the server cannot be started: " in failure(got.body, id)
+            assert "no-such-command" in got.error
+        assert len(sidecar.children) == 1, "only the guardian"
+        assert len(sidecar.failures()) == 2
+
+
+def test_a_command_that_ends_at_once_is_an_error_with_its_last_words() -> None:
+    with serving("--", sys.executable, str(NAUGHTY), "crashes", "5") as sidecar:
+        for id, raw in ((1, post(INITIALIZE)), (2, modern(2))):
+            got = sidecar.ask(raw)
+            told = failure(got.events[-1] if got.events else got.body, id)
+            cause = "the server ended with exit code 5"
+            assert told == f"{cause}; its stderr ends with:\nno such database"
+        until(lambda: len(sidecar.children) == 1)
+
+
+def test_a_session_that_nobody_knows_is_a_404(local: Local) -> None:
+    with local.sound():
+        for raw in (
+            post(call(2), "Mcp-Session-Id: unknown"),
+            get("/mcp", STREAM_ONLY, "Mcp-Session-Id: unknown"),
+            request("DELETE", "/mcp", "Mcp-Session-Id: unknown"),
+        ):
+            got = local.sidecar.ask(raw)
+            assert (got.status, got.error) == (404, "there is no such session, or none any more")
+            assert local.sidecar.failures() == [got.error]
+
+
+# Row 26
+
+REDIRECTS = (301, 302, 303, 307, 308)
+
+
+def redirect(status: int, location: str) -> bytes:
+    held = (f"Location: {location}", "Content-Type: text/plain", "Connection: close")
+    return whole(b"moved", f"{status} Moved", *held)
+
+
+@pytest.mark.parametrize("status", REDIRECTS)
+def test_a_redirection_to_another_origin_is_refused(status: int) -> None:
+    with (
+        Naughty() as evil,
+        Naughty() as server,
+        serving("--auth", "forward", server.url) as sidecar,
+    ):
+        remote = Remote(sidecar, server)
+        elsewhere = (
+            evil.url,
+            f"//127.0.0.1:{evil.port}/mcp",
+            f"http://localhost:{server.port}/mcp",
+            f"http://127.0.0.1:{server.port}@127.0.0.1:{evil.port}/mcp",
+            f"https://127.0.0.1:{server.port}/mcp",
+            "file:///etc/passwd",
+            "gopher://127.0.0.1/",
+        )
+        for location in elsewhere:
+            with remote.sound(redirect(status, location)):
+                got = sidecar.post(call(2, "fault"), "Authorization: Bearer secret")
+                assert got.status == 502
+                assert "another origin" in failure(got.body, 2), location
+                assert not got.all("location")
+                assert sidecar.failures() == [got.error]
+                assert len(server.faults()) == 1
+        assert evil.asked == []
+
+
+def test_a_redirection_to_another_origin_after_several_of_its_own_is_refused(
+    remote: Remote,
+) -> None:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        steps = asked.path.count("/step")
+        last = steps == 3
+        yield redirect(307, evil.url if last else asked.path + "/step")
+
+    with Naughty() as evil, remote.sound(answer):
+        got = remote.sidecar.post(call(2, "fault"))
+        assert got.status == 502
+        assert "another origin" in failure(got.body, 2)
+        assert not got.all("location")
+        assert evil.asked == []
+
+
+def test_a_redirection_in_a_circle_comes_to_an_end(remote: Remote, bridge: Bridge) -> None:
+    with remote.sound(redirect(307, "/mcp")):
+        got = remote.sidecar.post(call(2, "fault"))
+        assert got.status == 502
+        assert "redirects more than" in failure(got.body, 2)
+        assert len(remote.server.faults()) < 10
+    with bridge.sound(redirect(307, "/mcp")):
+        [line] = bridge.ask(2)
+        assert "redirects more than" in failure(line, 2)
+        assert len(bridge.server.faults()) < 10
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_redirection_within_the_origin_sends_the_same_once_more(
+    remote: Remote, status: int
+) -> None:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        there = asked.path == "/there?a=b"
+        good = whole(result(b"2"), "200 OK", "Connection: close")
+        yield good if there else redirect(status, "/there?a=b")
+
+    with remote.sound(answer):
+        got = remote.sidecar.post(call(2, "fault"))
+        assert (got.status, got.body) == (200, result(b"2"))
+        assert [asked.body for asked in remote.server.faults()] == [call(2, "fault")] * 2
+
+
+@pytest.mark.parametrize("status", REDIRECTS)
+def test_a_redirection_elsewhere_is_an_error_on_stdio(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "top-secret")
+    fixed = ("--header", "Authorization: Bearer ${SECRET}")
+    with Naughty() as evil, Naughty() as server, Bridge(server, *fixed) as bridge:
+        with bridge.sound(redirect(status, evil.url)):
+            [line] = bridge.ask(2)
+            assert "another origin" in failure(line, 2)
+        assert evil.asked == []
+        assert bridge.close().code == 0
+        assert b"top-secret" not in bridge.errors
+
+
+# Row 27
+
+REFUSED = ("the Origin of the request is not allowed", "the Host of the request is not allowed")
+
+
+@pytest.mark.parametrize("headers", EVIL.values(), ids=EVIL)
+def test_an_evil_origin_or_host_is_refused(either: Remote | Local, headers: list[str]) -> None:
+    with either.sound():
+        seen = len(either.server.asked) if isinstance(either, Remote) else 0
+        for raw in (
+            post(INITIALIZE, *headers),
+            post(call(2), *headers, "Mcp-Session-Id: s"),
+            get("/mcp", STREAM_ONLY, *headers),
+            request("DELETE", "/mcp", *headers, "Mcp-Session-Id: s"),
+            request("OPTIONS", "/mcp", *headers, "Access-Control-Request-Method: POST"),
+        ):
+            got = either.sidecar.ask(raw)
+            assert (got.status, got.error in REFUSED) == (403, True), got
+            assert b"evil" not in got.body
+            assert not got.all("access-control-allow-origin")
+            assert either.sidecar.failures() == [got.error]
+        if isinstance(either, Remote):
+            assert len(either.server.asked) == seen
+
+
+@pytest.mark.parametrize("headers", GOOD.values(), ids=GOOD)
+def test_hosts_and_origins_of_this_machine_pass(either: Remote | Local, headers: list[str]) -> None:
+    with either.sound():
+        got = either.sidecar.ask(modern(2, "ok", *headers))
+        assert json.loads(answer_of(got))["result"]["content"][0]["text"] == "ok"
+    if isinstance(either, Remote):
+        origin = next((each for each in headers if "Origin" in each), "Origin: ")
+        assert either.server.asked[0].headers.get("origin", "") == origin.partition(": ")[2]
+
+
+def test_hosts_and_origins_are_allowed_by_options() -> None:
+    options = ("--allow-host", "mcp.example.org", "--allow-host", "*.inner.example:8443")
+    pages = ("--allow-origin", "https://page.example")
+    with Naughty() as server, serving(*options, *pages, server.url) as sidecar:
+        for headers, status in (
+            (["Host: mcp.example.org"], 200),
+            (["Host: mcp.example.org:1234", "Origin: https://page.example"], 200),
+            (["Host: a.inner.example:8443", "Origin: https://mcp.example.org"], 200),
+            (["Host: mcp.example.org", "Origin: http://page.example"], 403),
+            (["Host: mcp.example.org", "Origin: https://page.example:444"], 403),
+            (["Host: mcp.example.org", "Origin: https://sub.page.example"], 403),
+            (["Host: a.inner.example:8444"], 403),
+            (["Host: inner.example:8443"], 403),
+            (["Host: localhost"], 403),
+            (["Host: mcp.example.org", "Origin: null"], 403),
+        ):
+            assert sidecar.post(call(1), *headers).status == status, headers
+
+
+def test_the_figures_are_not_for_a_page_that_leads_its_own_name_here(remote: Remote) -> None:
+    assert remote.sidecar.ask(get("/metrics", "Host: evil.example")).status == 403
+    assert remote.sidecar.ask(get("/metrics", "Host: 127.0.0.1")).status == 200
+
+
+# Row 28
+
+
+@pytest.mark.parametrize(("body", "status"), BODIES.values(), ids=BODIES)
+def test_a_body_that_is_no_message_is_refused_without_an_echo(
+    either: Remote | Local, body: bytes, status: int
+) -> None:
+    headers = ["Content-Encoding: gzip"] if body[:1] == b"\x1f" else []
+    chunks = b"".join(chunk(part) for part in (body[:1], body[1:]) if part) + chunk(b"")
+    with either.sound(), either.sidecar.in_memory(32 * MB):
+        seen = len(either.server.asked) if isinstance(either, Remote) else 0
+        for raw in (
+            post(body, *headers),
+            post(body, *headers, *stateless("ok")),
+            post(chunks, *headers, "Transfer-Encoding: chunked"),
+        ):
+            got = either.sidecar.ask(raw)
+            assert got.status == status
+            assert got.one("content-type").startswith("application/json")
+            assert set(got.json) == {"jsonrpc", "id", "error"}
+            assert got.json["id"] is None
+            assert got.json["error"]["code"] == (-32600 if status == 413 else -32700)
+            assert b"ECHO" not in got.body
+            assert len(got.body) < 300
+            assert either.sidecar.failures() == [got.error]
+        if isinstance(either, Remote):
+            assert len(either.server.asked) == seen
+    assert b"ECHO" not in either.sidecar.errors
+
+
+def test_a_body_that_is_announced_as_too_long_is_refused_before_it_comes(
+    either: Remote | Local,
+) -> None:
+    with either.sound(), either.sidecar.client() as client:
+        client.send(post(b"", "Content-Length: 99999999999", "Expect: 100-continue"))
+        got = client.answer()
+        assert (got.status, got.error) == (413, "the body is over the limit of 4194304 bytes")
+
+
+def test_a_body_at_the_bound_passes_and_the_bound_can_be_moved(remote: Remote) -> None:
+    def filled(size: int) -> bytes:
+        empty = len(call(2, arguments={"x": ""}))
+        return call(2, arguments={"x": "x" * (size - empty)})
+
+    assert remote.sidecar.post(filled(FOUR)).status == 200
+    assert remote.sidecar.post(filled(FOUR + 1)).status == 413
+    with serving("--max-body", "1kB", remote.server.url) as sidecar:
+        assert sidecar.post(filled(1000)).status == 200
+        assert sidecar.post(filled(1001)).status == 413
+
+
+@pytest.mark.parametrize("raw", SMUGGLING.values(), ids=SMUGGLING)
+def test_what_could_be_read_in_two_ways_is_refused_and_nothing_after_it_is_read(
+    either: Remote | Local, raw: bytes
+) -> None:
+    with either.sound():
+        seen = len(either.server.asked) if isinstance(either, Remote) else 0
+        with either.sidecar.client() as client:
+            client.send(raw + INNER)
+            got = client.answer()
+            assert got.status in (400, 501)
+            assert set(got.json) == {"jsonrpc", "id", "error"}
+            assert (got.json["id"], got.json["error"]["code"]) == (None, -32600)
+            assert b"SMUGG" not in got.body
+            assert client.rest() == b""
+        assert len(either.sidecar.failures()) == 1
+        if isinstance(either, Remote):
+            assert len(either.server.asked) == seen
+    assert b"SMUGG" not in either.sidecar.errors
+
+
+@pytest.mark.parametrize("raw", ODD_BUT_GOOD.values(), ids=ODD_BUT_GOOD)
+def test_what_can_be_read_in_one_way_only_is_answered(remote: Remote, raw: bytes) -> None:
+    with remote.sound(), remote.sidecar.client() as client:
+        client.send(raw)
+        assert client.answer().body == result(b"2")
+        if raw.count(b"POST") == 2:
+            assert client.answer().body == result(b"3")
+        assert remote.server.asked[0].body == call(2)
+
+
+@pytest.mark.parametrize("raw", SLY.values(), ids=SLY)
+def test_no_body_leads_past_a_rule_that_hides_a_tool(tmp_path: Path, raw: bytes) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("version: 1\nrules:\n- {tools: hidden, hide: true}\n")
+    with Naughty() as server, serving("--rules", str(rules), server.url) as sidecar:
+        sidecar.post(raw)
+        assert server.asked == []
+        Remote(sidecar, server).works()
+
+
+def test_a_request_whose_method_is_no_text_is_answered(local: Local) -> None:
+    raw = call(2, _meta=META).replace(b'"tools/call"', b"5")
+    with local.sound():
+        for headers in ([local.session], [*stateless("ok")]):
+            got = local.sidecar.post(raw, *headers)
+            assert (got.status, got.json["error"]["code"]) == (400, -32600)
+
+
+# Row 29
+
+
+def test_ten_thousand_sessions_of_a_server_cost_little_and_leave_nothing(remote: Remote) -> None:
+    with remote.sound(), remote.sidecar.in_memory(64 * MB), remote.sidecar.client() as client:
+        for _ in range(10_000):
+            client.send(post(INITIALIZE))
+            assert client.answer().status == 200
+        assert len({asked.id for asked in remote.server.asked}) == 1
+    assert remote.sidecar.children == set()
+
+
+SESSIONS = int(os.environ.get("FAULT_SESSIONS", "400"))  # each starts a server: more take long
+ANSWERS = r's/.*"id":\([0-9]*\).*/{"jsonrpc":"2.0","id":\1,"result":{}}/p'
+
+
+def test_sessions_that_are_abandoned_make_room_and_leave_no_child() -> None:
+    marker = f"# sessions-of-{os.getpid()}"
+    server = ["sed", "-un", "-e", ANSWERS, "-e", marker]
+    with serving("--sessions", "20", "--", *server) as sidecar, sidecar.in_memory(64 * MB):
+        before = sidecar.left
+        with sidecar.client() as client:
+            begun = []
+            for _ in range(SESSIONS):
+                client.send(post(INITIALIZE))
+                begun.append(client.answer().one("mcp-session-id"))
+        assert len(set(begun)) == SESSIONS
+        last = f"Mcp-Session-Id: {begun[-1]}"
+        until(lambda: len(marked(marker)) == 20)
+        assert answer_of(sidecar.post(call(7), last)) == b'{"jsonrpc":"2.0","id":7,"result":{}}'
+        assert sidecar.ask(request("DELETE", "/mcp", last)).status == 204
+        until(lambda: len(marked(marker)) == 19)
+        each = (sidecar.descriptors - before.descriptors) / 19
+        assert each <= 5, "descriptors of sessions that are gone"
+    assert marked(marker) == set()
+
+
+@pytest.mark.parametrize("end", ["TERM", "KILL"])
+def test_children_that_do_not_want_to_end_are_ended_with_all_of_their_group(end: str) -> None:
+    marker = f"stubborn-{os.getpid()}-{end}"
+    server = [sys.executable, str(NAUGHTY), "stays", "ignore", "fork", marker]
+    with serving("--sessions", "2", "--", *server, ends=end == "TERM") as sidecar:
+        sessions = [Local(sidecar).session for _ in range(4)]
+        assert [sidecar.post(call(2), each).status for each in sessions] == [404, 404, 200, 200]
+        if end == "TERM":
+            until(lambda: len(marked(marker)) == 4)
+        else:
+            sidecar.process.kill()
+            sidecar.process.wait(SECONDS)
+    until(lambda: marked(marker) == set(), LIFE)
+
+
+def test_a_session_that_nobody_uses_is_ended_and_one_that_is_used_is_not() -> None:
+    marker = f"# idle-{os.getpid()}"
+    with serving("--idle", "1", "--", "sed", "-un", "-e", ANSWERS, "-e", marker) as sidecar:
+        local = Local(sidecar)
+        idle, heard = local.begin(), local.begin()
+        with sidecar.client() as client:
+            client.send(get("/mcp", STREAM_ONLY, heard))
+            until(lambda: len(marked(marker)) == 1)
+            assert sidecar.post(call(2), idle).status == 404
+            assert sidecar.post(call(2), heard).status == 200
+
+
+def test_a_client_that_goes_before_its_session_has_begun_leaves_no_child() -> None:
+    with serving("--", "sleep", "1000") as sidecar:
+        before = sidecar.left
+        for _ in range(30):
+            with sidecar.client() as client:
+                client.send(post(INITIALIZE, "Accept: application/json"))
+        assert {line["failure"] for line in sidecar.requests(30)} == {"the client went away"}
+        sidecar.settles(before)
+
+
+def test_a_client_that_does_not_read_holds_the_server_up_and_is_let_go(remote: Remote) -> None:
+    sent = 0
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        nonlocal sent
+        yield CHUNKED
+        for _ in range(300):
+            yield chunk(event(NOTE[:-2] + b"x" * MB + NOTE[-2:]))
+            sent += 1
+
+    sidecar = remote.sidecar
+    with remote.sound(answer), sidecar.in_memory(48 * MB), sidecar.client() as client:
+        client.send(post(call(2, "fault")))
+        client.head()
+        still(lambda: sent)
+        assert 0 < sent < 100
+        remote.works()
+
+
+def test_a_client_that_does_not_read_holds_a_server_on_stdio_up() -> None:
+    naughty = [sys.executable, str(NAUGHTY), "talks", "2000", "100000"]
+    with serving("--", *naughty) as sidecar:
+        got = sidecar.post(INITIALIZE)
+        session = f"Mcp-Session-Id: {got.one('mcp-session-id')}"
+        with sidecar.in_memory(96 * MB), sidecar.client() as client:
+            client.send(post(call(2), session))
+            client.head()
+            [server] = [pid for pid in sidecar.children if b"naughty" in command_of(pid)]
+            before = written_by(server)
+            still(lambda: written_by(server))
+            assert written_by(server) - before < 100 * MB
+            assert sidecar.ask(get("/healthz")).status == 200
+
+
+def still(figure: Callable[[], int]) -> None:
+    """Wait until a figure has not moved for a second."""
+    last, since = figure(), time.monotonic()
+    while time.monotonic() - since < 1.0:
+        now = figure()
+        if now != last:
+            last, since = now, time.monotonic()
+        time.sleep(0.01)
+
+
+def command_of(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def written_by(pid: int) -> int:
+    return int(re.findall(r"wchar: (\d+)", Path(f"/proc/{pid}/io").read_text())[0])
+
+
+# Row 30
+
+
+def test_a_stateless_call_whose_client_goes_away_is_cancelled_at_once(remote: Remote) -> None:
+    gone: list[bool] = []
+
+    def silent(asked: Asked) -> Iterator[bytes]:
+        gone.append(asked.gone())
+        yield b""
+
+    def talking(asked: Asked) -> Iterator[bytes]:
+        yield CHUNKED + chunk(event(NOTE))
+        gone.append(asked.gone())
+        yield b""
+
+    for answer, begun in ((silent, False), (talking, True)):
+        for go in (Client.reset, lambda client: client.socket.close()):
+            with remote.sound(answer), remote.sidecar.client() as client:
+                client.send(modern(2, "fault"))
+                remote.server.wait(1)
+                if begun:
+                    client.until(b"\n\n")
+                go(client)
+                assert remote.sidecar.failures() == ["the client went away"]
+                until(lambda: bool(gone))
+                assert gone.pop()
+                assert len(remote.server.faults()) == 1
+
+
+def test_a_call_of_a_session_whose_client_goes_away_can_be_resumed(remote: Remote) -> None:
+    primed = b"id: 7\ndata:\n\n"
+    replayed = b"id: 8\ndata: " + result(b"2") + b"\n\n"
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        if asked.method == "GET":
+            assert asked.headers["last-event-id"] == "7"
+            yield STREAM + replayed
+        else:
+            yield CHUNKED + chunk(primed)
+            assert asked.gone()
+            yield b""
+
+    session = "Mcp-Session-Id: s"
+    with remote.sound(answer):
+        with remote.sidecar.client() as client:
+            client.send(post(call(2, "fault"), session))
+            client.until(primed)
+            client.reset()
+        assert remote.sidecar.failures() == ["the client went away"]
+        got = remote.sidecar.ask(get("/mcp", STREAM_ONLY, session, "Last-Event-ID: 7"))
+        assert (got.status, got.body) == (200, replayed)
+        assert not [asked for asked in remote.server.asked if b"cancelled" in asked.body]
+
+
+def test_a_call_to_a_server_on_stdio_goes_on_without_its_client_and_is_resumed() -> None:
+    version = "Mcp-Protocol-Version: 2025-11-25"
+    with serving("--", sys.executable, str(NAUGHTY), "remembers") as sidecar:
+        local = Local(sidecar)
+        with local.sound():
+            with sidecar.client() as client:
+                client.send(post(call(2, "never"), local.session, version))
+                client.head()
+                [last] = re.findall(rb"id: ([^\n]+)\n", client.until(b"\n\n"))
+                client.reset()
+            assert sidecar.failures() == ["the client went away"]
+            heard = answer_of(sidecar.post(call(3, "heard"), local.session))
+            assert b"tools/call" in heard
+            assert b"cancelled" not in heard
+            resume = (local.session, version, f"Last-Event-ID: {last.decode()}")
+            assert answer_of(sidecar.post(call(4, "late"), local.session)) == on_stdio(b"4")
+            for _ in range(2):
+                got = sidecar.ask(get("/mcp", STREAM_ONLY, *resume))
+                assert got.ended
+                assert got.events == [on_stdio(b"2", "late")]
+
+
+def test_a_stateless_call_to_a_server_on_stdio_is_cancelled_with_its_client() -> None:
+    server = [sys.executable, str(NAUGHTY), "remembers"]
+    with serving("--children", "1", "--", *server) as sidecar:
+        local = Local(sidecar)
+        with local.sound():
+            with sidecar.client() as client:
+                client.send(modern(2, "never"))
+                # There is one server only, so this one has heard it.
+                until(lambda: b"tools/call" in answer_of(sidecar.ask(modern(4, "heard"))))
+                client.reset()
+            assert "the client went away" in sidecar.failures()
+            until(lambda: b"cancelled" in answer_of(sidecar.ask(modern(5, "heard"))))
+            assert answer_of(sidecar.ask(modern(2))) == on_stdio(b"2")
+
+
+# Row 31
+
+CAPPED = """\
+version: 1
+rules:
+- tools: ok
+  arguments: {region: {default: Zürich}, count: {maximum: 5, clamp: true}, mine: {upstream: false}}
+"""
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "count": {"type": "integer", "x-mcp-header": "Count"},
+        "other": {"type": "string", "x-mcp-header": "Other"},
+    },
+}
+LISTED = {"resultType": "complete", "tools": [{"name": "ok", "inputSchema": SCHEMA}]}
+SENTINEL = "=?base64?WsO8cmljaA==?="
+
+
+class Listing(Naughty):
+    """One that has tools with parameters that headers repeat."""
+
+    def _answer(self, asked: Asked) -> Iterator[bytes]:
+        if b'"tools/list"' in asked.body:
+            said = compact({"jsonrpc": "2.0", "id": asked.message["id"], "result": LISTED})
+            yield whole(said, "200 OK", "Connection: close")
+        else:
+            yield from super()._answer(asked)
+
+
+def listing(id: int) -> bytes:
+    return compact({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": {"_meta": META}})
+
+
+def repeated(asked: Asked) -> dict[str, str]:
+    return {name: value for name, value in asked.headers.items() if name.startswith("mcp-")}
+
+
+def test_headers_that_repeat_the_body_follow_it_where_a_rule_changes_it(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(CAPPED, "utf-8")
+    with Listing() as server, serving("--rules", str(rules), server.url) as sidecar:
+        sidecar.post(listing(1), *stateless("", "tools/list"))
+        given = {"count": 9, "other": "x", "mine": 1}
+        headers = ("Mcp-Param-Count: 9", "Mcp-Param-Other: x", "X-Other: y")
+        sidecar.ask(modern(2, "ok", *headers, arguments=given))
+        _, asked = server.asked
+    arguments = {"region": "Zürich", "count": 5, "other": "x"}
+    assert asked.message["params"]["arguments"] == arguments
+    assert repeated(asked) == {
+        "mcp-protocol-version": MODERN,
+        "mcp-method": "tools/call",
+        "mcp-name": "ok",
+        "mcp-param-region": SENTINEL,
+        "mcp-param-count": "5",
+        "mcp-param-other": "x",
+    }
+    assert asked.headers["x-other"] == "y"
+
+
+def test_headers_of_a_body_that_no_rule_changes_pass_as_they_are(remote: Remote) -> None:
+    odd = ("Mcp-Param-Odd: =?base64?eA==?=", "mcp-PARAM-two: 1")
+    with remote.sound():
+        remote.sidecar.ask(modern(2, "ok", *odd))
+        assert repeated(remote.server.asked[0]) == {
+            "mcp-protocol-version": MODERN,
+            "mcp-method": "tools/call",
+            "mcp-name": "ok",
+            "mcp-param-odd": "=?base64?eA==?=",
+            "mcp-param-two": "1",
+        }
+
+
+def test_headers_that_do_not_agree_with_the_body_are_the_servers_to_judge(remote: Remote) -> None:
+    with remote.sound():
+        raw = post(call(2, "ok", _meta=META), *stateless("other"))
+        remote.sidecar.ask(raw)
+        assert remote.server.asked[0].headers["mcp-name"] == "other"
+        assert remote.server.asked[0].body == call(2, "ok", _meta=META)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        stateless("other"),
+        stateless("ok", "tools/list"),
+        stateless("ok")[:2],
+        [stateless("ok")[0], stateless("ok")[2]],
+        [*stateless("ok"), "Mcp-Name: ok"],
+        ["Mcp-Protocol-Version: 2026-01-01", *stateless("ok")[1:]],
+        [*stateless("ok")[:2], "Mcp-Name: =?base64?b2s?="],
+    ],
+)
+def test_before_a_command_headers_that_do_not_agree_with_the_body_are_refused(
+    local: Local, headers: list[str]
+) -> None:
+    with local.sound():
+        got = local.sidecar.post(call(2, "ok", _meta=META), *headers)
+        assert (got.status, got.json["error"]["code"], got.json["id"]) == (400, -32020, 2)
+        assert local.sidecar.failures() == [got.error]
+
+
+def test_a_client_on_stdio_gets_the_headers_that_the_sent_body_wants(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(CAPPED, "utf-8")
+    with Listing() as server, Bridge(server, "--rules", str(rules)) as bridge:
+        bridge.answer(listing(2) + b"\n")
+        bridge.answer(call(3, "ok", arguments={"count": 9}, _meta=META) + b"\n")
+        assert repeated(server.asked[-1]) == {
+            "mcp-protocol-version": MODERN,
+            "mcp-method": "tools/call",
+            "mcp-name": "ok",
+            "mcp-param-region": SENTINEL,
+            "mcp-param-count": "5",
+        }
+        assert bridge.close().code == 0
+
+
+# Row 32
+
+ANYWHERE = ("--listen", "0.0.0.0:0")
+
+
+def refused_start(*arguments: str, **env: str) -> str:
+    """Start a sidecar that must not start; return why."""
+    ended = subprocess.run(
+        command(*arguments, "http://127.0.0.1:9/mcp"),
+        cwd=ROOT,
+        env={**os.environ, **env},
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert b"Traceback" not in ended.stderr
+    return ended.stderr.decode()
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0", "example.org:80"])
+def test_it_does_not_start_where_others_can_connect_without_a_token(listen: str) -> None:
+    said = refused_start("--listen", listen)
+    assert f"/mcp on {listen} would be open to whoever can connect" in said
+    assert "--token-file" in said
+
+
+def test_a_token_that_is_none_does_not_count_as_one(tmp_path: Path) -> None:
+    empty = tmp_path / "tokens"
+    empty.write_text(" \n\n")
+    assert "holds no token" in refused_start(*ANYWHERE, "--token-file", str(empty))
+    assert "no such file" in refused_start(*ANYWHERE, "--token-file", str(tmp_path / "absent"))
+    assert "holds no token" in refused_start(*ANYWHERE, "--token-env", "EMPTY", EMPTY="")
+    assert "would be open" in refused_start(*ANYWHERE, MCP_ABRIDGE_TOKEN="")
+
+
+def test_it_starts_without_a_token_where_it_is_told_so() -> None:
+    with Naughty() as server, serving(*ANYWHERE, "--insecure", server.url) as sidecar:
+        Remote(sidecar, server).works()
+
+
+@pytest.mark.parametrize("how", ["file", "variable", "named variable"])
+def test_a_token_opens_it_and_is_never_said(tmp_path: Path, how: str) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("first-secret-token\nother-secret-token\n")
+    options, env = {
+        "file": (["--token-file", str(file)], {}),
+        "variable": ([], {"MCP_ABRIDGE_TOKEN": "first-secret-token"}),
+        "named variable": (["--token-env", "MINE"], {"MINE": "first-secret-token"}),
+    }[how]
+    options = [*ANYWHERE, "-v", *options]
+    with Naughty() as server, serving(*options, server.url, env=env) as sidecar:
+        for name, (headers, good) in TOKENS.items():
+            good = good and (how == "file" or "another" not in name)
+            server.asked.clear()
+            path = "/mcp?token=first-secret-token" if "query" in name else "/mcp"
+            got = sidecar.post(call(1), *headers, path=path)
+            assert got.status == (200 if good else 401), name
+            assert [asked.headers.get("authorization") for asked in server.asked] == [None] * good
+            if not good:
+                assert got.one("www-authenticate") == 'Bearer realm="mcp-abridge"'
+                assert got.error == "a bearer token is needed"
+        # What says whether it lives needs none.
+        assert sidecar.ask(get("/healthz")).status == 200
+    assert b"secret" not in sidecar.errors.replace(str(tmp_path).encode(), b"")
+
+
+def test_a_token_in_the_path_opens_it_and_is_never_said(tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text("first-secret-token\n")
+    with Naughty() as server:
+        config = tmp_path / "sidecar.yaml"
+        config.write_text(
+            f"version: 1\nupstream: {server.url}\nrules: none\n"
+            "routes:\n- {path: '/mcp/{token}', token_file: tokens}\n"
+        )
+        with serving("-v", "--config", str(config)) as sidecar:
+            for token, status in (("first-secret-token", 200), ("evil-secret", 401), ("", 404)):
+                assert sidecar.post(call(1), path=f"/mcp/{token}").status == status
+            assert sidecar.post(call(1), path="/mcp/first%2Dsecret%2Dtoken").status == 200
+            assert sidecar.post(b"{", path="/mcp/first-secret-token").status == 400
+            server.fault = b""
+            assert sidecar.post(call(1, "fault"), path="/mcp/first-secret-token").status == 502
+            assert len(sidecar.requests(6)) == 6
+        assert {asked.path for asked in server.asked} == {"/mcp"}
+    assert b"secret" not in sidecar.errors
+
+
+# Row 33
+
+SECRETS = (
+    "Authorization: Bearer client-secret",
+    "Cookie: session=cookie-secret",
+    "Proxy-Authorization: Basic proxy-secret",
+    "Mcp-Session-Id: session-secret",
+    "X-Api-Key: key-secret",
+)
+
+
+@pytest.mark.parametrize("auth", ["none", "forward"])
+def test_credentials_go_on_only_where_they_are_to_and_are_never_said(auth: str) -> None:
+    def echo(asked: Asked) -> Iterator[bytes]:
+        # A server that repeats what it was given, in a refusal and in bad HTTP.
+        said = asked.headers.get("authorization", "none").encode()
+        if asked.headers.get("x-how") == "bad":
+            yield b"HTTP/1.1 200 OK\r\n" + said + b"\r\n\r\n"
+        else:
+            yield whole(said, "401 Unauthorized", "Content-Type: text/plain")
+        yield b""
+
+    with Naughty(echo) as server:
+        url = server.url.replace("http://", "http://user:url-secret@") + "?key=query-secret"
+        fixed = ("--header", "X-Fixed: ${FIXED}")
+        options = ("-v", "--auth", auth, *fixed)
+        with serving(*options, url, env={"FIXED": "fixed-secret"}) as sidecar:
+            for raw in (
+                post(call(1), *SECRETS, path="/mcp?token=client-query-secret"),
+                modern(2, "ok", *SECRETS),
+                get("/mcp", STREAM_ONLY, *SECRETS),
+                request("DELETE", "/mcp", *SECRETS),
+                post(call(3, "fault"), *SECRETS),
+                post(call(4, "fault"), "X-How: bad", *SECRETS),
+                post(b"{", *SECRETS),
+                post(call(5), "Origin: http://evil-secret.example", *SECRETS),
+            ):
+                got = sidecar.ask(raw)
+                assert b"query-secret" not in got.body
+                assert b"url-secret" not in got.body
+            assert len(sidecar.requests(8)) == 8
+        for asked in server.asked:
+            given = asked.headers
+            assert given["x-fixed"] == "fixed-secret"
+            assert given["x-api-key"] == "key-secret"
+            assert "proxy-authorization" not in given
+            if auth == "forward":
+                assert given["authorization"] == "Bearer client-secret"
+                assert given["cookie"] == "session=cookie-secret"
+            else:
+                assert "client-secret" not in given.get("authorization", "")
+                assert "cookie" not in given
+    assert b"secret" not in sidecar.errors
+
+
+def test_the_token_that_opens_it_is_not_for_the_server() -> None:
+    said = refused_start("--auth", "forward", MCP_ABRIDGE_TOKEN="opening-secret")
+    assert "cannot hold the token that opens a route and credentials to forward" in said
+    assert "opening-secret" not in said
+
+
+def test_credentials_of_a_client_on_stdio_go_to_the_server_only_and_are_never_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SECRET", "top-secret")
+    options = ("-v", "--header", "Authorization: Bearer ${SECRET}")
+
+    def echo(asked: Asked) -> Iterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\n" + asked.headers["authorization"].encode() + b"\r\n\r\n"
+        yield b""
+
+    with Naughty(echo) as server, Bridge(server, *options) as bridge:
+        bridge.ask(2)
+        bridge.works()
+        assert {asked.headers["authorization"] for asked in server.asked} == {"Bearer top-secret"}
+        assert bridge.close().code == 0
+    assert b"top-secret" not in bridge.errors
+
+
+# Row 29 once more: what takes long
+
+
+def test_half_open_connections_are_closed(half_open: "HalfOpen") -> None:
+    for name, client in half_open.clients.items():
+        client.socket.settimeout(90.0)
+        said = client.rest()
+        if "body" in name:
+            assert said.startswith(b"HTTP/1.1 408 "), name
+            assert b"the rest of the body did not come" in said
+        else:
+            assert said == b"", name
+    half_open.sidecar.settles(half_open.before)

@@ -1,0 +1,201 @@
+"""An HTTP server that a test writes the answers of, byte by byte: no library in between."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from proxy.session import PROTOCOL_VERSION
+
+CHUNK = 1 << 16
+SECONDS = 20.0
+
+
+class Asked(msgspec.Struct):
+    """A request as it came; the names of its headers in lower case."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    connection: socket.socket
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The body as JSON; {} where there is none."""
+        return dict(json.loads(self.body)) if self.body else {}
+
+    @property
+    def id(self) -> bytes:
+        """The id of the message, as it is spelled by json.dumps."""
+        return json.dumps(self.message.get("id")).encode()
+
+    def gone(self) -> bool:
+        """Wait until whoever asked closes the connection; False where it does not."""
+        self.connection.settimeout(SECONDS)
+        try:
+            return self.connection.recv(1) == b""
+        except ConnectionResetError:
+            return True
+        except TimeoutError:
+            return False
+
+
+Answer = Callable[[Asked], Iterator[bytes]]
+
+
+class RawServer:
+    """Serves on a free port of 127.0.0.1; a thread for each connection.
+
+    What `answer` yields is sent as it is. Where it ends with `Connection: close` among the headers,
+    or an empty piece, the connection is closed; an exception resets it.
+    """
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.asked: list[Asked] = []
+        self.failures: list[BaseException] = []
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/mcp"
+        self.connections: list[socket.socket] = []
+        self.arrived = threading.Condition()
+        self.accepting = threading.Thread(target=self._accept, daemon=True)
+        self.accepting.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Only this wakes whoever waits in accept.
+        self.listening.shutdown(socket.SHUT_RDWR)
+        self.listening.close()
+        for connection in self.connections:
+            connection.close()
+        self.accepting.join(SECONDS)
+        if error is None:
+            assert self.failures == []
+
+    def wait(self, count: int, method: str = "") -> list[Asked]:
+        """Return the requests of a method, or all, once there are so many of them."""
+        with self.arrived:
+            assert self.arrived.wait_for(lambda: len(self.of(method)) >= count, SECONDS), self.asked
+            return self.of(method)
+
+    def of(self, method: str) -> list[Asked]:
+        return [asked for asked in self.asked if method in ("", asked.method)]
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self.listening.accept()
+            except OSError:
+                return
+            self.connections.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            while (asked := _read(connection)) is not None:
+                with self.arrived:
+                    self.asked.append(asked)
+                    self.arrived.notify_all()
+                closing = False
+                for piece in self.answer(asked):
+                    connection.sendall(piece)
+                    closing |= not piece or b"connection: close" in piece[:4096].lower()
+                if closing:
+                    break
+        except Reset:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        except OSError:
+            pass
+        except BaseException as error:
+            self.failures.append(error)
+            raise
+        finally:
+            connection.close()
+
+
+class Reset(Exception):
+    """Raised by an answer: the connection is reset."""
+
+
+def _read(connection: socket.socket) -> Asked | None:
+    raw = b""
+    while b"\r\n\r\n" not in raw:
+        chunk = connection.recv(CHUNK)
+        if not chunk:
+            return None
+        raw += chunk
+    head, _, body = raw.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    method, path, _ = first.split(" ")
+    pairs = (line.split(": ", 1) for line in lines)
+    headers = {name.lower(): value for name, value in pairs}
+    while len(body) < int(headers.get("content-length", 0)):
+        body += connection.recv(CHUNK)
+    return Asked(method, path, headers, body, connection)
+
+
+def whole(body: bytes = b"", status: str = "200 OK", *headers: str) -> bytes:
+    """Return an answer with its length, JSON unless a header says otherwise."""
+    kind = [] if any("content-type" in header.lower() for header in headers) else [_JSON]
+    lines = [f"HTTP/1.1 {status}", *(kind if body else []), *headers]
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
+
+
+_JSON = "Content-Type: application/json"
+ACCEPTED = whole(b"", "202 Accepted")
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+"""The head of an event stream, which ends with the connection."""
+
+
+def event(data: bytes, *fields: str) -> bytes:
+    """Return an event of a stream."""
+    return "".join(f"{field}\n" for field in fields).encode() + b"data: " + data + b"\n\n"
+
+
+def result(id: bytes, text: str = "ok") -> bytes:
+    """Return the answer to a call."""
+    block = json.dumps({"type": "text", "text": text}).encode()
+    return b'{"jsonrpc":"2.0","id":' + id + b',"result":{"content":[' + block + b"]}}"
+
+
+def initialized(id: bytes) -> bytes:
+    """Return the answer to `initialize`."""
+    told = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "raw"}}
+    return b'{"jsonrpc":"2.0","id":' + id + b',"result":' + json.dumps(told).encode() + b"}"
+
+
+def always(piece: bytes) -> Answer:
+    """Answer every request with the same."""
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield piece
+
+    return answer
+
+
+INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}'
+INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+META = json.dumps({PROTOCOL_VERSION: "2026-07-28"}).encode()
+
+
+def call(id: bytes, name: str = "x", *, modern: bool = False) -> bytes:
+    """Return a call of a tool, of either era."""
+    meta = b',"_meta":' + META if modern else b""
+    return b'{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"%s"%s}}' % (
+        id,
+        name.encode(),
+        meta,
+    )

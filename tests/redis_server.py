@@ -1,0 +1,96 @@
+"""A real Redis on a free port of loopback, that keeps nothing on disk; skipped where none is."""
+
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+PROGRAM = "redis-server"
+
+
+class RedisServer:
+    """One that can be stopped and started again, halted and let go on, with the same port.
+
+    Raises OSError where it does not start, with what it said.
+    """
+
+    def __init__(self, port: int, *options: str) -> None:
+        self.port = port
+        self.url = f"redis://127.0.0.1:{port}/0"
+        self._options = options
+        self._process: subprocess.Popen[str] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and return when it takes connections."""
+        command = [PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1"]
+        never = ["--save", "", "--appendonly", "no"]
+        process = subprocess.Popen(
+            [*command, *never, *self._options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._process = process
+        assert process.stdout is not None
+        said = ""
+        # It writes a few lines more, far fewer than a pipe holds.
+        while "Ready to accept connections" not in (line := process.stdout.readline()):
+            said += line
+            if not line:
+                self.stop()
+                raise OSError(said)
+
+    def stop(self) -> None:
+        """End it at once, with everything that it held."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._process = None
+
+    @contextmanager
+    def halted(self) -> Iterator[None]:
+        """Have it do nothing for a while: its connections stay open, and nothing is answered."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@contextmanager
+def redis_server(*options: str) -> Iterator[RedisServer]:
+    """Start a Redis for a test, and end it."""
+    if shutil.which(PROGRAM) is None:
+        pytest.skip(f"{PROGRAM} is not installed (on Debian and Ubuntu: apt install {PROGRAM})")
+    server = _started(options)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def _started(options: tuple[str, ...], tries: int = 3) -> RedisServer:
+    try:
+        return RedisServer(free_port(), *options)
+    except OSError:  # someone else may have taken the port before it did
+        if tries == 1:
+            raise
+        return _started(options, tries - 1)

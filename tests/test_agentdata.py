@@ -1,0 +1,371 @@
+"""Holds the knowledge base of the examples to its promises, whichever way its list comes."""
+
+import runpy
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from mcp.shared.exceptions import MCPError
+from starlette.testclient import TestClient
+
+from tests.python_client import Mode, PythonClient, connected
+from tests.serving import FRONTS, Front
+from tests.wrapped import ROOT, Result, texts
+
+EXAMPLE = ROOT / "examples" / "agentdata"
+SERVER = EXAMPLE / "server.py"
+# The server that pages its list by itself, and the one that sends it all at once.
+BEFORES = {
+    "paged": ([], ["rules.yaml"]),
+    "whole": (["--whole"], ["rules-whole.yaml", "rules.yaml"]),
+}  # fmt: skip
+FIELDS = ["document_id", "parent_id", "title", "tags", "revision"]
+TOO_LARGE = "offset too large — use a narrower prefix or wait for keyset pagination"
+LONG = "knowledge/billing/metrics-1000"
+
+Json = dict[str, Any]
+
+# How the proxy stands before the server: the command that it starts, or the server's own HTTP.
+TRANSPORTS = ("stdio", "http")
+
+
+class Base:
+    """A running knowledge base, and a client in front of it."""
+
+    def __init__(self, front: Front, client: PythonClient, log: Path, whole: bool) -> None:
+        self.client = client
+        self.whole = whole
+        self._front = front
+        self._log = log
+
+    @contextmanager
+    def again(self, mode: Mode) -> Iterator["Base"]:
+        """Connect another client."""
+        with self._front.connect(mode) as client:
+            yield Base(self._front, client, self._log, self.whole)
+
+    def call(self, tool: str, **arguments: Any) -> Result:
+        return self.client.call(tool, arguments)
+
+    def document(self, tool: str, **arguments: Any) -> Any:
+        [text] = texts(self.call(tool, **arguments))
+        return orjson.loads(text)
+
+    def seen(self) -> list[Json]:
+        """Return what the server says of its calls: the tool, and the arguments as it got them."""
+        lines = self._log.read_bytes().splitlines() if self._log.exists() else []
+        return [orjson.loads(line) for line in lines]
+
+    def walk(self, offset: int = 0, **asked: Any) -> list[list[Json]]:
+        """Return the items of each page from `offset` on; check what each says of itself."""
+        pages: list[list[Json]] = []
+        while True:
+            page = self.document("list_documents", offset=offset, **asked)
+            assert list(page) == ["items", "count", "truncated", "next_offset"]
+            assert page["count"] == len(page["items"])
+            pages.append(page["items"])
+            if not page["truncated"]:
+                assert page["next_offset"] is None
+                return pages
+            offset += asked.get("limit", 50)
+            assert page["next_offset"] == offset
+
+
+def started(transport: str, before: str, folder: Path) -> Iterator[Base]:
+    """Start a knowledge base of its own."""
+    options, rules = BEFORES[before]
+    log = folder / "calls.log"
+    server = [sys.executable, str(SERVER), "--log", str(log), *options]
+    with (
+        FRONTS[transport](server, [EXAMPLE / name for name in rules], folder) as front,
+        front.connect("auto") as client,
+    ):
+        yield Base(front, client, log, whole=before == "whole")
+
+
+@pytest.fixture(scope="module", params=TRANSPORTS)
+def transport(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module", params=BEFORES)
+def before(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def base(transport: str, before: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Base]:
+    """Start a knowledge base that no test changes."""
+    yield from started(transport, before, tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="module")
+def changing(
+    transport: str, before: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Base]:
+    """Start a knowledge base that tests may change, each in a folder of its own."""
+    yield from started(transport, before, tmp_path_factory.mktemp("changing"))
+
+
+@pytest.fixture(scope="module")
+def direct() -> Iterator[PythonClient]:
+    """Connect to the server that sends everything at once, with nothing between."""
+    with connected([sys.executable, str(SERVER), "--whole"]) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def rows(direct: PythonClient) -> list[Json]:
+    """Return every row that the server has, by the bytes of the ids."""
+    found: list[Json] = listed(direct)
+    return sorted(found, key=lambda row: str(row["document_id"]).encode())
+
+
+def listed(direct: PythonClient, **asked: str) -> Any:
+    [text] = texts(direct.call("list_documents", asked))
+    return orjson.loads(text)["items"]
+
+
+def alive(rows: list[Json], prefix: str = "") -> list[Json]:
+    """Return the items that a list of these rows should have."""
+    defaults = {"title": "", "tags": [], "revision": 0}
+    return [
+        {name: defaults.get(name) if row.get(name) is None else row[name] for name in FIELDS}
+        for row in rows
+        if row["document_id"].startswith(prefix) and row["document_id"] and not row["deleted_at"]
+    ]
+
+
+def joined(pages: list[list[Json]]) -> list[Json]:
+    return [item for page in pages for item in page]
+
+
+def test_the_data_are_as_they_should_be(rows: list[Json]) -> None:
+    shown = alive(rows)
+    assert len(rows) == 5040
+    assert [len(shown), len(alive(rows, "knowledge/"))] == [2907, 2570]
+    assert sum("_" in row["document_id"] for row in shown) == 1184
+    assert [row["deleted_at"] for row in rows if row["document_id"] == ""] == [None]
+    for name in FIELDS[2:]:
+        there = [row for row in rows if row["document_id"] and not row["deleted_at"]]
+        assert {row.get(name, "missing") is None for row in there} == {True, False}
+        assert {name in row for row in there} == {True, False}
+
+
+def test_every_page_of_the_whole_list(base: Base, rows: list[Json]) -> None:
+    pages = base.walk(limit=100)
+    assert joined(pages) == alive(rows)
+    assert len(pages) == (30 if base.whole else 51)
+    for item in joined(pages):
+        assert list(item) == FIELDS
+        assert type(item["revision"]) is int
+
+
+def test_a_large_folder_is_twenty_six_pages_of_a_hundred(base: Base, rows: list[Json]) -> None:
+    calls = len(base.seen())
+    pages = base.walk(prefix="knowledge/", limit=100)
+    assert joined(pages) == alive(rows, "knowledge/")
+    assert len(pages) == 26
+    assert len(base.seen()) - calls == (1 if base.whole else 26)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "knowledge/billing/latency_",
+        "projects/100%",
+        "inbox/C:\\",
+        "projects/100 ",
+        "旅行/",
+        "_",
+        "%",
+    ],
+)
+def test_every_sign_of_a_prefix_means_itself_under_its_old_name_too(
+    prefix: str, base: Base, rows: list[Json], direct: PythonClient
+) -> None:
+    pages = base.walk(prefix=prefix, limit=100)
+    assert joined(pages) == alive(rows, prefix)
+    assert base.document("list_documents", path=prefix, limit=100)["items"] == pages[0]
+    loosely = [row["document_id"] for row in listed(direct, prefix=prefix)]
+    assert any(not found.startswith(prefix) for found in loosely) == any(
+        wild in prefix for wild in "_%"
+    )
+    assert "path" not in base.seen()[-1]["arguments"]
+
+
+@pytest.mark.parametrize("offset", [0, 24, 49, 50, 99, 100, 9999])
+def test_a_window_of_fifty_at_any_offset_twice_the_same(
+    offset: int, base: Base, rows: list[Json]
+) -> None:
+    page = base.document("list_documents", offset=offset)
+    held = alive(rows)[offset : offset + 50]
+    assert page["items"] == (held if base.whole else alive(rows[offset : offset + 50]))
+    assert base.document("list_documents", offset=offset) == page
+    if not base.whole:
+        assert base.seen()[-1]["arguments"] == {"limit": 50, "offset": offset}
+
+
+@pytest.mark.parametrize("asked", [{"prefix": "none/"}, {"offset": 9999}, {"offset": 10_000}])
+def test_an_empty_page(asked: Json, base: Base) -> None:
+    page = base.document("list_documents", **asked)
+    assert page == {"items": [], "count": 0, "truncated": False, "next_offset": None}
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"limit": 0}, "limit: 0 is less than the minimum of 1"),
+        ({"limit": 101}, "limit: 101 is greater than the maximum of 100"),
+        ({"limit": "50"}, 'limit: "50" is not an integer'),
+        ({"offset": 10_001}, TOO_LARGE),
+    ],
+)
+def test_a_window_out_of_bounds_is_refused(asked: Json, says: str, base: Base) -> None:
+    calls = base.seen()
+    result = base.call("list_documents", **asked)
+    assert result["isError"]
+    assert texts(result) == [says]
+    assert base.seen() == calls
+
+
+def test_a_deleted_document_is_on_no_later_page(changing: Base, rows: list[Json]) -> None:
+    wanted = alive(rows, "knowledge/")
+    gone = wanted[250]["document_id"]
+    first = changing.document("list_documents", prefix="knowledge/", limit=100)
+    assert changing.document("delete_document", document_id=gone)["deleted"]
+    rest = changing.walk(prefix="knowledge/", limit=100, offset=100)
+    found = first["items"] + joined(rest)
+    assert found == [item for item in wanted if item["document_id"] != gone]
+
+
+def test_what_is_written_is_on_the_next_list(changing: Base) -> None:
+    listed = changing.document("list_documents", prefix="new/")
+    assert listed["items"] == []
+    changing.call("upload_document", document_id="new/a", content="Text.\n", title="A")
+    [item] = changing.document("list_documents", prefix="new/")["items"]
+    assert item == {
+        "document_id": "new/a", "parent_id": None, "title": "A", "tags": item["tags"],
+        "revision": 1,
+    }  # fmt: skip
+    changing.call("patch_document", document_id="new/a", revision=1, old="Text", new="Words")
+    [item] = changing.document("list_documents", prefix="new/")["items"]
+    assert item["revision"] == 2
+    assert changing.document("get_document", document_id="new/a")["content"] == "Words.\n"
+
+
+@pytest.mark.parametrize("tool", ["get_document", "get_document_for_rewrite"])
+@pytest.mark.parametrize("document_id", [LONG, "none"])
+def test_a_document_is_never_truncated_and_a_missing_one_keeps_its_error(
+    tool: str, document_id: str, base: Base, direct: PythonClient
+) -> None:
+    result = base.call(tool, document_id=document_id)
+    assert result == direct.call(tool, {"document_id": document_id})
+    [text] = texts(result)
+    if document_id == LONG:
+        assert len(text) > 400_000
+    else:
+        assert orjson.loads(text)["error"]["status"] == 404
+
+
+def test_a_patch_of_an_older_revision_is_still_a_conflict(base: Base, direct: PythonClient) -> None:
+    patch = {"document_id": LONG, "revision": 99, "old": "settled", "new": "open"}
+    result = base.call("patch_document", **patch)
+    assert result == direct.call("patch_document", patch)
+    assert orjson.loads(texts(result)[0])["error"]["status"] == 409
+
+
+def test_three_paths_are_three_items_each_shortened(base: Base, direct: PythonClient) -> None:
+    paths = [LONG, "knowledge/billing/backup-1145", "none"]
+    whole = direct.call("batch_read", {"paths": paths})
+    items = orjson.loads(texts(whole)[0])["items"]
+    short = base.document("batch_read", paths=paths)["items"]
+    assert [item["document_id"] for item in short] == paths
+    for before, after in zip(items[:2], short[:2], strict=True):
+        left = len(before["content"]) - 2000
+        assert after["content"] == f"{before['content'][:2000]}… (+{left} chars)"
+    assert short[2] == items[2]
+    assert base.call("batch_read", paths=paths, full=True) == whole
+    assert base.seen()[-1]["arguments"] == {"paths": paths}
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_the_tools_are_the_servers_own_but_for_the_list_the_batch_and_the_retired_one(
+    mode: Mode, base: Base, direct: PythonClient
+) -> None:
+    calls = base.seen()
+    with base.again(mode) as other:
+        own, after = direct.tools(), other.client.tools()
+        assert set(own) - set(after) == {"move_document"}
+        changed = [name for name, tool in after.items() if tool != own[name]]
+        assert changed == ["list_documents", "batch_read"]
+        says = after["list_documents"].description or ""
+        assert "`count` is the number of" in says
+        assert "`next_offset`" in says
+        offered = after["list_documents"].input_schema["properties"]
+        assert list(offered) == ["prefix", "path", "limit", "offset"]
+        bounds = [offered[name].get(word) for name in ("limit", "offset") for word in
+                  ("minimum", "maximum", "default")]  # fmt: skip
+        assert bounds == [1, 100, 50, 0, 10_000, 0]
+        with pytest.raises(MCPError, match=r"^Unknown tool: move_document$") as raised:
+            other.call("move_document", document_id=LONG, target="elsewhere")
+        assert raised.value.error.code == -32601
+        assert base.seen() == calls
+        assert other.document("list_documents")["truncated"]
+
+
+# The server itself, over HTTP
+
+
+@pytest.fixture(scope="module")
+def http() -> Iterator[TestClient]:
+    """Speak HTTP to the server, with nothing between."""
+    names = runpy.run_path(str(SERVER))
+    app = names["app"](names["serve"](names["Base"](), whole=False, log=None))
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        yield client
+
+
+BOTH = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+NOTE = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+
+
+def test_the_server_answers_in_json_without_a_session(http: TestClient) -> None:
+    response = http.post("/mcp", content=LIST, headers=BOTH)
+    assert response.headers["Content-Type"] == "application/json"
+    assert "Mcp-Session-Id" not in response.headers
+    assert len(response.json()["result"]["tools"]) == 10
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_the_server_wants_both_forms_accepted(accept: str, http: TestClient) -> None:
+    response = http.post("/mcp", content=LIST, headers=BOTH | {"Accept": accept})
+    assert [response.status_code, response.json()["error"]["code"]] == [406, -32600]
+
+
+def test_the_server_takes_notifications_with_204_and_bodies_that_are_no_json_with_200(
+    http: TestClient,
+) -> None:
+    noted = http.post("/mcp", content=NOTE, headers=BOTH)
+    assert [noted.status_code, noted.content] == [204, b""]
+    unread = http.post("/mcp", content=b"{nope", headers=BOTH)
+    assert [unread.status_code, unread.json()["error"]["code"]] == [200, -32700]
+
+
+def test_the_server_has_no_stream_of_its_own_and_tells_about_itself(http: TestClient) -> None:
+    stream = http.get("/mcp", headers={"Accept": "text/event-stream"})
+    assert [stream.status_code, stream.headers["Allow"]] == [405, "POST"]
+    assert stream.json()["error"]["message"] == "Method Not Allowed"
+    told = http.get("/mcp", headers={"Accept": "application/json"})
+    assert told.json()["name"] == "agentdata"
+
+
+def test_the_server_has_a_path_of_its_own_that_is_not_implemented(http: TestClient) -> None:
+    response = http.post("/documents/knowledge/billing/a/move", json={"target": "b"})
+    assert response.status_code == 501
+    assert response.json()["error"]["code"] == "NOT_IMPLEMENTED"

@@ -1,0 +1,575 @@
+"""Holds the knowledge base's sidecar to its promises in HTTP: forms, routes, statuses, its log."""
+
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from tests.python_client import Mode, PythonClient, reaching
+from tests.raw_http import STREAM, Asked, RawServer, event, result, whole
+from tests.serving import JSON, Sidecar, Told, ask, asked, head, upstream
+from tests.wrapped import ROOT, texts
+
+EXAMPLES = ROOT / "examples"
+AGENTDATA, FULLSYNC = EXAMPLES / "agentdata", EXAMPLES / "fullsync"
+TOKEN = "the-token-of-gpt"
+LONG = "knowledge/billing/metrics-1000"
+
+Answers = Literal["json", "stream", "406"]
+Json = dict[str, Any]
+
+# An Accept header, and what a POST with it gets: before a server that answers in JSON, and before
+# one that answers with an event stream.
+ACCEPTS: list[tuple[str | None, Answers, Answers]] = [
+    ("application/json", "json", "json"),
+    ("APPLICATION/JSON", "json", "json"),
+    ("application/json;q=0.1", "json", "json"),
+    ("application/*", "json", "json"),
+    ("application/json, text/html", "json", "json"),
+    ("text/event-stream", "stream", "stream"),
+    ("Text/Event-Stream;charset=utf-8", "stream", "stream"),
+    ("text/*", "stream", "stream"),
+    # SSE weighs more.
+    ("application/json;q=0.5, text/event-stream", "stream", "stream"),
+    ("application/json;q=0.8, text/event-stream;q=0.9", "stream", "stream"),
+    ("*/*;q=0.1, text/event-stream", "stream", "stream"),
+    ("application/json;q=0, */*", "stream", "stream"),
+    ("application/json;q=0, text/event-stream", "stream", "stream"),
+    # JSON weighs more.
+    ("application/json, text/event-stream;q=0.5", "json", "json"),
+    ("text/event-stream;q=0.9, application/json;q=0.95", "json", "json"),
+    ("application/json, */*;q=0.1", "json", "json"),
+    ("text/event-stream;q=0, */*", "json", "json"),
+    ("application/json, text/event-stream;q=0", "json", "json"),
+    # Both weigh the same: the server chose.
+    ("application/json, text/event-stream", "json", "stream"),
+    ("text/event-stream, application/json", "json", "stream"),
+    ("application/json;q=0.5, text/event-stream;q=0.5", "json", "stream"),
+    ("application/json, text/event-stream, */*;q=0.1", "json", "stream"),
+    # Nothing is said of either, or nothing that can be read.
+    (None, "json", "json"),
+    ("", "json", "json"),
+    ("*/*", "json", "json"),
+    ("*", "json", "json"),
+    ("*/*;q=0.8, text/html", "json", "json"),
+    (";;;", "json", "json"),
+    (",", "json", "json"),
+    ("no type at all", "json", "json"),
+    ("application/json;q=much", "json", "json"),
+    # Neither is accepted.
+    ("text/html", "406", "406"),
+    ("text/html, image/*;q=0.8", "406", "406"),
+    ("*/*;q=0", "406", "406"),
+    ("application/json;q=0", "406", "406"),
+    ("application/json;q=0, text/event-stream;q=0.0", "406", "406"),
+    ("text/html, */*;q=0", "406", "406"),
+]
+accepting = pytest.mark.parametrize("accept", [accept for accept, *_ in ACCEPTS])
+
+PUBLIC = ["list_documents", "get_document", "get_document_for_rewrite", "batch_read"]
+# The routes of sidecar.yaml: what is listed there, and what a malformed body gets.
+ROUTES: dict[str, tuple[list[str], int]] = {
+    "/mcp": (
+        [*PUBLIC, "upload_document", "update_document", "patch_document", "delete_document"],
+        200,
+    ),
+    "/mcp-gpt": ([*PUBLIC, "upload_document", "patch_document"], 200),
+    "/gpt-mcp/{token}/mcp": ([*PUBLIC, "upload_document", "patch_document"], 200),
+    "/mcp-readonly": (["list_documents", "get_document", "batch_read"], 400),
+    "/mcp-gpt-full": (
+        [*PUBLIC, "upload_document", "update_document", "patch_document", "delete_document",
+         "ingest_document"],
+        200,
+    ),
+}  # fmt: skip
+everywhere = pytest.mark.parametrize("path", ROUTES)
+
+
+class Base:
+    """The example's sidecar, in front of the knowledge base and of a server that streams."""
+
+    def __init__(self, sidecar: Sidecar, origin: str, calls: Path) -> None:
+        self.sidecar = sidecar
+        self.origin = origin
+        self._calls = calls
+
+    def url(self, path: str = "/mcp") -> str:
+        return self.sidecar.url(path).replace("{token}", TOKEN)
+
+    def reached(self) -> int:
+        """Count the calls of tools that reached the server."""
+        return len(self._calls.read_bytes().splitlines()) if self._calls.exists() else 0
+
+
+# A route beside the example's own: the document sync answers with event streams, in sessions.
+STREAMING = f"""
+  - path: /sync
+    upstream: ORIGIN/mcp
+    rules: [{FULLSYNC}/rules.yaml]
+"""
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Base]:
+    """Start everything, with the example's configuration but for addresses."""
+    folder = tmp_path_factory.mktemp("agentdata")
+    calls, config = folder / "calls", folder / "sidecar.yaml"
+    server = [sys.executable, str(AGENTDATA / "server.py"), "--log", str(calls)]
+    sync = [sys.executable, str(FULLSYNC / "server.py"), "--index-dir", str(folder)]
+    with (
+        upstream(server, folder / "server.log") as origin,
+        upstream(sync, folder / "sync.log") as streaming,
+    ):
+        text = (AGENTDATA / "sidecar.yaml").read_text()
+        for there, here in {
+            "http://127.0.0.1:3000": origin,
+            "127.0.0.1:8809": "localhost:0",
+            "[rules.yaml]\nmal": f"[{AGENTDATA}/rules.yaml]\nmal",
+        }.items():
+            assert there in text
+            text = text.replace(there, here)
+        config.write_text(text + STREAMING.replace("ORIGIN", streaming))
+        options = ["--verbose", "--config", str(config)]
+        with Sidecar(*options, env={"AGENTDATA_TOKEN": TOKEN}) as sidecar:
+            yield Base(sidecar, origin, calls)
+        assert TOKEN.encode() not in sidecar.log
+
+
+@pytest.fixture(scope="module")
+def session(base: Base) -> dict[str, str]:
+    """Begin a session with the server that streams; return the headers of its requests."""
+    info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw"}}
+    info["clientInfo"] |= {"version": "1"}  # type: ignore[operator]
+    begun = post(base.url("/sync"), request("initialize", **info), BOTH)
+    headers = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
+    assert post(base.url("/sync"), NOTE, BOTH, headers).status == 202
+    return headers
+
+
+def request(method: str, **params: Any) -> bytes:
+    return orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+
+
+def call(tool: str, **arguments: Any) -> bytes:
+    return request("tools/call", name=tool, arguments=arguments)
+
+
+def post(
+    url: str, body: bytes, accept: str | None = None, more: dict[str, str] | None = None
+) -> Told:
+    return ask(url, body, headers=JSON | _accept(accept) | (more or {}))
+
+
+def _accept(accept: str | None) -> dict[str, str]:
+    return {} if accept is None else {"Accept": accept}
+
+
+BOTH = "application/json, text/event-stream"
+NOTE = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+ONE = call("list_documents", prefix="knowledge/", limit=1)
+REFUSED = call("list_documents", limit=101)
+RETIRED = call("move_document", document_id="a", target="b")
+
+
+def message(got: Told, form: Answers) -> Json:
+    """Return the message of an answer, which is whole and has the headers of its form."""
+    assert got.status == 200
+    assert "connection" not in got.headers
+    if form == "json":
+        assert got.headers["content-type"] == "application/json"
+        assert got.headers["content-length"] == str(len(got.body))
+        assert "x-accel-buffering" not in got.headers
+        raw = got.body
+    else:
+        assert got.headers["content-type"].partition(";")[0] == "text/event-stream"
+        assert got.headers["cache-control"] == "no-cache, no-transform"
+        assert got.headers["x-accel-buffering"] == "no"
+        assert "content-length" not in got.headers
+        # One frame, and nothing after it.
+        assert got.body.startswith((b"event: message\ndata: {", b"event: message\r\ndata: {"))
+        _, data, *rest = got.body.splitlines()
+        assert rest == [b""]
+        raw = data.removeprefix(b"data: ")
+    found: Json = orjson.loads(raw)
+    assert found["id"] == 1
+    return found
+
+
+def error(got: Told, status: int, code: int, says: str) -> None:
+    """Check that an answer is this error, in JSON and of no request."""
+    assert (got.status, got.headers["content-type"]) == (status, "application/json")
+    assert got.json == {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": says}}
+
+
+def unacceptable(got: Told) -> None:
+    error(got, 406, -32700, "Acceptable media types: application/json, text/event-stream")
+
+
+# Accept
+
+
+@pytest.mark.parametrize(("accept", "form"), [case[:2] for case in ACCEPTS])
+def test_the_form_before_a_server_that_answers_in_json(
+    accept: str | None, form: Answers, base: Base
+) -> None:
+    url, calls = base.url(), base.reached()
+    if form == "406":
+        for body in (ONE, REFUSED, RETIRED, request("tools/list")):
+            unacceptable(post(url, body, accept))
+        assert base.reached() == calls
+        return
+    [text] = texts(message(post(url, ONE, accept), form)["result"])
+    assert orjson.loads(text)["next_offset"] == 1
+    assert len(message(post(url, request("tools/list"), accept), form)["result"]["tools"]) == 8
+    assert base.reached() == calls + 1
+    # What the proxy answers by itself comes in the same form.
+    refused = message(post(url, REFUSED, accept), form)["result"]
+    assert refused["isError"]
+    assert texts(refused) == ["limit: 101 is greater than the maximum of 100"]
+    assert message(post(url, RETIRED, accept), form)["error"]["code"] == -32601
+    assert base.reached() == calls + 1
+
+
+@pytest.mark.parametrize(("accept", "form"), [(case[0], case[2]) for case in ACCEPTS])
+def test_the_form_before_a_server_that_answers_with_a_stream(
+    accept: str | None, form: Answers, base: Base, session: dict[str, str]
+) -> None:
+    got = post(base.url("/sync"), call("roxtra_index_full_sync_status"), accept, session)
+    if form == "406":
+        unacceptable(got)
+        return
+    [text] = texts(message(got, form)["result"])
+    assert len(orjson.loads(text)["progressSummary"]) == 16
+
+
+@accepting
+def test_a_notification_is_always_forwarded_and_keeps_the_servers_status(
+    accept: str | None, base: Base, session: dict[str, str]
+) -> None:
+    for path, status, more in (("/mcp", 204, {}), ("/sync", 202, session)):
+        got = post(base.url(path), NOTE, accept, more)
+        assert (got.status, got.body) == (status, b"")
+        assert "transfer-encoding" not in got.headers
+    line = base.sidecar.said("request", method="notifications/initialized")[-1]
+    assert line["answered_by"] == "upstream"
+
+
+@accepting
+def test_a_get_is_the_servers_to_answer(accept: str | None, base: Base) -> None:
+    got = ask(base.url(), headers=_accept(accept))
+    if "text/event-stream" in (accept or ""):
+        error(got, 405, -32000, "Method Not Allowed")
+        assert got.headers["allow"] == "POST"
+    else:
+        assert (got.status, got.headers["content-type"]) == (200, "application/json")
+        assert got.json["name"] == "agentdata"
+        assert got.json["endpoint"] == "/mcp"
+    assert got.body == ask(f"{base.origin}/mcp", headers=_accept(accept)).body
+
+
+def test_a_get_of_a_session_is_the_servers_stream(base: Base, session: dict[str, str]) -> None:
+    accept = _accept("text/event-stream") | session
+    with asked(base.url("/sync"), headers=accept) as stream:
+        status, headers = head(stream)
+    assert (status, headers["content-type"]) == (200, "text/event-stream")
+    assert headers["x-accel-buffering"] == "no"
+    refused = ask(base.url("/sync"), headers=_accept("application/json") | session)
+    assert refused.status == 406
+
+
+def test_the_bytes_of_each_form(base: Base) -> None:
+    answer = post(base.url(), ONE, "application/json")
+    framed = post(base.url(), ONE, "text/event-stream")
+    assert framed.chunks == [b"event: message\ndata: " + answer.body + b"\n\n"]
+    for got in (answer, framed):
+        del got.headers["date"]
+        assert got.headers.pop("server") == "uvicorn"
+    length = str(len(answer.body))
+    assert answer.headers == {"content-type": "application/json", "content-length": length}
+    assert framed.headers == {
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-cache, no-transform",
+        "x-accel-buffering": "no",
+        "transfer-encoding": "chunked",
+    }
+
+
+# Routes
+
+
+@everywhere
+def test_a_malformed_body_gets_the_status_of_its_route(path: str, base: Base) -> None:
+    _, status = ROUTES[path]
+    for body in (b"", b"{nope", b'{"jsonrpc":"2.0","id":1', b"\xff", b"nothing of this is JSON"):
+        for accept in (None, "application/json", "text/event-stream", "text/html"):
+            error(post(base.url(path), body, accept), status, -32700, "Parse error")
+
+
+@everywhere
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_the_real_client_on_each_route(mode: Mode, path: str, base: Base) -> None:
+    shown, _ = ROUTES[path]
+    with reaching(base.url(path), mode=mode) as client:
+        assert client.protocol_version == ("2025-11-25" if mode == "legacy" else mode)
+        assert sorted(client.tools()) == sorted(shown)
+        listed = client.call("list_documents", {"prefix": "knowledge/", "limit": 2})
+        [text] = texts(listed)
+        assert list(orjson.loads(text)) == ["items", "count", "truncated", "next_offset"]
+        [text] = texts(client.call("get_document", {"document_id": LONG}))
+        assert len(text) > 400_000
+        calls = base.reached()
+        # Where the tool is one of the route's, the rule that retires it answers.
+        known = path in ("/mcp", "/mcp-gpt-full")
+        says = "Unknown tool: move_document" if known else "move_document is not allowed"
+        for tool, said in (
+            ("move_document", says),
+            ("ingest_document", "ingest_document is not allowed"),
+            ("delete_document", "delete_document is not allowed"),
+            ("no_such_tool", "no_such_tool is not allowed"),
+        ):
+            if tool not in shown:
+                with pytest.raises(MCPError) as raised:
+                    client.call(tool, {"document_id": "a", "target": "b"})
+                assert (raised.value.error.code, raised.value.error.message) == (-32601, said)
+        assert base.reached() == calls
+
+
+def test_only_the_internal_route_can_ingest(base: Base) -> None:
+    with reaching(base.url("/mcp-gpt-full")) as client:
+        [text] = texts(client.call("ingest_document", {"url": "http://127.0.0.1/new"}))
+    assert orjson.loads(text)["document_id"] == "inbox/ingested/new"
+
+
+def test_the_internal_route_has_a_listener_of_its_own(base: Base) -> None:
+    public, internal = base.url("/mcp"), base.url("/mcp-gpt-full")
+    assert public.split("/")[2] != internal.split("/")[2]
+    for url in (
+        public.replace("/mcp", "/mcp-gpt-full"),
+        internal.replace("/mcp-gpt-full", "/mcp"),
+        public.replace("/mcp", "/other"),
+    ):
+        error(post(url, ONE), 404, -32600, "nothing is served at this path")
+
+
+@pytest.mark.parametrize("token", ["", "wrong", f"{TOKEN}2", TOKEN[:-1], TOKEN.upper()])
+def test_a_wrong_token_opens_nothing(token: str, base: Base) -> None:
+    calls = base.reached()
+    url = base.sidecar.url("/gpt-mcp/{token}/mcp").replace("{token}", token)
+    got = post(url, ONE)
+    if token:
+        error(got, 401, -32600, "a bearer token is needed")
+    else:
+        error(got, 404, -32600, "nothing is served at this path")
+    # As a header, the right one opens it all the same: who knows it may ask.
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    assert post(url, ONE, None, bearer).status == (200 if token else 404)
+    assert base.reached() == calls + bool(token)
+
+
+def test_other_paths_of_the_server_pass_through(base: Base) -> None:
+    path, body = "/documents/knowledge/billing/a%20b/move", b'{"target":"elsewhere"}'
+    url = base.url().replace("/mcp", path)
+    got, own = post(url, body), post(f"{base.origin}{path}", body)
+    assert (got.status, got.body) == (501, own.body)
+    assert got.json["error"]["code"] == "NOT_IMPLEMENTED"
+    other = base.url().replace("/mcp", "/documents/knowledge/a")
+    assert ask(other).status == ask(f"{base.origin}/documents/knowledge/a").status == 404
+    assert b"jsonrpc" not in ask(other).body
+    [line] = base.sidecar.said("request", status=501)
+    assert "knowledge" not in str(line)
+
+
+def test_a_page_stays_below_the_bound_whatever_was_uploaded(base: Base) -> None:
+    for n in range(5):
+        given = {"document_id": f"guard/{n}", "content": "x", "title": "long " * 4000}
+        post(base.url(), call("upload_document", **given))
+    got = message(post(base.url(), call("list_documents", prefix="guard/")), "json")
+    [text] = texts(got["result"])
+    assert len(text.encode()) <= 65_536
+    page = orjson.loads(text)
+    shown = [item["document_id"] for item in page["items"]]
+    assert shown == [f"guard/{n}" for n in range(len(shown))]
+    assert 0 < len(shown) < 5
+    assert page["_abridged"]["items"] == f"{len(shown)} of 5"
+
+
+# The log
+
+
+@everywhere
+def test_a_call_leaves_a_line_that_names_route_tool_and_caller(path: str, base: Base) -> None:
+    with reaching(base.url(path), mode="2026-07-28") as client:
+        client.call("batch_read", {"paths": [LONG]})
+    line = base.sidecar.said("call", route=path, tool="batch_read")[-1]
+    assert line.pop("time")
+    assert line.pop("seconds") >= 0
+    assert line.pop("received") > 400_000 > 10_000 > line.pop("sent") > 2_000
+    assert line == {
+        "level": "info", "event": "call", "route": path, "status": 200, "tool": "batch_read",
+        "client": "python", "answered_by": "upstream",
+    }  # fmt: skip
+    post(base.url(path), RETIRED)
+    line = base.sidecar.said("call", route=path, tool="move_document")[-1]
+    assert (line["status"], line["answered_by"]) == (200, "proxy")
+
+
+def test_no_secret_is_in_any_line(base: Base, session: dict[str, str]) -> None:
+    """Headers, tokens, sessions, queries, arguments, answers and bodies stay out of the log."""
+    given = {"document_id": "secret-id", "content": "secret-content", "title": "secret-title"}
+    more = {"Authorization": "Bearer secret-bearer", "Cookie": "c=secret-cookie"}
+    more |= {"X-Api-Key": "secret-key", "User-Agent": "secret-agent"}
+    lines = len(base.sidecar.said("request", 0))
+    asked = 0
+    for path in ROUTES:
+        for body in (
+            call("upload_document", **given),
+            call("get_document", document_id="secret-id"),
+            call("list_documents", prefix="secret-prefix", offset=10_001),
+            call("list_documents", secret_name=1),
+            request("secret/method", secret=1),
+            b'{"secret-body',
+        ):
+            for accept in (None, "text/event-stream", "text/secret-type"):
+                assert post(base.url(path), body, accept, more).status in (200, 400, 406)
+                asked += 1
+    wrong = base.sidecar.url("/gpt-mcp/{token}/mcp").replace("{token}", "secret-token")
+    for url in (wrong, f"{base.url()}/secret-path", base.url("/mcp-gpt")):
+        post(f"{url}?key=secret-query", ONE, None, more)
+        asked += 1
+    post(base.url("/sync"), call("roxtra_index_full_sync_status"), None, session | more)
+    base.sidecar.said("request", lines + asked + 1)
+    # The method is said, since it is what was asked for; nothing else of it all is.
+    log = base.sidecar.log.replace(b"secret/method", b"")
+    assert b"secret" not in log
+    assert TOKEN.encode() not in log
+    assert session["Mcp-Session-Id"].encode() not in log
+
+
+# Writes and pages without sessions
+
+
+@pytest.fixture(scope="module")
+def whole_base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sidecar]:
+    """Start the knowledge base that sends its list whole, with a route for tokens and an open one.
+
+    Tests change it, each in a folder of its own.
+    """
+    folder = tmp_path_factory.mktemp("whole")
+    server = [sys.executable, str(AGENTDATA / "server.py"), "--whole"]
+    (folder / "tokens").write_text("token-of-ann\ntoken-of-bob\n")
+    config = folder / "config.yaml"
+    with upstream(server, folder / "server.log") as origin:
+        config.write_text(
+            f"version: 1\nupstream: {origin}/mcp\n"
+            f"rules: [{AGENTDATA}/rules-whole.yaml, {AGENTDATA}/rules.yaml]\n"
+            "routes:\n  - path: /open\n  - path: /keyed\n    token_file: tokens\n"
+        )
+        with Sidecar("--config", str(config)) as sidecar:
+            yield sidecar
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_a_write_of_one_is_seen_by_all_who_share_its_credentials(
+    mode: Mode, whole_base: Sidecar
+) -> None:
+    area = {"legacy": "knowledge/billing/", "2026-07-28": "knowledge/search/"}[mode]
+    url = whole_base.url("/open")
+    with reaching(url, mode=mode) as one, reaching(url, mode=mode) as other:
+
+        def page(client: PythonClient, offset: int) -> list[str]:
+            asked = {"prefix": area, "limit": 100, "offset": offset}
+            [text] = texts(client.call("list_documents", asked))
+            return [item["document_id"] for item in orjson.loads(text)["items"]]
+
+        page(one, 0)
+        before = page(other, 100)
+        assert page(one, 100) == before
+        one.call("delete_document", {"document_id": before[3]})
+        for client in (other, one):
+            after = page(client, 100)
+            assert after[:-1] == before[:3] + before[4:]
+
+
+def test_who_has_other_credentials_reads_on_in_a_list_of_its_own(whole_base: Sidecar) -> None:
+    def page(name: str, offset: int) -> list[str]:
+        asked = call("list_documents", prefix="knowledge/api.v2/", limit=100, offset=offset)
+        [text] = texts(message(keyed(name, asked), "json")["result"])
+        return [item["document_id"] for item in orjson.loads(text)["items"]]
+
+    def keyed(name: str, body: bytes) -> Told:
+        bearer = {"Authorization": f"Bearer token-of-{name}"}
+        return post(whole_base.url("/keyed"), body, None, bearer)
+
+    assert keyed("eve", ONE).status == 401
+    first = page("ann", 0)
+    assert page("bob", 0) == first
+    before = page("ann", 100)
+    keyed("ann", call("delete_document", document_id=before[3]))
+    assert before[3] not in page("ann", 100)
+    assert page("bob", 100) == before
+    # What is read from the start is the list as it is now.
+    assert page("bob", 0) == first
+    assert before[3] not in page("bob", 100)
+
+
+# What the server itself gets, and what of it breaks
+
+
+def test_the_server_is_asked_for_both_forms_and_learns_nothing_of_tokens() -> None:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield whole(result(asked.id))
+
+    with RawServer(answer) as server, _before(server, TOKEN) as sidecar:
+        bearer = {"Authorization": f"Bearer {TOKEN}"}
+        for accept in ("application/json", "text/event-stream", "*/*;q=0.1, text/event-stream"):
+            assert post(sidecar.url(), ONE, accept, bearer).status == 200
+    assert [asked.headers["accept"] for asked in server.asked] == [BOTH] * 3
+    assert TOKEN not in str(server.asked)
+    assert TOKEN.encode() not in sidecar.log
+
+
+HALF = b'{"jsonrpc":"2.0","id":1,"result":{'
+BROKEN = {
+    "a body shorter than its length": (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n" + HALF,
+        "the server's answer broke off",
+    ),
+    "half a frame": (STREAM + b"data: " + HALF, "the server's stream broke off"),
+    "a frame without its blank line": (
+        STREAM + event(result(b"1"))[:-1],
+        "the server's stream broke off",
+    ),
+    "no frame": (STREAM, "the server ended its stream before it had answered"),
+}
+
+
+def test_what_breaks_off_in_the_servers_answer_is_a_whole_error_in_ours() -> None:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield BROKEN[asked.headers["x-case"]][0]
+        yield b""
+
+    with RawServer(answer) as server, _before(server) as sidecar:
+        for accept, (case, (raw, says)) in product((None, *BOTH.split(", "), BOTH), BROKEN.items()):
+            got = post(sidecar.url(), ONE, accept, {"X-Case": case})
+            if not raw.startswith(STREAM):
+                # Nothing was sent before it broke.
+                assert (got.status, got.headers["content-type"]) == (502, "application/json")
+                assert (got.json["id"], got.json["error"]["code"]) == (1, -1)
+                assert says in got.json["error"]["message"]
+                continue
+            streams = "text/event-stream" in (accept or "")
+            failed = message(got, "stream" if streams else "json")
+            assert failed["result"]["isError"]
+            assert says in texts(failed["result"])[0]
+        # Where nothing else is said, 400.
+        error(post(sidecar.url(), b"{"), 400, -32700, "Parse error")
+
+
+def _before(server: RawServer, token: str = "") -> Sidecar:
+    env = {"MCP_ABRIDGE_TOKEN": token} if token else {}
+    return Sidecar("--rules", "none", server.url, env=env)

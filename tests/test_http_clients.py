@@ -1,0 +1,278 @@
+"""The official clients get through `serve` what they get from the server itself, in both eras.
+
+Each client has one conversation by each way, see tests/conversation.py; what is the same there as
+in the direct one is compared with it, the rest is said here.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import orjson
+import pytest
+
+from tests.conformance.suite import free_port, serving
+from tests.conversation import Speaker, Talked, talked
+from tests.witness import Witness
+from tests.wrapped import notice, texts
+
+pytestmark = pytest.mark.usefixtures("servers")
+
+ROOT = Path(__file__).resolve().parents[1]
+SERVER = str(ROOT / "tests" / "fixtures" / "sdk_server.py")
+RULES = """
+version: 1
+rules:
+  - tools: rows
+    response: [{keep: [rows.id, rows.name, source]}, {paginate: {at: rows, limit: 5}}]
+  - tools: report
+    response: [{truncate: {max_length: 1000}}]
+"""
+SPEAKERS = {
+    "python legacy": Speaker("python", "legacy", "2025-11-25"),
+    "python auto": Speaker("python", "auto", "2026-07-28"),
+    "python 2026-07-28": Speaker("python", "2026-07-28", "2026-07-28"),
+    "typescript v1": Speaker("v1", "legacy", "2025-11-25"),
+    "typescript v2 legacy": Speaker("v2", "legacy", "2025-11-25"),
+    "typescript v2 auto": Speaker("v2", "auto", "2026-07-28"),
+}
+EVERY = tuple(SPEAKERS)
+HANDSHAKE = tuple(name for name, speaker in SPEAKERS.items() if speaker.handshake)
+STATELESS = tuple(name for name in EVERY if name not in HANDSHAKE)
+WAYS = ("url, no rules", "url, reshaping", "command, no rules", "command, reshaping")
+
+Talk = Callable[[str, str], Talked]
+
+
+@pytest.fixture(scope="module")
+def witness() -> Iterator[Witness]:
+    with Witness() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def talk(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
+    """Return what a client's conversation by a way was; each is had once, when it is asked for."""
+    folder = tmp_path_factory.mktemp("ways")
+    (folder / "rules.yaml").write_text(RULES)
+    server = [sys.executable, "-W", "ignore", SERVER, str(witness.port)]
+    env = {name: text for name, text in os.environ.items() if not name.startswith("MCP_ABRIDGE_")}
+    ports: dict[str, int] = {}
+    had: dict[tuple[str, str], Talked | Exception] = {}
+
+    def start(stack: ExitStack, name: str, command: Callable[[int], list[str]]) -> int:
+        port = free_port()
+        log = folder / f"{name}.log"
+        stack.enter_context(serving(command(port), port, log, env))
+        return port
+
+    def proxy(way: str) -> Callable[[int], list[str]]:
+        rules = "none" if way.endswith("no rules") else str(folder / "rules.yaml")
+        url = f"http://127.0.0.1:{ports['directly']}/mcp"
+        upstream = [url] if way.startswith("url") else ["--", *server]
+        serve = [sys.executable, "-m", "proxy", "serve", "--rules", rules, "--ledger", "off"]
+        return lambda port: [*serve, "--listen", f"127.0.0.1:{port}", *upstream]
+
+    def have(client: str, way: str) -> Talked:
+        with ExitStack() as own:
+            if way.startswith("command") and client in STATELESS:
+                # Here clients share servers, and which one a request goes to depends on the ids
+                # that others have cancelled. A subscription hears of its own server's changes only.
+                port = start(own, f"{client} {way}", proxy(way))
+            else:
+                port = ports[way]
+            return talked(SPEAKERS[client], port, f"{client} {way}", witness)
+
+    def talk(client: str, way: str) -> Talked:
+        if (client, way) not in had:
+            try:
+                had[client, way] = have(client, way)
+            except Exception as error:
+                had[client, way] = error
+        found = had[client, way]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    with ExitStack() as stack:
+        ports["directly"] = start(stack, "directly", lambda port: [*server, str(port)])
+        for way in WAYS:
+            ports[way] = start(stack, way, proxy(way))
+        yield talk
+
+
+def ways(*clients: str) -> pytest.MarkDecorator:
+    """Run a test for each of these clients by each way."""
+    each = [(client, way) for way in WAYS for client in clients]
+    return pytest.mark.parametrize(("client", "way"), each)
+
+
+def same(client: str, way: str, talk: Talk, *steps: str) -> list[dict[str, Any]]:
+    """Return the results of some steps, which must be those of the direct conversation."""
+    through, direct = talk(client, way).seen, talk(client, "directly").seen
+    for step in steps:
+        assert through.results[step] == direct.results[step]
+    return [through.results[step]["ok"] for step in steps]
+
+
+@ways(*EVERY)
+def test_the_version_is_the_one_that_the_server_agrees_to(
+    client: str, way: str, talk: Talk
+) -> None:
+    assert talk(client, way).seen.version == SPEAKERS[client].version
+
+
+@ways(*EVERY)
+def test_every_tool_is_listed_as_the_server_has_it_or_as_the_rules_say(
+    client: str, way: str, talk: Talk
+) -> None:
+    through = {tool["name"]: tool for tool in talk(client, way).seen.tools}
+    direct = {tool["name"]: tool for tool in talk(client, "directly").seen.tools}
+    assert list(through) == list(direct)
+    changed = {name for name, tool in through.items() if tool != direct[name]}
+    if way.endswith("no rules"):
+        assert changed == set()
+    else:
+        assert changed == {"rows", "report"}
+        assert {"limit", "offset"} <= through["rows"]["inputSchema"]["properties"].keys()
+        assert {"maxLength", "startIndex"} <= through["report"]["inputSchema"]["properties"].keys()
+
+
+@ways(*EVERY)
+def test_structured_results_arrive_as_they_are_or_in_pages_that_fit_the_schema(
+    client: str, way: str, talk: Talk
+) -> None:
+    # Where a result does not fit the outputSchema that was listed, these clients refuse it.
+    talked = talk(client, way)
+    if way.endswith("no rules"):
+        whole, _ = same(client, way, talk, "rows", "next")
+        assert len(whole["structuredContent"]["rows"]) == 40
+        assert talked.ran == 2
+        return
+    first, rest = (talked.seen.results[step]["ok"] for step in ("rows", "next"))
+    direct = talk(client, "directly").seen.results["rows"]["ok"]["structuredContent"]
+    pages = [first["structuredContent"], rest["structuredContent"]]
+    assert [orjson.loads(texts(result)[0]) for result in (first, rest)] == pages
+    assert [len(page["rows"]) for page in pages] == [5, 35]
+    assert [row for page in pages for row in page["rows"]] == [
+        {"id": row["id"], "name": row["name"]} for row in direct["rows"]
+    ]
+    [tool] = [tool for tool in talked.seen.tools if tool["name"] == "rows"]
+    for page in pages:
+        jsonschema.validate(page, tool["outputSchema"])
+    assert talked.ran == 1
+
+
+@ways(*EVERY)
+def test_texts_and_errors_arrive_as_they_are(client: str, way: str, talk: Talk) -> None:
+    echo, fail = same(client, way, talk, "echo", "fail")
+    assert texts(echo) == ['a\u2028b — ünïcode \\ "1.0"']
+    assert fail["isError"]
+    through, direct = talk(client, way).seen, talk(client, "directly").seen
+    assert through.results["unknown"] == direct.results["unknown"]
+
+
+@ways(*EVERY)
+def test_progress_and_log_messages_arrive_before_the_answer(
+    client: str, way: str, talk: Talk
+) -> None:
+    # The server goes on only once the client has heard of the first progress.
+    through, direct = talk(client, way).seen, talk(client, "directly").seen
+    assert through.progress == direct.progress
+    assert through.progress["report"] == [1, 2]
+    assert through.logged == direct.logged
+    assert through.logged[:2] == [{"step": "begun"}, {"step": "resumed"}]
+    report = through.results["report"]["ok"]
+    if way.endswith("no rules"):
+        assert report == direct.results["report"]["ok"]
+    else:
+        shortened(report, direct.results["report"]["ok"])
+
+
+def shortened(report: dict[str, Any], whole: dict[str, Any]) -> None:
+    [text] = texts(whole)
+    window, said = texts(report)
+    assert window == text[:1000]
+    assert notice(said)["totalLength"] == len(text)
+
+
+@ways(*EVERY)
+def test_the_server_asks_the_user_the_model_and_for_roots(
+    client: str, way: str, talk: Talk
+) -> None:
+    user, model, roots = same(client, way, talk, "user", "model", "roots")
+    assert texts(user) == ["accept: Zoë"]
+    assert texts(model) == ["a model: Paris"]
+    assert texts(roots) == ["file:///one, file:///two"]
+    assert talk(client, way).seen.asked == [
+        ("elicitation/create", "What is your name?"),
+        ("sampling/createMessage", "What is the capital of France?"),
+        ("roots/list", None),
+    ]
+
+
+@ways(*EVERY)
+def test_the_server_sees_a_cancellation_and_other_calls_go_on(
+    client: str, way: str, talk: Talk
+) -> None:
+    talked = talk(client, way)
+    assert talked.seen.progress["linger"] == [1]
+    assert talked.cancelled
+    [after] = same(client, way, talk, "after")
+    assert texts(after) == ["still here"]
+
+
+@ways(*EVERY)
+def test_a_changed_list_of_tools_is_told(client: str, way: str, talk: Talk) -> None:
+    [change] = same(client, way, talk, "change")
+    assert texts(change) == ["changed"]
+    assert talk(client, way).seen.changed == talk(client, "directly").seen.changed == 1
+
+
+@ways(*HANDSHAKE)
+def test_a_stream_that_was_cut_is_resumed(client: str, way: str, talk: Talk) -> None:
+    talked, direct = talk(client, way), talk(client, "directly")
+    assert [ask for ask in talked.requests["GET"] if "last-event-id" in ask.headers]
+    assert talked.seen.progress["cut"] == direct.seen.progress["cut"]
+    report = talked.seen.results["cut"]["ok"]
+    if way.endswith("no rules"):
+        assert report == direct.seen.results["cut"]["ok"]
+    else:
+        shortened(report, direct.seen.results["cut"]["ok"])
+
+
+@ways(*HANDSHAKE)
+def test_what_is_replayed_is_shaped_as_it_was_at_first(client: str, way: str, talk: Talk) -> None:
+    talked = talk(client, way)
+    assert talked.again is not None
+    assert talked.again["content"] == talked.seen.results["cut"]["ok"]["content"]
+
+
+@ways(*HANDSHAKE)
+def test_a_stream_that_the_server_has_closed_is_resumed(client: str, way: str, talk: Talk) -> None:
+    [leave] = same(client, way, talk, "leave")
+    assert texts(leave) == ["told to whoever came back"]
+
+
+@ways(*HANDSHAKE)
+def test_a_session_that_was_deleted_is_over_and_so_is_its_server(
+    client: str, way: str, talk: Talk
+) -> None:
+    talked, direct = talk(client, way), talk(client, "directly")
+    [deleted] = talked.requests["DELETE"]
+    assert deleted.status in (200, 204)
+    assert talked.afterwards == direct.afterwards == 404
+    assert len(talked.started) == way.startswith("command")
+    assert talked.left == []
+
+
+@ways(*STATELESS)
+def test_the_stateless_era_knows_no_sessions(client: str, way: str, talk: Talk) -> None:
+    talked = talk(client, way)
+    assert not talked.requests["GET"]
+    assert not talked.requests["DELETE"]
+    assert not any("mcp-session-id" in ask.headers for ask in talked.requests["POST"])

@@ -1,0 +1,372 @@
+"""The image: its Dockerfile is held to what it promises, and its steps are run without Docker."""
+
+import http.server
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+RULES = "/etc/mcp-abridge/rules.d"
+SECONDS = 60
+
+
+class Instruction(NamedTuple):
+    """One instruction of a Dockerfile; what stands behind its word is one line."""
+
+    word: str
+    rest: str
+
+    @property
+    def flags(self) -> list[str]:
+        return re.findall(r"(?:^|\s)(--\S+)", self.rest.partition("[")[0])
+
+    @property
+    def listed(self) -> list[str]:
+        """What is written as a JSON array: a command that no shell reads."""
+        found: list[str] = json.loads(self.rest[self.rest.index("[") :])
+        return found
+
+
+def instructions() -> list[Instruction]:
+    lines = (ROOT / "Dockerfile").read_text().splitlines(keepends=True)
+    # A comment may stand anywhere, and a line ends where no backslash is before the newline.
+    text = "".join(line for line in lines if not line.lstrip().startswith("#"))
+    logical = [line for line in text.replace("\\\n", "").splitlines() if line.strip()]
+    return [Instruction(*line.strip().split(maxsplit=1)) for line in logical]
+
+
+STEPS = instructions()
+LAST = max(at for at, step in enumerate(STEPS) if step.word == "FROM")
+BUILD, FINAL = STEPS[:LAST], STEPS[LAST:]
+
+
+def only(word: str) -> Instruction:
+    """Return the one instruction of the image, as opposed to its build, with this word."""
+    (found,) = (step for step in FINAL if step.word == word)
+    return found
+
+
+def environment() -> dict[str, str]:
+    pairs = [pair for step in FINAL if step.word == "ENV" for pair in shlex.split(step.rest)]
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+# What the Dockerfile says
+
+
+def test_every_instruction_is_one_that_docker_knows_and_none_fetches_from_a_url() -> None:
+    known = {"FROM", "WORKDIR", "COPY", "RUN", "VOLUME", "USER", "ENV", "EXPOSE"}
+    known |= {"HEALTHCHECK", "ENTRYPOINT", "CMD"}
+    assert {step.word for step in STEPS} == known
+    assert not [step for step in STEPS if "://" in step.rest]
+
+
+def test_base_images_are_named_with_their_version() -> None:
+    bases = [step.rest.split()[0] for step in STEPS if step.word == "FROM"]
+    assert len(set(bases)) == 1
+    assert re.fullmatch(r"python:3\.\d+-slim", bases[0])
+
+
+def test_the_image_has_the_wheels_and_nothing_of_the_source() -> None:
+    assert not [step for step in FINAL if step.word == "COPY"]
+    (mounted,) = (flag for step in FINAL for flag in step.flags if flag.startswith("--mount="))
+    assert "from=build,source=/wheels" in mounted
+
+
+def test_it_runs_as_an_ordinary_user_by_number() -> None:
+    user, group = only("USER").rest.split(":")
+    assert int(user) > 0
+    assert int(group) > 0
+    made = next(step.rest for step in FINAL if step.word == "RUN")
+    assert f"useradd --system --uid {user} --user-group" in made
+    after = [step.word for step in FINAL[FINAL.index(only("USER")) :]]
+    assert "RUN" not in after
+
+
+def test_it_serves_at_the_port_that_it_exposes() -> None:
+    assert environment() == {"MCP_ABRIDGE_LISTEN": f"0.0.0.0:{only('EXPOSE').rest}"}
+    assert only("CMD").listed == ["serve"]
+
+
+def test_no_secret_is_in_it() -> None:
+    words = re.compile(r"token|password|secret|key", re.IGNORECASE)
+    assert not [step for step in STEPS if step.word in ("ENV", "ARG") and words.search(step.rest)]
+
+
+# What reaches the build
+
+
+def sent() -> list[Path]:
+    """Return the files that .dockerignore lets through, relative to the root."""
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    patterns = [line for line in lines if line.strip() and not line.startswith("#")]
+    tops = [top for top in ROOT.iterdir() if not ignored(Path(top.name), patterns)]
+    found = [top for top in tops if top.is_file()]
+    found += [file for top in tops for file in top.rglob("*") if file.is_file()]
+    paths = [file.relative_to(ROOT) for file in found]
+    return [path for path in paths if not ignored(path, patterns)]
+
+
+def ignored(file: Path, patterns: list[str]) -> bool:
+    """Say whether the last pattern that fits a file, or a folder that it is in, is no exception."""
+    found = False
+    for pattern in patterns:
+        exception = pattern.startswith("!")
+        plain = pattern[exception:]
+        if any(fits(place.as_posix(), plain) for place in (file, *file.parents[:-1])):
+            found = not exception
+    return found
+
+
+WILD = {r"\*": "[^/]*", r"\[": "[", r"\]": "]"}
+
+
+def fits(path: str, pattern: str) -> bool:
+    expression = "(.*/)?".join(re.escape(part) for part in pattern.split("**/"))
+    for escaped, meaning in WILD.items():
+        expression = expression.replace(escaped, meaning)
+    return re.fullmatch(expression, path) is not None
+
+
+@pytest.mark.parametrize(
+    ("file", "patterns", "expected"),
+    [
+        ("a.py", ["*"], True),
+        ("a/b.py", ["*", "!a"], False),
+        ("a/b/c.pyc", ["*", "!a", "**/*.py[cod]"], True),
+        ("c.pyc", ["!*", "**/*.py[cod]"], True),
+        ("c.py", ["**/*.py[cod]"], False),
+        ("a/__pycache__/c", ["*", "!a", "**/__pycache__"], True),
+        ("__pycache__/c", ["!a", "**/__pycache__"], True),
+        ("ab", ["a"], False),
+    ],
+)
+def test_patterns_of_dockerignore_are_read_as_docker_reads_them(
+    file: str, patterns: list[str], expected: bool
+) -> None:
+    assert ignored(Path(file), patterns) == expected
+
+
+def test_only_what_the_wheel_is_made_of_reaches_the_build() -> None:
+    tops = {file.parts[0] for file in sent()}
+    assert tops == {"pyproject.toml", "README.md", "LICENSE", "proxy", "rules", "examples"}
+
+
+# The steps, without Docker
+
+
+class Image(NamedTuple):
+    """What the steps have made, in folders of the test's own."""
+
+    bin: Path
+    rules: Path
+    home: Path
+
+    def runs(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run a container of it: its entry point, with arguments in place of its command."""
+        return subprocess.run(
+            [*self.entry, *arguments],
+            cwd=self.home,
+            env=self.variables | variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+
+    @property
+    def entry(self) -> list[str]:
+        return [word.replace(RULES, str(self.rules)) for word in only("ENTRYPOINT").listed]
+
+    @property
+    def variables(self) -> dict[str, str]:
+        path = f"{self.bin}:{os.defpath}"
+        return environment() | {"PATH": path, "HOME": str(self.home)}
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
+    """Do what the Dockerfile does; the dependencies are those that the tests run with."""
+    folder = tmp_path_factory.mktemp("image")
+    source, wheels, home = folder / "src", folder / "wheels", folder / "home"
+    for file in sent():
+        target = source / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / file, target)
+    home.mkdir()
+    python = Path(venv_in(folder / "venv"), "python")
+
+    def run(words: list[str], *more: str) -> None:
+        assert words[0] == "pip"
+        at = [word.replace("/wheels", str(wheels)) for word in words[1:]]
+        options = ["--disable-pip-version-check", "--quiet", "--no-deps", *more]
+        python_pip = [sys.executable, "-m", "pip", "--python", str(python)]
+        command = python_pip if at[0] == "install" else [sys.executable, "-m", "pip"]
+        done = subprocess.run(
+            [*command, *at, *options], cwd=source, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    (wheel,) = (shlex.split(step.rest) for step in BUILD if step.word == "RUN")
+    run(wheel, "--no-build-isolation", "--no-index")
+    (made,) = (step.rest for step in FINAL if step.word == "RUN")
+    install = made.partition("/wheels ")[2].partition("&&")[0]
+    run(shlex.split(install))
+    site = Path(sysconfig.get_path("purelib", vars={"base": str(folder / "venv")}))
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    subprocess.run([python, "-m", "compileall", "-q", str(site)], check=True)
+    (rules := folder / "rules.d").mkdir()
+    return Image(python.parent, rules, home)
+
+
+def venv_in(folder: Path) -> Path:
+    venv.create(folder, symlinks=True)
+    return folder / "bin"
+
+
+@pytest.fixture
+def mounted(image: Image) -> Iterator[Path]:
+    """Return the folder of rules, which is empty, and empty it afterwards."""
+    yield image.rules
+    for file in image.rules.iterdir():
+        file.unlink()
+
+
+def test_it_knows_its_version(image: Image) -> None:
+    done = image.runs("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"mcp-abridge \d+\.\d+\.\d+\n", done.stdout)
+
+
+def test_it_has_the_bundled_rules_and_the_store(image: Image) -> None:
+    assert image.runs("check", "github", "filesystem").returncode == 0
+    code = "import proxy, proxy.stores.redis; print(proxy.__file__)"
+    done = subprocess.run(
+        [image.bin / "python", "-c", code],
+        cwd=image.home, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.startswith(str(image.bin.parent)), done.stderr
+
+
+def test_the_extra_that_it_installs_is_one_of_the_package(image: Image) -> None:
+    (metadata,) = image.bin.parent.rglob("mcp_abridge-*.dist-info/METADATA")
+    extras = set(re.findall(r"^Provides-Extra: (.*)$", metadata.read_text(), re.MULTILINE))
+    installed = next(step.rest for step in FINAL if step.word == "RUN")
+    assert set(re.findall(r"mcp-abridge\[(.*?)\]", installed)) == {"redis"} <= extras
+
+
+def test_a_command_behind_two_dashes_is_wrapped(image: Image) -> None:
+    done = image.runs("--", "sh", "-c", "echo wrapped >&2; exit 7")
+    assert done.returncode == 7
+    assert done.stderr.startswith("wrapped\n")
+
+
+def test_rules_of_the_mounted_folder_are_used(image: Image, mounted: Path) -> None:
+    (mounted / "mine.yaml").write_text("version: 1\nrulez: []\n")
+    done = image.runs("--", "sh", "-c", "cat")
+    assert done.returncode == 2
+    assert f"{mounted}/mine.yaml:2:1: unknown key 'rulez'" in done.stderr
+
+
+def test_rules_that_are_named_go_before_the_mounted_folder(image: Image, mounted: Path) -> None:
+    (mounted / "mine.yaml").write_text("version: 1\nrulez: []\n")
+    done = image.runs("--", "sh", "-c", "cat", MCP_ABRIDGE_RULES="github")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = image.runs("--rules", "github", "--", "sh", "-c", "cat")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@contextmanager
+def answering(status: int) -> Iterator[int]:
+    """Have an HTTP server whose /healthz answers with a status; yields its port."""
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status if self.path == "/healthz" else 418)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *said: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def healthy(image: Image, port: int) -> bool:
+    """Run the health check of the image as Docker does, its server being at this port."""
+    done = subprocess.run(
+        only("HEALTHCHECK").listed,
+        env=image.variables | {"MCP_ABRIDGE_LISTEN": f"0.0.0.0:{port}"},
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode in (0, 1)
+    return done.returncode == 0
+
+
+@pytest.mark.parametrize(("status", "expected"), [(200, True), (503, False), (404, False)])
+def test_the_health_check_passes_where_healthz_answers_200(
+    status: int, expected: bool, image: Image
+) -> None:
+    with answering(status) as port:
+        assert healthy(image, port) == expected
+
+
+def test_the_health_check_fails_where_nobody_listens(image: Image) -> None:
+    with answering(200) as port:
+        pass
+    assert not healthy(image, port)
+
+
+def test_it_serves_over_http_without_arguments_and_is_healthy(image: Image, mounted: Path) -> None:
+    """Run it as `docker run -e MCP_ABRIDGE_CONFIG=... IMAGE` does, and end it as Docker does."""
+    with answering(404) as upstream, answering(404) as port:
+        config = f"upstream: http://127.0.0.1:{upstream}/mcp\nroutes: [{{path: /mcp}}]\n"
+    (image.home / "serve.yaml").write_text(f"version: 1\n{config}")
+    variables = {
+        "MCP_ABRIDGE_CONFIG": "serve.yaml",
+        "MCP_ABRIDGE_LISTEN": f"0.0.0.0:{port}",
+        "MCP_ABRIDGE_TOKEN": "nobody-knows-it",
+    }
+    log = image.home / "log"
+    with log.open("wb") as said:
+        container = subprocess.Popen(
+            [*image.entry, *only("CMD").listed],
+            cwd=image.home,
+            env=image.variables | variables,
+            stdin=subprocess.DEVNULL,
+            stderr=said,
+        )
+    try:
+        until = time.monotonic() + SECONDS
+        while not healthy(image, port):
+            assert container.poll() is None, log.read_text()
+            assert time.monotonic() < until, log.read_text()
+        container.terminate()
+        assert container.wait(SECONDS) == 0, log.read_text()
+    finally:
+        container.kill()
+        container.wait()

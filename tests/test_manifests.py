@@ -1,0 +1,165 @@
+"""The manifests of examples/sidecar: they can be read, and agree with the image and each other."""
+
+import os
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import yaml
+
+from proxy.transports.http.route import Limits
+from tests.test_image import ROOT, RULES, environment, only
+
+FOLDER = ROOT / "examples" / "sidecar"
+PORT = int(only("EXPOSE").rest)
+USER = int(only("USER").rest.partition(":")[0])
+COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "docker-compose.yaml").read_text())
+REPLICAS = {name: COMPOSE["services"][name] for name in ("replica-1", "replica-2")}
+NGINX = (FOLDER / "nginx.conf").read_text()
+OBJECTS: dict[tuple[str, str], dict[str, Any]] = {
+    (each["kind"], each["metadata"]["name"]): each
+    for each in yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text())
+}
+POD: dict[str, Any] = OBJECTS["Deployment", "mcp-abridge"]["spec"]["template"]["spec"]
+(CONTAINER,) = POD["containers"]
+COMMANDS = [*(service["command"] for service in REPLICAS.values()), CONTAINER["args"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=["replica-1", "replica-2", "kubernetes"])
+def test_replicas_serve_with_a_store_that_they_share(command: list[str]) -> None:
+    verb, flag, store, upstream = command
+    assert (verb, flag) == ("serve", "--store")
+    host, port = re.fullmatch(r"redis://([\w-]+):(\d+)/0", store).groups()  # type: ignore[union-attr]
+    assert upstream == "http://server:3000/mcp"
+    assert port == "6379"
+    assert host in COMPOSE["services"] or ("Service", host) in OBJECTS
+
+
+def test_options_that_they_use_are_those_of_serve() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "proxy", "serve", "--help"],
+        cwd=ROOT,
+        env=os.environ | {"COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    used = {word for command in COMMANDS for word in command if word.startswith("--")}
+    used |= {name for replica in REPLICAS.values() for name in replica["environment"]}
+    used |= {variable["name"] for variable in CONTAINER["env"]} | set(environment())
+    used |= set(re.findall(r"MCP_ABRIDGE_\w+\b(?!_)", (ROOT / "Dockerfile").read_text()))
+    used |= set(re.findall(r"MCP_ABRIDGE_\w+|(?<=`)--[a-z-]+", (FOLDER / "README.md").read_text()))
+    used.discard("MCP_ABRIDGE_")
+    assert sorted(name for name in used if name not in done.stdout) == []
+
+
+def test_the_image_is_the_same_everywhere_and_of_this_version() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    version = re.search(r'^version = "(.*)"$', project, re.MULTILINE)
+    assert version is not None
+    image = f"mcp-abridge:{version[1]}"
+    assert {service["image"] for service in REPLICAS.values()} == {image}
+    assert CONTAINER["image"] == image
+    assert (FOLDER / REPLICAS["replica-1"]["build"]).resolve() == ROOT
+
+
+def test_nginx_asks_the_replicas_at_the_port_of_the_image() -> None:
+    assert re.findall(r"^\s*server ([\w-]+):(\d+);", NGINX, re.MULTILINE) == [
+        (name, str(PORT)) for name in REPLICAS
+    ]
+    (listen,) = re.findall(r"listen (\d+);", NGINX)
+    (published,) = COMPOSE["services"]["nginx"]["ports"]
+    assert published == f"127.0.0.1:{listen}:{listen}"
+    assert COMPOSE["services"]["nginx"]["volumes"] == ["./nginx.conf:/etc/nginx/nginx.conf:ro"]
+
+
+def test_files_that_are_mounted_are_there_and_rules_where_the_image_looks() -> None:
+    services = COMPOSE["services"].values()
+    volumes = [each for service in services for each in service.get("volumes", [])]
+    for source, target, mode in (volume.split(":") for volume in volumes):
+        assert (FOLDER / source).is_file()
+        assert target.startswith((RULES + "/", "/etc/nginx/", "/srv/"))
+        assert mode == "ro"
+    assert only("VOLUME").listed == [RULES]
+    mounts = {mount["name"]: mount["mountPath"] for mount in CONTAINER["volumeMounts"]}
+    assert mounts["rules"] == RULES
+    assert mounts["state"] == only("WORKDIR").rest
+    assert set(mounts) == {volume["name"] for volume in POD["volumes"]}
+
+
+def test_the_rules_of_the_cluster_are_those_that_have_tests() -> None:
+    (held,) = OBJECTS["ConfigMap", "mcp-abridge-rules"]["data"].values()
+    tested = yaml.safe_load((FOLDER / "rules.yaml").read_text())
+    for rule in tested["rules"]:
+        del rule["tests"]
+    assert yaml.safe_load(held) == tested
+
+
+def test_nothing_runs_as_root_or_may_become_it() -> None:
+    for (kind, name), each in OBJECTS.items():
+        if kind != "Deployment":
+            continue
+        pod = each["spec"]["template"]["spec"]
+        assert pod["securityContext"]["runAsNonRoot"], name
+        assert not pod["automountServiceAccountToken"], name
+        for container in pod["containers"]:
+            context = container["securityContext"]
+            assert not context["allowPrivilegeEscalation"], name
+            assert context["readOnlyRootFilesystem"], name
+            assert context["capabilities"] == {"drop": ["ALL"]}, name
+    assert POD["securityContext"]["runAsUser"] == USER
+    for replica in REPLICAS.values():
+        assert replica["cap_drop"] == ["ALL"]
+        assert replica["read_only"]
+        assert f"{only('WORKDIR').rest}:uid={USER}" in replica["tmpfs"]
+
+
+def test_probes_services_and_ports_lead_to_each_other() -> None:
+    assert CONTAINER["ports"] == [{"name": "http", "containerPort": PORT}]
+    probes = {name: CONTAINER[name]["httpGet"] for name in ("readinessProbe", "livenessProbe")}
+    assert probes == {
+        "readinessProbe": {"path": "/readyz", "port": "http"},
+        "livenessProbe": {"path": "/healthz", "port": "http"},
+    }
+    annotations = OBJECTS["Deployment", "mcp-abridge"]["spec"]["template"]["metadata"][
+        "annotations"
+    ]
+    assert annotations["prometheus.io/port"] == str(PORT)
+    for (kind, name), each in OBJECTS.items():
+        if kind == "Deployment":
+            labels = each["spec"]["template"]["metadata"]["labels"]
+            service = OBJECTS["Service", name]["spec"]
+            assert each["spec"]["selector"]["matchLabels"] == labels == service["selector"]
+            (container,) = each["spec"]["template"]["spec"]["containers"]
+            assert [port["targetPort"] for port in service["ports"]] == [
+                port["name"] for port in container["ports"]
+            ]
+
+
+def test_the_token_comes_from_outside_the_manifests() -> None:
+    (token,) = CONTAINER["env"]
+    assert token["valueFrom"] == {"secretKeyRef": {"name": "mcp-abridge", "key": "token"}}
+    for replica in REPLICAS.values():
+        assert replica["environment"]["MCP_ABRIDGE_TOKEN"].startswith("${MCP_ABRIDGE_TOKEN:?")
+    assert not [kind for kind, _ in OBJECTS if kind == "Secret"]
+
+
+def test_there_is_time_to_drain_before_anything_is_killed() -> None:
+    assert POD["terminationGracePeriodSeconds"] > Limits().drain + 5
+    for replica in REPLICAS.values():
+        assert int(replica["stop_grace_period"].removesuffix("s")) > Limits().drain + 5
+
+
+def test_redis_keeps_nothing_on_disk_and_has_a_bound() -> None:
+    (redis,) = OBJECTS["Deployment", "mcp-abridge-redis"]["spec"]["template"]["spec"]["containers"]
+    assert COMPOSE["services"]["redis"]["command"] == redis["args"]
+    assert COMPOSE["services"]["redis"]["image"] == redis["image"]
+    options = dict(zip(redis["args"][1::2], redis["args"][2::2], strict=True))
+    assert options == {
+        "--save": "",
+        "--appendonly": "no",
+        "--maxmemory": "512mb",
+        "--maxmemory-policy": "allkeys-lru",
+    }

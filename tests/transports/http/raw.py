@@ -1,0 +1,89 @@
+"""A server of raw bytes over HTTP, which says what it is told, and the pieces of what it says."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import msgspec
+
+SECONDS = 20.0
+
+
+class Request(msgspec.Struct):
+    """What a server was sent: the first line, the headers with lower-case names, the body."""
+
+    line: str
+    headers: dict[str, str]
+    body: bytes
+
+
+Script = Callable[[Request, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class Upstream(msgspec.Struct):
+    """A server of raw bytes: where it listens, what it was asked, what of it is still open."""
+
+    port: int
+    asked: list[Request] = msgspec.field(default_factory=list)
+    gone: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/mcp"
+
+
+@asynccontextmanager
+async def upstream(script: Script | bytes) -> AsyncIterator[Upstream]:
+    """Serve each request by `script`, or answer each with the same bytes."""
+    made = Upstream(0)
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while (request := await _request(reader)) is not None:
+                made.asked.append(request)
+                if isinstance(script, bytes):
+                    writer.write(script)
+                    await writer.drain()
+                else:
+                    await script(request, reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            made.gone.set()
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    made.port = server.sockets[0].getsockname()[1]
+    try:
+        yield made
+    finally:
+        server.close()
+
+
+async def _request(reader: asyncio.StreamReader) -> Request | None:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return None
+    line, *rest = head.decode().strip().split("\r\n")
+    headers = {
+        name.lower(): value.strip() for name, _, value in (each.partition(":") for each in rest)
+    }
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Request(line, headers, body)
+
+
+def response(body: bytes, status: str = "200 OK", **headers: str) -> bytes:
+    """Return a whole response with its length; header names are written with `_` for `-`."""
+    held = {"content_type": "application/json", **headers, "content_length": str(len(body))}
+    return head(status, **held) + body
+
+
+def head(status: str = "200 OK", **headers: str) -> bytes:
+    """Return the head of a response."""
+    lines = [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode()
+
+
+def chunk(raw: bytes) -> bytes:
+    """Return a chunk of a chunked body; of nothing, its end."""
+    return b"%x\r\n%s\r\n" % (len(raw), raw)

@@ -1,0 +1,94 @@
+"""A stdio server in raw bytes that does what its calls say; no SDK, one thread.
+
+Modern and handshake era alike: it answers whatever it is asked.
+"""
+
+import json
+import os
+import sys
+from typing import Any
+
+
+def say(**message: Any) -> None:
+    os.write(1, json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+
+def text(said: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": said}]}
+
+
+class Server:
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+        self.held: list[Any] = []
+        self.asking: Any = None
+
+    def hear(self, message: Any) -> None:
+        self.seen.append(message)
+        if isinstance(message, list):
+            for each in message:
+                self.hear(each)
+            return
+        method, id, params = message.get("method"), message.get("id"), message.get("params", {})
+        if method is None:
+            say(id=self.asking, result=text(f"it said {json.dumps(message['result'])}"))
+        elif method == "initialize":
+            if params.get("protocolVersion") == "1999-01-01":
+                say(id=id, error={"code": -32602, "message": "too old"})
+                return
+            info = {"name": "talkative", "version": "1"}
+            version = params["protocolVersion"]
+            say(id=id, result={"protocolVersion": version, "capabilities": {}, "serverInfo": info})
+        elif method == "tools/call":
+            self.call(id, params["name"], params.get("arguments", {}), params.get("_meta", {}))
+        elif method == "subscriptions/listen":
+            note = {"_meta": {"io.modelcontextprotocol/subscriptionId": id}}
+            say(method="notifications/subscriptions/acknowledged", params=note)
+            self.held.append(id)
+        elif id is not None and not method.startswith("ping"):
+            say(id=id, error={"code": -32601, "message": "Method not found"})
+        elif id is not None:
+            say(id=id, result={})
+
+    def call(self, id: Any, name: str, given: Any, meta: Any) -> None:
+        if name == "echo":
+            say(id=id, result=text(json.dumps(given)))
+        elif name == "pid":
+            say(id=id, result=text(str(os.getpid())))
+        elif name == "seen":
+            say(id=id, result=text(json.dumps(self.seen)))
+        elif name == "progress":
+            for at in range(given["count"]):
+                note = {"progressToken": meta["progressToken"], "progress": at}
+                say(method="notifications/progress", params=note)
+            say(id=id, result=text("done"))
+        elif name == "hold":
+            self.held.append(id)
+        elif name == "release":
+            for each in self.held:
+                say(id=each, result=text(f"held {json.dumps(each)}"))
+            self.held = []
+            say(id=id, result=text("released"))
+        elif name == "ask":
+            self.asking = id
+            say(id="s1", method="sampling/createMessage", params={})
+        elif name == "note":
+            say(method="notifications/message", params={"level": "info", "data": given})
+            say(id=id, result=text("noted"))
+        elif name == "say":
+            os.write(1, given["raw"].encode() + b"\n")
+        elif name == "size":
+            say(id=id, result=text("x" * given["size"]))
+        elif name == "die":
+            os.write(2, b"something is very wrong\n")
+            os._exit(3)
+
+
+def main() -> None:
+    server = Server()
+    for line in sys.stdin.buffer:
+        server.hear(json.loads(line))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+"""Bodies are decompressed whole or refused, and cost no more memory than they are allowed."""
+
+import asyncio
+import gzip
+import subprocess
+import sys
+import zlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.transports.http.body import PIECE, TooLarge, Unreadable, chunks, whole
+
+ROOT = Path(__file__).resolve().parents[3]
+TEXT = b'{"jsonrpc":"2.0","id":1,"result":{}}' * 40
+MANY = bytes(range(256)) * 4096  # a megabyte, in several pieces
+
+
+def bare(raw: bytes) -> bytes:
+    """Compress without zlib's header, as some servers understand deflate."""
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(raw) + packer.flush()
+
+
+class Came:
+    """A body that comes in these pieces, and then ends or breaks off."""
+
+    def __init__(self, *pieces: bytes, breaks: Exception | None = None) -> None:
+        self.left = [piece for piece in pieces if piece]
+        self.breaks = breaks
+
+    async def readany(self) -> bytes:
+        await asyncio.sleep(0)
+        if not self.left and self.breaks:
+            raise self.breaks
+        return self.left.pop(0) if self.left else b""
+
+
+async def joined(pieces: AsyncIterator[bytes]) -> bytes:
+    return b"".join([piece async for piece in pieces])
+
+
+CODED = [
+    (None, TEXT),
+    ("", TEXT),
+    ("identity", TEXT),
+    ("gzip", gzip.compress(TEXT)),
+    ("GZip ", gzip.compress(TEXT)),
+    ("x-gzip", gzip.compress(TEXT)),
+    ("gzip", gzip.compress(TEXT[:7]) + gzip.compress(b"") + gzip.compress(TEXT[7:])),
+    ("gzip", gzip.compress(TEXT) + b"\0" * 512),
+    ("deflate", zlib.compress(TEXT)),
+    ("deflate", bare(TEXT)),
+]
+
+
+@pytest.mark.parametrize(("encoding", "raw"), CODED, ids=range(len(CODED)))
+async def test_a_body_is_the_same_whatever_its_coding(encoding: str | None, raw: bytes) -> None:
+    assert await whole(Came(raw), encoding, len(TEXT)) == TEXT
+    assert await joined(chunks(Came(raw), encoding)) == TEXT
+    assert await joined(chunks(Came(*(bytes([byte]) for byte in raw)), encoding)) == TEXT
+
+
+@pytest.mark.parametrize("encoding", [None, "gzip", "deflate"])
+async def test_an_empty_body_is_empty_in_any_coding(encoding: str | None) -> None:
+    assert await whole(Came(), encoding, 0) == b""
+
+
+@pytest.mark.parametrize(
+    ("encoding", "raw"),
+    [("gzip", gzip.compress(MANY)), ("deflate", zlib.compress(MANY)), ("deflate", bare(MANY))],
+    ids=["gzip", "zlib", "bare"],
+)
+async def test_what_is_decompressed_comes_in_bounded_pieces(encoding: str, raw: bytes) -> None:
+    pieces = [piece async for piece in chunks(Came(raw), encoding)]
+
+    assert b"".join(pieces) == MANY
+    assert max(map(len, pieces)) <= PIECE
+
+
+async def test_what_zlib_has_taken_in_but_not_given_out_is_asked_for() -> None:
+    # Its last bytes of input are taken before its last bytes of output are given.
+    for size in range(PIECE, PIECE + 20):
+        raw = b"x" * size
+        assert await whole(Came(bare(raw)), "deflate", size) == raw
+
+
+async def test_what_a_server_flushed_is_there_before_the_next_bytes_come() -> None:
+    packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
+    came = Came()
+    pieces = chunks(came, "gzip")
+    for event in (b"data: 1\n\n", b"data: 2\n\n"):
+        came.left.append(packer.compress(event) + packer.flush(zlib.Z_SYNC_FLUSH))
+        assert await anext(pieces) == event
+    await pieces.aclose()
+
+
+@given(st.lists(st.binary(max_size=400)), st.integers(1, 60))
+def test_members_and_chunks_do_not_matter(members: list[bytes], size: int) -> None:
+    raw = b"".join(map(gzip.compress, members))
+
+    async def read() -> bytes:
+        parts = [raw[at : at + size] for at in range(0, len(raw), size)]
+        return await whole(Came(*parts), "gzip", 1 << 20)
+
+    assert asyncio.run(read()) == b"".join(members)
+
+
+@pytest.mark.parametrize(("encoding", "raw"), CODED, ids=range(len(CODED)))
+async def test_a_body_over_the_limit_is_refused(encoding: str | None, raw: bytes) -> None:
+    with pytest.raises(TooLarge, match=rf"^more than {len(TEXT) - 1} bytes$") as caught:
+        await whole(Came(raw), encoding, len(TEXT) - 1)
+    assert caught.value.limit == len(TEXT) - 1
+    assert caught.value.size > caught.value.limit
+
+
+async def test_a_body_without_end_is_read_no_further_than_the_limit() -> None:
+    came = Came(*[b"x" * 300] * 9)
+    with pytest.raises(TooLarge):
+        await whole(came, None, 1000)
+    assert len(came.left) == 5
+
+
+async def test_members_without_content_are_not_read_for_ever() -> None:
+    came = Came(*[gzip.compress(b"") * 100] * 100)
+    with pytest.raises(TooLarge, match=r"^more than 1000 bytes$"):
+        await whole(came, "gzip", 1000)
+    assert len(came.left) > 50
+
+
+@pytest.mark.parametrize(
+    ("encoding", "raw", "why"),
+    [
+        ("gzip", gzip.compress(TEXT)[:-1], "its gzip data ends early, after "),
+        ("gzip", gzip.compress(TEXT)[:30], "its gzip data ends early, after 30 bytes"),
+        ("gzip", gzip.compress(TEXT) + gzip.compress(TEXT)[:9], "its gzip data ends early, after "),
+        ("gzip", b"\x1f", "its gzip data ends early, after 1 bytes"),
+        ("gzip", TEXT, "its gzip data is damaged: incorrect header check"),
+        ("gzip", gzip.compress(TEXT) + b"more", "its gzip data is damaged: incorrect header check"),
+        (
+            "gzip",
+            gzip.compress(TEXT)[:-8] + b"\0" * 8,
+            "its gzip data is damaged: incorrect data check",
+        ),
+        ("deflate", zlib.compress(TEXT)[:-1], "its deflate data ends early, after "),
+        ("deflate", bare(TEXT)[:-1], "its deflate data ends early, after "),
+        ("deflate", b"x", "its deflate data ends early, after 1 bytes"),
+        ("deflate", zlib.compress(TEXT) + b"more", "its deflate data goes on after its end"),
+        ("br", TEXT, "it has a Content-Encoding other than gzip, deflate and identity"),
+        ("gzip, gzip", TEXT, "it has a Content-Encoding other than gzip, deflate and identity"),
+    ],
+)
+async def test_what_cannot_be_decompressed_is_refused_by_name(
+    encoding: str, raw: bytes, why: str
+) -> None:
+    with pytest.raises(Unreadable) as caught:
+        await whole(Came(raw), encoding, 1 << 20)
+    assert str(caught.value).startswith(why)
+    with pytest.raises(Unreadable, match=why):
+        await joined(chunks(Came(raw), encoding))
+
+
+async def test_a_connection_that_breaks_is_not_taken_for_the_end() -> None:
+    for encoding in ("gzip", None):
+        came = Came(gzip.compress(TEXT)[:20], breaks=ConnectionResetError("gone"))
+        with pytest.raises(ConnectionResetError, match="gone"):
+            await whole(came, encoding, 1 << 20)
+
+
+async def test_the_body_of_a_request_is_read_off_its_connection() -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        encoding = request.headers.get("Content-Encoding")
+        return web.Response(body=await whole(request.content, encoding, len(MANY)))
+
+    server = RawTestServer(answer)
+    await server.start_server(auto_decompress=False)
+    async with server, aiohttp.ClientSession() as client:
+        for raw in (gzip.compress(MANY), b""):
+            headers = {"Content-Encoding": "gzip"}
+            async with client.post(server.make_url("/"), data=raw, headers=headers) as response:
+                assert await response.read() == (MANY if raw else b"")
+
+
+# A gigabyte of zeros, from a megabyte: as one member, and as 1024.
+BOMB = """
+import asyncio, gzip, resource, sys, zlib
+from aiohttp import StreamReader
+from aiohttp.base_protocol import BaseProtocol
+from proxy.transports.http.body import TooLarge, Unreadable, chunks, whole
+
+packer = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS)
+zeros = bytes(1 << 20)
+head, again = (packer.compress(zeros) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+raw = head + again * 1023 if sys.argv[1] == "one" else gzip.compress(zeros) * 1024
+assert len(raw) < 1.2e6, len(raw)
+
+
+async def read() -> str:
+    loop = asyncio.get_running_loop()
+    reader = StreamReader(BaseProtocol(loop), 1 << 25, loop=loop)
+    reader.feed_data(raw)
+    reader.feed_eof()
+    try:
+        if sys.argv[2] == "chunks":
+            async for _ in chunks(reader, "gzip"):
+                pass
+        else:
+            await whole(reader, "gzip", int(sys.argv[2]))
+    except (TooLarge, Unreadable) as error:
+        return f"{type(error).__name__}: {error}"
+    return "read"
+
+
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+said = asyncio.run(read())
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+unit = 1 if sys.platform == "darwin" else 1024
+print((after - before) * unit, said)
+"""
+
+
+@pytest.mark.parametrize("members", ["one", "many"])
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        ("4194304", "TooLarge: more than 4194304 bytes"),
+        ("256000000", "Unreadable: it is over 200 times larger when decompressed"),
+        ("chunks", "Unreadable: it is over 200 times larger when decompressed"),
+    ],
+)
+def test_a_bomb_is_stopped_with_little_memory(members: str, limit: str, expected: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BOMB, members, limit],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    grown, _, said = done.stdout.strip().partition(" ")
+    assert said == expected
+    assert int(grown) < 64 << 20

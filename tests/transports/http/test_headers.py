@@ -1,0 +1,193 @@
+"""The MCP headers of a request, held against the official SDK's own reading of them."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.shared import inbound
+
+from proxy.session import PROTOCOL_VERSION
+from proxy.transports.http.headers import (
+    declared,
+    decoded,
+    encoded,
+    parameter_headers,
+    request_headers,
+)
+
+META = {
+    PROTOCOL_VERSION: "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "nested": {
+            "type": "object",
+            "properties": {"count": {"type": "integer", "x-mcp-header": "Count"}},
+        },
+        "dry": {"type": "boolean", "x-mcp-header": "Dry-Run"},
+        "plain": {"type": "string"},
+    },
+}
+
+
+def request(method: str, **params: Any) -> bytes:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": META, **params}}
+    return json.dumps(body).encode()
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "name"),
+    [
+        ("tools/call", {"name": "search"}, "search"),
+        ("prompts/get", {"name": "grüß"}, "=?base64?Z3LDvMOf?="),
+        ("resources/read", {"uri": "file:///a b"}, "file:///a b"),
+        ("tasks/get", {"taskId": "t-1"}, "t-1"),
+        ("tools/list", {"name": "not a name here"}, None),
+        ("tools/call", {"name": 5}, None),
+    ],
+)
+def test_each_method_names_what_it_is_about(
+    method: str, params: dict[str, Any], name: str | None
+) -> None:
+    headers = request_headers(request(method, **params), {})
+    assert headers.pop("Mcp-Protocol-Version") == "2026-07-28"
+    assert headers.pop("Mcp-Method") == method
+    assert headers == ({} if name is None else {"Mcp-Name": name})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{}}}',
+        request("tools/list").replace(b"2026-07-28", b"2025-11-25"),
+        request("tools/list").replace(b'"2026-07-28"', b"2026"),
+        b'{"jsonrpc":"2.0","id":1,"result":{}}',
+        b"[" + request("tools/list") + b"]",
+        b"no JSON",
+        b"",
+    ],
+)
+def test_other_bodies_have_none(body: bytes) -> None:
+    assert request_headers(body, {}) == {}
+
+
+def test_a_method_cannot_smuggle_a_header() -> None:
+    headers = request_headers(request("tools/list\r\nAuthorization: x"), {})
+    assert "\r" not in headers["Mcp-Method"]
+    assert decoded(headers["Mcp-Method"]) == "tools/list\r\nAuthorization: x"
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.floats()
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "region": scalars,
+            "dry": scalars,
+            "plain": scalars,
+            "nested": scalars | st.fixed_dictionaries({}, optional={"count": scalars}),
+        },
+    )
+)
+def test_the_official_server_accepts_the_headers_of_any_arguments(
+    arguments: dict[str, Any],
+) -> None:
+    known = {"act": parameter_headers(SCHEMA)}
+    raw = request("tools/call", name="act", arguments=arguments)
+    headers = request_headers(raw, known)
+    body = json.loads(raw)
+    lower = {name.lower(): value for name, value in headers.items()}
+    route = inbound.classify_inbound_request(body, headers=lower)
+    assert isinstance(route, inbound.InboundModernRoute), route
+    sent = body["params"]["arguments"]
+    assert inbound.validate_mcp_param_headers(SCHEMA, sent, headers) is None
+    wanted = inbound.mcp_param_headers(inbound.x_mcp_header_map(SCHEMA), sent)
+    assert {name: value for name, value in headers.items() if "Param" in name} == wanted
+
+
+@given(st.text())
+def test_what_is_encoded_is_decoded_again_by_us_and_by_the_official_server(value: str) -> None:
+    assert decoded(encoded(value)) == value
+    assert inbound.decode_header_value(encoded(value)) == value
+    assert encoded(value) == inbound.encode_header_value(value)
+
+
+@given(st.from_regex(r"=\?base64\?[A-Za-z0-9+/=]{0,12}\?=", fullmatch=True) | st.text())
+def test_any_header_is_decoded_as_the_official_server_does(text: str) -> None:
+    assert decoded(text) == inbound.decode_header_value(text)
+
+
+def annotated(**schema: Any) -> dict[str, Any]:
+    return {"type": "object", **schema}
+
+
+HEADER = {"type": "string", "x-mcp-header": "A"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        annotated(properties={"a": {"type": "number", "x-mcp-header": "A"}}),
+        annotated(properties={"a": {"type": ["string"], "x-mcp-header": "A"}}),
+        annotated(properties={"a": {"x-mcp-header": "A"}}),
+        annotated(properties={"a": {"type": "string", "x-mcp-header": "A b"}}),
+        annotated(properties={"a": {"type": "string", "x-mcp-header": ""}}),
+        annotated(properties={"a": {"type": "string", "x-mcp-header": 1}}),
+        annotated(properties={"a": HEADER, "b": {"type": "string", "x-mcp-header": "a"}}),
+        annotated(properties={"a": {"type": "array", "items": HEADER}}),
+        annotated(allOf=[{"properties": {"a": HEADER}}]),
+        annotated(patternProperties={"a": HEADER}),
+        annotated(**{"x-mcp-header": "A"}),
+    ],
+)
+def test_an_annotation_that_is_not_as_it_should_be_makes_all_of_them_void(
+    schema: dict[str, Any],
+) -> None:
+    assert inbound.find_invalid_x_mcp_header(schema) is not None
+    assert parameter_headers(schema) == ()
+
+
+def test_values_that_look_like_annotations_are_none() -> None:
+    schema = annotated(properties={"a": {"type": "string", "default": {"x-mcp-header": 1}}})
+    assert inbound.find_invalid_x_mcp_header(schema) is None
+    assert parameter_headers(schema) == ()
+
+
+def test_the_tools_of_a_list_are_read_with_their_headers() -> None:
+    tools = [
+        {"name": "act", "inputSchema": SCHEMA},
+        {"name": "none", "inputSchema": {"type": "object"}},
+        {"name": "bare"},
+        {"name": 5},
+        "no tool",
+    ]
+    raw = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).encode()
+    found = declared(raw)
+    assert dict(found["act"]) == inbound_names(SCHEMA)
+    assert (found["none"], found["bare"]) == ((), ())
+    assert len(found) == 3
+
+
+def inbound_names(schema: dict[str, Any]) -> dict[tuple[str, ...], str]:
+    return {path: f"Mcp-Param-{token}" for path, token in inbound.x_mcp_header_map(schema).items()}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"result": {"tools": [{"name": "x-mcp-header"',
+        b'["x-mcp-header"]',
+        b'{"error": {"message": "x-mcp-header"}}',
+        b'{"result": {"tools": "x-mcp-header"}}',
+    ],
+)
+def test_what_is_no_list_of_tools_declares_nothing(raw: bytes) -> None:
+    assert declared(raw) == {}

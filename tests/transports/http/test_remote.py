@@ -1,0 +1,433 @@
+"""A route to an HTTP server: what passes as it is, what is shaped, what is said of faults."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from proxy.rule import EMPTY, RuleSet
+from proxy.sse import written
+from proxy.transports.http.access import Access
+from proxy.transports.http.remote import Remote
+from proxy.transports.http.route import Route
+from tests.given import answer, call, document, line, rules
+from tests.transports.http.raw import Request, chunk, head, response, upstream
+from tests.transports.http.standing import BOTH, before, route, shared, standing
+
+DROP = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
+PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
+SECRET = answer(document({"a": 1, "secret": 2}))
+SHAPED = answer(document({"a": 1}))
+JSON, STREAM = "application/json", "text/event-stream"
+
+
+def stream(*events: bytes, **headers: str) -> bytes:
+    """Return a whole answer of events."""
+    held = {"content_type": STREAM, "transfer_encoding": "chunked", **headers}
+    return head(**held) + b"".join(map(chunk, events)) + chunk(b"")
+
+
+async def test_an_answer_passes_with_its_status_headers_and_bytes() -> None:
+    body = b'{ "jsonrpc": "2.0", "id": 1, "result": {"x": 1e400, "y": 1.10} }'
+    said = response(body, x_trace="a", set_cookie="b", server="theirs")
+    async with upstream(said) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(
+            call("other"), mcp_session_id="s", x_mine="c", origin="http://localhost"
+        )
+    assert (got.status, got.body) == (200, body)
+    assert {name: got.headers[name] for name in ("x-trace", "set-cookie", "server")} == {
+        "x-trace": "a",
+        "set-cookie": "b",
+        "server": "theirs",
+    }
+    [asked] = server.asked
+    assert (asked.line, asked.body) == ("POST /mcp HTTP/1.1", call("other"))
+    assert asked.headers["accept"] == BOTH
+    assert asked.headers["mcp-session-id"] == "s"
+    assert asked.headers["x-mine"] == "c"
+    assert asked.headers["origin"] == "http://localhost"
+    assert asked.headers["host"] == f"127.0.0.1:{server.port}"
+
+
+async def test_an_answer_in_json_is_shaped() -> None:
+    async with upstream(response(SECRET)) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get"))
+    assert got.body == SHAPED
+    assert got.headers["content-length"] == str(len(SHAPED))
+
+
+async def test_the_events_of_a_stream_pass_and_the_answer_among_them_is_shaped() -> None:
+    progress = b": hello\r\nid: 1\r\ndata: " + line(method="notifications/progress") + b"\r\n\r\n"
+    said = b"event: message\r\nid: 2\r\nretry: 5\r\ndata: " + SECRET + b"\r\n\r\n"
+    async with upstream(stream(progress, said)) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get"), mcp_session_id="s")
+    assert got.headers["content-type"] == STREAM
+    assert got.body == progress + said.replace(SECRET, SHAPED)
+    assert got.ended
+
+
+async def test_each_event_goes_on_before_the_next_has_come() -> None:
+    event = written(line(method="notifications/message", params={}))
+    go = asyncio.Event()
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(head(content_type=STREAM, transfer_encoding="chunked") + chunk(event))
+        await go.wait()
+        writer.write(chunk(written(SECRET)) + chunk(b""))
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        reader, writer = await proxy.send("POST", call("get"), accept=BOTH)
+        assert event in await asyncio.wait_for(reader.readuntil(event), 10)
+        go.set()
+        assert SHAPED in await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+
+
+async def test_a_replayed_answer_is_shaped_on_the_stream_of_a_get() -> None:
+    event = b"id: 7\ndata: " + SECRET + b"\n\n"
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        if request.line.startswith("GET"):
+            assert request.headers["last-event-id"] == "6"
+            writer.write(stream(event))
+        else:
+            # The connection ends before the answer; the event before it had an id.
+            writer.write(stream(b"id: 6\ndata:\n\n"))
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get"), mcp_session_id="s")
+        assert got.body == b"id: 6\ndata:\n\n"
+        for _ in range(2):
+            replayed = await proxy.ask("GET", accept=STREAM, mcp_session_id="s", last_event_id="6")
+            assert replayed.body == event.replace(SECRET, SHAPED)
+
+
+@pytest.mark.parametrize("status", ["202 Accepted", "204 No Content"])
+@pytest.mark.parametrize("accept", [None, BOTH, "image/png", ";;;"])
+async def test_a_notification_is_passed_on_whatever_the_client_accepts(
+    status: str, accept: str | None
+) -> None:
+    raw = line(method="notifications/initialized")
+    said = head(status, **({} if "204" in status else {"content_length": "0"}))
+    async with upstream(said) as server, before(server.url) as proxy:
+        got = await proxy.post(raw, accept)
+    assert (got.status, got.body) == (int(status[:3]), b"")
+    assert "content-type" not in got.headers
+    assert [asked.body for asked in server.asked] == [raw]
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (response(b"<html>bad</html>", "502 Bad Gateway", content_type="text/html"), 502),
+        (response(b"", "200 OK", content_type="text/plain"), 200),
+        (response(b"slow down", "429 Too Many Requests", retry_after="7"), 429),
+        (response(b"{}", "401 Unauthorized", www_authenticate='Bearer x="y"'), 401),
+        (response(b"no session", "404 Not Found"), 404),
+        (response(b"", "405 Method Not Allowed", allow="POST"), 405),
+    ],
+)
+async def test_what_is_no_answer_passes_as_it_is(said: bytes, status: int) -> None:
+    async with upstream(said) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get"), mcp_session_id="s")
+        after = await proxy.post(call("get"), mcp_session_id="s")
+    assert got.status == after.status == status
+    assert got.body == said.partition(b"\r\n\r\n")[2]
+    for name in ("retry-after", "www-authenticate", "allow", "content-type"):
+        assert (name in got.headers) == (name.encode() in said.lower())
+
+
+async def test_a_page_is_answered_without_the_server() -> None:
+    items = answer(document({"items": [1, 2, 3]}))
+    async with upstream(response(items)) as server, before(server.url, PAGES) as proxy:
+        await proxy.post(call("list", {}), mcp_session_id="s")
+        got = await proxy.post(call("list", {"offset": 2}), mcp_session_id="s")
+        other = await proxy.post(call("list", {"offset": 2}), mcp_session_id="another")
+    assert '"items":[3]' in got.json["result"]["content"][0]["text"]
+    assert other.json["result"]["isError"] is True
+    assert len(server.asked) == 1
+    assert proxy.asked[1].answered_by == "proxy"
+
+
+async def test_pages_without_a_session_are_kept_apart_by_credentials() -> None:
+    items = answer(document({"items": [1, 2, 3]}))
+    async with upstream(response(items)) as server, before(server.url, PAGES) as proxy:
+        await proxy.post(call("list", {}), authorization="Bearer a")
+        mine = await proxy.post(call("list", {"offset": 2}), authorization="Bearer a")
+        theirs = await proxy.post(call("list", {"offset": 2}), authorization="Bearer b")
+    assert '"items":[3]' in mine.json["result"]["content"][0]["text"]
+    assert theirs.json["result"]["isError"] is True
+    assert "authorization" not in server.asked[0].headers
+
+
+async def test_equal_ids_of_several_callers_at_once_are_not_confused() -> None:
+    both = asyncio.Barrier(2)
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        await both.wait()
+        writer.write(response(SECRET))
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        ruled, other = await asyncio.gather(proxy.post(call("get")), proxy.post(call("other")))
+    assert (ruled.body, other.body) == (SHAPED, SECRET)
+
+
+async def test_a_session_that_was_deleted_is_forgotten() -> None:
+    items = answer(document({"items": [1, 2, 3]}))
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(response(b"" if request.line.startswith("DELETE") else items))
+
+    async with upstream(script) as server, before(server.url, PAGES) as proxy:
+        await proxy.post(call("list", {}), mcp_session_id="s")
+        assert (await proxy.ask("DELETE", mcp_session_id="s")).status == 200
+    assert [asked.line.split()[0] for asked in server.asked] == ["POST", "DELETE"]
+
+
+async def test_where_a_rule_changes_a_call_the_headers_of_the_stateless_era_follow() -> None:
+    cap = rules("- {tools: get, arguments: {region: {default: eu}}}")
+    schema = {
+        "type": "object",
+        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
+    }
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    listing = answer({"resultType": "complete", "tools": [{"name": "get", "inputSchema": schema}]})
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(response(listing if b"tools/list" in request.body else SECRET))
+
+    modern = {"mcp_protocol_version": "2026-07-28"}
+    async with upstream(script) as server, before(server.url, cap) as proxy:
+        raw = line(id=1, method="tools/list", params={"_meta": meta})
+        await proxy.post(raw, **modern, mcp_method="tools/list")
+        raw = call("get", {}, _meta=meta)
+        await proxy.post(raw, **modern, mcp_method="tools/call", mcp_name="get")
+    asked = server.asked[1]
+    assert json.loads(asked.body)["params"]["arguments"] == {"region": "eu"}
+    assert asked.headers["mcp-param-region"] == "eu"
+    assert asked.headers["mcp-name"] == "get"
+
+
+async def test_a_stateless_client_that_goes_away_is_gone_for_the_server_at_once() -> None:
+    async def script(request: Request, reader: asyncio.StreamReader, writer: Any) -> None:
+        writer.write(head(content_type=STREAM, transfer_encoding="chunked") + chunk(b": hi\n\n"))
+        await reader.readexactly(1)
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        reader, writer = await proxy.send("POST", call("get"), accept=BOTH)
+        await reader.readuntil(b": hi")
+        writer.close()
+        await asyncio.wait_for(server.gone.wait(), 5)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirection_to_another_origin_is_refused(status: int) -> None:
+    said = response(b"", f"{status} Elsewhere", location="http://127.0.0.1:1/mcp")
+    async with upstream(said) as server, before(server.url, auth="forward") as proxy:
+        got = await proxy.post(call("get"), authorization="Bearer a")
+    assert got.status == 502
+    assert got.json["error"]["message"] == (
+        "the server redirects to another origin; that is refused"
+    )
+    assert server.asked[0].headers["authorization"] == "Bearer a"
+
+
+async def test_a_redirection_within_the_origin_is_followed_with_method_and_body() -> None:
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        there = request.line.startswith("POST /mcp/ ")
+        moved = response(b"", "307 Temporary Redirect", location="/mcp/")
+        writer.write(response(SECRET) if there else moved)
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        assert (await proxy.post(call("get"))).body == SHAPED
+    assert [asked.body for asked in server.asked] == [call("get")] * 2
+
+
+async def test_a_server_that_cannot_be_reached_is_an_error_that_says_so() -> None:
+    async with upstream(b"") as server:
+        port = server.port
+    async with before(f"http://127.0.0.1:{port}/mcp") as proxy:
+        got = await proxy.post(call("get", id="a"))
+    assert got.status == 502
+    assert got.json["id"] == "a"
+    assert got.json["error"]["message"].startswith("the server cannot be reached: ")
+
+
+CUT = head(content_type=STREAM, transfer_encoding="chunked")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        CUT + chunk(b"data: {}\n\ndata: half"),
+        CUT + chunk(b"data: {}\n\n"),
+        CUT + chunk(b"data: {}\n\ndata: half") + chunk(b""),
+        head(content_type=STREAM) + b"data: {}\n\n",
+    ],
+)
+async def test_a_stream_that_breaks_off_ends_in_an_error(said: bytes) -> None:
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(said)
+        await writer.drain()
+        raise ConnectionError
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get"))
+    events = got.body.split(b"\n\n")
+    assert events[0] == b"data: {}"
+    told = json.loads(events[1].partition(b"data: ")[2])
+    assert told["id"] == 1
+    assert told["result"]["isError"] is True
+    assert "server" in told["result"]["content"][0]["text"]
+    assert got.ended
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        head(content_type=JSON, content_length="1000") + b'{"jsonrpc"',
+        head(content_type=JSON, content_length="10", content_encoding="gzip") + b"no gzip...",
+        head(content_type=JSON, transfer_encoding="chunked") + b"nonsense",
+        b"nonsense",
+        b"",
+    ],
+)
+async def test_what_breaks_off_before_anything_was_passed_on_is_an_error(said: bytes) -> None:
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(said)
+        await writer.drain()
+        raise ConnectionError
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get"))
+    assert got.status == 502
+    assert got.json["id"] == 1
+    assert "the server" in got.json["error"]["message"]
+    assert len(server.asked) == 1
+
+
+async def test_an_answer_over_the_limit_is_an_error() -> None:
+    long = response(answer(document({"a": "x" * 100_000})))
+    share = shared(message=50_000)
+    async with upstream(long) as server, before(server.url, DROP, share) as proxy:
+        got = await proxy.post(call("get"))
+    assert "too long" in got.json["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b'{"jsonrpc": "2.0", "id"', 400),
+        (b"\xff\xfe", 400),
+        (b"[" * 200_000, 400),
+        (b'{"a":' * 200_000, 400),
+        (b'"' + b"x" * (5 << 20) + b'"', 413),
+    ],
+)
+async def test_a_body_that_is_none_is_refused_without_an_echo(body: bytes, status: int) -> None:
+    async with upstream(response(SECRET)) as server, before(server.url) as proxy:
+        got = await proxy.post(body)
+    assert got.status == status
+    assert set(got.json) == {"jsonrpc", "id", "error"}
+    assert got.json["id"] is None
+    assert got.json["error"]["code"] == (-32700 if status == 400 else -32600)
+    assert len(got.body) < 200
+    assert server.asked == []
+
+
+async def test_a_malformed_body_gets_the_status_that_the_route_wants() -> None:
+    async with upstream(b"") as server, before(server.url, malformed_status=200) as proxy:
+        got = await proxy.post(b"{")
+    assert (got.status, got.json["error"]["code"]) == (200, -32700)
+
+
+async def test_what_only_others_can_read_is_left_to_the_server() -> None:
+    raw = b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":NaN}}'
+    async with upstream(response(SECRET)) as server, before(server.url) as proxy:
+        assert (await proxy.post(raw)).body == SECRET
+    assert server.asked[0].body == raw
+
+
+async def test_the_answers_of_a_batch_stay_one_array() -> None:
+    hide: RuleSet = rules("- {tools: gone, hide: true}\n- {tools: get, response: [{drop: secret}]}")
+    batch = b"[" + b",".join((call("get"), call("gone", id=2), call("other", id=3))) + b"]"
+    both = b"[" + SECRET + b"," + SECRET.replace(b'"id":1', b'"id":3') + b"]"
+    async with upstream(response(both)) as server, before(server.url, hide) as proxy:
+        got = await proxy.post(batch)
+    assert sorted(each["id"] for each in got.json) == [1, 2, 3]
+    assert b"Unknown tool: gone" in got.body
+    assert got.body.count(b"secret") == 1
+
+
+async def test_the_query_of_a_request_goes_along() -> None:
+    async with upstream(response(SECRET)) as server, before(server.url) as proxy:
+        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+        writer.write(b"GET /mcp?a=%2F&b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        await reader.read()
+        writer.close()
+    assert server.asked[0].line == "GET /mcp?a=%2F&b HTTP/1.1"
+
+
+async def test_fixed_headers_go_along() -> None:
+    fixed = (("Authorization", "Bearer ours"),)
+    async with upstream(response(SECRET)) as server, before(server.url, headers=fixed) as proxy:
+        await proxy.post(call("get"), authorization="Bearer theirs")
+    assert server.asked[0].headers["authorization"] == "Bearer ours"
+
+
+@pytest.mark.parametrize(
+    ("authorization", "path", "tokens", "goes_on"),
+    [
+        ("Bearer theirs", "/mcp", (), True),
+        ("Bearer theirs", "/mcp/{token}", ("ours",), True),
+        ("Bearer ours", "/mcp/{token}", ("ours",), False),
+        ("Bearer ours", "/mcp", ("ours",), False),
+    ],
+)
+async def test_credentials_are_forwarded_but_never_the_token_that_opens_the_route(
+    authorization: str, path: str, tokens: tuple[str, ...], goes_on: bool
+) -> None:
+    async with upstream(response(SECRET)) as server:
+        access = Access(tokens=tokens)
+        given = Route(upstream=server.url, path=path, access=access, auth="forward")
+        async with standing(Remote(given, lambda *_: EMPTY, shared())) as proxy:
+            await proxy.post(call("get"), authorization=authorization, cookie="a=b")
+    [asked] = server.asked
+    assert (asked.headers.get("authorization") == authorization) is goes_on
+    assert ("cookie" in asked.headers) is goes_on
+
+
+async def test_a_client_hears_on_its_stream_that_other_rules_make_another_list() -> None:
+    hide = rules("- {tools: gone, hide: true}")
+    held = [RuleSet()]
+    said = {
+        b"initialize": answer({"capabilities": {"tools": {"listChanged": True}}}),
+        b"tools/list": answer({"tools": [{"name": "gone"}]}),
+        b"tools/call": SECRET,
+    }
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        if request.line.startswith("GET"):
+            writer.write(head(content_type=STREAM, transfer_encoding="chunked"))
+            writer.write(chunk(b": hi\n\n"))
+            await reader.read()
+        [body] = [body for method, body in said.items() if method in request.body]
+        writer.write(response(body, mcp_session_id="s"))
+
+    share = shared()
+    async with upstream(script) as server:
+        handler = Remote(route(server.url), lambda *_: held[0], share)
+        async with standing(handler) as proxy:
+            await proxy.post(line(id=1, method="initialize"))
+            await proxy.post(line(id=1, method="tools/list"), mcp_session_id="s")
+            reader, writer = await proxy.send("GET", accept=STREAM, mcp_session_id="s")
+            await reader.readuntil(b": hi")
+            held[0] = hide
+            await proxy.post(call("get"), mcp_session_id="s")
+            heard = await asyncio.wait_for(reader.readuntil(b"list_changed"), 10)
+            assert b"notifications/tools/list_changed" in heard
+            writer.close()
+    share.workers.close()

@@ -1,0 +1,94 @@
+"""Steps of a pipeline that do to a worker process what no transform of ours does.
+
+In a module of their own, which a worker can import.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from msgspec import Struct
+
+from proxy.document import Slot
+from proxy.transforms.base import Call, Parameter, Schema
+
+
+class Step(Struct, frozen=True):
+    """Does what the function of this module does that is called `deed`, with `place`."""
+
+    name: ClassVar[str] = "step"
+    shorthand: ClassVar[str | None] = None
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    deed: str
+    place: str = ""
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Do it, and tell in the place of the document which process that was."""
+        _DEEDS[self.deed](self.place)
+        root.set({"process": os.getpid(), "group": os.getpgid(0)})
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """It cannot be said."""
+        return None
+
+
+class Clinging(Step, frozen=True):
+    """A step that holds what cannot be sent to another process."""
+
+    held: Callable[[], None] = lambda: None
+
+
+def _tell(place: str) -> None:
+    pass
+
+
+def _fail(place: str) -> None:
+    raise KeyError("no such thing")
+
+
+def _leave(place: str) -> None:
+    os._exit(7)
+
+
+def _die(place: str) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _be_told_to_end(place: str) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        os.kill(os.getpid(), number)
+
+
+def _print(place: str) -> None:
+    print("not a message", flush=True)
+    os.write(1, b"nor is this\n")
+
+
+def _read(place: str) -> None:
+    # Opened by whoever waits here, and only ended by whoever opens the other end.
+    Path(place).read_bytes()
+
+
+def _hang(place: str) -> None:
+    if place:
+        Path(place).write_text(str(os.getpid()))
+    while True:
+        time.sleep(0.01)
+
+
+_DEEDS: dict[str, Callable[[str], None]] = {
+    "tell": _tell,
+    "fail": _fail,
+    "leave": _leave,
+    "die": _die,
+    "be told to end": _be_told_to_end,
+    "print": _print,
+    "read": _read,
+    "hang": _hang,
+}

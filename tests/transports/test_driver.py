@@ -1,0 +1,188 @@
+"""What a session asks for is carried out, in order, and whatever fails costs nobody an answer."""
+
+import json
+from collections.abc import Callable
+from typing import ClassVar
+
+import msgspec
+import pytest
+
+from proxy.errors import RuleErrors, StoreError
+from proxy.meter import Meters
+from proxy.outputs import Output
+from proxy.pipeline import Job, Outcome
+from proxy.rule import EMPTY, RuleSet
+from proxy.session import Session
+from proxy.snapshots import Key, Memory, Snapshot
+from proxy.transports.driver import Driver
+from proxy.transports.log import Log
+from proxy.transports.workers import Workers
+from tests.given import answer, call, document, line, rules, texts
+
+PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
+DROPPED = rules(
+    "- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2, drop_on: [write]}}]}"
+)
+ITEMS = answer(document({"items": [1, 2, 3]}))
+LISTING = answer({"tools": [{"name": "list", "inputSchema": {"type": "object"}}]}, 9)
+
+
+class Elsewhere(Memory):
+    """A store that other replicas have as well; it may be out of reach."""
+
+    remote = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away = False
+
+    def put(self, key: Key, snapshot: Snapshot) -> None:
+        self._check()
+        super().put(key, snapshot)
+
+    def get(self, key: Key) -> Snapshot | None:
+        self._check()
+        return super().get(key)
+
+    def drop(self, key: Key) -> None:
+        self._check()
+        super().drop(key)
+
+    def _check(self) -> None:
+        if self.away:
+            raise StoreError("the store is away")
+
+
+def driver(
+    made: RuleSet | Callable[..., RuleSet] = EMPTY,
+    store: Memory | None = None,
+    aside: Callable[[bytes], None] | None = None,
+    kind: type[Session] = Session,
+) -> Driver:
+    """Return a driver of a session with these rules."""
+    asked = made if callable(made) else (lambda *_: made)
+    log = Log("error")
+    session = kind(asked, Meters().of, log.warning, scope="s")
+    return Driver(session, store or Memory(), Workers(), log, aside)
+
+
+async def test_a_message_goes_on_and_its_answer_comes_back() -> None:
+    made = driver()
+    assert await made.from_client(call("get")) == ([call("get")], [], [])
+    assert await made.from_server(ITEMS) == ([], [ITEMS], [])
+
+
+async def test_a_later_page_comes_from_the_store() -> None:
+    made = driver(PAGES)
+    await made.from_client(call("list", {}))
+    await made.from_server(ITEMS)
+    sent = await made.from_client(call("list", {"offset": 2}))
+    assert sent.to_server == []
+    assert '"items":[3]' in texts(sent.to_client[0])[0]
+
+
+@pytest.mark.parametrize("store", [Memory, Elsewhere])
+async def test_what_a_call_makes_untrue_is_dropped(store: type[Memory]) -> None:
+    made = driver(DROPPED, store())
+    await made.from_client(call("list", {}))
+    await made.from_server(ITEMS)
+    assert (await made.from_client(call("write", id=2))).to_server == [call("write", id=2)]
+    sent = await made.from_client(call("list", {"offset": 2}, id=3))
+    assert "nothing is kept" in texts(sent.to_client[0])[0]
+
+
+async def test_a_store_out_of_reach_costs_pages_alone() -> None:
+    store = Elsewhere()
+    made = driver(DROPPED, store)
+    store.away = True
+    await made.from_client(call("list", {}))
+    [first] = (await made.from_server(ITEMS)).to_client
+    assert '"items":[1,2]' in texts(first)[0]
+    [later] = (await made.from_client(call("list", {"offset": 2}))).to_client
+    assert "the store is away" in texts(later)[0]
+    assert (await made.from_client(call("write", id=2))).to_server == [call("write", id=2)]
+
+
+async def test_replicas_learn_from_each_other() -> None:
+    store, key = Elsewhere(), Key("s", "", "known")
+    one, other = driver(PAGES, store), driver(PAGES, store)
+    own = {"name": "list", "inputSchema": {"type": "object", "properties": {"limit": {}}}}
+    await one.from_client(line(id=9, method="tools/list"))
+    await one.from_server(answer({"tools": [own]}, 9))
+    await one.share(key)
+    await other.recall(key)
+    sent = await other.from_client(call("list", {"limit": 7, "page_limit": 1}))
+    assert json.loads(sent.to_server[0])["params"]["arguments"] == {"limit": 7}
+
+
+async def test_what_no_replica_knows_or_can_say_is_no_matter() -> None:
+    store, key = Elsewhere(), Key("s", "", "known")
+    made = driver(PAGES, store)
+    await made.recall(key)
+    store.put(key, Snapshot(b"", b"no JSON"))
+    await made.recall(key)
+    store.away = True
+    await made.recall(key)
+    await made.share(key)
+    assert (await made.from_client(call("list", {}))).to_server == [call("list", {})]
+
+
+async def test_what_is_no_message_goes_on_or_aside() -> None:
+    aside: list[bytes] = []
+    assert (await driver().from_server(b"noise")).to_client == [b"noise"]
+    assert (await driver(aside=aside.append).from_server(b"noise")).to_client == []
+    assert aside == [b"noise"]
+
+
+async def test_what_is_in_flight_is_answered_at_the_end() -> None:
+    made = driver()
+    await made.from_client(call("get", id="a"), b"1:")
+    await made.from_client(call("get", id="b"), b"2:")
+    [one] = made.ended("gone", b"2:", [b'"b"'])
+    [other] = made.ended("gone")
+    assert (json.loads(one)["id"], json.loads(other)["id"]) == ("b", "a")
+
+
+class Failing(Session):
+    """Fails on every message."""
+
+    def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+        raise ZeroDivisionError("on purpose")
+
+    def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+        raise ZeroDivisionError("on purpose")
+
+
+async def test_a_session_that_fails_on_a_message_costs_no_other() -> None:
+    made = driver(kind=Failing)
+    [line] = (await made.from_client(call("get", id=7))).to_client
+    assert json.loads(line)["id"] == 7
+    assert "ZeroDivisionError" in json.loads(line)["error"]["message"]
+    assert await made.from_client(b"[") == ([], [], [])
+    assert await made.from_server(ITEMS) == ([], [ITEMS], [])
+
+
+async def test_rules_that_cannot_be_used_are_the_answer() -> None:
+    def bad(*_: str | None) -> RuleSet:
+        raise RuleErrors([])
+
+    [line] = (await driver(bad).from_client(call("get"))).to_client
+    assert json.loads(line)["error"]["message"] == RuleErrors.brief
+
+
+async def test_a_large_document_is_shaped_elsewhere_and_comes_out_the_same() -> None:
+    class Noticed(Workers):
+        jobs: ClassVar[list[Job]] = []
+
+        async def shape(self, job: Job) -> Outcome:
+            self.jobs.append(job)
+            return await super().shape(job)
+
+    made = driver(PAGES)
+    made._workers = Noticed(above=1000)
+    long = answer(document({"items": ["x" * 1000] * 3}))
+    await made.from_client(call("list", {}))
+    [line] = (await made.from_server(long)).to_client
+    made._workers.close()
+    assert len(Noticed.jobs) == 1
+    assert msgspec.json.decode(texts(line)[0])["items"] == ["x" * 1000] * 2
