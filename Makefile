@@ -11,7 +11,7 @@ demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
 
 test: servers
-	$(RUN) -m pytest $(ARGS)
+	$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 lint: $(VENV)/.test
 	$(RUN) -m ruff check .

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
 Wanted = Literal["json", "stream", "rather json", "either", "nothing"]
@@ -28,6 +29,7 @@ _WEIGHT = re.compile(
 _ANY = re.compile(r"\s*\*\s*(?=;|\Z)")  # what some old libraries send for */*
 
 
+@lru_cache(256)
 def wanted(accept: str | None) -> Wanted:
     """Say which form an Accept header asks for; None is a request without the header.
 

@@ -98,7 +98,9 @@ class Events:
             if ends:
                 if after - start > self._limit:
                     raise self._too_long()
-                yield _read(bytes(held[start:after]))
+                with memoryview(held) as view:
+                    raw = bytes(view[start:after])
+                yield _read(raw)
                 start = after
         del held[:start]
         self._line, self._seen = line - start, end - start
@@ -173,6 +175,9 @@ def _read(raw: bytes) -> Event:
     data: list[bytes] = []
     id = event = retry = None
     for line in raw.splitlines():
+        if line.startswith(b"data: "):  # mostly, and it may be very long
+            data.append(line[6:])
+            continue
         name, _, value = line.partition(b":")
         if value[:1] == b" ":
             value = value[1:]

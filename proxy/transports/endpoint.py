@@ -2,11 +2,12 @@
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
 import aiohttp
+from multidict import CIMultiDict
 from yarl import URL
 
 from proxy.errors import AbridgeError
@@ -19,6 +20,8 @@ _CONNECT = 30.0  # seconds
 _IDLE = 4.0  # seconds; many servers close a connection that was idle for 5, and a POST that
 # meets such an end could not be sent again, since nobody knows whether it arrived
 _REDIRECTS = 5
+_OWN = {"User-Agent": "mcp-abridge", "Accept-Encoding": "gzip, deflate"}
+_AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 _FOLLOWED = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (307, 308)}
 _BUFFER = 1 << 20  # bytes of an answer that are read ahead of whoever takes them
 _LONG_HEADER = 64 << 10
@@ -36,17 +39,27 @@ _ADVICE = {
 
 
 class Astray(AbridgeError):
-    """The server points elsewhere: where to, and why nothing is sent there."""
+    """The server points elsewhere: where to, and why nothing is sent there.
+
+    `brief` says it without a URL, for those who are not to know where the server is.
+    """
+
+    def __init__(self, said: str, brief: str) -> None:
+        super().__init__(said)
+        self.brief = brief
 
 
 class Endpoint:
     """One URL, asked with `headers` that nobody else is to see; closed when it is needed no more.
 
     No request has a total timeout, none is sent twice, and no environment variable leads it
-    elsewhere.
+    elsewhere. A `transparent` one adds no headers and keeps no cookies: it asks for many clients.
     """
 
-    def __init__(self, url: str, headers: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, url: str, headers: Iterable[tuple[str, str]] = (), *, transparent: bool = False
+    ) -> None:
+        self._transparent = transparent
         given = URL(url)
         self.url = given.with_user(None)
         self._headers = dict(headers)
@@ -59,7 +72,7 @@ class Endpoint:
     async def ask(
         self,
         method: str,
-        headers: dict[str, str],
+        headers: Mapping[str, str],
         raw: bytes | None = None,
         sent: asyncio.Event | None = None,
         at: URL | None = None,
@@ -71,12 +84,16 @@ class Endpoint:
         """
         url = self.url if at is None else at
         for _ in range(_REDIRECTS):
-            length = {} if raw is None else {"Content-Length": str(len(raw))}
+            passed = CIMultiDict(headers)
+            for name, value in self._headers.items():
+                passed.setdefault(name, value)
+            if raw is not None and sent is not None:
+                passed["Content-Length"] = str(len(raw))
             async with self._client().request(
                 method,
                 url,
-                data=None if raw is None else _body(raw, sent),
-                headers={**self._headers, **headers, **length},
+                data=raw if raw is None or sent is None else _body(raw, sent),
+                headers=passed,
                 allow_redirects=False,
             ) as response:
                 location = self._redirect(method, response)
@@ -84,19 +101,22 @@ class Endpoint:
                     yield response
                     return
             url = location
-        raise Astray(f"the server redirects more than {_REDIRECTS} times, at last to {shown(url)}")
+        brief = f"the server redirects more than {_REDIRECTS} times"
+        raise Astray(f"{brief}, at last to {shown(url)}", brief)
 
     def within(self, location: str, base: URL | None = None) -> URL:
         """Return the URL that the server names; raises Astray for one of another origin."""
         try:
             url = (self.url if base is None else base).join(URL(location))
-            same = url.origin() == self.url.origin()
         except ValueError:
-            raise Astray(f"the server names a URL that is none: {location[:SHOWN]!r}") from None
-        if not same:
+            brief = "the server names a URL that is none"
+            raise Astray(f"{brief}: {location[:SHOWN]!r}", brief) from None
+        if not url.host or url.origin() != self.url.origin():
+            place = shown(url) if url.host else repr(location[:SHOWN])
             raise Astray(
-                f"the server points to {shown(url)}, which is another origin than "
-                f"{self.url.origin()}: nothing is sent there; if it is right, give that URL"
+                f"the server points to {place}, which is another origin than "
+                f"{self.url.origin()}: nothing is sent there; if it is right, give that URL",
+                "the server redirects to another origin; that is refused",
             )
         return url.with_user(None)
 
@@ -110,7 +130,9 @@ class Endpoint:
             self._http = aiohttp.ClientSession(
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT),
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE),
-                headers={"User-Agent": "mcp-abridge", "Accept-Encoding": "gzip, deflate"},
+                headers=None if self._transparent else _OWN,
+                cookie_jar=aiohttp.DummyCookieJar() if self._transparent else None,
+                skip_auto_headers=_AUTOMATIC if self._transparent else None,
                 auto_decompress=False,
                 read_bufsize=_BUFFER,
                 max_line_size=_LONG_HEADER,
@@ -123,19 +145,17 @@ class Endpoint:
         if response.status not in (301, 302, 303, 307, 308) or location is None:
             return None
         url = self.within(location, response.url)
-        if response.status not in _FOLLOWED[method]:
-            raise Astray(
-                f"the server answers a {method} with {response.status}, which would lose what was "
-                f"sent; if {shown(url)} is right, give that URL"
-            )
+        if response.status not in _FOLLOWED.get(method, (307, 308)):
+            brief = f"the server answers a {method} with {response.status}"
+            brief += ", which would lose what was sent"
+            raise Astray(f"{brief}; if {shown(url)} is right, give that URL", brief)
         return url
 
 
-async def _body(raw: bytes, sent: asyncio.Event | None) -> AsyncIterator[bytes]:
+async def _body(raw: bytes, sent: asyncio.Event) -> AsyncIterator[bytes]:
     yield raw
     # Asked for more, so all of it was handed to the system, or to a buffer that is nearly empty.
-    if sent is not None:
-        sent.set()
+    sent.set()
 
 
 def shown(url: URL) -> str:

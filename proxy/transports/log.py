@@ -110,12 +110,12 @@ class Log:
     def _event(self, name: str, level: Level, fields: Mapping[str, Field]) -> bytes:
         line = b""
         for most in _CUTS:
-            cut = {word: _cut(value, most) for word, value in fields.items()}
             if self._form == "json":
+                cut = {word: _cut(value, most) for word, value in fields.items()}
                 line = msgspec.json.encode({**_head(level), "event": name, **cut})
             else:
-                words = [name, *(f"{word}={_spelled(value)}" for word, value in cut.items())]
-                line = _start(level) + " ".join(words).encode()
+                words = [f"{word}={_spelled(value, most)}" for word, value in fields.items()]
+                line = _start(level) + " ".join([name, *words]).encode()
             if len(line) <= _ATOMIC - 2:
                 break
         return self._whole(line)
@@ -163,10 +163,12 @@ def _cut(value: Field, most: int) -> Field:
     return value[:most].encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
-def _spelled(value: Field) -> str:
+def _spelled(value: Field, most: int) -> str:
     if not isinstance(value, str):
         return str(value)
-    return value if _PLAIN.fullmatch(value) else msgspec.json.encode(value).decode()
+    if len(value) <= most and _PLAIN.fullmatch(value):
+        return value
+    return msgspec.json.encode(_cut(value, most)).decode()
 
 
 _PLAIN = re.compile(r"[\w./:*{}+-]+", re.ASCII)

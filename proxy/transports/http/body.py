@@ -52,6 +52,13 @@ async def whole(content: Source, encoding: str | None, limit: int) -> bytes:
     """
     pieces: list[bytes] = []
     size = 0
+    if encoding is None:  # as nearly always: without two generators
+        while piece := await content.readany():
+            size += len(piece)
+            if size > limit:
+                raise TooLarge(size, limit)
+            pieces.append(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
     async with aclosing(chunks(_Bounded(content, limit), encoding)) as decoded:
         async for piece in decoded:
             size += len(piece)

@@ -333,8 +333,9 @@ class _Flow(asyncio.Protocol):
 class _Inlet:
     """The end of a pipe that is read, by one task.
 
-    Once `exited` is done it is at its end as soon as nothing more comes for a moment: others may
-    hold the pipe open for ever.
+    It stays watched between two reads, until something comes that nobody has asked for. Once
+    `exited` is done it is at its end as soon as nothing more comes for a moment: others may hold
+    the pipe open for ever.
     """
 
     def __init__(
@@ -346,52 +347,65 @@ class _Inlet:
         self._exited = exited
         self._size = _CHUNK
         self._closed = False
-        self._waiting: asyncio.Future[None] | None = None
+        self._watched = False
+        self._coming: asyncio.Future[bytes] = loop.create_future()
+        exited.add_done_callback(lambda _: self._hurry())
 
     async def read(self) -> bytes:
         """Return what there is; nothing at the end."""
-        late = False
-        while not self._closed:
-            try:
-                chunk = os.read(self._descriptor, self._size)
-            except BlockingIOError:
-                if late:
-                    break
-                late = not await self._ready()
-                continue
-            except OSError:
-                break
-            if len(chunk) == _CHUNK == self._size:
-                self._size = _LARGE_CHUNK
-                widen(self._descriptor)
+        chunk = self._take()
+        if chunk is not None:
             return chunk
-        return b""
+        self._coming = self._loop.create_future()
+        if not self._watched:
+            self._watched = True
+            self._loop.add_reader(self._descriptor, self._found)
+        if self._exited.done():
+            self._hurry()
+        return await self._coming
 
     def close(self) -> None:
         """Let a reader that waits see the end, before the descriptor is closed."""
         self._closed = True
-        self._loop.remove_reader(self._descriptor)
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+        self._unwatch()
+        _settle(self._coming)
 
-    async def _ready(self) -> bool:
-        """Wait until there is something to read; False where nothing can be expected any more."""
-        ready = self._waiting = self._loop.create_future()
-        self._loop.add_reader(self._descriptor, _settle, ready)
+    def _take(self) -> bytes | None:
+        """Return what there is, nothing at the end, None where that is still to come."""
+        if self._closed:
+            return b""
         try:
-            await asyncio.wait((ready, self._exited), return_when=asyncio.FIRST_COMPLETED)
-            if not ready.done():
-                await asyncio.wait((ready,), timeout=_STRAGGLERS)
-            return ready.done()
-        finally:
-            # Closed meanwhile, its number may be another's by now.
-            if not self._closed:
-                self._loop.remove_reader(self._descriptor)
+            chunk = os.read(self._descriptor, self._size)
+        except BlockingIOError:
+            return None
+        except OSError:
+            return b""
+        if len(chunk) == _CHUNK == self._size:
+            widen(self._descriptor)
+        # A megabyte is not asked for without need: to get and return that memory takes its time.
+        self._size = _LARGE_CHUNK if len(chunk) >= _CHUNK else _CHUNK
+        return chunk
+
+    def _found(self) -> None:
+        if self._coming.done():
+            self._unwatch()
+            return
+        chunk = self._take()
+        if chunk is not None:
+            self._coming.set_result(chunk)
+
+    def _unwatch(self) -> None:
+        if self._watched:
+            self._watched = False
+            self._loop.remove_reader(self._descriptor)
+
+    def _hurry(self) -> None:
+        self._loop.call_later(_STRAGGLERS, _settle, self._coming)
 
 
-def _settle(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)
+def _settle(coming: "asyncio.Future[bytes]") -> None:
+    if not coming.done():
+        coming.set_result(b"")
 
 
 def _signal_name(number: int) -> str:

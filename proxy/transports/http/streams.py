@@ -13,7 +13,7 @@ from aiohttp import web
 
 from proxy import sse
 from proxy.sse import Event
-from proxy.transports.http.answer import Answer
+from proxy.transports.http.answer import Answer, unframed
 from proxy.transports.http.events import Said
 from proxy.transports.http.route import Asked
 
@@ -136,22 +136,27 @@ class Stream:
             await answer.begin()
             for event in first:
                 await answer.put(event)
-            await self._tell(connection, answer, pings=pings)
-            response = await answer.end()
+            response = await answer.end(await self._tell(connection, answer, pings=pings))
         finally:
             asked.sent, asked.received = answer.sent, self.received
             self._leave(connection)
         return response
 
-    async def _tell(self, connection: "_Connection", answer: Answer, *, pings: bool) -> None:
+    async def _tell(
+        self, connection: "_Connection", answer: Answer, *, pings: bool
+    ) -> Event | None:
+        """Say what there is, but for the very last, which is returned: it ends the answer."""
         while self._connection is connection:
             while self._waiting and self._connection is connection:
                 said = self._waiting.popleft()
                 self._size -= len(said.data)
+                if self.over and not self._waiting:
+                    self._moved.set()
+                    return self._event(said)
                 await answer.put(self._event(said))
                 self._moved.set()
             if self.over:
-                return
+                return None
             connection.news.clear()
             try:
                 async with asyncio.timeout(PING):
@@ -159,11 +164,12 @@ class Stream:
             except TimeoutError:
                 if pings or answer.started:
                     await answer.put(SILENCE)
+        return None
 
     def _event(self, said: Said) -> Event:
         id = said.id if self._named else None
         if said.data:
-            return Event(sse.written(said.data, id=id), said.data, id, "message")
+            return unframed(said.data, id)
         # No name: who does not know this kind of event may still know what to do with any data.
         raw = sse.written(b"", event=None, id=id, retry=RETRY)
         return Event(raw, b"", id, None, RETRY)

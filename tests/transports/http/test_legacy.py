@@ -14,9 +14,7 @@ from tests.given import answer, call, document, rules
 from tests.transports.http.raw import Request, chunk, head, response, upstream
 from tests.transports.http.standing import Standing, before
 
-RULES = rules(
-    "- {tools: gone, hide: true}\n- {name: drop, tools: get, response: [{drop: secret}]}"
-)
+RULES = rules("- {tools: gone, hide: true}\n- {name: drop, tools: get, response: [{drop: secret}]}")
 SECRET = answer(document({"a": 1, "secret": 2}))
 SHAPED = answer(document({"a": 1}))
 

@@ -1,0 +1,129 @@
+"""Whose session a request belongs to: one of the handshake era, or that of a caller.
+
+Requests of no session share the one of their caller, known by its credentials, and in the stateless
+era by the client's name too. What a session learns of its server other replicas are told.
+"""
+
+from collections import OrderedDict
+from itertools import count
+
+from aiohttp import web
+from msgspec import Struct
+
+from proxy.session import Known, Session
+from proxy.snapshots import Key
+from proxy.transports.driver import Driver
+from proxy.transports.http import post
+from proxy.transports.http.post import Post
+from proxy.transports.http.route import Route, Rules, Shared
+
+_KEPT = 10_000  # sessions remembered at most; the one that was silent longest is forgotten first
+_TEACHES = frozenset(("initialize", "server/discover", "tools/list"))
+
+
+class Exchange(Struct):
+    """A POST and the session it is of.
+
+    `mark` tells its requests from others in a session that many callers share; it is empty where
+    there is no need, and its answers may then come later, on another stream.
+    """
+
+    post: Post
+    driver: Driver
+    mark: bytes
+    memory: Key
+
+    def end(self, cause: str) -> list[bytes]:
+        """Return an answer for each request that has none yet."""
+        return self.driver.ended(cause, self.mark, self.post.ids)
+
+    def drop(self) -> None:
+        """Forget its requests."""
+        self.driver.session.dropped(self.mark, self.post.ids)
+
+
+class Callers:
+    """The sessions of a route, by those who have them."""
+
+    def __init__(self, route: Route, rules: Rules, shared: Shared) -> None:
+        self._route = route
+        self._rules = rules
+        self._shared = shared
+        self._drivers: OrderedDict[tuple[str, str | None], Driver] = OrderedDict()
+        self._numbers = count()
+
+    def __len__(self) -> int:
+        return len(self._drivers)
+
+    async def exchange(self, request: web.BaseRequest, read: Post) -> Exchange:
+        """Return what a POST belongs to."""
+        caller = post.caller(request, self._route)
+        if read.initializes and not read.modern:
+            return Exchange(read, self._begun(caller, b""), b"", _memory(caller, None))
+        if read.session is not None and not read.modern:
+            return await self.of_session(read, read.session)
+        client = post.client_name(read)
+        mark = b"%d:" % next(self._numbers)
+        driver = await self._known(caller, client, mark)
+        return Exchange(read, driver, mark, _memory(caller, client))
+
+    async def of_session(self, read: Post, session: str) -> Exchange:
+        """Return an exchange of the session with this id."""
+        scope = post.digest(session)
+        return Exchange(read, await self._known(scope, None, b""), b"", _memory(scope, None))
+
+    def _begun(self, scope: str, mark: bytes) -> Driver:
+        """Return who drives a new session; where there is a mark, its answers come only once."""
+        shared, log = self._shared, self._shared.log
+        session = Session(
+            self._rules, shared.meters.of, log.warning, scope=scope, resumable=not mark
+        )
+        return Driver(session, shared.store, shared.workers, log)
+
+    def alone(self, read: Post, name: str) -> Exchange:
+        """Return an exchange of a session of this name that nobody else will find."""
+        return Exchange(read, self._begun(name, b":"), b"", _memory(name, None))
+
+    def initialized(self, exchange: Exchange, session: str | None) -> None:
+        """Take note of the session that an upstream has begun."""
+        if session is not None:
+            scope = post.digest(session)
+            exchange.driver.session.scope = scope
+            exchange.memory = _memory(scope, None)
+            self._keep(scope, None, exchange.driver)
+
+    def ended(self, session: str) -> None:
+        """Forget a session that is over."""
+        self._drivers.pop((post.digest(session), None), None)
+
+    async def share(self, exchange: Exchange) -> None:
+        """Let others go on with what was learned of the server, if it was asked about itself."""
+        if exchange.post.method not in _TEACHES:
+            return
+        if exchange.post.initializes and (exchange.memory.scope, None) not in self._drivers:
+            # The upstream has begun no session. Whose the next requests are, nobody can tell.
+            driver = await self._known(exchange.memory.scope, None, b":")
+            driver.session.recall(Known(server=exchange.driver.session.server))
+            await driver.share(exchange.memory)
+        else:
+            await exchange.driver.share(exchange.memory)
+
+    async def _known(self, scope: str, client: str | None, mark: bytes) -> Driver:
+        """Return who drives the session of that name, which another replica may have begun."""
+        driver = self._drivers.get((scope, client))
+        if driver is None:
+            driver = self._begun(scope, mark)
+            self._keep(scope, client, driver)
+            await driver.recall(_memory(scope, client))
+        self._drivers.move_to_end((scope, client))
+        return driver
+
+    def _keep(self, scope: str, client: str | None, driver: Driver) -> None:
+        self._drivers[scope, client] = driver
+        if len(self._drivers) > _KEPT:
+            self._drivers.popitem(last=False)
+
+
+def _memory(scope: str, client: str | None) -> Key:
+    """Name what replicas tell each other of a session's server."""
+    return Key(scope, "", f"known to {client or 'anybody'}")

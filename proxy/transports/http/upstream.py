@@ -1,0 +1,131 @@
+"""The server behind a route: what it is asked, in whose name, and its answer as it comes.
+
+Everything that goes wrong on that side is a Lost, so that it is never taken for a client's fault.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import aiohttp
+from aiohttp import web
+from multidict import CIMultiDict
+from yarl import URL
+
+from proxy import accept, sse
+from proxy.errors import AbridgeError
+from proxy.message import string_at
+from proxy.sse import Event
+from proxy.transports.endpoint import LOST, Astray, Endpoint, reason
+from proxy.transports.http import body, headers, passing
+from proxy.transports.http.post import Post
+from proxy.transports.http.route import Asked, Route
+
+
+class Lost(AbridgeError):
+    """The upstream could not be reached, or ended before its answer did."""
+
+
+class Upstream:
+    """The server at a route's URL; no answer of it may have more than `limit` bytes."""
+
+    def __init__(self, route: Route, limit: int) -> None:
+        assert isinstance(route.upstream, str)
+        self._route = route
+        self._limit = limit
+        self._endpoint = Endpoint(route.upstream, transparent=True)
+        self._parameters: headers.Parameters = {}
+
+    async def close(self) -> None:
+        """Let all connections go."""
+        await self._endpoint.close()
+
+    def listed(self, raw: bytes) -> None:
+        """Learn from a response to tools/list which arguments stand in headers too."""
+        self._parameters |= headers.declared(raw)
+
+    @asynccontextmanager
+    async def ask(
+        self,
+        request: web.BaseRequest,
+        raw: bytes,
+        read: Post | None = None,
+        url: URL | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send `raw` as the client sent its request; raises Lost.
+
+        A connection on which more would come is closed at the end: that tells the server.
+        """
+        passed = self._headers(request, raw, read)
+        async with AsyncExitStack() as open:
+            try:
+                response = await open.enter_async_context(
+                    self._endpoint.ask(
+                        request.method, passed, raw or None, at=url or self._url(request)
+                    )
+                )
+            except Astray as cause:
+                raise Lost(cause.brief) from None
+            except LOST as cause:
+                raise Lost(f"the server cannot be reached: {reason(cause)}") from None
+            yield response
+
+    async def whole(self, response: aiohttp.ClientResponse) -> bytes:
+        """Return the body of an answer; raises Lost, body.TooLarge."""
+        encoding = response.headers.get("Content-Encoding")
+        try:
+            return await body.whole(response.content, encoding, self._limit)
+        except body.Unreadable as cause:
+            raise Lost(f"the server's answer cannot be read: {cause}") from None
+        except LOST as cause:
+            raise Lost(f"the server's answer broke off: {reason(cause)}") from None
+
+    async def events(self, response: aiohttp.ClientResponse, asked: Asked) -> AsyncIterator[Event]:
+        """Yield the events of an answer; raises Lost, sse.TooLong."""
+        events = sse.Events(self._limit)
+        encoding = response.headers.get("Content-Encoding")
+        try:
+            async for chunk in body.chunks(response.content, encoding):
+                asked.received += len(chunk)
+                for event in events.feed(chunk):
+                    yield event
+        except body.Unreadable as cause:
+            raise Lost(str(cause)) from None
+        except LOST as cause:
+            raise Lost(reason(cause)) from None
+        if rest := events.end():
+            raise Lost(f"it ended within an event, after {len(rest)} bytes of it")
+
+    async def pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """Yield the body of an answer as it is encoded; raises Lost."""
+        try:
+            async for chunk in response.content.iter_any():
+                yield chunk
+        except LOST as cause:
+            raise Lost(reason(cause)) from None
+
+    def _url(self, request: web.BaseRequest) -> URL:
+        url = self._endpoint.url
+        if not (self._route.passes or request.query_string):
+            return url
+        text = str(url)
+        if self._route.passes:
+            text = str(url.origin()) + request.rel_url.raw_path
+        if request.query_string:
+            text += ("&" if "?" in text else "?") + request.rel_url.raw_query_string
+        return URL(text, encoded=True)
+
+    def _headers(self, request: web.BaseRequest, raw: bytes, read: Post | None) -> CIMultiDict[str]:
+        route = self._route
+        # A token that opens this route is not for the upstream.
+        credentials = route.auth == "forward" and not route.access.opened_by(request.headers)
+        passed = passing.to_upstream(request.headers, credentials=credentials, fixed=route.headers)
+        if read is None:
+            return passed
+        passed["Accept"] = accept.MEDIA_TYPES
+        if read.modern and raw != read.raw:
+            # A rule has changed the call: its headers follow.
+            tool = None if read.first is None else string_at(read.first.params, "name")
+            for _, name in self._parameters.get(tool or "", ()):
+                passed.popall(name, None)
+            passed.update(headers.request_headers(raw, self._parameters))
+        return passed

@@ -1,0 +1,74 @@
+"""Requests are told apart by session, by credentials, and by their own exchange."""
+
+import asyncio
+from typing import Any
+
+from proxy.rule import RuleSet
+from proxy.transports.http.remote import Remote
+from tests.given import answer, call, document, line, rules
+from tests.transports.http.raw import Request, response, upstream
+from tests.transports.http.standing import before, route, shared, standing
+
+DROP = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
+PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
+SECRET = answer(document({"a": 1, "secret": 2}))
+SHAPED = answer(document({"a": 1}))
+JSON = "application/json"
+
+
+async def test_pages_without_a_session_are_kept_apart_by_credentials() -> None:
+    items = answer(document({"items": [1, 2, 3]}))
+    async with upstream(response(items)) as server, before(server.url, PAGES) as proxy:
+        await proxy.post(call("list", {}), authorization="Bearer a")
+        mine = await proxy.post(call("list", {"offset": 2}), authorization="Bearer a")
+        theirs = await proxy.post(call("list", {"offset": 2}), authorization="Bearer b")
+    assert '"items":[3]' in mine.json["result"]["content"][0]["text"]
+    assert theirs.json["result"]["isError"] is True
+    assert "authorization" not in server.asked[0].headers
+
+
+async def test_equal_ids_of_several_callers_at_once_are_not_confused() -> None:
+    both = asyncio.Barrier(2)
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        await both.wait()
+        writer.write(response(SECRET))
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        ruled, other = await asyncio.gather(proxy.post(call("get")), proxy.post(call("other")))
+    assert (ruled.body, other.body) == (SHAPED, SECRET)
+
+
+async def test_a_session_that_was_deleted_is_forgotten() -> None:
+    items = answer(document({"items": [1, 2, 3]}))
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(response(b"" if request.line.startswith("DELETE") else items))
+
+    async with upstream(script) as server, before(server.url, PAGES) as proxy:
+        await proxy.post(call("list", {}), mcp_session_id="s")
+        assert (await proxy.ask("DELETE", mcp_session_id="s")).status == 200
+    assert [asked.line.split()[0] for asked in server.asked] == ["POST", "DELETE"]
+
+
+async def test_a_caller_of_a_server_without_sessions_is_known_by_the_server_s_name() -> None:
+    named = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
+    asked: list[str | None] = []
+
+    def chosen(server: str | None, client: str | None) -> RuleSet:
+        asked.append(server)
+        return named
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        known = answer({"serverInfo": {"name": "sessionless"}, "capabilities": {}})
+        writer.write(response(known if b"initialize" in request.body else SECRET))
+
+    share = shared()
+    async with (
+        upstream(script) as server,
+        standing(Remote(route(server.url), chosen, share)) as proxy,
+    ):
+        await proxy.post(line(id=1, method="initialize"))
+        assert (await proxy.post(call("get"))).body == SHAPED
+    share.workers.close()
+    assert asked[-1] == "sessionless"
