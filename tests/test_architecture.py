@@ -39,6 +39,7 @@ WHOLE = {
     "tests/test_manifests.py",
     "tests/test_real_clients.py",
     "tests/test_real_servers.py",
+    "tests/test_reload.py",
     "tests/test_replicas.py",
     "tests/test_rules.py",
     "tests/test_servers.py",

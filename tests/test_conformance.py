@@ -256,7 +256,6 @@ def test_a_server_that_accepts_nothing_is_told_of(
         pytest.fail("there is no server")
 
 
-@pytest.mark.skip(reason="the verb `serve` is not there yet")
 def test_the_same_checks_pass_through_the_proxy() -> None:
     # About 30 s, of which the direct runs take 7; the first time 25 s more, to install the suite.
     install.install(AS_STARTED)

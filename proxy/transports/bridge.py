@@ -1,8 +1,8 @@
 """Moves lines between the client on our stdin and stdout and a remote server.
 
-A thread reads stdin, everything else happens in one event loop. Invariants: a line goes to the
-server after the one before it; what the client does not read is not read from the server either;
-the end of one side is the end of the other.
+Everything happens in one event loop. Invariants: a line goes to the server after the one before it;
+what the client does not read is not read from the server either; the end of one side is the end of
+the other.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import select
 import signal
 from collections import deque
 from contextlib import suppress
-from threading import Thread
 from typing import NamedTuple
 
 from proxy import message
@@ -28,7 +27,7 @@ _LOST = 1
 _LATE = 5.0  # seconds for late answers once the client will ask no more
 _HURRIED = 0.5  # the same after a signal
 _LAST = 1.0  # seconds for what is said last
-_AHEAD = 8  # chunks of lines that are read ahead
+_AHEAD = 8  # runs of lines that are read ahead
 _LARGE = 64 << 10  # bytes of a line that a wide pipe is worth having for
 _ATOMIC = 4096  # so many bytes a pipe takes without blocking where it takes any
 
@@ -74,7 +73,9 @@ class Bridge:
             self._writable.register(1, select.POLLOUT)
         self._saying = asyncio.Lock()
         self._wide = False
-        self._lines: asyncio.Queue[Event | None] = asyncio.Queue(_AHEAD)
+        self._inlet, self._cutter = Inlet(0), Lines(limit)
+        self._listening = False
+        self._lines: asyncio.Queue[Event | None] = asyncio.Queue()
         self._unsent: deque[bytes] = deque()
         self._ends: asyncio.Queue[End] = asyncio.Queue()
 
@@ -87,14 +88,11 @@ class Bridge:
 
     def refuse(self, code: int, reason: str) -> None:
         """Have everything ended, from another thread, with this exit code, for this reason."""
-        self._end_from_thread(End(code, reason))
-
-    def _end_from_thread(self, end: End) -> None:
-        self._loop.call_soon_threadsafe(self._ends.put_nowait, end)
+        self._loop.call_soon_threadsafe(self._ends.put_nowait, End(code, reason))
 
     async def _run(self) -> int:
         self._heed_signals()
-        Thread(target=self._read_client, name="client", daemon=True).start()
+        self._listen()
         taking = self._loop.create_task(self._take_lines())
         end = await self._late_answers(await self._ends.get(), taking)
         taking.cancel()
@@ -156,22 +154,42 @@ class Bridge:
 
     # The client
 
-    def _read_client(self) -> None:
-        inlet, lines = Inlet(0), Lines(self._limit)
+    def _listen(self) -> None:
+        """Read what the client says, until too much of it waits."""
+        self._listening = True
         try:
-            while True:
-                buffer, size = inlet.read()
-                for event in lines.feed(buffer, size) if size else lines.end():
-                    self._pass_in(event)
-                if not size:
-                    break
-            self._pass_in(None)
-            self._end_from_thread(End(0, "the client asks no more", _LATE))
-        except Exception as error:  # a side that nobody serves would wait for ever
-            self.refuse(_FAILED, f"the proxy failed: {type(error).__name__}: {error}")
+            self._loop.add_reader(0, self._hear)
+        except OSError:  # a file, which cannot be watched, and is always ready
+            self._loop.call_soon(self._hear_on)
 
-    def _pass_in(self, event: Event | None) -> None:
-        asyncio.run_coroutine_threadsafe(self._lines.put(event), self._loop).result()
+    def _pause(self) -> None:
+        self._listening = False
+        self._loop.remove_reader(0)
+
+    def _hear_on(self) -> None:
+        while self._listening:
+            self._hear()
+
+    def _hear(self) -> None:
+        """Read once: something is there, so this does not wait."""
+        try:
+            buffer, size = self._inlet.read()
+            for event in self._cutter.feed(buffer, size) if size else self._cutter.end():
+                self._lines.put_nowait(event)
+        except Exception as error:  # a side that nobody serves would wait for ever
+            self._pause()
+            self._fail(error)
+            return
+        if not size:
+            self._pause()
+            self._lines.put_nowait(None)
+            self._ends.put_nowait(End(0, "the client asks no more", _LATE))
+        elif self._lines.qsize() >= _AHEAD:
+            self._pause()
+
+    def _fail(self, error: Exception) -> None:
+        said = f"the proxy failed: {type(error).__name__}: {error}"
+        self._ends.put_nowait(End(_FAILED, said))
 
     async def _take_lines(self) -> None:
         try:
@@ -185,9 +203,10 @@ class Bridge:
                 elif isinstance(event, Cut):
                     # What a server makes of half a message is its own affair.
                     await self._take(event.raw)
+                if not self._listening and self._lines.empty():
+                    self._listen()
         except Exception as error:
-            said = f"the proxy failed: {type(error).__name__}: {error}"
-            self._ends.put_nowait(End(_FAILED, said))
+            self._fail(error)
 
     async def _take(self, raw: bytes) -> None:
         if raw.strip():

@@ -125,6 +125,8 @@ class Hosted:
         streams = read.wanted in ("stream", "either")
         self._serving += 1
         try:
+            # The server is asked before the client is told anything: both then work at once.
+            await asyncio.sleep(0)
             return await stream.serve(request, answer, asked, pings=streams)
         finally:
             self._serving -= 1

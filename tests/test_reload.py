@@ -1,0 +1,105 @@
+"""Rule files that change under a running proxy: what the next call and the tool list are then."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.given import call, line
+from tests.serving import JSON, Sidecar, ask, asked, chunk, head
+from tests.wire import Wire
+from tests.wrapped import wrapped
+
+# Declares that its tools may change, lists two, and answers every call alike.
+SERVER = r"""
+import json, sys
+TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("get", "gone")]
+RESULTS = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {"listChanged": True}},
+        "serverInfo": {"name": "s", "version": "1"},
+    },
+    "tools/list": {"tools": TOOLS},
+    "tools/call": {"content": [{"type": "text", "text": json.dumps({"a": 1, "secret": 2})}]},
+}
+for line in sys.stdin:
+    said = json.loads(line)
+    if "id" in said:
+        answer = {"jsonrpc": "2.0", "id": said["id"], "result": RESULTS[said["method"]]}
+        print(json.dumps(answer), flush=True)
+"""
+COMMAND = [sys.executable, "-c", SERVER]
+PARAMS = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c"}}
+INITIALIZE = line(id=1, method="initialize", params=PARAMS)
+LIST = line(id=2, method="tools/list")
+CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+
+NONE = "version: 1\nrules: [{tools: other, hide: true}]\n"
+DROP = "version: 1\nrules: [{tools: get, response: [{drop: secret}]}]\n"
+HIDE = "version: 1\nrules: [{tools: gone, hide: true}]\n"
+BAD = "version: 1\nrules: [{tools: gone, hid: true}]\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "rules.yaml"
+    file.write_text(NONE)
+    return file
+
+
+def names(listing: dict[str, Any]) -> list[str]:
+    return [tool["name"] for tool in listing["result"]["tools"]]
+
+
+def test_the_wrapper_goes_by_the_rules_as_they_are_now(file: Path) -> None:
+    with Wire(wrapped(COMMAND, "--rules", str(file), "--ledger", "off")) as wire:
+
+        def said(raw: bytes) -> list[dict[str, Any]]:
+            return [json.loads(each) for each in wire.answer(raw + b"\n")]
+
+        said(INITIALIZE)
+        assert names(said(LIST)[-1]) == ["get", "gone"]
+        assert "secret" in str(said(call("get", id=3)))
+        file.write_text(DROP)  # changes no definition: nobody is told
+        [shaped] = said(call("get", id=4))
+        assert "secret" not in str(shaped)
+        file.write_text(BAD)
+        [shaped] = said(call("get", id=5))
+        assert "secret" not in str(shaped)
+        file.write_text(HIDE)
+        told, answer = said(call("get", id=6))
+        assert told == CHANGED
+        assert "secret" in str(answer)
+        assert names(said(LIST)[-1]) == ["get"]
+        [refused] = said(call("gone", id=7))
+        assert refused["error"]["message"] == "Unknown tool: gone"
+        log = wire.close().stderr.decode()
+    assert log.count("the rules have changed and apply from now on") == 2
+    assert log.count("the rules have changed, but the old ones stay") == 1
+    assert "did you mean 'hide'?" in log
+
+
+def test_the_sidecar_tells_the_stream_of_the_session(file: Path) -> None:
+    both = {**JSON, "Accept": "application/json, text/event-stream"}
+    with Sidecar("--rules", str(file), "--ledger", "off", "--", *COMMAND) as sidecar:
+        url = sidecar.url()
+        begun = ask(url, INITIALIZE, headers=both)
+        session = {**both, "Mcp-Session-Id": begun.headers["mcp-session-id"]}
+        ask(url, LIST, headers=session)
+        with asked(url, headers=session) as stream:
+            assert head(stream)[0] == 200
+            file.write_text(HIDE)
+            answer = ask(url, call("get", id=3), headers=session)
+            heard = answer.body + (b"" if b"list_changed" in answer.body else next(spoken(stream)))
+            assert b"notifications/tools/list_changed" in heard
+        listing = ask(url, LIST, headers=session).body
+        assert names(json.loads(listing.rpartition(b"data: ")[2])) == ["get"]
+
+
+def spoken(stream: Any) -> Iterator[bytes]:
+    """Yield the chunks of a stream that hold a message."""
+    return (each for each in iter(lambda: chunk(stream), b"") if b'"jsonrpc"' in each)
