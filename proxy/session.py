@@ -23,6 +23,7 @@ from proxy.clients import client_for
 from proxy.definitions import Seen
 from proxy.document import ABSENT, Number, compact, encode, loads, text
 from proxy.errors import DocumentError, Refusal
+from proxy.inflight import InFlight, Pending
 from proxy.message import Message, string_at
 from proxy.meter import Meter, Sizes
 from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape, Tell
@@ -31,7 +32,6 @@ from proxy.rule import Rule, RuleSet
 from proxy.snapshots import Key, Snapshot
 
 _REMEMBERED = 1000  # tools, tasks and cached plans kept at most, each
-_PENDING = 20_000  # requests that wait for an answer at most; the oldest is forgotten first
 _TRIES = 32  # places at which a message is looked for behind noise
 _SMALL = 4096  # bytes: longer lines are told apart by their head and tail where that is certain
 
@@ -41,34 +41,6 @@ if TYPE_CHECKING:
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
-
-
-class Pending(Struct):
-    """A request on its way: what must be known when its response comes."""
-
-    exchange: bytes
-    id: bytes
-    method: str
-    tool: str = ""
-    rule: Rule | None = None
-    arguments: dict[str, Any] = {}
-    names: dict[str, str] = {}
-    view: str | None = None
-    key: Key | None = None
-    modern: bool = False
-    cacheable: bool = True
-    as_task: bool = False
-    further: bool = False
-    again: bool = False
-    line: bytes = b""
-
-    @property
-    def plain(self) -> bool:
-        """True where nothing in the response is of interest but its size."""
-        return self.rule is None and not self.as_task and self.method not in _READ
-
-
-_READ = frozenset({"initialize", "server/discover", "tools/list"})
 
 
 class _Call(Struct):
@@ -121,12 +93,9 @@ class Session:
         self._meter = meters(None, None)
         self._log = log
         self.scope = scope
-        self._resumable = resumable
-        self._pending: OrderedDict[bytes, Pending] = OrderedDict()
-        self._held = 0  # how many of them have responses that must be looked into
+        self._inflight = InFlight(resumable=resumable)
         self._waiting: dict[int, Pending] = {}
         self._token = 0
-        self._answered_before: OrderedDict[bytes, Pending] = OrderedDict()
         self._seen: dict[str, Seen] = {}
         self._implied: dict[str, frozenset[str]] = {}
         self._plans: dict[str, tuple[tuple[Rule, Plan], ...]] = {}
@@ -213,7 +182,7 @@ class Session:
             if method == "tools/call":
                 # Nothing can answer it, but a server may run it all the same.
                 outputs = self._call(raw, read, Pending(exchange, b"null", method))
-                self._retired(exchange + b"null")
+                self._inflight.retire(exchange + b"null")
                 for each in outputs:
                     if isinstance(each, Load):
                         del self._waiting[each.token]
@@ -246,37 +215,8 @@ class Session:
 
     def _sent(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
         """Remember a request before it goes upstream; its answer may be quick."""
-        slot = pending.exchange + pending.id
-        earlier = self._pending.pop(slot, None)
-        if earlier is not None and not earlier.plain:
-            self._held -= 1
-        self._pending[slot] = pending
-        if not pending.plain:
-            self._held += 1
-        if len(self._pending) > _PENDING:
-            _, oldest = self._pending.popitem(last=False)
-            self._held -= not oldest.plain
+        self._inflight.add(pending)
         return (Forward(raw),)
-
-    def _retired(self, slot: bytes) -> Pending | None:
-        pending = self._pending.pop(slot, None)
-        if pending is not None and not pending.plain:
-            self._held -= 1
-        return pending
-
-    def _due(self, slot: bytes) -> Pending | None:
-        """Retire the request whose response has come, for the first time or once more."""
-        pending = self._retired(slot)
-        if not self._resumable:
-            return pending
-        if pending is None:
-            return self._answered_before.get(slot)
-        if not pending.plain:
-            again = msgspec.structs.replace(pending, again=True)
-            self._answered_before[slot] = again
-            if len(self._answered_before) > _REMEMBERED:
-                self._answered_before.popitem(last=False)
-        return pending
 
     def _cancelled(self, read: Message, exchange: bytes) -> None:
         try:
@@ -284,7 +224,7 @@ class Session:
         except DocumentError:
             return
         if "requestId" in held:
-            self._retired(exchange + message.id_key(bytes(held["requestId"])))
+            self._inflight.retire(exchange + message.id_key(bytes(held["requestId"])))
 
     def _call(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
         try:
@@ -445,19 +385,19 @@ class Session:
         """
         if message.asks(start):
             return True
-        if self._held == 0:
+        if self._inflight.held == 0:
             return start.lstrip()[:1] == b"{"
         key = message.response_key(start, b"")
         if key is None:
             return False
-        pending = self._pending.get(exchange + key)
+        pending = self._inflight.find(exchange + key)
         return pending is None or pending.plain
 
     def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
         """Take note of a streamed line that is over: its first and last bytes, and its size."""
         key = message.response_key(start, end)
         if key is not None:
-            pending = self._retired(exchange + key)
+            pending = self._inflight.retire(exchange + key)
             if pending is not None:
                 self._untouched(pending, size)
 
@@ -466,10 +406,10 @@ class Session:
         said = f"a message of {size} bytes from the server is over the limit of {limit} bytes"
         self._log(said)
         key = message.response_key(start, b"")
-        if key is None and len(self._pending) == 1 and not message.asks(start):
-            # Nothing else is awaited, so it was the answer to this.
-            key = next(iter(self._pending))
-        pending = None if key is None else self._retired(key)
+        if key is None and not message.asks(start):
+            # Where nothing else is awaited, it was the answer to this.
+            key = self._inflight.only()
+        pending = None if key is None else self._inflight.retire(key)
         return () if pending is None else (Forward(_failed(pending, said)),)
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
@@ -478,13 +418,13 @@ class Session:
             key = message.response_key(raw[:512], raw[-512:])
             if key is not None:
                 slot = exchange + key
-                pending = self._pending.get(slot) or self._answered_before.get(slot)
+                pending = self._inflight.find(slot)
                 if pending is None or pending.plain:
                     if pending is not None:
-                        self._untouched(self._retired(slot) or pending, len(raw))
+                        self._untouched(self._inflight.retire(slot) or pending, len(raw))
                     return (Forward(raw),)
                 if pending.rule is not None and not pending.as_task and message.succeeds(raw[:512]):
-                    self._due(slot)
+                    self._inflight.answer(slot)
                     return self._answered(raw, pending, pending.rule)
         try:
             read = message.read(raw)
@@ -497,7 +437,7 @@ class Session:
         if not read.responds:
             return (Forward(raw),)
         key = read.key
-        found = None if key is None else self._due(exchange + key)
+        found = None if key is None else self._inflight.answer(exchange + key)
         if found is None:
             return (Forward(raw),)
         if found.plain or read.result is ABSENT or read.error is not ABSENT:
@@ -612,22 +552,13 @@ class Session:
 
         That is everything, or what is of one exchange, or the requests in it with these ids.
         """
-        return tuple(Forward(_failed(pending, cause)) for pending in self._let_go(exchange, ids))
+        return tuple(
+            Forward(_failed(pending, cause)) for pending in self._inflight.let_go(exchange, ids)
+        )
 
     def dropped(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
         """Forget what is in flight of an exchange: nobody waits for its answers any more."""
-        self._let_go(exchange, ids)
-
-    def _let_go(self, exchange: bytes | None, ids: Collection[bytes] | None) -> list[Pending]:
-        if exchange is not None and ids is not None:
-            slots = [exchange + id for id in ids]
-        else:
-            slots = [
-                slot
-                for slot, pending in self._pending.items()
-                if exchange is None or pending.exchange == exchange
-            ]
-        return [pending for pending in map(self._retired, slots) if pending is not None]
+        self._inflight.let_go(exchange, ids)
 
     # Both
 
@@ -663,7 +594,7 @@ class Session:
         if raw.lstrip()[:1] not in (b"{", b"["):
             return (Noise(raw),)
         key = message.response_key(raw[:512], raw[-512:])
-        pending = None if key is None else self._due(exchange + key)
+        pending = None if key is None else self._inflight.answer(exchange + key)
         if pending is not None:
             if pending.rule is not None and pending.rule.on_failure == "refuse":
                 said = f"the response was withheld: rule {pending.rule.name!r} cannot read it"

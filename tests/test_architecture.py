@@ -17,7 +17,7 @@ LEVELS = (
     | {"accept", "clients", "columns", "cutter", "literals", "notes", "sizes", "spelling", "sse"}
     | {"surrogates", "written"},
     {"transforms"},
-    {"message", "result", "definitions", "listing", "ruleset", "snapshots", "meter"}
+    {"message", "result", "definitions", "inflight", "listing", "ruleset", "snapshots", "meter"}
     | {"arguments", "loading", "outputs", "pipeline", "rule", "view", "watch"},
     {"session"},
     {"testing"},

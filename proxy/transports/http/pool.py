@@ -246,11 +246,13 @@ class Pool:
             async with asyncio.timeout(_PATIENCE):
                 while True:
                     member = await self._found(asking)
-                    if member is not None:
+                    if member is None:
+                        self._change.clear()
+                        await self._change.wait()
+                    # One that was just started may have been taken by another meanwhile.
+                    elif member.takes(asking):
                         member.hold(asking)
                         return member
-                    self._change.clear()
-                    await self._change.wait()
         except TimeoutError:
             return None
 

@@ -65,6 +65,13 @@ async def test_equal_ids_and_equal_tokens_need_another_server(
         assert await made.take(asking(*one)) is None
 
 
+async def test_equal_ids_that_come_at_once_never_meet_on_a_server_that_is_just_starting() -> None:
+    async with pool(most=2) as made:
+        taken = await asyncio.gather(*(made.take(asking(b"1")) for _ in range(5)))
+        members = [member for member in taken if member is not None]
+        assert len(members) == len(set(members)) == 2
+
+
 async def test_whoever_waits_gets_the_first_server_that_is_free() -> None:
     async with pool(most=1) as made:
         first = asking(b"1")

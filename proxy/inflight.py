@@ -1,0 +1,111 @@
+"""The requests of a session that wait for their answers, and those whose answers may come again."""
+
+from collections import OrderedDict
+from collections.abc import Collection
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from proxy.rule import Rule
+from proxy.snapshots import Key
+
+_MOST = 20_000  # requests that wait at most; the oldest is forgotten first
+_ANSWERED = 1000  # of those that may be answered again
+
+_READ = frozenset({"initialize", "server/discover", "tools/list"})
+
+
+class Pending(Struct):
+    """A request on its way: what must be known when its response comes.
+
+    `again` is true where the response has come before.
+    """
+
+    exchange: bytes
+    id: bytes
+    method: str
+    tool: str = ""
+    rule: Rule | None = None
+    arguments: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    view: str | None = None
+    key: Key | None = None
+    modern: bool = False
+    cacheable: bool = True
+    as_task: bool = False
+    further: bool = False
+    again: bool = False
+    line: bytes = b""
+
+    @property
+    def plain(self) -> bool:
+        """True where nothing in the response is of interest but its size."""
+        return self.rule is None and not self.as_task and self.method not in _READ
+
+
+class InFlight:
+    """Requests by their slots: the exchange and the id, one after the other.
+
+    Where answers are `resumable`, a request whose response is of interest is remembered for a while
+    after it was answered.
+    """
+
+    def __init__(self, *, resumable: bool) -> None:
+        self._resumable = resumable
+        self._waiting: OrderedDict[bytes, Pending] = OrderedDict()
+        self._answered: OrderedDict[bytes, Pending] = OrderedDict()
+        self.held = 0
+        """How many of them have responses that must be looked into."""
+
+    def add(self, pending: Pending) -> None:
+        """Remember a request, in place of an earlier one in its slot."""
+        slot = pending.exchange + pending.id
+        self.retire(slot)
+        self._waiting[slot] = pending
+        if not pending.plain:
+            self.held += 1
+        if len(self._waiting) > _MOST:
+            self.retire(next(iter(self._waiting)))
+
+    def find(self, slot: bytes) -> Pending | None:
+        """Return the request that a response in this slot is for."""
+        return self._waiting.get(slot) or self._answered.get(slot)
+
+    def only(self) -> bytes | None:
+        """Return the slot of the only request that waits; None where there are more, or none."""
+        return next(iter(self._waiting)) if len(self._waiting) == 1 else None
+
+    def retire(self, slot: bytes) -> Pending | None:
+        """Forget a request that waits, and return it."""
+        pending = self._waiting.pop(slot, None)
+        if pending is not None and not pending.plain:
+            self.held -= 1
+        return pending
+
+    def answer(self, slot: bytes) -> Pending | None:
+        """Return the request whose response has come, for the first time or once more."""
+        pending = self.retire(slot)
+        if not self._resumable:
+            return pending
+        if pending is None:
+            return self._answered.get(slot)
+        if not pending.plain:
+            self._answered[slot] = replace(pending, again=True)
+            if len(self._answered) > _ANSWERED:
+                self._answered.popitem(last=False)
+        return pending
+
+    def let_go(
+        self, exchange: bytes | None = None, ids: Collection[bytes] | None = None
+    ) -> list[Pending]:
+        """Forget what waits, and return it: all, what is of an exchange, or these ids of it."""
+        if exchange is not None and ids is not None:
+            slots = [exchange + id for id in ids]
+        else:
+            slots = [
+                slot
+                for slot, pending in self._waiting.items()
+                if exchange is None or pending.exchange == exchange
+            ]
+        return [pending for pending in map(self.retire, slots) if pending is not None]
