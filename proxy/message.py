@@ -58,6 +58,10 @@ _HEAD = re.compile(
     rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*' + _ID + rb'\s*,\s*"(?:result|error)"\s*:'
 )
 _TAIL = re.compile(rb',\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*' + _ID + rb"\s*\}\s*\Z")
+# Where the id of a request stands that is too long to be decoded.
+_NAMED = rb'"id"\s*:\s*("[^"\\]{0,256}"|-?\d{1,64})\s*'
+_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _NAMED + rb",")
+_LAST = re.compile(rb",\s*" + _NAMED + rb"\}\s*\Z")
 _TAILED = re.compile(rb'\s*\{\s*"(?:result|error)"\s*:')
 _ASKS = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:')
 
@@ -139,6 +143,18 @@ def response_key(start: bytes, end: bytes) -> bytes | None:
     if found is None and _TAILED.match(start):
         found = _TAIL.search(end)
     return None if found is None else id_key(found[1])
+
+
+def request_id(start: bytes, end: bytes) -> bytes | None:
+    """Read the id of a request off the first and last bytes of its line, or None if unsure.
+
+    >>> request_id(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{', b'}}')
+    b'7'
+    >>> request_id(b'{"jsonrpc":"2.0","id":7,"result":{', b'}}') is None
+    True
+    """
+    found = _FIRST.match(start) or _LAST.search(end)
+    return None if found is None or response_key(start, end) is not None else found[1]
 
 
 def succeeds(start: bytes) -> bool:

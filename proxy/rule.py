@@ -1,6 +1,7 @@
 """Rules as the rest of the proxy sees them: loaded, checked, and asked which one fits a call."""
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct
@@ -49,7 +50,7 @@ class Definition(Struct, frozen=True, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class Rule(Struct, frozen=True, kw_only=True, dict=True):
     """What happens to the calls of some tools, and to their responses.
 
     `pipeline` holds the steps of `response` in order, with the `abridge` of `max_bytes` last.
@@ -93,6 +94,16 @@ class Rule(Struct, frozen=True, kw_only=True):
     def cut(self) -> int | None:
         """The first step that leaves something out; views see the document before it."""
         return next((at for at, step in enumerate(self.pipeline) if step.cuts), None)
+
+    @cached_property
+    def made(self) -> str:
+        """What stands for all that decides on the document of a snapshot, in every process."""
+        # hash() is another one in every process, and hashlib costs 3 ms to import.
+        from zlib import crc32
+
+        steps = self.pipeline[: self.restart]
+        how = (self.document, self.drop_blocks, self.layout, self.error_if, self.copies)
+        return f"{crc32(repr((steps, how)).encode()):08x}"
 
     @property
     def windows(self) -> tuple[Transform, ...]:

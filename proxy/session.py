@@ -200,6 +200,7 @@ class Session:
         elif method == "server/discover":
             self._named(client=string_at(read.params, "_meta", CLIENT_INFO, "name"))
         elif method == "tools/list":
+            self._named(client=string_at(read.params, "_meta", CLIENT_INFO, "name"))
             pending.further = string_at(read.params, "cursor") is not None
         elif method == "tasks/result":
             task = self._tasks.get(string_at(read.params, "taskId") or "")
@@ -224,7 +225,11 @@ class Session:
         except DocumentError:
             return
         if "requestId" in held:
-            self._inflight.retire(exchange + message.id_key(bytes(held["requestId"])))
+            slot = exchange + message.id_key(bytes(held["requestId"]))
+            pending = self._inflight.find(slot)
+            # What such a rule withholds, it withholds from a late answer too.
+            if pending is None or pending.rule is None or pending.rule.on_failure != "refuse":
+                self._inflight.retire(slot)
 
     def _call(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
         try:
@@ -542,6 +547,11 @@ class Session:
             kept = (Forget(key),)
         return (*kept, Forward(outcome.raw))
 
+    def given_up(self, output: Load | Shape) -> None:
+        """Forget a call whose Load or Shape will not be carried out: nobody waits any more."""
+        token = output.token if isinstance(output, Load) else output.job.token
+        self._waiting.pop(token, None)
+
     def ended(
         self,
         cause: str,
@@ -662,8 +672,11 @@ class Session:
         return found
 
     def _snapshot_key(self, tool: str, rule: Rule, completed: Completed) -> Key:
-        """Name a call by its tool, its rule and what it asked for, windows and views left out."""
-        asked = [tool, completed.upstream, completed.own]
+        """Name a call by its tool, its rule and what it asked for, windows and views left out.
+
+        The rule as it is now: what an earlier one with its name kept may be more than it would.
+        """
+        asked = [tool, completed.upstream, completed.own, rule.made]
         return Key(self.scope, rule.name, encode(asked, ordered=True).decode())
 
     def _plans_for(self, tool: str, fact: Seen) -> tuple[tuple[Rule, Plan], ...]:

@@ -139,6 +139,13 @@ def test_the_names_of_client_and_server_come_with_stateless_requests_too() -> No
     assert (talk.session.server, talk.session.client) == ("s", "c")
 
 
+def test_a_client_that_names_itself_lists_by_the_rules_that_it_will_call_by() -> None:
+    talk = Talk(PAGES)
+    meta = {"io.modelcontextprotocol/clientInfo": {"name": "c"}}
+    talk.exchange(line(id=99, method="tools/list", params={"_meta": meta}), listing(own()))
+    assert talk.asked[-1] == (None, "c")
+
+
 def test_a_client_may_name_itself_in_any_call() -> None:
     talk = Talk(DROP)
 
@@ -297,6 +304,13 @@ def test_a_call_that_was_cancelled_is_forgotten_and_a_late_answer_passes() -> No
     assert talk.to_server[-1] == cancel
     assert talk.got(answer(SECRET, "a")) == answer(SECRET, "a")
     assert talk.session.ended("gone") == ()
+
+
+def test_a_late_answer_to_a_cancelled_call_is_not_let_through_by_a_rule_that_withholds() -> None:
+    talk = Talk(rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}"))
+    talk.client(call("get"))
+    talk.client(line(method="notifications/cancelled", params={"requestId": 1}))
+    assert texts(talk.got(answer(SECRET))) == ['{"a":1}']
 
 
 @pytest.mark.parametrize("params", [{}, {"requestId": None}, {"requestId": [1]}, [], None, 5])
@@ -760,6 +774,19 @@ def test_the_first_page_always_calls_the_server() -> None:
     got = talk.exchange(call("list", {"offset": 0}, id=2), answer(document({"items": [9]}), 2))
 
     assert items(got) == [9]
+
+
+def test_pages_are_not_cut_from_an_answer_that_was_read_by_other_rules() -> None:
+    step = "{paginate: {at: items, limit: %d}}"
+    now = "- {name: pages, tools: list, response: [{drop: items.secret}, " + step + "]}"
+    talk = Talk(PAGES)
+    talk.exchange(call("list"), answer(ITEMS))
+    talk.rules = rules(now % 2)
+    assert "nothing is kept" in texts(talk.replied(call("list", {"offset": 2})))[0]
+    # Where only the window has become another one, the document is as good as before.
+    talk.exchange(call("list"), answer(ITEMS))
+    talk.rules = rules(now % 3)
+    assert items(talk.replied(call("list", {"offset": 2}))) == [3, 4, 5]
 
 
 def test_a_page_without_a_snapshot_calls_a_tool_that_only_reads() -> None:

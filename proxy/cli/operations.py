@@ -15,8 +15,14 @@ paths, each with its own server, rules and tools, are written in a file: `--conf
 ```
 
 It ends by SIGTERM or SIGINT, with exit code 0: open requests are answered first, for as long as
-`--drain` says; a second signal ends it at once. With exit code 2 it has not begun: what is wrong is
-on stderr, that of files with line and column.
+`--drain` says; a second signal ends it at once, with 130 or 143. With exit code 2 it has not begun:
+what is wrong is on stderr, that of files with line and column.
+
+## What it speaks
+
+Before a command: Streamable HTTP of both eras at the path of the route, and below it HTTP+SSE of
+2024-11-05, at `/mcp/sse`. Before a URL: at the path of the route, what its server speaks. A server
+of HTTP+SSE is then for clients of HTTP+SSE; `mcp-abridge URL` takes either.
 
 ## What goes before what
 
@@ -49,7 +55,8 @@ PATHS: Mapping[str, str] = {
     "/healthz": "200 as long as it runs.",
     "/readyz": (
         "200 where every route can be served, else 503, and while it ends; `routes` in the body "
-        "are the paths that cannot, and the log says why."
+        "are the paths that cannot, and the log says why. It tells whether commands can be "
+        "started: a server at a URL is not asked, nor is the store."
     ),
     "/metrics": (
         "The figures [below](#metrics). Not for a token, but only by an address or an allowed host."
@@ -118,10 +125,11 @@ LABELS: Mapping[str, str] = {
 
 LOG = """
 On stderr, one line each. With `--log-format json` each is an object with `time`, `level`, and
-`event` or `message`; texts are cut, and what is empty is left out. `request` is one line for each
-HTTP request, at its end (of the own paths only with `--verbose`); `call` a second one for each call
-of a tool; `serving` one for each route at the start. None of them has a header's value, a token or
-a query in it. What a command's server writes to its stderr stands between them as it came.
+`event` or `message`; as text it has no time, which journald and Docker add. Texts are cut, and what
+is empty is left out. `request` is one line for each HTTP request, at its end (of the own paths only
+with `--verbose`); `call` a second one for each call of a tool; `serving` one for each route at the
+start. None of them has a header's value, a token or a query in it. What a command's server writes
+to its stderr stands between them as it came.
 """
 
 _REQUEST: Mapping[str, str] = {

@@ -38,7 +38,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by", choices=BY, default="tool", help="what to sum by (default: tool)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
-        "--ledger", metavar="PATH", help="the ledger to read (default: the one that `run` writes)"
+        "--ledger",
+        metavar="PATH",
+        help="the ledger to read (default: the one that `run` and `serve` write)",
     )
 
 

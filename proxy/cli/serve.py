@@ -56,7 +56,8 @@ def _read(make: Callable[[str], Any]) -> Callable[[str], Any]:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon:
-        raise AbridgeError(f"expected 'Name: value', found {name!r}")
+        # What stands there may be a secret.
+        raise AbridgeError("a header is written like 'Authorization: Bearer ${TOKEN}'")
     return configkeys.name(name.strip()), configkeys.value(value.strip(), os.environ)
 
 
@@ -284,7 +285,10 @@ def _given(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dic
 
 def _url(text: str) -> configkeys.Url:
     if "://" not in text:
-        raise AbridgeError(f"{text!r} is no URL; what is a server's command goes after --")
+        raise AbridgeError(
+            f"{text!r} is no URL, such as http://server:3000/mcp; what is a server's command goes "
+            "after --"
+        )
     return configkeys.url(text)
 
 
@@ -458,6 +462,7 @@ async def _serve(sidecar: Sidecar, log: Log) -> int:
         return _UNUSABLE
     for mount in sidecar.mounts:
         log.event("serving", **dict(_described(sidecar, mount.route)))
+    sidecar.unready()
     await sidecar.until_signal()
     await sidecar.close()
     return 0

@@ -170,7 +170,7 @@ class Redis:
         what = next(words for kind, words in _FAILURES if isinstance(error, kind))
         # redis-py puts the command in front, with a part of what is kept.
         cause = str(error).rpartition(" of pipeline caused error: ")[2]
-        return f"redis at {self._place} {what}: {cause}"
+        return f"redis at {self._place} {what}: {cause.rstrip('.')}"
 
 
 def _names(key: Key) -> tuple[str, str]:

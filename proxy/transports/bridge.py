@@ -6,9 +6,10 @@ the other.
 """
 
 import asyncio
-import re
+import os
 import select
 import signal
+import stat
 from collections import deque
 from contextlib import suppress
 from typing import NamedTuple
@@ -32,11 +33,6 @@ _LARGE = 64 << 10  # bytes of a line that a wide pipe is worth having for
 _ATOMIC = 4096  # so many bytes a pipe takes without blocking where it takes any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-# Where the id of a request stands that is too long to be decoded.
-_ID = rb'"id"\s*:\s*("[^"\\]{0,256}"|-?\d{1,64})\s*'
-_ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
-_ID_LAST = re.compile(rb",\s*" + _ID + rb"\}\s*\Z")
 
 
 class End(NamedTuple):
@@ -157,10 +153,12 @@ class Bridge:
     def _listen(self) -> None:
         """Read what the client says, until too much of it waits."""
         self._listening = True
-        try:
-            self._loop.add_reader(0, self._hear)
-        except OSError:  # a file, which cannot be watched, and is always ready
-            self._loop.call_soon(self._hear_on)
+        with suppress(OSError):  # a device that cannot be watched
+            if not stat.S_ISREG(os.fstat(0).st_mode):
+                self._loop.add_reader(0, self._hear)
+                return
+        # That, and a file, never keeps anybody waiting.
+        self._loop.call_soon(self._hear_on)
 
     def _pause(self) -> None:
         self._listening = False
@@ -218,9 +216,9 @@ class Bridge:
     async def _refuse_long(self, event: Discarded) -> None:
         said = f"a message of {event.size} bytes is over the limit of {self._limit} bytes"
         self._log.warning(f"from the client: {said}")
-        found = _ID_FIRST.match(event.start) or _ID_LAST.search(event.end)
-        if found is not None and message.response_key(event.start, event.end) is None:
-            await self._say([message.error(found[1], -1, said)])
+        id = message.request_id(event.start, event.end)
+        if id is not None:
+            await self._say([message.error(id, -1, said)])
 
     async def _say(self, lines: list[bytes]) -> None:
         """Write lines, once the client takes them."""

@@ -97,31 +97,41 @@ class Guardian:
     """
 
     def __init__(self, mask: "Iterable[int]") -> None:
-        reading, self.pipe = os.pipe()
-        try:
-            self.pid = os.posix_spawn(
-                "/bin/sh",
-                ["sh", "-c", _GUARDIAN, "mcp-abridge-guardian"],
-                os.environ,
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, reading, 0),
-                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-                ],
-                setpgroup=0,
-                setsigmask=mask,
-            )
-        except OSError:
-            os.close(self.pipe)
-            raise
-        finally:
-            os.close(reading)
+        self.pid, self.pipe = watching(_GUARDIAN, mask)
 
     def dismiss(self) -> None:
         """End it; nobody is guarded any more."""
         os.kill(self.pid, KILL)
         os.waitpid(self.pid, 0)
         os.close(self.pipe)
+
+
+def watching(script: str, mask: "Iterable[int]" = ()) -> tuple[int, int]:
+    """Start a shell that reads what we write, and sees its end when we are no more.
+
+    Returns its process and our end of its stdin, which is all that it has open. Raises OSError
+    where there is no shell.
+    """
+    reading, writing = os.pipe()
+    try:
+        process = os.posix_spawn(
+            "/bin/sh",
+            ["sh", "-c", script, "mcp-abridge-guardian"],
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, reading, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+            ],
+            setpgroup=0,
+            setsigmask=mask,
+        )
+    except OSError:
+        os.close(writing)
+        raise
+    finally:
+        os.close(reading)
+    return process, writing
 
 
 def hold_signals() -> "Iterable[int]":

@@ -5,7 +5,7 @@ The session is entered by one task at a time, since nothing here waits inside it
 """
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -47,11 +47,26 @@ class Driver:
         self._log = log
         self._aside = aside
         self._shared = b""  # what the store was last told of the server
+        self._memory: Key | None = None  # under which replicas tell each other
+        self._recalling: asyncio.Task[None] | None = None
 
     async def recall(self, key: Key) -> None:
-        """Learn what another replica knows of the same server and client."""
-        if not self._store.remote:
-            return
+        """Learn what another replica knows of the same server and client.
+
+        What the client says meanwhile waits for it. Until somebody has listed the tools, each call
+        of one asks again: that may have happened elsewhere by then.
+        """
+        if self._store.remote:
+            self._memory = key
+            await self._recalled(key)
+
+    async def _recalled(self, key: Key) -> None:
+        if self._recalling is None:
+            self._recalling = asyncio.create_task(self._recall(key))
+        # Whoever goes away meanwhile, others wait for the same.
+        await asyncio.shield(self._recalling)
+
+    async def _recall(self, key: Key) -> None:
         try:
             found = await asyncio.to_thread(self._store.get, key)
             if found is not None:
@@ -59,11 +74,14 @@ class Driver:
                 self._shared = found.document
         except (StoreError, msgspec.DecodeError) as cause:
             self._log.warning(f"what other replicas know of the server was not read: {cause}")
+        finally:
+            self._recalling = None
 
     async def share(self, key: Key) -> None:
         """Let other replicas know what this one has learned."""
         if not self._store.remote:
             return
+        self._memory = key
         known = msgspec.json.encode(self.session.known, order="sorted")
         if known == self._shared:
             return
@@ -98,6 +116,7 @@ class Driver:
         ahead, back = sent.to_client, sent.to_server
         if of_client:
             ahead, back = back, ahead
+            await self._inform(raw)
         try:
             outputs = enter(raw, exchange)
         except RuleErrors as errors:
@@ -111,13 +130,29 @@ class Driver:
             else:
                 ahead.append(raw)
             return sent
-        for output in outputs:
-            await self._do(output, sent, ahead, back)
+        await self._carry_out(outputs, sent, ahead, back)
         return sent
 
-    async def _do(
-        self, output: Output, sent: Sent, ahead: list[bytes], back: list[bytes]
+    async def _inform(self, raw: bytes) -> None:
+        """See to it that the session knows of a message of the client what other replicas do."""
+        if self._memory is None:
+            return
+        if self._recalling or (b"tools/call" in raw and self.session.known.tools is None):
+            await self._recalled(self._memory)
+
+    async def _carry_out(
+        self, outputs: Sequence[Output], sent: Sent, ahead: list[bytes], back: list[bytes]
     ) -> None:
+        try:
+            for output in outputs:
+                await self._do(output, sent, ahead, back)
+        except asyncio.CancelledError:
+            for output in outputs:
+                if isinstance(output, Load | Shape):
+                    self.session.given_up(output)
+            raise
+
+    async def _do(self, output: Output, sent: Sent, ahead: list[bytes], back: list[bytes]) -> None:
         if isinstance(output, Forward):
             ahead.append(output.raw)
         elif isinstance(output, Reply):
@@ -127,12 +162,12 @@ class Driver:
         elif isinstance(output, Shape):
             outcome = await self._workers.shape(output.job)
             # Whoever asked for it, the answer goes to the client.
-            for each in self.session.shaped(output.job, outcome):
-                await self._do(each, sent, sent.to_client, sent.to_server)
+            outputs = self.session.shaped(output.job, outcome)
+            await self._carry_out(outputs, sent, sent.to_client, sent.to_server)
         elif isinstance(output, Load):
             found, failure = await self._load(output.key)
-            for each in self.session.loaded(output.token, found, failure):
-                await self._do(each, sent, ahead, back)
+            outputs = self.session.loaded(output.token, found, failure)
+            await self._carry_out(outputs, sent, ahead, back)
         elif isinstance(output, Keep):
             await self._keep(output)
         elif isinstance(output, Forget):

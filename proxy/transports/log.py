@@ -166,9 +166,8 @@ def _cut(value: Field, most: int) -> Field:
 def _spelled(value: Field, most: int) -> str:
     if not isinstance(value, str):
         return str(value)
-    if len(value) <= most and _PLAIN.fullmatch(value):
-        return value
-    return msgspec.json.encode(_cut(value, most)).decode()
+    value = value[:most]
+    return value if _PLAIN.fullmatch(value) else msgspec.json.encode(_cut(value, most)).decode()
 
 
 _PLAIN = re.compile(r"[\w./:*{}+-]+", re.ASCII)

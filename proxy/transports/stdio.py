@@ -6,7 +6,6 @@ thread that reads the server never waits for the server.
 """
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock, Thread
 
@@ -23,11 +22,6 @@ from proxy.transports.pipes import Inlet, Outlet
 
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _PATIENCE = 1.0  # seconds for what is said last
-
-# Where the id of a request stands that is too long to be decoded.
-_ID = rb'"id"\s*:\s*("[^"\\]{0,256}"|-?\d{1,64})\s*'
-_ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
-_ID_LAST = re.compile(rb",\s*" + _ID + rb"\}\s*\Z")
 
 Send = Callable[[list[bytes]], None]
 
@@ -138,9 +132,9 @@ class Relay:
     def _refuse_long(self, event: Discarded) -> None:
         said = self._too_long(event.size)
         self._log.warning(f"from the client: {said}")
-        found = _ID_FIRST.match(event.start) or _ID_LAST.search(event.end)
-        if found is not None and message.response_key(event.start, event.end) is None:
-            self._client.send([message.error(found[1], -1, said)])
+        id = message.request_id(event.start, event.end)
+        if id is not None:
+            self._client.send([message.error(id, -1, said)])
 
     def _too_long(self, size: int) -> str:
         return f"a message of {size} bytes is over the limit of {self._limit} bytes"

@@ -234,7 +234,7 @@ async def test_an_open_request_is_answered_before_it_ends() -> None:
         await arrived.wait()
         ending = asyncio.create_task(running.end())
         assert running.process.stderr is not None
-        assert b"1 requests are open" in await running.process.stderr.readline()
+        assert b"open requests: 1" in await running.process.stderr.readline()
         go.set()
         assert (await asking).status == 200
         assert await ending == 0
@@ -255,11 +255,22 @@ async def test_a_second_signal_ends_it_at_once() -> None:
         await arrived.wait()
         running.process.send_signal(signal.SIGTERM)
         assert running.process.stderr is not None
-        assert b"1 requests are open" in await running.process.stderr.readline()
+        assert b"open requests: 1" in await running.process.stderr.readline()
         running.process.send_signal(signal.SIGINT)
         assert await running.process.wait() == 130
         with pytest.raises(asyncio.IncompleteReadError):
             await asking
+
+
+async def test_a_route_that_is_not_ready_is_said_at_the_start() -> None:
+    async with serve("--", "no-such-command") as running:
+        await running.line("serving")
+        assert running.process.stderr is not None
+        said = json.loads(await running.process.stderr.readline())
+        assert said["level"] == "warning"
+        reason = "the command 'no-such-command' is not found"
+        assert said["message"] == f"/mcp is not ready: {reason}"
+        assert await running.end() == 0
 
 
 def test_off_loopback_it_starts_with_a_token_only() -> None:
@@ -338,7 +349,11 @@ def test_every_mistake_in_a_configuration_is_said_with_its_place(tmp_path: Path)
     ("words", "said"),
     [
         ((), "no server: give its URL, or write its command after --, or give --config"),
-        (("server",), "'server' is no URL; what is a server's command goes after --"),
+        (
+            ("server",),
+            "'server' is no URL, such as http://server:3000/mcp; what is a server's command goes "
+            "after --",
+        ),
         (("http://a", "--", "b"), "a server is a URL, or a command after --, not both"),
         (("http://",), "expected a URL such as http://server:3000/mcp, found 'http://'"),
         (
@@ -355,7 +370,7 @@ def test_a_command_line_that_makes_no_sense_is_refused(words: Iterable[str], sai
     ("words", "said"),
     [
         (("--listen", "80"), "expected HOST:PORT, found '80'; write 127.0.0.1:80"),
-        (("--header", "X"), "expected 'Name: value', found 'X'"),
+        (("--header", "X"), "a header is written like 'Authorization: Bearer ${TOKEN}'"),
         (("--header", "X: ${NO_SUCH}"), "the variable 'NO_SUCH' is not set"),
         (("--auth", "pass"), "'pass' is neither none nor forward"),
         (("--concurrent", "0"), "expected a number of at least 1, found '0'"),
@@ -377,7 +392,11 @@ def test_a_value_that_is_none_is_refused(words: Iterable[str], said: str) -> Non
     [
         ("MCP_ABRIDGE_DRAIN", "x", "MCP_ABRIDGE_DRAIN: expected a number of at least 0, found 'x'"),
         ("MCP_ABRIDGE_LISTEN", "x", "MCP_ABRIDGE_LISTEN: expected HOST:PORT, found 'x'"),
-        ("MCP_ABRIDGE_HEADER", "A: 1\nB", "MCP_ABRIDGE_HEADER: expected 'Name: value', found 'B'"),
+        (
+            "MCP_ABRIDGE_HEADER",
+            "A: 1\nB",
+            "MCP_ABRIDGE_HEADER: a header is written like 'Authorization: Bearer ${TOKEN}'",
+        ),
     ],
 )
 def test_a_variable_that_holds_no_value_is_refused(variable: str, value: str, said: str) -> None:

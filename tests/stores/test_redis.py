@@ -251,7 +251,7 @@ def test_a_redis_that_is_not_there_is_named_without_its_password() -> None:
             ask()
         assert str(caught.value) == (
             f"redis at 127.0.0.1:{port} cannot be reached: "
-            f"Error {errno.ECONNREFUSED} connecting to 127.0.0.1:{port}. Connection refused."
+            f"Error {errno.ECONNREFUSED} connecting to 127.0.0.1:{port}. Connection refused"
         )
 
 
@@ -344,7 +344,7 @@ def test_a_wrong_password_is_said_and_not_shown() -> None:
         said, _ = refused(wrong)
         assert said == (
             f"redis at 127.0.0.1:{server.port} does not let us in: "
-            "invalid username-password pair or user is disabled."
+            "invalid username-password pair or user is disabled"
         )
         right = Redis(f"redis://:right@127.0.0.1:{server.port}/0")
         right.put(A, SNAPSHOT)

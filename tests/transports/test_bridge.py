@@ -245,6 +245,51 @@ def test_an_answer_of_20_mb_comes_through() -> None:
     assert end.rest == raw + b"\n"
 
 
+def test_all_that_was_said_before_the_handshake_was_over_follows_it() -> None:
+    said = threading.Event()
+
+    def slow(asked: Asked) -> Iterator[bytes]:
+        first = asked.message["method"] == "initialize"
+        assert not first or said.wait(SECONDS)
+        yield whole(initialized(asked.id) if first else result(asked.id))
+
+    # Each of them is read on its own, and there are more than are read ahead.
+    calls = [call(b"%d" % number, "x" * 100_000) for number in range(1, 31)]
+    lines = b"".join(line + b"\n" for line in (INITIALIZE, *calls))
+    with RawServer(slow) as server:
+        with Wire(bridge(server.url), cwd=ROOT) as wire:
+            saying = threading.Thread(target=wire.write, args=(lines,))
+            saying.start()
+            server.wait(1, "POST")
+            said.set()
+            saying.join(SECONDS)
+            assert wire.line() == initialized(b"0") + b"\n"
+            ids = sorted(json.loads(wire.line())["id"] for _ in calls)
+            assert wire.close().code == 0
+        assert len(server.of("POST")) == 31
+    assert ids == list(range(1, 31))
+
+
+@pytest.mark.parametrize("lines", [[call(b"1"), call(b"2")], []])
+def test_what_the_client_says_may_come_from_a_file(tmp_path: Path, lines: list[bytes]) -> None:
+    given = tmp_path / "said"
+    given.write_bytes(b"".join(line + b"\n" for line in lines))
+    with RawServer(session()) as server, given.open("rb") as stdin:
+        ran = subprocess.run(
+            bridge(server.url), stdin=stdin, capture_output=True, cwd=ROOT, timeout=SECONDS
+        )
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert sorted(ran.stdout.splitlines()) == [result(b"1"), result(b"2")][: len(lines)]
+
+
+def test_a_client_that_is_no_client_at_all_ends_it() -> None:
+    with RawServer(session()) as server:
+        ran = subprocess.run(
+            bridge(server.url), stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=20
+        )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
 def test_a_line_over_the_limit_is_refused_and_the_next_one_works() -> None:
     with RawServer(session()) as server:
         long = call(b"1", "x" * 5000)

@@ -1,6 +1,8 @@
 """What a session asks for is carried out, in order, and whatever fails costs nobody an answer."""
 
+import asyncio
 import json
+import threading
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -12,7 +14,7 @@ from proxy.meter import Meters
 from proxy.outputs import Output
 from proxy.pipeline import Job, Outcome
 from proxy.rule import EMPTY, RuleSet
-from proxy.session import Session
+from proxy.session import Known, Session
 from proxy.snapshots import Key, Memory, Snapshot
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
@@ -113,6 +115,71 @@ async def test_replicas_learn_from_each_other() -> None:
     await other.recall(key)
     sent = await other.from_client(call("list", {"limit": 7, "page_limit": 1}))
     assert json.loads(sent.to_server[0])["params"]["arguments"] == {"limit": 7}
+
+
+async def test_what_is_listed_elsewhere_later_is_known_to_the_next_call() -> None:
+    store, key = Elsewhere(), Key("s", "", "known")
+    began, listed, late = (driver(PAGES, store) for _ in range(3))
+    own = {"name": "list", "inputSchema": {"type": "object", "properties": {"offset": {}}}}
+    await began.share(key)
+    await late.recall(key)
+    await listed.from_client(line(id=9, method="tools/list"))
+    await listed.from_server(answer({"tools": [own]}, 9))
+    await listed.share(key)
+    for made in (began, late):
+        assert (await made.from_client(call("list", {"offset": 7}))).to_client == []
+
+
+async def test_what_a_client_says_waits_until_it_is_known_what_others_know() -> None:
+    class Slow(Elsewhere):
+        def get(self, key: Key) -> Snapshot | None:
+            reached.set()
+            assert go.wait(20)
+            return super().get(key)
+
+    reached, go = threading.Event(), threading.Event()
+    store, key = Slow(), Key("s", "", "known")
+    one, other = driver(PAGES, store), driver(PAGES, store)
+    one.session.recall(Known(server="known"))
+    await one.share(key)
+    first = asyncio.create_task(other.recall(key))
+    await asyncio.to_thread(reached.wait, 20)
+    # Whoever asked first goes away; the others learn it all the same.
+    first.cancel()
+    second = asyncio.create_task(other.from_client(line(id=1, method="ping")))
+    await asyncio.wait([first])
+    assert not second.done()
+    go.set()
+    await second
+    assert other.session.server == "known"
+
+
+async def test_nothing_is_left_of_a_call_whose_client_went_away_meanwhile() -> None:
+    class Held(Elsewhere):
+        def get(self, key: Key) -> Snapshot | None:
+            reached.set()
+            assert go.wait(20)
+            return None
+
+    class Stuck(Workers):
+        async def shape(self, job: Job) -> Outcome:
+            reached.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    reached, go = threading.Event(), threading.Event()
+    made = driver(PAGES, Held())
+    await made.from_client(call("list", {}))
+    made._workers = Stuck()
+    for taking in (made.from_client(call("list", {"offset": 2}, 2)), made.from_server(ITEMS)):
+        task = asyncio.create_task(taking)
+        await asyncio.to_thread(reached.wait, 20)
+        reached.clear()
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+    go.set()
+    assert not made.session._waiting
 
 
 async def test_what_no_replica_knows_or_can_say_is_no_matter() -> None:

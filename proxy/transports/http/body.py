@@ -58,7 +58,7 @@ async def whole(content: Source, encoding: str | None, limit: int) -> bytes:
             if size > limit:
                 raise TooLarge(size, limit)
             pieces.append(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return b"".join(pieces)
     async with aclosing(chunks(_Bounded(content, limit), encoding)) as decoded:
         async for piece in decoded:
             size += len(piece)

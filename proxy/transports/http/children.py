@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from threading import Thread
 
+from proxy.transports.child import watching
 from proxy.transports.lines import Event, Lines
 from proxy.transports.log import TAIL, Log
 from proxy.transports.pipes import widen
@@ -60,24 +61,7 @@ class Guardian:
     """
 
     def __init__(self) -> None:
-        reading, self._pipe = os.pipe()
-        try:
-            self.pid = os.posix_spawn(
-                "/bin/sh",
-                ["sh", "-c", _GUARDIAN, "mcp-abridge-guardian"],
-                os.environ,
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, reading, 0),
-                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-                ],
-                setpgroup=0,
-            )
-        except OSError:
-            os.close(self._pipe)
-            raise
-        finally:
-            os.close(reading)
+        self.pid, self._pipe = watching(_GUARDIAN)
         os.set_blocking(self._pipe, False)
 
     def guard(self, group: int) -> None:

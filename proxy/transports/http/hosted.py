@@ -71,6 +71,7 @@ class Hosted:
         self._loop = asyncio.get_running_loop()
         self._streams: OrderedDict[int, Stream] = OrderedDict()
         self._asked: dict[bytes, Stream] = {}
+        self._owed: set[bytes] = set()  # where all answers go on one stream: which are to come
         self._tokens: dict[bytes, Stream] = {}
         self._initialize: bytes | None = None
         self._serving = 0
@@ -96,7 +97,8 @@ class Hosted:
         self._touch()
         asked.client = self.driver.session.client or ""
         if not read.ids or self.single:
-            await asyncio.shield(self._spawned(self._enter(read.raw)))
+            self._owed.update(read.ids)
+            await asyncio.shield(self._spawned(self._enter(read.raw, asked)))
             return web.Response(status=202)
         if set(read.ids) & self._asked.keys() or len(set(read.ids)) < len(read.ids):
             raise Refused(400, INVALID, "a request with this id has no answer yet")
@@ -121,7 +123,7 @@ class Hosted:
             batch=read.batch,
             headers={SESSION: self.id},
         )
-        self._spawned(self._enter(read.raw))
+        self._spawned(self._enter(read.raw, asked))
         streams = read.wanted in ("stream", "either")
         self._serving += 1
         try:
@@ -185,11 +187,14 @@ class Hosted:
 
     # What the client says
 
-    async def _enter(self, raw: bytes) -> None:
+    async def _enter(self, raw: bytes, asked: Asked) -> None:
         sent = await self.driver.from_client(one_line(raw))
+        if not sent.to_server:
+            asked.answered_by = "proxy"
         await self._pass(sent)
         for each in elements(raw) if b'"notifications/cancelled"' in raw else ():
             cancels = address(each).cancels
+            self._owed.discard(cancels or b"")
             if cancels is not None and cancels in self._asked:
                 stream = self._asked[cancels]
                 self._loop.call_later(_LAST_ANSWER, self._give_up, cancels, stream)
@@ -225,7 +230,8 @@ class Hosted:
                     self._asked[found.answers].received += len(raw)
                 await self._pass(await self.driver.from_server(raw))
         elif isinstance(event, Over | Discarded):
-            line = said_of_long(event, self._asked, self._limits.message)
+            waiting = self._owed if self.single else self._asked
+            line = said_of_long(event, waiting, self._limits.message)
             if line is not None:
                 await self._pass(await self.driver.from_server(line))
         elif isinstance(event, Cut):
@@ -316,6 +322,7 @@ class Hosted:
 
     def _answered(self, raw: bytes, found: Address) -> None:
         """Take note of a response; the last one ends its stream."""
+        self._owed.discard(found.answers or b"")
         if found.answers not in self._asked:
             return
         stream = self._asked.pop(found.answers)

@@ -93,6 +93,7 @@ class Local:
                 return await self._get(request, asked)
             hosted = self._known(request, asked)
             self._end(hosted, "the client has ended the session")
+            asked.answered_by = "proxy"
             return web.Response(status=204)
         except Refused as refused:
             asked.answered_by, asked.failure = "proxy", str(refused)

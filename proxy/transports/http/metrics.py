@@ -108,7 +108,10 @@ class Metrics:
         self._calls = _Bounded(_MOST, lambda labels: calls.labels(*labels))
         self._refused = _Bounded(_MOST, lambda labels: refused.labels(*labels))
         self.requests = self._gauge("mcp_abridge_open_requests", "HTTP requests that are open.")
-        self.sessions = self._gauge("mcp_abridge_sessions", "Sessions that are open.")
+        self.sessions = self._gauge(
+            "mcp_abridge_sessions",
+            "Sessions that are open; before a URL, the sessions and callers that are remembered.",
+        )
         self.children = self._gauge("mcp_abridge_children", "Server processes that are running.")
 
     def observe(self, row: Row) -> None:

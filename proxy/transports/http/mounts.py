@@ -1,5 +1,6 @@
 """Which route a path belongs to."""
 
+import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import unquote
 
@@ -7,6 +8,8 @@ from msgspec import Struct
 
 from proxy.loading.configkeys import TOKEN
 from proxy.transports.http.route import Handler, Route
+
+_SEPARATOR = re.compile(r"[/\\]")  # as some read them even where they are escaped
 
 # Below a command's route: where clients of 2024-11-05 open their stream.
 _STREAM = "sse"
@@ -35,7 +38,7 @@ class Mounts:
         None where nothing does.
         """
         segments = [unquote(segment) for segment in path.rstrip("/").split("/")]
-        if {".", ".."} & set(segments):
+        if any(map(_climbs, segments)):
             return None
         for mount in self.all:
             wanted = mount.route.path.rstrip("/").split("/")
@@ -44,6 +47,11 @@ class Mounts:
                     token = there[wanted.index(TOKEN)] if TOKEN in wanted else None
                     return mount, token
         return None
+
+
+def _climbs(segment: str) -> bool:
+    """Say whether any server may read a segment as a way out of the one before."""
+    return any(part.partition(";")[0] in (".", "..") for part in _SEPARATOR.split(segment))
 
 
 def _candidates(segments: list[str], route: Route, length: int) -> list[list[str]]:

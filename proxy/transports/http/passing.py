@@ -15,7 +15,8 @@ _HOP = frozenset(
 )
 _BODY = frozenset(("content-length", "content-encoding"))
 _CREDENTIALS = frozenset(("authorization", "cookie"))
-_OURS = frozenset(("host", "accept-encoding"))
+# `expect` too: the body is here already, and nobody else is to be asked for leave to send it.
+_OURS = frozenset(("host", "accept-encoding", "expect"))
 
 
 def to_upstream(

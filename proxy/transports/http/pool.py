@@ -22,7 +22,9 @@ from proxy.transports.lines import Cut, Discarded, Over
 from proxy.transports.log import Log
 
 _MOST_BEHIND = 16 << 20  # bytes that may wait for one client that is slow to read
-_PATIENCE = 1.0  # seconds to wait for a server that can take a request
+# Seconds to wait for a server that can take a request. Clients count their requests alike, so equal
+# ids are common, and none of them asks again where it is told to.
+_PATIENCE = 30.0
 _MOST_CANCELLED = 10_000  # ids that one server never answered; then it is replaced
 _LATE = 5.0  # seconds in which a cancelled request may still be answered
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 
 from aiohttp import web
@@ -11,7 +12,7 @@ from proxy import accept, message
 from proxy.errors import AbridgeError, DocumentError
 from proxy.message import Message, string_at
 from proxy.session import CLIENT_INFO, PROTOCOL_VERSION
-from proxy.transports.http import body
+from proxy.transports.http import body, passing
 from proxy.transports.http.route import Asked, Limits, Route
 
 NOT_JSON = -32700
@@ -19,6 +20,17 @@ INVALID = -32600
 FAILED = -1
 
 _MODERN = "2026"
+
+# Headers that say nothing of who asks: of the request itself, or added on its way.
+_OF_NOBODY = re.compile(
+    r"authorization|host|user-agent|date|expect|origin|referer|via|pragma|priority|range|dnt"
+    r"|cache-control|last-event-id|(accept|content|if|mcp|sec|upgrade)(-.*)?"
+    r"|forwarded|x-forwarded-(for|host|port|prefix|proto|scheme|server|ssl)|x-scheme|cdn-loop"
+    r"|x-real-ip|(x-|true-|x-cluster-)client-ip|cf-(connecting-ip|ipcountry|ray|visitor)"
+    r"|b3|traceparent|tracestate|baggage|newrelic|(x-b3|x-datadog|x-envoy)-.*"
+    r"|(.*-)?(request|correlation|trace|span|transaction|invocation|idempotency|retry)"
+    r"(-?(id|key|start|time|context|attempt|count))?|sentry-trace"
+)
 SESSION = "Mcp-Session-Id"
 VERSION = "Mcp-Protocol-Version"
 
@@ -100,6 +112,7 @@ async def read(request: web.BaseRequest, route: Route, limits: Limits, asked: As
     if not messages:
         post.ids = (b"null",)
     post.modern = max(post.version or "", _declared(post)) >= _MODERN
+    asked.id = post.ids[0] if post.ids else b"null"
     asked.method = post.method
     asked.session = "" if post.session is None else digest(post.session)
     if post.first is not None and post.method == "tools/call":
@@ -117,14 +130,20 @@ def client_name(post: Post) -> str | None:
 
 
 def caller(request: web.BaseRequest, route: Route) -> str:
-    """Name the caller of a request that belongs to no session: by credentials, where it has any.
+    """Name the caller of a request that belongs to no session, by all that may say who it is.
 
-    Those who have none share one name, and with it what is kept for later pages.
+    Those of whom nothing is said share one name, and with it what is kept for later pages.
     """
     path = request.path if "{token}" in route.path else route.path
-    credentials = request.headers.get("Authorization", "")
+    said = [request.headers.get("Authorization", "")]
+    if isinstance(route.upstream, str):
+        # Whatever the server sees may be what it goes by: a key, a cookie, a user's name.
+        passed = passing.to_upstream(request.headers, credentials=route.auth == "forward")
+        names = {name.lower() for name in passed}
+        for name in sorted(name for name in names if not _OF_NOBODY.fullmatch(name)):
+            said += (name, *passed.getall(name))
     # Not where it listens: replicas do that at different addresses.
-    return digest(f"{path}\n{route.upstream}\n{credentials}")
+    return digest("\n".join((path, str(route.upstream), *said)))
 
 
 def digest(text: str) -> str:

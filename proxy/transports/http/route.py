@@ -65,9 +65,11 @@ class Shared(Struct, frozen=True):
 class Asked(Struct):
     """What one HTTP request asked for and what came of it, for the log; its handler fills it in.
 
-    `received` are the bytes of the upstream's answer, `sent` those of ours.
+    `id` is that of its request, null where it has none or is not read yet. `received` are the bytes
+    of the upstream's answer, `sent` those of ours.
     """
 
+    id: bytes = b"null"
     method: str = ""
     tool: str = ""
     session: str = ""

@@ -97,14 +97,13 @@ class Sidecar:
     async def until_signal(self) -> None:
         """Serve until such a signal comes."""
         await self._asked_to_end.wait()
+        self._log.info(f"ending; open requests: {len(self._open)}")
 
     async def close(self) -> None:
         """Take no more connections, let open requests end for a while, then end everything."""
         self._draining = True
         for listening in self._listening.values():
             listening.close()
-        if self._open:
-            self._log.info(f"ending: {len(self._open)} requests are open")
         deadline = monotonic() + self._limits.drain
         self._end(self._streams)
         await self._drained(deadline)
@@ -148,13 +147,14 @@ class Sidecar:
             status = response.status
             if self._draining:
                 response.force_close()
-            if not asked.sent:
-                asked.sent = response.body_length or response.content_length or 0
+            if not asked.sent and isinstance(response, web.Response):
+                asked.sent = response.content_length or 0
             return response
         except Refused as refused:
             status, asked.answered_by = refused.status, "proxy"
             asked.failure = asked.failure or str(refused)
-            response = refused.response()
+            response = refused.response(asked.id)
+            asked.sent = response.content_length or 0
             if self._draining or refused.status in _UNREAD:
                 response.force_close()
             return response
@@ -178,8 +178,12 @@ class Sidecar:
         denied = mount.route.access.refusal(request.headers, token)
         if denied is not None:
             raise Refused(denied.status, INVALID, denied.message, dict(denied.headers))
-        if len(self._open) >= self._limits.concurrent:
-            said = f"{len(self._open)} requests are open, the most this proxy takes at once"
+        # Clients listen as long as they are there: that must not keep them from asking.
+        listening = len(self._streams)
+        there = listening if _listens(request) else len(self._open) - listening
+        if there >= self._limits.concurrent:
+            what = "streams" if _listens(request) else "requests"
+            said = f"{there} {what} are open, the most this proxy takes at once"
             raise Refused(503, FAILED, said, {hdrs.RETRY_AFTER: "1"})
         return await self._within(mount, request, asked)
 
@@ -190,7 +194,7 @@ class Sidecar:
         assert task is not None
         self._open.add(task)
         self._metrics.requests.inc()
-        if request.method == "GET" and "text/event-stream" in request.headers.get(hdrs.ACCEPT, ""):
+        if _listens(request):
             self._streams.add(task)
         patience = None if mount.route.passes else Patience(request)
         try:
@@ -253,17 +257,22 @@ class Sidecar:
     def _alive(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
         return web.json_response({"status": "alive"})
 
-    def _ready(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+    def unready(self) -> list[str]:
+        """Return the paths of the routes that cannot be served now; the log says why, once."""
         reasons = {mount.route.path: mount.handler.unready() for mount in self.mounts}
         unready = {path: reason for path, reason in reasons.items() if reason is not None}
         if unready != self._unready:
             self._unready = unready
             for path, reason in unready.items():
                 self._log.warning(f"{path} is not ready: {reason}")
+        return sorted(unready)
+
+    def _ready(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+        unready = self.unready()
         if not unready and not self._draining:
             return web.json_response({"status": "ready"})
         response = web.json_response(
-            {"status": "ending" if self._draining else "not ready", "routes": sorted(unready)},
+            {"status": "ending" if self._draining else "not ready", "routes": unready},
             status=503,
         )
         if self._draining:
@@ -288,6 +297,11 @@ _OWN: dict[str, Own] = {
     "/readyz": Sidecar._ready,
     "/metrics": Sidecar._figures,
 }
+
+
+def _listens(request: web.BaseRequest) -> bool:
+    """Say whether a client wants a stream that has no end of its own."""
+    return request.method == "GET" and "text/event-stream" in request.headers.get(hdrs.ACCEPT, "")
 
 
 def _numbered(host: str) -> bool:

@@ -56,6 +56,7 @@ class Stateless:
             return refused.response()
         if not read.ids:
             # There is none that a server shared by all could be told on behalf of one.
+            asked.answered_by = "proxy"
             return web.Response(status=202)
         caller, client = post.caller(request, self._route), post.client_name(read)
         memory = Key(caller, "", f"known to {client or 'anybody'}")

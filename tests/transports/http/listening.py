@@ -61,6 +61,7 @@ class Small:
         asked.received = 7
         match raw:
             case b"wait":
+                asked.id = b"7"
                 await self.go.wait()
             case b"fail":
                 raise RuntimeError("for a reason")

@@ -185,6 +185,33 @@ async def test_a_server_that_nobody_reads_is_held_up_by_its_pipe() -> None:
         await child.end(HASTY)
 
 
+async def test_what_comes_while_nobody_asks_is_there_for_who_asks_next() -> None:
+    script = """
+import os, sys
+for line in sys.stdin.buffer:
+    os.write(1, line)
+    os.write(2, line)
+"""
+    async with started(python(script)) as child:
+        events = child.events()
+        for word in (b"one", b"two"):
+            await child.send([word])
+            assert await anext(events) == [word]
+        await child.send([b"three"])
+        while not child.tail.endswith(b"three\n"):
+            await asyncio.sleep(0)
+        assert await anext(events) == [b"three"]
+
+
+async def test_long_and_short_lines_take_turns() -> None:
+    async with started(["cat"]) as child:
+        events = child.events()
+        for size in (1, 3_000_000, 1, 65_535, 65_536, 1):
+            sender = asyncio.create_task(child.send([b"x" * size]))
+            assert await anext(events) == [b"x" * size]
+            await sender
+
+
 OURS = """
 import asyncio, os, sys
 from proxy.transports.http.children import Child, Guardian

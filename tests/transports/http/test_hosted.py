@@ -301,6 +301,21 @@ async def test_a_message_over_the_limit_is_answered_and_the_session_lives() -> N
         assert await (await client.call(2, "echo")).said() == "{}"
 
 
+async def test_a_message_over_the_limit_is_answered_on_the_one_stream_of_2024_11_05_too() -> None:
+    async with hosting(message=100_000) as made:
+        stream = await made.client("/mcp/sse").send("GET", accept=STREAM)
+        event = await stream.event()
+        assert event is not None
+        assert event.data is not None
+        endpoint = made.client("/mcp/sse" + event.data.decode())
+        await endpoint.call(1, "hold")
+        await endpoint.call(2, "size", {"size": 200_000})
+        said = await stream.next()
+        assert (said["id"], "is over the limit" in said["error"]["message"]) == (2, True)
+        await endpoint.call(3, "echo")
+        assert (await stream.next())["id"] == 3
+
+
 async def test_a_large_answer_arrives_whole() -> None:
     async with hosting() as made:
         client = await made.client().begin()

@@ -87,6 +87,7 @@ async def test_rules_shape_answers_and_each_session_has_its_own_snapshots() -> N
         given = {"rows": rows, "offset": 2}
         second = json.loads(await (await one.call(2, "echo", given)).said())
         assert second["rows"] == rows[2:4]
+        assert [each.answered_by for each in made.made.asked[-2:]] == ["upstream", "proxy"]
         assert "nothing is kept" in await (await other.call(1, "echo", given)).said()
 
 

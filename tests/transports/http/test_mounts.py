@@ -55,7 +55,13 @@ def test_a_path_that_no_route_has_belongs_to_none(path: str) -> None:
     assert found(path) is None
 
 
-@pytest.mark.parametrize("path", ["/everything/../mcp", "/mcp/..", "/mcp/%2e%2E", "/./mcp"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/everything/../mcp", "/mcp/..", "/mcp/%2e%2E", "/./mcp", "/everything/..%2fmcp"),
+        *("/everything/a%2F..%2f..%2fmcp", "/everything/..%5Cmcp", "/everything/..;/mcp"),
+    ],
+)
 def test_a_path_that_climbs_belongs_to_none(path: str) -> None:
     assert found(path) is None
 

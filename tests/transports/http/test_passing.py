@@ -11,6 +11,7 @@ from proxy.transports.http import passing
     [
         *("Connection", "keep-alive", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Host"),
         *("Content-Length", "content-encoding", "Proxy-Authorization", "Authorization", "Cookie"),
+        "Expect",
     ],
 )
 def test_what_is_of_one_connection_or_a_credential_does_not_go_to_the_upstream(name: str) -> None:

@@ -121,3 +121,30 @@ async def test_a_stateless_request_names_its_client() -> None:
     assert post.client_name(read_) == "somebody"
     read_, _ = await read(line(id=1, method="ping"))
     assert post.client_name(read_) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ({"X-Api-Key": "a"}, {"X-Api-Key": "b"}, True),
+        ({"X-Auth-Request-Email": "a"}, {"X-Auth-Request-Email": "b"}, True),
+        ({"X-Forwarded-User": "a"}, {}, True),
+        ({"Cookie": "a"}, {"Cookie": "b"}, True),
+        ({"X-Request-Id": "a", "traceparent": "a"}, {"X-Request-Id": "b"}, False),
+        ({"X-Forwarded-For": "a", "X-Real-IP": "a"}, {"User-Agent": "b"}, False),
+        ({"Mcp-Name": "a", "Content-Length": "1"}, {"Mcp-Name": "b"}, False),
+        ({"A": "1", "B": "2"}, {"b": "2", "a": "1"}, False),
+    ],
+)
+async def test_callers_are_told_apart_by_whatever_a_server_may_know_them_by(
+    one: dict[str, str], other: dict[str, str], apart: bool
+) -> None:
+    to = route("http://x/mcp", auth="forward")
+    names = {post.caller(requested(headers=headers), to) for headers in (one, other)}
+    assert (len(names) == 2) is apart
+
+
+async def test_what_no_server_is_told_tells_no_callers_apart() -> None:
+    for to in (route("http://x/mcp"), route(("server",))):
+        names = {post.caller(requested(headers={"Cookie": each}), to) for each in "ab"}
+        assert len(names) == 1

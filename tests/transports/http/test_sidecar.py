@@ -30,13 +30,11 @@ async def test_several_requests_share_a_connection() -> None:
 
 async def test_a_path_without_a_route_is_404_and_is_not_repeated() -> None:
     async with serving() as running:
-        assert (await running.posted("/secret?key=secret", b"{}")).error == (
-            404,
-            -32600,
-            "nothing is served at this path",
-        )
+        answered = await running.posted("/secret?key=secret", b"{}")
+        assert answered.error == (404, -32600, "nothing is served at this path")
         (line,) = running.said("request")
         assert "secret" not in str(line)
+        assert line["sent"] == len(answered.body)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +85,17 @@ async def test_more_requests_than_allowed_are_told_to_come_again() -> None:
         running.handler.go.set()
         assert (await first.answer()).status == 200
         assert (await running.posted("/mcp", b"{}")).status == 200
+
+
+async def test_clients_that_listen_keep_nobody_from_asking() -> None:
+    async with serving(concurrent=1) as running:
+        first, second = await running.client(), await running.client()
+        await first.get("/mcp", STREAM)
+        await first.head()
+        assert (await running.posted("/mcp", b"{}")).status == 200
+        await second.get("/mcp", STREAM)
+        refused = await second.answer()
+        assert refused.error == (503, -1, "1 streams are open, the most this proxy takes at once")
 
 
 async def test_a_handler_that_fails_is_a_500_that_says_nothing_of_it() -> None:
@@ -249,7 +258,9 @@ async def test_requests_that_outlast_the_drain_are_told_so() -> None:
         await running.handler.begun.wait()
         await running.sidecar.close()
         answered = await client.answer()
-        assert answered.error == (503, -1, "the proxy is ending")
+        assert answered.status == 503
+        error = {"code": -1, "message": "the proxy is ending"}
+        assert answered.json == {"jsonrpc": "2.0", "id": 7, "error": error}
         assert await client.rest() == b""
 
 
