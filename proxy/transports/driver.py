@@ -91,8 +91,16 @@ class Driver:
         except StoreError as cause:
             self._log.warning(f"other replicas were not told of the server: {cause}")
 
-    async def from_client(self, raw: bytes, exchange: bytes = b"") -> Sent:
-        """Take a message of the client; never raises."""
+    async def from_client(
+        self, raw: bytes, exchange: bytes = b"", scope: str | None = None
+    ) -> Sent:
+        """Take a message of the client; never raises.
+
+        `scope` is whose snapshots it may see, where that may differ between its messages.
+        """
+        await self._inform(raw)
+        if scope is not None:
+            self.session.scope = scope
         return await self._take(raw, exchange, of_client=True)
 
     async def from_server(self, raw: bytes, exchange: bytes = b"") -> Sent:
@@ -116,7 +124,6 @@ class Driver:
         ahead, back = sent.to_client, sent.to_server
         if of_client:
             ahead, back = back, ahead
-            await self._inform(raw)
         try:
             outputs = enter(raw, exchange)
         except RuleErrors as errors:

@@ -25,13 +25,15 @@ class Exchange(Struct):
     """A POST and the session it is of.
 
     `mark` tells its requests from others in a session that many callers share; it is empty where
-    there is no need, and its answers may then come later, on another stream.
+    there is no need, and its answers may then come later, on another stream. `scope` is whose
+    snapshots it may see: who knows the id of a session need not be who began it.
     """
 
     post: Post
     driver: Driver
     mark: bytes
     memory: Key
+    scope: str
 
     def end(self, cause: str) -> list[bytes]:
         """Return an answer for each request that has none yet."""
@@ -59,18 +61,23 @@ class Callers:
         """Return what a POST belongs to."""
         caller = post.caller(request, self._route)
         if read.initializes and not read.modern:
-            return Exchange(read, self._begun(caller, b""), b"", _memory(caller, None))
+            return Exchange(read, self._begun(caller, b""), b"", _memory(caller, None), caller)
         if read.session is not None and not read.modern:
-            return await self.of_session(read, read.session)
+            return await self.of_session(request, read, read.session)
         client = post.client_name(read)
         mark = b"%d:" % next(self._numbers)
         driver = await self._known(caller, client, mark)
-        return Exchange(read, driver, mark, _memory(caller, client))
+        return Exchange(read, driver, mark, _memory(caller, client), caller)
 
-    async def of_session(self, read: Post, session: str) -> Exchange:
+    async def of_session(self, request: web.BaseRequest, read: Post, session: str) -> Exchange:
         """Return an exchange of the session with this id."""
-        scope = post.digest(session)
-        return Exchange(read, await self._known(scope, None, b""), b"", _memory(scope, None))
+        name = self._named(session)
+        scope = post.digest(f"{post.caller(request, self._route)}\n{name}")
+        return Exchange(read, await self._known(name, None, b""), b"", _memory(name, None), scope)
+
+    def _named(self, session: str) -> str:
+        """Name a session; servers of other routes may give theirs the same id."""
+        return post.digest(f"{self._route.path}\n{self._route.upstream}\n{session}")
 
     def _begun(self, scope: str, mark: bytes) -> Driver:
         """Return who drives a new session; where there is a mark, its answers come only once."""
@@ -82,19 +89,18 @@ class Callers:
 
     def alone(self, read: Post, name: str) -> Exchange:
         """Return an exchange of a session of this name that nobody else will find."""
-        return Exchange(read, self._begun(name, b":"), b"", _memory(name, None))
+        return Exchange(read, self._begun(name, b":"), b"", _memory(name, None), name)
 
     def initialized(self, exchange: Exchange, session: str | None) -> None:
         """Take note of the session that an upstream has begun."""
         if session is not None:
-            scope = post.digest(session)
-            exchange.driver.session.scope = scope
-            exchange.memory = _memory(scope, None)
-            self._keep(scope, None, exchange.driver)
+            name = self._named(session)
+            exchange.memory = _memory(name, None)
+            self._keep(name, None, exchange.driver)
 
     def ended(self, session: str) -> None:
         """Forget a session that is over."""
-        self._drivers.pop((post.digest(session), None), None)
+        self._drivers.pop((self._named(session), None), None)
 
     async def share(self, exchange: Exchange) -> None:
         """Let others go on with what was learned of the server, if it was asked about itself."""

@@ -5,14 +5,18 @@ sent twice, and the end of one side is the end of the other: a client that goes 
 request to the upstream, which then does what it does for a client that went away.
 """
 
+import asyncio
 import secrets
+from contextlib import suppress
 
 import aiohttp
 import msgspec
 from aiohttp import web
 from multidict import CIMultiDict
 
-from proxy import sse
+from proxy import message, sse
+from proxy.document import ABSENT
+from proxy.errors import DocumentError
 from proxy.sse import Event
 from proxy.transports.driver import Driver
 from proxy.transports.http import body, legacy, passing, post
@@ -22,6 +26,7 @@ from proxy.transports.http.post import FAILED, SESSION, Post, Refused
 from proxy.transports.http.route import Asked, Route, Rules, Shared
 from proxy.transports.http.upstream import Lost, Upstream
 
+_PROMPT = 1.0  # seconds
 _STREAM = "text/event-stream"
 _JSON = "application/json"
 
@@ -71,7 +76,7 @@ class Remote:
         read = await post.read(request, self._route, self._limits, asked)
         exchange = await self._callers.exchange(request, read)
         driver = exchange.driver
-        sent = await driver.from_client(read.raw, exchange.mark)
+        sent = await driver.from_client(read.raw, exchange.mark, exchange.scope)
         asked.client = driver.session.client or ""
         if not sent.to_server:
             asked.answered_by = "proxy"
@@ -97,8 +102,12 @@ class Remote:
         stream = self._listening.get(exchange.driver)
         if stream is None:
             return told
-        for line in told:
-            await stream.put(unframed(line))
+        try:
+            async with asyncio.timeout(_PROMPT):
+                for line in told:
+                    await stream.put(unframed(line))
+        except (TimeoutError, ConnectionError):  # it is not read, or nobody is there any more
+            return told
         return []
 
     async def _answered(
@@ -115,16 +124,21 @@ class Remote:
             self._callers.initialized(exchange, upstream.headers.get(SESSION))
         self._forget_ended(request, upstream)
         kind = upstream.content_type.lower()
-        if not read.ids or not 200 <= upstream.status < 300 or kind not in (_JSON, _STREAM):
+        good = 200 <= upstream.status < 300
+        passed = passing.to_client(upstream.headers)
+        if ours and good and kind not in (_JSON, _STREAM):
+            # Of a batch the server got what asks nothing, or does not answer what it got.
+            lines = [*ours, *exchange.end("the server gave no answer")]
+            return await self._finish(_answer(request, read, streams=False), lines, asked)
+        if not read.ids or not good or kind not in (_JSON, _STREAM):
             exchange.drop()
             return await self._as_it_is(request, upstream, asked)
-        passed = passing.to_client(upstream.headers)
         answer = _answer(request, read, kind == _STREAM, upstream.status, passed)
         if kind == _STREAM:
             await answer.begin()
             for line in ours:
                 await answer.put(unframed(line))
-            await self._events(answer, exchange, upstream, asked)
+            await self._events(request, answer, exchange, upstream, asked)
             return await self._finish(answer, [], asked)
         # Nothing is sent before it is there: what breaks off can still be an error of ours.
         try:
@@ -146,6 +160,7 @@ class Remote:
 
     async def _events(
         self,
+        request: web.BaseRequest,
         answer: Answer,
         exchange: Exchange,
         upstream: aiohttp.ClientResponse,
@@ -157,6 +172,8 @@ class Remote:
         try:
             async for event in self._upstream.events(upstream, asked):
                 resumable |= event.id is not None and not exchange.mark
+                if exchange.post.wanted == "json" and (id := _question(event)) is not None:
+                    await self._decline(request, exchange.post, id)
                 for each in await self._translated(exchange, event):
                     await answer.put(each)
                 if answer.complete:
@@ -168,6 +185,13 @@ class Remote:
             for line in exchange.end(cause):
                 asked.failure = cause
                 await answer.put(unframed(line))
+
+    async def _decline(self, request: web.BaseRequest, read: Post, id: bytes) -> None:
+        """Answer a question of the server's that this client cannot be asked; it would wait."""
+        raw = message.error(id, FAILED, "the client takes no event stream, so it cannot be asked")
+        with suppress(Lost, body.TooLarge):
+            async with self._upstream.ask(request, raw, read) as upstream:
+                await self._upstream.whole(upstream)
 
     async def _translated(self, exchange: Exchange, event: Event) -> list[Event]:
         """Return what becomes of an event: mostly itself."""
@@ -211,12 +235,13 @@ class Remote:
             answer = _answer(request, _NOTHING, True, upstream.status, passed)
             await answer.begin()
             if session is not None:
-                exchange = await self._callers.of_session(_NOTHING, session)
+                exchange = await self._callers.of_session(request, _NOTHING, session)
                 self._listening[exchange.driver] = answer
                 try:
-                    await self._events(answer, exchange, upstream, asked)
+                    await self._events(request, answer, exchange, upstream, asked)
                 finally:
-                    self._listening.pop(exchange.driver, None)
+                    if self._listening.get(exchange.driver) is answer:
+                        del self._listening[exchange.driver]
             else:
                 await self._legacy(answer, upstream, asked)
             return await self._finish(answer, [], asked)
@@ -262,7 +287,9 @@ class Remote:
     def _forget_ended(self, request: web.BaseRequest, upstream: aiohttp.ClientResponse) -> None:
         session = request.headers.get(SESSION)
         ended = request.method == "DELETE" and 200 <= upstream.status < 300
-        if session is not None and (ended or upstream.status == 404):
+        # To a GET it may only say that there is no such stream.
+        lost = request.method != "GET" and upstream.status == 404
+        if session is not None and (ended or lost):
             self._callers.ended(session)
 
     async def _as_it_is(
@@ -273,9 +300,17 @@ class Remote:
             reason=upstream.reason,
             headers=passing.to_client(upstream.headers, whole=True),
         )
+        pieces = self._upstream.pieces(upstream)
+        first = await anext(pieces, b"")
+        if not first and request.method != "HEAD":
+            # Said, so that nobody makes up a type for a body that is none.
+            response.content_length = 0
         await response.prepare(request)
         try:
-            async for chunk in self._upstream.pieces(upstream):
+            if first:
+                asked.received += len(first)
+                await response.write(first)
+            async for chunk in pieces:
                 asked.received += len(chunk)
                 await response.write(chunk)
         except Lost:
@@ -298,6 +333,17 @@ _NOTHING = Post(
     version=None,
     modern=False,
 )
+
+
+def _question(event: Event) -> bytes | None:
+    """Return the id of the server's request that an event brings."""
+    try:
+        read = message.read(event.data or b"")
+    except DocumentError:
+        return None
+    if not isinstance(read, message.Message) or read.method is ABSENT:
+        return None
+    return read.key
 
 
 def _answer(

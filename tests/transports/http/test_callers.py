@@ -72,3 +72,55 @@ async def test_a_caller_of_a_server_without_sessions_is_known_by_the_server_s_na
         assert (await proxy.post(call("get"))).body == SHAPED
     share.workers.close()
     assert asked[-1] == "sessionless"
+
+
+async def test_who_only_knows_the_id_of_a_session_sees_none_of_its_pages() -> None:
+    items = answer(document({"items": [1, 2, 3]}))
+    first, later = call("list", {}), call("list", {"offset": 2})
+    async with upstream(response(items)) as server, before(server.url, PAGES) as proxy:
+        await proxy.post(first, mcp_session_id="s", authorization="Bearer a")
+        for other in ({"authorization": "Bearer b"}, {}):
+            theirs = await proxy.post(later, mcp_session_id="s", **other)
+            assert theirs.json["result"]["isError"] is True
+        mine = await proxy.post(later, mcp_session_id="s", authorization="Bearer a")
+    assert '"items":[3]' in mine.json["result"]["content"][0]["text"]
+
+
+async def test_sessions_of_two_servers_may_have_the_same_id() -> None:
+    share = shared()
+    servers = [answer(document({"items": [each] * 3})) for each in (1, 2)]
+    async with (
+        upstream(response(servers[0])) as one,
+        upstream(response(servers[1])) as other,
+        before(one.url, PAGES, share) as mine,
+        before(other.url, PAGES, share) as theirs,
+    ):
+        await mine.post(call("list", {}), mcp_session_id="1")
+        got = await theirs.post(call("list", {"offset": 2}), mcp_session_id="1")
+        assert got.json["result"]["isError"] is True
+
+
+async def test_a_server_that_knows_no_get_has_not_ended_the_session() -> None:
+    asked: list[tuple[str | None, str | None]] = []
+
+    def chosen(server: str | None, client: str | None) -> RuleSet:
+        asked.append((server, client))
+        return DROP
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        known = response(answer({"serverInfo": {"name": "s"}}), mcp_session_id="1")
+        if request.line.startswith("GET"):
+            writer.write(response(b"no such thing", "404 Not Found"))
+        else:
+            writer.write(known if b"initialize" in request.body else response(SECRET))
+
+    share = shared()
+    async with (
+        upstream(script) as server,
+        standing(Remote(route(server.url), chosen, share)) as proxy,
+    ):
+        await proxy.post(line(id=1, method="initialize", params={"clientInfo": {"name": "c"}}))
+        await proxy.ask("GET", accept="text/event-stream", mcp_session_id="1")
+        await proxy.post(call("get"), mcp_session_id="1")
+    share.workers.close()
+    assert asked[-1] == ("s", "c")

@@ -299,3 +299,45 @@ async def test_a_client_hears_on_its_stream_that_other_rules_make_another_list()
             assert b"notifications/tools/list_changed" in heard
             writer.close()
     share.workers.close()
+
+
+@pytest.mark.parametrize("said", ["202 Accepted", "204 No Content"])
+async def test_a_call_that_is_ours_to_answer_is_answered_whatever_the_rest_of_its_batch(
+    said: str,
+) -> None:
+    hide = rules("- {tools: gone, hide: true}")
+    batch = b"[" + call("gone", id=2) + b"," + line(method="notifications/x") + b"]"
+    silent = head(said, **({} if "204" in said else {"content_length": "0"}))
+    async with upstream(silent) as server, before(server.url, hide) as proxy:
+        got = await proxy.post(batch)
+    assert [each["id"] for each in got.json] == [2]
+    assert server.asked[0].body == b"[" + line(method="notifications/x") + b"]"
+
+
+async def test_no_type_is_made_up_for_a_body_that_is_none() -> None:
+    said = head("202 Accepted", transfer_encoding="chunked") + chunk(b"")
+    async with upstream(said) as server, before(server.url) as proxy:
+        got = await proxy.post(line(method="notifications/x"))
+    assert (got.status, got.body) == (202, b"")
+    assert "content-type" not in got.headers
+
+
+async def test_a_client_that_takes_no_stream_is_asked_nothing_and_the_server_hears_of_it() -> None:
+    question = line(id="q", method="sampling/createMessage", params={})
+    heard = asyncio.Event()
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        if b'"error"' in request.body:
+            assert json.loads(request.body)["id"] == "q"
+            assert request.headers["mcp-session-id"] == "s"
+            heard.set()
+            writer.write(response(b"", "202 Accepted"))
+            return
+        writer.write(head(content_type=STREAM, transfer_encoding="chunked"))
+        writer.write(chunk(written(question)))
+        await asyncio.wait_for(heard.wait(), 10)
+        writer.write(chunk(written(SECRET)) + chunk(b""))
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get"), JSON, mcp_session_id="s")
+    assert got.body == SHAPED
