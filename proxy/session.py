@@ -352,13 +352,15 @@ class Session:
         if snapshot is not None:
             return (Shape(self._job(pending, snapshot=snapshot)),)
         if failure is not None:
-            # Called anew, the tool might give other pages than those that were read before.
+            # Called anew, the tool might give other pages than those that were read before, or do
+            # for a second time what it does.
             said = f"what was kept of the earlier answer is out of reach: {failure}; "
-            said += f"try again later, or {_start_again(pending)}"
+            said += "try again later"
+            if self._repeatable(pending, rule):
+                said += f", or {_start_again(pending)}"
             line = message.refusal(pending.id, said, pending.modern)
             return self._refused(pending, "refused", line)
-        tool_seen = self._seen.get(pending.tool, Seen())
-        if tool_seen.reads_only or any(getattr(step, "refetch", None) for step in rule.pipeline):
+        if self._repeatable(pending, rule):
             line, pending.line = pending.line, b""
             return self._passed(line, pending)
         said = (
@@ -367,6 +369,11 @@ class Session:
         )
         line = message.refusal(pending.id, said, pending.modern)
         return self._refused(pending, "refused", line)
+
+    def _repeatable(self, pending: Pending, rule: Rule) -> bool:
+        if self._seen.get(pending.tool, Seen()).reads_only:
+            return True
+        return any(getattr(step, "refetch", None) for step in rule.pipeline)
 
     def _refused(
         self, pending: Pending, word: Literal["refused", "hidden"], line: bytes

@@ -20,12 +20,16 @@ Stamp = tuple[int, int] | None
 class Watch:
     """The rule files that `names` stand for (see `ruleset.load`); raises RuleErrors.
 
-    `say` gets a line whenever they have changed.
+    `say` gets a line whenever they have changed, `warn` where a mistake in them is why they do not
+    apply.
     """
 
-    def __init__(self, names: Sequence[str], say: Callable[[str], None]) -> None:
+    def __init__(
+        self, names: Sequence[str], say: Callable[[str], None], warn: Callable[[str], None]
+    ) -> None:
         self._names = names
         self._say = say
+        self._warn = warn
         self._looks = 0
         self._held = self._read()
         self._stamps = self._stamped()
@@ -48,7 +52,7 @@ class Watch:
         except RuleErrors as errors:
             first, *others = map(str, errors.problems)
             more = f" (and {len(others)} more)" if others else ""
-            self._say(f"the rules have changed, but the old ones stay: {first}{more}")
+            self._warn(f"the rules have changed, but the old ones stay: {first}{more}")
         else:
             names = ", ".join(file.name for file in self.files)
             self._say(f"the rules have changed and apply from now on: {names}")

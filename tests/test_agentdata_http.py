@@ -362,7 +362,7 @@ def test_a_wrong_token_opens_nothing(token: str, base: Base) -> None:
     url = base.sidecar.url("/gpt-mcp/{token}/mcp").replace("{token}", token)
     got = post(url, ONE)
     if token:
-        error(got, 401, -32600, "a bearer token is needed")
+        error(got, 401, -32600, "the bearer token is not known")
     else:
         error(got, 404, -32600, "nothing is served at this path")
     # As a header, the right one opens it all the same: who knows it may ask.

@@ -147,7 +147,10 @@ def test_the_token_comes_from_outside_the_manifests() -> None:
 
 
 def test_there_is_time_to_drain_before_anything_is_killed() -> None:
-    assert POD["terminationGracePeriodSeconds"] > Limits().drain + 5
+    [container] = POD["containers"]
+    word, seconds = container["lifecycle"]["preStop"]["exec"]["command"]
+    assert word == "sleep"
+    assert POD["terminationGracePeriodSeconds"] > int(seconds) + Limits().drain + 5
     for replica in REPLICAS.values():
         assert int(replica["stop_grace_period"].removesuffix("s")) > Limits().drain + 5
 

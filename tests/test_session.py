@@ -1381,10 +1381,21 @@ def test_a_page_that_cannot_be_looked_up_is_refused_with_the_reason() -> None:
     assert isinstance(reply, Reply)
     [text] = texts(reply.raw)
     assert text == (
-        "what was kept of the earlier answer is out of reach: the store is away; "
-        "try again later, or call again with offset=0 first"
+        "what was kept of the earlier answer is out of reach: the store is away; try again later"
     )
     assert result(reply.raw)["isError"] is True
+
+
+def test_a_tool_that_only_reads_may_be_called_anew_where_a_page_cannot_be_looked_up() -> None:
+    talk = Talk(PAGES)
+    list_tools(talk, {"name": "list", "annotations": {"readOnlyHint": True}})
+    talk.exchange(call("list", {}), answer(ITEMS))
+    [load] = talk.session.from_client(call("list", {"offset": 2}))
+    assert isinstance(load, Load)
+    [reply] = talk.session.loaded(load.token, None, "the store is away")
+    assert isinstance(reply, Reply)
+    [text] = texts(reply.raw)
+    assert text.endswith("; try again later, or call again with offset=0 first")
 
 
 def test_another_session_goes_on_with_what_one_has_learned() -> None:

@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_change_is_read_and_said_once(file: Path) -> None:
     said: list[str] = []
-    watch = Watch([str(file)], said.append)
+    watch = Watch([str(file)], said.append, pytest.fail)
     before = watch.files
     watch.look()
     assert watch.files is before
@@ -49,7 +49,8 @@ def test_a_change_is_read_and_said_once(file: Path) -> None:
 
 def test_a_mistake_leaves_the_old_rules_and_is_said_once(file: Path) -> None:
     said: list[str] = []
-    watch = Watch([str(file)], said.append)
+    applied: list[str] = []
+    watch = Watch([str(file)], applied.append, said.append)
     before = watch.files
     write(file, BAD)
     for _ in range(60):
@@ -59,13 +60,14 @@ def test_a_mistake_leaves_the_old_rules_and_is_said_once(file: Path) -> None:
         f"the rules have changed, but the old ones stay: {file}:2:21: unknown key 'tool' of a "
         "rule; did you mean 'tools'? (and 1 more)"
     ]
+    assert applied == []
     write(file, TWO)
     watch.look()
     assert names(watch) == ["two"]
 
 
 def test_a_change_that_time_and_size_do_not_show_is_seen_at_the_25th_look(file: Path) -> None:
-    watch = Watch([str(file)], print)
+    watch = Watch([str(file)], print, print)
     write(file, TWO, unseen=True)
     for _ in range(24):
         watch.look()
@@ -76,7 +78,7 @@ def test_a_change_that_time_and_size_do_not_show_is_seen_at_the_25th_look(file: 
 
 def test_a_file_that_is_written_anew_as_it_was_is_no_change(file: Path) -> None:
     said: list[str] = []
-    watch = Watch([str(file)], said.append)
+    watch = Watch([str(file)], said.append, said.append)
     before = watch.files
     write(file, ONE)
     watch.look()
@@ -85,7 +87,7 @@ def test_a_file_that_is_written_anew_as_it_was_is_no_change(file: Path) -> None:
 
 
 def test_a_file_that_comes_into_a_folder_is_read_too(file: Path) -> None:
-    watch = Watch([str(file.parent)], print)
+    watch = Watch([str(file.parent)], print, print)
     write(file.with_name("another.yaml"), TWO)
     for _ in range(25):
         watch.look()
@@ -94,7 +96,7 @@ def test_a_file_that_comes_into_a_folder_is_read_too(file: Path) -> None:
 
 def test_a_file_that_goes_away_leaves_its_rules(file: Path) -> None:
     said: list[str] = []
-    watch = Watch([str(file)], said.append)
+    watch = Watch([str(file)], said.append, said.append)
     file.unlink()
     watch.look()
     assert names(watch) == ["one"]
@@ -105,11 +107,11 @@ def test_a_file_that_goes_away_leaves_its_rules(file: Path) -> None:
 def test_what_is_wrong_from_the_start_is_raised(file: Path) -> None:
     file.write_text(BAD)
     with pytest.raises(RuleErrors):
-        Watch([str(file)], print)
+        Watch([str(file)], print, print)
 
 
 def test_a_selection_goes_by_the_files_as_they_are_now(file: Path) -> None:
-    selection = Selection(Watch([str(file)], print), None, print)
+    selection = Selection(Watch([str(file)], print, print), None, print)
     before = selection("server", "client")
     assert selection("server", "client") is before
     write(file, TWO)

@@ -57,7 +57,10 @@ def _verb(verb: str, words: list[str]) -> int:
         at = words.index("--")
         ours, command = words[:at], words[at + 1 :]
     try:
-        code: int = module.run(parser.parse_args(ours, argparse.Namespace(command=command)))
+        chosen, others = parser.parse_known_args(ours, argparse.Namespace(command=command))
+        if others:
+            _unexpected(parser, others[0])
+        code: int = module.run(chosen)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
@@ -67,6 +70,14 @@ def _verb(verb: str, words: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # what a shell says of a program that SIGPIPE ended
     return code
+
+
+def _unexpected(parser: "argparse.ArgumentParser", word: str) -> None:
+    from proxy.spelling import did_you_mean
+
+    flags = [flag for flag in parser._option_string_actions if flag.startswith("--")]
+    advice = did_you_mean(word.partition("=")[0], flags) if word.startswith("-") else ""
+    parser.error(f"unexpected {word!r}{advice}")
 
 
 def takes_rules(parser: "argparse.ArgumentParser") -> None:
@@ -112,6 +123,7 @@ def _unknown(verb: str) -> int:
     from proxy.spelling import did_you_mean
 
     advice = did_you_mean(verb, VERBS)
-    said = f"unknown verb {verb!r}{advice}; to wrap a server, write its command after --"
+    then = " To" if advice else "; to"
+    said = f"unknown verb {verb!r}{advice}{then} wrap a server, write its command after --"
     print(f"{PROGRAM}: {said}", file=sys.stderr)
     return 2

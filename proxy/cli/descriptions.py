@@ -277,7 +277,10 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
     configkeys.Limits: {
         "body": "The most bytes of a request's body.",
         "message": "The most bytes of one message of the server; a longer one is an error.",
-        "concurrent": "The most requests that are open at once.",
+        "concurrent": (
+            "The most requests that are open at once, and the most event streams: they are "
+            "counted apart."
+        ),
         "sessions": "The most sessions of each route before a command.",
         "idle_seconds": "How long after its last use such a session ends.",
         "children": "The most processes that serve the stateless requests of such a route.",

@@ -125,11 +125,12 @@ LABELS: Mapping[str, str] = {
 
 LOG = """
 On stderr, one line each. With `--log-format json` each is an object with `time`, `level`, and
-`event` or `message`; as text it has no time, which journald and Docker add. Texts are cut, and what
-is empty is left out. `request` is one line for each HTTP request, at its end (of the own paths only
-with `--verbose`); `call` a second one for each call of a tool; `serving` one for each route at the
-start. None of them has a header's value, a token or a query in it. What a command's server writes
-to its stderr stands between them as it came.
+`event` or `message`; as text it begins with the time, in UTC. Texts are cut, and what is empty is
+left out. `request` is one line for each HTTP request, at its end (of the own paths only with
+`--verbose`): an access log. `call` is a second one for each call of a tool, without who asked and
+how, so that these alone are an audit log. `serving` is one for each route at the start. None of
+them has a header's value, a token or a query in it. What a command's server writes to its stderr
+stands between them as it came.
 """
 
 _REQUEST: Mapping[str, str] = {

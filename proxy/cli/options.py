@@ -253,7 +253,8 @@ def complain(
     others = [other for other in others if other not in urls]
     if others:
         advice = did_you_mean(others[0], _FLAGS) if others[0].startswith("-") else ""
-        parser.error(f"unexpected {others[0]!r}{advice}; what is the server's goes after --")
+        then = " What" if advice else "; what"
+        parser.error(f"unexpected {others[0]!r}{advice}{then} is the server's goes after --")
     if len(urls) > 1 or (urls and "--" in words):
         parser.error("one server only: its URL, or its command after --")
     if given.header and not urls:

@@ -144,7 +144,7 @@ class _Rules:
             if names == [_NONE]:
                 self._selection = Selection((), "off", self._log.info)
             else:
-                files = None if names is None else Watch(names, self._log.warning)
+                files = None if names is None else Watch(names, self._log.info, self._log.warning)
                 self._selection = Selection(files, budget, self._log.info)
         except RuleErrors as errors:
             self._fail(errors)

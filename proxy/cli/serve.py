@@ -151,7 +151,13 @@ OPTIONS = (
     ),
     _SAME["max_message"],
     Option("--max-body", "the most bytes of a request's body (default: 4MiB)", "SIZE", size),
-    Option("--concurrent", "the most open requests (default: 1000)", "N", _number(int, 1)),
+    Option(
+        "--concurrent",
+        "the most open requests, and the most open event streams, which are counted apart "
+        "(default: 1000)",
+        "N",
+        _number(int, 1),
+    ),
     Option(
         "--sessions", "the most sessions before a command (default: 1000)", "N", _number(int, 1)
     ),
@@ -222,7 +228,7 @@ def run(arguments: argparse.Namespace) -> int:
     except AbridgeError as error:
         print(f"{PROGRAM} serve: {error}", file=sys.stderr)
         return _UNUSABLE
-    log = Log(_level(given), given.get("log_format", "text"))
+    log = Log(_level(given), given.get("log_format", "text"), dated=True)
     try:
         settings = Settings(given, _config(given, os.environ))
         routes = [_route(written) for written in settings.config.routes]
@@ -378,7 +384,7 @@ def _rules(routes: Sequence[Route], log: Log) -> list[Rules]:
     """Load the rules of each route; raises RuleErrors with every problem of all of them."""
     problems: dict[Problem, None] = {}
     loaded: list[Rules] = []
-    read = cache(partial(Watch, say=log.warning))
+    read = cache(partial(Watch, say=log.info, warn=log.warning))
     for route in routes:
         try:
             if route.rules == (configkeys.NO_RULES,):
@@ -456,8 +462,8 @@ async def _serve(sidecar: Sidecar, log: Log) -> int:
     sidecar.heed_signals()
     try:
         await sidecar.start()
-    except OSError as error:
-        log.error(f"cannot listen: {(error.strerror or str(error)).lower()}")
+    except AbridgeError as error:
+        log.error(str(error))
         await sidecar.close()
         return _UNUSABLE
     for mount in sidecar.mounts:

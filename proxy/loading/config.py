@@ -17,6 +17,8 @@ What stands at the top holds for each route that does not say otherwise; but `he
 that stand beside an upstream are for no other one. proxy.loading.configkeys has every key.
 """
 
+import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from proxy.loading import configkeys, positions
 from proxy.loading.configkeys import NO_DEFAULTS, NO_RULES, TOKEN, Head, Limits, Written
 from proxy.loading.fields import BAD, Fields, Reader, fields, found
 from proxy.loading.positions import Node
+from proxy.loading.slips import quoted
 from proxy.sizes import size
 
 
@@ -85,7 +88,8 @@ def _readers(folder: Path, environment: Mapping[str, str]) -> dict[Any, Reader]:
         configkeys.TokensOf: lambda text: configkeys.tokens_of(folder / text),
     }
     readers = {kind: _text(make) for kind, make in texts.items()}
-    return {configkeys.Size: _size, configkeys.Address: _address, **readers}
+    own = {configkeys.Size: _size, configkeys.Address: _address, configkeys.Command: _command}
+    return {**own, **readers}
 
 
 def _text(make: Callable[[str], Any]) -> Reader:
@@ -105,6 +109,24 @@ def _address(notes: Fields, node: Node, label: str) -> Any:
     if type(node.value) is int:  # a port alone: say what is missing
         node = replace(node, value=str(node.value))
     return _text(configkeys.address)(notes, node, label)
+
+
+def _command(notes: Fields, node: Node, label: str) -> Any:
+    line = node.value.get("command")
+    if line is not None and isinstance(line.value, str) and not line.spoiled:
+        try:
+            words = shlex.split(line.value)
+        except ValueError:  # a quotation without an end
+            words = line.value.split()
+        if len(words) > 1:
+            written = ", ".join(word if _PLAIN.fullmatch(word) else quoted(word) for word in words)
+            return notes.report(line, f"command: {found(line)} is one word; write [{written}]")
+    return notes.made(
+        node, configkeys.Command, notes.members(node, configkeys.Command, label), label
+    )
+
+
+_PLAIN = re.compile(r"-{0,2}[A-Za-z_/][\w./@=+-]*", re.ASCII)
 
 
 def _size(notes: Fields, node: Node, label: str) -> Any:

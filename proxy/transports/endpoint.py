@@ -1,6 +1,9 @@
 """The URL of a remote server: requests that never leave its origin, and what refusals mean."""
 
 import asyncio
+import os
+import socket
+import ssl
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -172,8 +175,7 @@ def reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted: {error.certificate_error}"
     if isinstance(error, aiohttp.ClientConnectorError):
-        said = error.os_error.strerror or str(error.os_error)
-        return f"no connection to {error.host}:{error.port}: {said.lower()}"
+        return f"no connection to {error.host}:{error.port}: {plainly(error.os_error)}"
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the server closed the connection without an answer"
     if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -183,8 +185,20 @@ def reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientResponseError):
         # What follows is what the server sent, which may be what it was sent.
         return f"the server does not speak HTTP as it should: {error.message.partition(':')[0]}"
-    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    said = plainly(error) if isinstance(error, OSError) else str(error) or type(error).__name__
     return f"the connection failed: {said.lower()}"
+
+
+def plainly(error: OSError) -> str:
+    """Say why in the system's words: the text that comes with it may be of a library's making.
+
+    >>> plainly(ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 3999)"))
+    'connection refused'
+    """
+    # These have numbers of their own.
+    if error.errno and not isinstance(error, socket.gaierror | ssl.SSLError):
+        return os.strerror(error.errno).lower()
+    return (error.strerror or str(error) or type(error).__name__).lower()
 
 
 async def text(response: aiohttp.ClientResponse) -> bytes:

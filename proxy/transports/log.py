@@ -29,12 +29,23 @@ _CUTS = (200, 50, 10)  # characters of a text in an event: the first that makes 
 
 
 class Log:
-    """Writes to `descriptor` what is at most as detailed as `level`."""
+    """Writes to `descriptor` what is at most as detailed as `level`.
 
-    def __init__(self, level: Level = "info", form: Form = "text", descriptor: int = 2) -> None:
+    As text, a line begins with the time where it is `dated`; as JSON it always has one.
+    """
+
+    def __init__(
+        self,
+        level: Level = "info",
+        form: Form = "text",
+        descriptor: int = 2,
+        *,
+        dated: bool = False,
+    ) -> None:
         self._most = _RANK[level]
         self._form = form
         self._descriptor = descriptor
+        self._dated = dated
         self._lock = Lock()
         self._midline = False
         self._dropped = 0
@@ -105,7 +116,7 @@ class Log:
         said = message[:_LONGEST].encode("utf-8", "replace")
         if self._form == "json":
             return self._whole(msgspec.json.encode({**_head(level), "message": said.decode()}))
-        return self._whole(_start(level) + said.replace(b"\n", b"\\n"))
+        return self._whole(self._start(level) + said.replace(b"\n", b"\\n"))
 
     def _event(self, name: str, level: Level, fields: Mapping[str, Field]) -> bytes:
         line = b""
@@ -115,10 +126,15 @@ class Log:
                 line = msgspec.json.encode({**_head(level), "event": name, **cut})
             else:
                 words = [f"{word}={_spelled(value, most)}" for word, value in fields.items()]
-                line = _start(level) + " ".join([name, *words]).encode()
+                line = self._start(level) + " ".join([name, *words]).encode()
             if len(line) <= _ATOMIC - 2:
                 break
         return self._whole(line)
+
+    def _start(self, level: Level) -> bytes:
+        time = f"{_now('seconds')} " if self._dated else ""
+        word = "" if level in ("info", "debug") else f"{level}: "
+        return f"{time}mcp-abridge: {word}".encode()
 
     def _whole(self, line: bytes) -> bytes:
         # Never glued to an unfinished line of the server's.
@@ -151,12 +167,11 @@ class Log:
 
 
 def _head(level: Level) -> dict[str, Field]:
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return {"time": now, "level": level}
+    return {"time": _now("milliseconds"), "level": level}
 
 
-def _start(level: Level) -> bytes:
-    return b"mcp-abridge: " + (b"" if level in ("info", "debug") else f"{level}: ".encode())
+def _now(unit: str) -> str:
+    return datetime.now(UTC).isoformat(timespec=unit).replace("+00:00", "Z")
 
 
 def _cut(value: Field, most: int) -> Field:

@@ -40,10 +40,12 @@ _ACCEPTED = 30.0  # seconds for a notification to be accepted; then later lines 
 _LINGER = 2.0  # seconds for a stream to end by itself once all answers have come
 _ENDPOINT = 5.0  # seconds for the first event of a server of 2024-11-05
 _DELETE = 2.0  # seconds for the end of the session
+_TAKEN_BACK = 5.0  # seconds for the server to end the stream of a request that it need not answer
 _LONGEST_PAUSE = 60.0  # seconds
 _TRIES = 5  # to take up a stream that answers are missing of
 
 _MAY_BE_OLD = (400, 404, 405)  # how a server of 2024-11-05 answers the POST of `initialize`
+_NOT_FOR_US = (401, 403)
 _NOT_NOW = (408, 409, 425, 429)
 _NEVER = (501, 505)
 
@@ -126,6 +128,7 @@ class Streamable:
                 self._version = post.version
         else:
             post.modern = self._modern
+        taken_back = None if post.cancels is None else self._open.get(post.cancels)
         if post.cancels is not None and self._cancelled(post.cancels, post.modern):
             return
         for key in post.asked:
@@ -135,6 +138,9 @@ class Streamable:
         post.task = self._started(self._exchange(post))
         if not post.asked:
             await asyncio.wait({post.task}, timeout=_ACCEPTED)
+            if taken_back is not None and taken_back.task is not None and not taken_back.asked:
+                # Its server may leave the stream open for ever; nobody would hear an answer.
+                asyncio.get_running_loop().call_later(_TAKEN_BACK, taken_back.task.cancel)
         elif post.begins:
             await post.over.wait()
         else:
@@ -242,6 +248,9 @@ class Streamable:
     ) -> Refusal | None:
         raw = await text(response)
         if len(post.asked) == 1 and posting.refuses(raw, next(iter(post.asked))):
+            if response.status in _NOT_FOR_US:
+                # The client hears what the server says; what to do about it is for the log.
+                self._log.warning(f"{post.method}: {described(response, b'')}")
             await self._hear(raw, post)
             return None
         said = described(response, raw)

@@ -155,7 +155,7 @@ def test_argparse_knows_the_same_options() -> None:
         ),
         (
             ("--ruels", "x", "--", "s"),
-            "unexpected '--ruels'; did you mean '--rules'?; what is the server's goes after --",
+            "unexpected '--ruels'; did you mean '--rules'? What is the server's goes after --",
         ),
         (
             ("--budget", "8 kB", "--", "s"),

@@ -44,8 +44,8 @@ def test_an_unknown_verb_is_said_with_the_one_that_was_meant() -> None:
     ended = done(["chek", "x"])
     assert ended.returncode == 2
     assert ended.stderr == (
-        b"mcp-abridge: unknown verb 'chek'; did you mean 'check'?; "
-        b"to wrap a server, write its command after --\n"
+        b"mcp-abridge: unknown verb 'chek'; did you mean 'check'? "
+        b"To wrap a server, write its command after --\n"
     )
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -48,7 +49,10 @@ def finished(
         timeout=60,
     )
     assert done.stdout == ""
-    return done.returncode, done.stderr
+    return done.returncode, _TIME.sub("", done.stderr)
+
+
+_TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (?=mcp-abridge: )", re.MULTILINE)
 
 
 class Process:
@@ -430,8 +434,16 @@ def test_a_place_that_is_taken_is_said() -> None:
         port = taken.getsockname()[1]
         code, said = finished("--listen", f"127.0.0.1:{port}", "http://127.0.0.1:1/mcp")
     assert code == 2
-    assert "cannot listen" in said
-    assert "address already in use" in said
+    assert said == (
+        f"mcp-abridge: error: cannot listen on 127.0.0.1:{port}: address already in use; "
+        "--listen says where\n"
+    )
+
+
+def test_a_flag_that_is_misspelled_is_said_with_the_right_one() -> None:
+    code, said = finished("--listn", "127.0.0.1:0", "http://a")
+    assert code == 2
+    assert said.endswith("serve: error: unexpected '--listn'; did you mean '--listen'?\n")
 
 
 def test_every_option_has_a_flag_and_a_variable_of_its_own() -> None:

@@ -1,12 +1,15 @@
 """Requests to one origin: what is sent, which redirects are followed, what is never told."""
 
 import asyncio
+import errno
+import socket
+import ssl
 from collections.abc import Callable, Iterator
 
 import aiohttp
 import pytest
 
-from proxy.transports.endpoint import LOST, Astray, Endpoint
+from proxy.transports.endpoint import LOST, Astray, Endpoint, plainly
 from tests.raw_http import Asked, RawServer, whole
 
 
@@ -160,3 +163,17 @@ async def test_a_server_that_is_not_there_is_lost() -> None:
         await answer(endpoint)
     assert isinstance(lost.value, aiohttp.ClientConnectorError)
     await endpoint.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ECONNREFUSED, "Connect call failed ('::1', 1)"), "connection refused"),
+        (socket.gaierror(-2, "Name or service not known"), "name or service not known"),
+        (ssl.SSLError(1, "[SSL] record layer failure"), "[ssl] record layer failure"),
+        (OSError("Multiple exceptions"), "multiple exceptions"),
+        (TimeoutError(), "timeouterror"),
+    ],
+)
+def test_a_failure_is_said_in_the_words_of_who_numbers_it(error: OSError, said: str) -> None:
+    assert plainly(error) == said

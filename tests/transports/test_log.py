@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -99,6 +100,19 @@ def test_an_event_is_one_line_that_can_be_taken_apart(pipe: tuple[int, int]) -> 
         'client="a=b\\n\\u001b[1m"',
         "mcp-abridge: warning: call seconds=0.25 received=0",
     ]
+
+
+def test_a_dated_text_begins_each_line_with_the_time(pipe: tuple[int, int]) -> None:
+    log = Log(descriptor=pipe[1], dated=True)
+    log.warning("one")
+    log.event("call", received=0)
+    said = read_all(pipe).decode()
+    assert re.fullmatch(
+        r"(TIME) mcp-abridge: warning: one\n(TIME) mcp-abridge: call received=0\n".replace(
+            "TIME", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+        ),
+        said,
+    )
 
 
 def test_an_event_leaves_out_what_says_nothing(pipe: tuple[int, int]) -> None:

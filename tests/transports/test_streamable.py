@@ -15,6 +15,7 @@ from proxy.rule import EMPTY
 from proxy.session import PROTOCOL_VERSION, Session
 from proxy.snapshots import Memory
 from proxy.sse import Event
+from proxy.transports import streamable
 from proxy.transports.driver import Driver
 from proxy.transports.endpoint import Endpoint
 from proxy.transports.log import Log
@@ -42,11 +43,10 @@ from tests.raw_http import (
 class Link:
     """A Streamable, what it said to its client, and why it was lost."""
 
-    def __init__(self, server: RawServer, limit: int) -> None:
+    def __init__(self, server: RawServer, limit: int, log: Log = Log("error")) -> None:  # noqa: B008
         self.server = server
         self.said: asyncio.Queue[bytes] = asyncio.Queue()
         self.lost: asyncio.Queue[str] = asyncio.Queue()
-        log = Log("error")
         self.noise: list[bytes] = []
         session = Session(lambda *_: EMPTY, Meters().of, log.warning)
         self.driver = Driver(session, Memory(), Workers(), log, self.noise.append)
@@ -365,6 +365,31 @@ async def test_a_cancelled_call_is_cancelled_at_the_server_and_gets_no_answer_of
             await link.streamable.answered()
 
 
+async def test_a_cancelled_call_is_let_go_where_its_server_leaves_the_stream_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(streamable, "_TAKEN_BACK", 0.01)
+    word = b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}'
+    gone = threading.Event()
+
+    def rest(asked: Asked) -> Iterator[bytes]:
+        if asked.id == b"1":
+            yield STREAM + event(word)
+            assert asked.gone()
+            gone.set()
+        else:
+            yield ACCEPTED
+
+    async with linked(handshake(rest)) as link:
+        await link.begin()
+        # Its stream is being read by now.
+        assert await link.ask(call(b"1")) == word
+        await link.send(
+            b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
+        )
+        assert await asyncio.to_thread(gone.wait, SECONDS)
+
+
 # The stateless era
 
 
@@ -547,6 +572,21 @@ async def test_a_json_rpc_error_in_a_refusal_is_the_answer(id: bytes | None) -> 
     assert json.loads(answer) == json.loads(b'{"jsonrpc":"2.0","id":1,' + error)
 
 
+@pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
+async def test_what_to_do_about_a_refusal_in_json_rpc_is_for_the_log(
+    status: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    error = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"who are you"}}'
+    with RawServer(always(whole(error, status))) as server:
+        link = Link(server, 1000, Log())
+        assert await link.ask(call(b"1")) == error
+        await link.streamable.close()
+    said = capfd.readouterr().err
+    assert said.startswith(f"mcp-abridge: warning: tools/call: the server answered HTTP {status}; ")
+    assert "--header" in said
+    assert "who are you" not in said
+
+
 async def test_a_json_rpc_error_about_another_request_is_not_taken_for_the_answer() -> None:
     error = b'{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}'
     async with linked(always(whole(error, "400 Bad Request"))) as link:
@@ -574,8 +614,8 @@ async def test_a_server_that_is_not_there_is_said_and_ends_everything() -> None:
         pass
     link = Link(server, 1000)
     said = await link.failure(call(b"1"))
-    refused = f"no connection to 127.0.0.1:{server.port}: connect call failed"
-    assert said.startswith(f"the server at {server.url} gave no answer: {refused}")
+    refused = f"no connection to 127.0.0.1:{server.port}: connection refused"
+    assert said == f"the server at {server.url} gave no answer: {refused}"
     assert await link.lost.get() == said
     await link.streamable.close()
 

@@ -60,9 +60,11 @@ class Access(Struct, frozen=True):
             return Refused(403, "the Host of the request is not allowed")
         if not all(self._trusts(origin, host) for origin in _all(headers, "origin")):
             return Refused(403, "the Origin of the request is not allowed")
-        if self.tokens and not self._knows(headers, path_token):
+        shown = _shown(headers, path_token)
+        if self.tokens and not self._known(shown):
             challenge = ("WWW-Authenticate", 'Bearer realm="mcp-abridge"')
-            return Refused(401, "a bearer token is needed", (challenge,))
+            said = "the bearer token is not known" if any(shown) else "a bearer token is needed"
+            return Refused(401, said, (challenge,))
         return None
 
     def _trusts(self, origin: str, host: str) -> bool:
@@ -80,12 +82,6 @@ class Access(Struct, frozen=True):
         """Say whether a token that opens stands in Authorization: it is for nobody else to see."""
         return self._known(_bearers(headers))
 
-    def _knows(self, headers: Mapping[str, str], path_token: str | None) -> bool:
-        shown = [] if path_token is None else [path_token]
-        if len(_all(headers, "authorization")) == 1:
-            shown += _bearers(headers)
-        return self._known(shown)
-
     def _known(self, shown: Iterable[str]) -> bool:
         # A list and not a generator: the time must not tell which of them it was.
         known = [_same(one, token) for one in shown if one for token in self.tokens]
@@ -100,6 +96,13 @@ def _all(headers: Mapping[str, str], name: str) -> list[str]:
 def _bearers(headers: Mapping[str, str]) -> list[str]:
     values = [value.partition(" ") for value in _all(headers, "authorization")]
     return [token.strip(" ") for scheme, _, token in values if scheme.lower() == "bearer"]
+
+
+def _shown(headers: Mapping[str, str], path_token: str | None) -> list[str]:
+    shown = [] if path_token is None else [path_token]
+    if len(_all(headers, "authorization")) == 1:
+        shown += _bearers(headers)
+    return shown
 
 
 def _allowed(authority: str, usual: tuple[str, ...], hosts: tuple[str, ...]) -> bool:

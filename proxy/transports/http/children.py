@@ -231,8 +231,10 @@ class Child:
     def _close_stdin(self) -> None:
         self.deaf = True
         if self._stdin is not None:
-            # Not `close`, which would first wait for what a deaf server never takes.
-            self._stdin.abort()
+            # Not `close`, which would first wait for what a deaf server never takes. One that the
+            # server has closed just now would end a second time.
+            if not self._stdin.is_closing():
+                self._stdin.abort()
         elif self._process.stdin is not None:
             self._process.stdin.close()
 

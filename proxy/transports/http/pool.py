@@ -35,10 +35,19 @@ class Asking:
     """One request on its way, and what the server has said to it so far.
 
     `key` is its id and `token` what it wants to hear of its progress under, as message.id_keys;
-    `cut` is called where its client reads too slowly.
+    `cut` is called where its client reads too slowly. One that `lasts` is a subscription, which
+    holds its id as long as its client likes.
     """
 
-    def __init__(self, key: bytes, token: bytes | None, cut: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        key: bytes,
+        token: bytes | None,
+        cut: Callable[[], None],
+        *,
+        lasts: bool = False,
+    ) -> None:
+        self.lasts = lasts
         self.key = key
         self.token = token
         self.number = 0  # how many its server was asked before it, and it
@@ -111,6 +120,11 @@ class Member:
     def idle(self) -> bool:
         """True where nothing waits for it."""
         return not self._held
+
+    @property
+    def listening(self) -> bool:
+        """True where all that waits for it are subscriptions."""
+        return bool(self._held) and all(each.lasts for each in self._held.values())
 
     def takes(self, asking: Asking) -> bool:
         """Say whether it can be asked this now."""
@@ -223,11 +237,16 @@ class Member:
 
 
 class Pool:
-    """At most `most` servers, each started by `start` when it is needed."""
+    """At most `most` servers, each started by `start` when it is needed.
 
-    def __init__(self, start: Start, most: int, log: Log, limit: int) -> None:
+    Those that only subscriptions wait for do not count, or a few clients that listen would keep
+    their ids from everybody; with them there are at most `total`.
+    """
+
+    def __init__(self, start: Start, most: int, total: int, log: Log, limit: int) -> None:
         self._start = start
         self._most = most
+        self._total = max(most, total)
         self._log = log
         self._limit = limit
         self._members: list[Member] = []
@@ -264,7 +283,10 @@ class Pool:
             if member.takes(asking):
                 return member
         there = [member for member in self._members if not member.leaving]
-        if len(there) + self._starting >= self._most:
+        working = len([member for member in there if not member.listening]) + self._starting
+        if len(self._members) + self._starting >= max(self._total, 2 * self._most):
+            return None
+        if working >= self._most:
             worn = sorted((each for each in there if each.worn(asking)), key=_busy)
             if not worn or len(self._members) + self._starting >= 2 * self._most:
                 return None

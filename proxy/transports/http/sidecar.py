@@ -18,7 +18,9 @@ from aiohttp import hdrs, web
 from aiohttp.http import HttpProcessingError
 from msgspec.structs import replace
 
+from proxy.errors import AbridgeError
 from proxy.loading.configkeys import Address
+from proxy.transports.endpoint import plainly
 from proxy.transports.http.connection import Patience, Server, Stalled, framing, go_on
 from proxy.transports.http.metrics import Metrics
 from proxy.transports.http.mounts import Mount, Mounts
@@ -30,6 +32,7 @@ _BACKLOG = 1024
 _LAST = 1.0  # seconds for the last bytes of answers that are complete
 _UNREAD = (400, 408, 501)  # after these nobody knows where the next request begins
 _ENDED = "the proxy ended"
+_LISTEN = "subscriptions/listen"
 _GONE = 499  # what nginx writes in its log of a client that did not wait
 
 
@@ -48,7 +51,7 @@ class Sidecar:
         self._servers: list[Server] = []
         metrics.sessions.set_function(lambda: self._population()[0])
         metrics.children.set_function(lambda: self._population()[1])
-        self._open: set[asyncio.Task[object]] = set()
+        self._open: dict[asyncio.Task[object], Asked] = {}
         self._streams: set[asyncio.Task[object]] = set()
         self._cut: set[asyncio.Task[object]] = set()
         self._idle = asyncio.Event()
@@ -71,7 +74,7 @@ class Sidecar:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def start(self) -> None:
-        """Get the routes ready and listen; raises OSError where that is not possible."""
+        """Get the routes ready and listen; raises AbridgeError where that is not possible."""
         for mount in self.mounts:
             await mount.handler.open()
         loop = asyncio.get_running_loop()
@@ -79,9 +82,13 @@ class Sidecar:
             server = Server(partial(self._handle, mounts), self._log)
             self._servers.append(server)
             at = Address(listen)
-            self._listening[listen] = await loop.create_server(
-                server, at.host, at.port, backlog=_BACKLOG
-            )
+            try:
+                self._listening[listen] = await loop.create_server(
+                    server, at.host, at.port, backlog=_BACKLOG
+                )
+            except OSError as error:
+                said = f"cannot listen on {listen}: {plainly(error)}; --listen says where"
+                raise AbridgeError(said) from None
 
     def heed_signals(self) -> None:
         """Take SIGTERM and SIGINT as the wish to end; a second one ends the process at once."""
@@ -105,7 +112,7 @@ class Sidecar:
         for listening in self._listening.values():
             listening.close()
         deadline = monotonic() + self._limits.drain
-        self._end(self._streams)
+        self._end(task for task, asked in self._open.items() if self._endless(task, asked))
         await self._drained(deadline)
         self._end(self._open)
         await self._drained(monotonic() + _LAST)
@@ -119,6 +126,9 @@ class Sidecar:
             except Exception as error:  # the others are to be closed all the same
                 said = f"{type(error).__name__}: {error}"
                 self._log.warning(f"{mount.route.path} could not be closed: {said}")
+
+    def _endless(self, task: asyncio.Task[object], asked: Asked) -> bool:
+        return task in self._streams or asked.method == _LISTEN
 
     def _end(self, tasks: Iterable[asyncio.Task[object]]) -> None:
         for task in tuple(tasks):
@@ -160,7 +170,7 @@ class Sidecar:
             return response
         except (ConnectionError, asyncio.CancelledError):
             asked.failure = asked.failure or "the client went away"
-            if asked.failure == _ENDED and request.method == "GET":
+            if asked.failure == _ENDED and (request.method == "GET" or asked.method == _LISTEN):
                 status = 200  # a stream has no end of its own
             raise
         finally:
@@ -192,7 +202,7 @@ class Sidecar:
     ) -> web.StreamResponse:
         task = asyncio.current_task()
         assert task is not None
-        self._open.add(task)
+        self._open[task] = asked
         self._metrics.requests.inc()
         if _listens(request):
             self._streams.add(task)
@@ -207,7 +217,7 @@ class Sidecar:
             task.uncancel()
             asked.failure = _ENDED
             if request.writer.output_size:
-                if task in self._streams:
+                if self._endless(task, asked):
                     await request.writer.write_eof()
                 raise ConnectionResetError from None
             raise Refused(503, FAILED, "the proxy is ending", {hdrs.RETRY_AFTER: "1"}) from None
@@ -226,7 +236,8 @@ class Sidecar:
         finally:
             if patience is not None:
                 patience.end()
-            for tasks in (self._open, self._streams, self._cut):
+            del self._open[task]
+            for tasks in (self._streams, self._cut):
                 tasks.discard(task)
             self._metrics.requests.dec()
             self._idle.set()

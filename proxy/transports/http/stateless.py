@@ -37,7 +37,8 @@ class Stateless:
         self._rules = rules
         self._shared = shared
         limits = shared.limits
-        self._pool = Pool(start, limits.children, shared.log, limits.message)
+        most, total = limits.children, limits.sessions
+        self._pool = Pool(start, most, total, shared.log, limits.message)
         self._drivers: OrderedDict[tuple[str, str | None], Driver] = OrderedDict()
         self._parameters: headers.Parameters = {}
         self._numbers = count()
@@ -134,7 +135,8 @@ class _Exchange:
             self._asked.answered_by = "proxy"
             return await self._finished(sent.to_client)
         assert read.first is not None
-        asking = Asking(self._key, progress_token(read.first), self._cut)
+        lasts = read.method == _LISTEN
+        asking = Asking(self._key, progress_token(read.first), self._cut, lasts=lasts)
         try:
             member = await self._whole.pool.take(asking)
         except OSError as error:

@@ -24,7 +24,8 @@ class Small:
     """Answers a POST with what it said, and a GET with a stream that has no end.
 
     A body `wait` is answered when `go` is set, `fail` with an exception, `call` as a call of a
-    tool, `half` with the first half of an answer, after which the handler fails.
+    tool, `listen` with such a stream too, `half` with the first half of an answer, after which the
+    handler fails.
     """
 
     def __init__(self) -> None:
@@ -71,6 +72,9 @@ class Small:
                 await response.prepare(request)
                 await response.write(b"half")
                 raise RuntimeError("in the middle")
+            case b"listen":
+                asked.method = "subscriptions/listen"
+                return await self._stream(request)
             case b"call":
                 asked.method, asked.tool = "tools/call", "find\nme"
                 asked.client, asked.session = "tester", "abc"

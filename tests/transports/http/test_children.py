@@ -185,6 +185,19 @@ async def test_a_server_that_nobody_reads_is_held_up_by_its_pipe() -> None:
         await child.end(HASTY)
 
 
+async def test_a_server_that_closes_its_stdin_as_we_do_is_closed_once() -> None:
+    failures: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, found: failures.append(found))
+    async with started(["false"]) as child:
+        assert child._stdin is not None
+        # As the loop does once the other end is closed, just before we want to.
+        child._stdin.abort()
+        child._close_stdin()
+        await child.end()
+        assert child.code == 1
+    assert failures == []
+
+
 async def test_what_comes_while_nobody_asks_is_there_for_who_asks_next() -> None:
     script = """
 import os, sys

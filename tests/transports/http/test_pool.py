@@ -27,7 +27,7 @@ async def pool(most: int = 2, limit: int = 1 << 20) -> AsyncIterator[Pool]:
     async def start() -> Child:
         return await Child.start([sys.executable, "-c", ECHO], None, Log("error"), limit)
 
-    made = Pool(start, most, Log("error"), limit)
+    made = Pool(start, most, 3, Log("error"), limit)
     yield made
     await made.close()
 
@@ -70,6 +70,19 @@ async def test_equal_ids_that_come_at_once_never_meet_on_a_server_that_is_just_s
         taken = await asyncio.gather(*(made.take(asking(b"1")) for _ in range(5)))
         members = [member for member in taken if member is not None]
         assert len(members) == len(set(members)) == 2
+
+
+async def test_clients_that_listen_do_not_keep_their_ids_from_everybody() -> None:
+    async with pool(most=1) as made:
+        listeners = [Asking(b"1", None, lambda: None, lasts=True) for _ in range(2)]
+        members = {await made.take(each) for each in listeners}
+        caller = await made.take(asking(b"1"))
+        assert None not in members
+        assert caller not in (None, *members)
+        # Whose ids differ are asked where somebody listens.
+        assert await made.take(asking(b"2")) in members
+        # There is an end to it all the same.
+        assert await made.take(asking(b"1")) is None
 
 
 async def test_whoever_waits_gets_the_first_server_that_is_free() -> None:

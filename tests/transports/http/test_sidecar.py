@@ -44,7 +44,8 @@ async def test_a_path_without_a_route_is_404_and_is_not_repeated() -> None:
         (("Origin: https://evil.example",), 403, "the Origin of the request is not allowed"),
         (("Origin: null",), 403, "the Origin of the request is not allowed"),
         ((), 401, "a bearer token is needed"),
-        (("Authorization: Bearer wrong",), 401, "a bearer token is needed"),
+        (("Authorization: Basic d3Jvbmc=",), 401, "a bearer token is needed"),
+        (("Authorization: Bearer wrong",), 401, "the bearer token is not known"),
     ],
 )
 async def test_who_may_not_ask_never_reaches_the_handler(
@@ -249,6 +250,18 @@ async def test_the_end_closes_streams_at_once_and_whole() -> None:
         await running.sidecar.close()
         assert await client.rest() == b"0\r\n\r\n"
         assert running.handler.gone.is_set()
+
+
+async def test_the_end_closes_what_listens_in_the_stateless_era_at_once_too() -> None:
+    async with serving(drain=60.0) as running:
+        client = await running.client()
+        await client.post("/mcp", b"listen")
+        await client.head()
+        await client.until(b"data: first\n\n\r\n")
+        await running.sidecar.close()
+        assert await client.rest() == b"0\r\n\r\n"
+        (line,) = running.said("request")
+        assert (line["status"], line["failure"]) == (200, "the proxy ended")
 
 
 async def test_requests_that_outlast_the_drain_are_told_so() -> None:

@@ -112,10 +112,20 @@ async def test_a_client_that_goes_away_has_cancelled() -> None:
         }
 
 
+async def test_clients_that_listen_leave_room_for_calls_with_their_ids() -> None:
+    async with hosting(children=1) as made:
+        client = made.client()
+        held = [await client.modern(1, "subscriptions/listen") for _ in range(3)]
+        assert [(await heard.next())["method"] for heard in held]
+        assert await (await client.modern_call(1, "echo")).said() == "{}"
+
+
 async def test_equal_ids_go_to_different_servers_and_to_none_where_all_hold_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("proxy.transports.http.pool._PATIENCE", 0.05)
+    # Whatever has begun to speak serves to hold an id; subscriptions would not count.
+    monkeypatch.setattr("proxy.transports.http.stateless._LISTEN", "")
     async with hosting(children=2) as made:
         client = made.client()
         held = [await client.modern(1, "subscriptions/listen") for _ in range(2)]
