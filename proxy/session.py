@@ -384,7 +384,8 @@ class Session:
 
     def _stale(self, tool: str) -> tuple[Output, ...]:
         """Drop the snapshots that a call of `tool` makes untrue (`drop_on`)."""
-        self._rules_now()
+        if not self._droppers:
+            return ()
         return tuple(Forget(Key(self.scope, rule, None)) for rule in self._droppers.get(tool, ()))
 
     # From the server

@@ -31,8 +31,7 @@ class Watch:
         self._say = say
         self._warn = warn
         self._looks = 0
-        self._held = self._read()
-        self._stamps = self._stamped()
+        self._note(self._read())
         self.files: tuple[RuleFile, ...] = load(names)
         """The rules, as the files last held them without a mistake."""
 
@@ -43,10 +42,10 @@ class Watch:
         if stamps == self._stamps and self._looks % _ANYWAY:
             return
         held = self._read()
-        self._stamps = self._stamped()
-        if held == self._held:
+        changed = held != self._held
+        self._note(held)
+        if not changed:
             return
-        self._held = held
         try:
             self.files = load(self._names)
         except RuleErrors as errors:
@@ -57,8 +56,14 @@ class Watch:
             names = ", ".join(file.name for file in self.files)
             self._say(f"the rules have changed and apply from now on: {names}")
 
+    def _note(self, held: dict[str, bytes]) -> None:
+        """Take note of what the files hold, and of when they and their folders were written."""
+        self._held = held
+        self._places = list(dict.fromkeys((*held, *self._names)))
+        self._stamps = self._stamped()
+
     def _stamped(self) -> list[Stamp]:
-        return [_stamp(path) for path in (*self._held, *self._names)]
+        return [_stamp(path) for path in self._places]
 
     def _read(self) -> dict[str, bytes]:
         """Return what each file holds, and for one that cannot be read why."""
