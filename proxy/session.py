@@ -116,6 +116,11 @@ class Session:
         """What was learned so far."""
         return Known(self.server, self.client, self._tools, dict(self._seen), dict(self._implied))
 
+    @property
+    def listed(self) -> bool:
+        """True where it is known which tools there are."""
+        return self._tools is not None
+
     def recall(self, known: Known) -> None:
         """Learn what another session has learned of the same server and client."""
         self._named(client=known.client, server=known.server)

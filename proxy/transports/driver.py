@@ -6,7 +6,7 @@ The session is entered by one task at a time, since nothing here waits inside it
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 
@@ -17,6 +17,9 @@ from proxy.session import Known, Session
 from proxy.snapshots import Key, Snapshot, Store
 from proxy.transports.log import Log
 from proxy.transports.workers import Workers
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Sent(NamedTuple):
@@ -68,7 +71,7 @@ class Driver:
 
     async def _recall(self, key: Key) -> None:
         try:
-            found = await asyncio.to_thread(self._store.get, key)
+            found = await self._ask(self._store.get, key)
             if found is not None:
                 self.session.recall(msgspec.json.decode(found.document, type=Known))
                 self._shared = found.document
@@ -86,7 +89,7 @@ class Driver:
         if known == self._shared:
             return
         try:
-            await asyncio.to_thread(self._store.put, key, Snapshot(b"", known))
+            await self._ask(self._store.put, key, Snapshot(b"", known))
             self._shared = known
         except StoreError as cause:
             self._log.warning(f"other replicas were not told of the server: {cause}")
@@ -144,7 +147,7 @@ class Driver:
         """See to it that the session knows of a message of the client what other replicas do."""
         if self._memory is None:
             return
-        if self._recalling or (b"tools/call" in raw and self.session.known.tools is None):
+        if self._recalling or (b"tools/call" in raw and not self.session.listed):
             await self._recalled(self._memory)
 
     async def _carry_out(
@@ -185,30 +188,28 @@ class Driver:
             else:
                 self._aside(output.raw)
 
+    async def _ask(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Ask the store: in a thread, where that may take long."""
+        if self._store.remote:
+            return await asyncio.to_thread(do, *args, **kwargs)
+        return do(*args, **kwargs)
+
     async def _load(self, key: Key) -> tuple[Snapshot | None, str | None]:
         try:
-            if self._store.remote:
-                return await asyncio.to_thread(self._store.get, key), None
-            return self._store.get(key), None
+            return await self._ask(self._store.get, key), None
         except StoreError as cause:
             self._log.error(str(cause))
             return None, str(cause)
 
     async def _keep(self, output: Keep) -> None:
         try:
-            if self._store.remote:
-                await asyncio.to_thread(self._store.put, output.key, output.snapshot)
-            else:
-                self._store.put(output.key, output.snapshot)
+            await self._ask(self._store.put, output.key, output.snapshot)
         except StoreError as cause:
             self._log.error(f"the answer was not kept for later pages and views: {cause}")
 
     async def _forget(self, output: Forget) -> None:
         try:
-            if self._store.remote:
-                await asyncio.to_thread(self._store.drop, output.key)
-            else:
-                self._store.drop(output.key)
+            await self._ask(self._store.drop, output.key)
         except StoreError as cause:
             self._log.error(f"an outdated answer may still be in the store: {cause}")
 

@@ -5,6 +5,7 @@ era by the client's name too. What a session learns of its server other replicas
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from itertools import count
 
 from aiohttp import web
@@ -45,9 +46,22 @@ class Exchange(Struct):
 
 
 class Callers:
-    """The sessions of a route, by those who have them."""
+    """The sessions of a route, by those who have them: `most` are remembered.
 
-    def __init__(self, route: Route, rules: Rules, shared: Shared) -> None:
+    `aside` takes what the server says that is no message, see Driver.
+    """
+
+    def __init__(
+        self,
+        route: Route,
+        rules: Rules,
+        shared: Shared,
+        *,
+        most: int = _KEPT,
+        aside: Callable[[bytes], None] | None = None,
+    ) -> None:
+        self._most = most
+        self._aside = aside
         self._route = route
         self._rules = rules
         self._shared = shared
@@ -85,7 +99,7 @@ class Callers:
         session = Session(
             self._rules, shared.meters.of, log.warning, scope=scope, resumable=not mark
         )
-        return Driver(session, shared.store, shared.workers, log)
+        return Driver(session, shared.store, shared.workers, log, self._aside)
 
     def alone(self, read: Post, name: str) -> Exchange:
         """Return an exchange of a session of this name that nobody else will find."""
@@ -126,7 +140,7 @@ class Callers:
 
     def _keep(self, scope: str, client: str | None, driver: Driver) -> None:
         self._drivers[scope, client] = driver
-        if len(self._drivers) > _KEPT:
+        if len(self._drivers) > self._most:
             self._drivers.popitem(last=False)
 
 

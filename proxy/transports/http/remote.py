@@ -125,7 +125,6 @@ class Remote:
         self._forget_ended(request, upstream)
         kind = upstream.content_type.lower()
         good = 200 <= upstream.status < 300
-        passed = passing.to_client(upstream.headers)
         if ours and good and kind not in (_JSON, _STREAM):
             # Of a batch the server got what asks nothing, or does not answer what it got.
             lines = [*ours, *exchange.end("the server gave no answer")]
@@ -133,6 +132,7 @@ class Remote:
         if not read.ids or not good or kind not in (_JSON, _STREAM):
             exchange.drop()
             return await self._as_it_is(request, upstream, asked)
+        passed = passing.to_client(upstream.headers)
         answer = _answer(request, read, kind == _STREAM, upstream.status, passed)
         if kind == _STREAM:
             await answer.begin()

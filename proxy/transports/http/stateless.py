@@ -3,21 +3,16 @@
 Each POST is one request and its answer. A client that goes away has cancelled it.
 """
 
-from collections import OrderedDict
-from itertools import count
-
 from aiohttp import web
 
 from proxy import message, sse
 from proxy.accept import Wanted
 from proxy.document import ABSENT
-from proxy.session import Session
-from proxy.snapshots import Key
 from proxy.sse import Event
-from proxy.transports.driver import Driver
-from proxy.transports.http import envelope, headers, post
+from proxy.transports.http import envelope, headers
 from proxy.transports.http.addressed import address, one_line, progress_token
 from proxy.transports.http.answer import Answer
+from proxy.transports.http.callers import Callers, Exchange
 from proxy.transports.http.pool import Asking, Pool, Start
 from proxy.transports.http.post import FAILED, INVALID, Post, Refused
 from proxy.transports.http.route import Asked, Route, Rules, Shared
@@ -25,7 +20,6 @@ from proxy.transports.http.streams import PING, SILENCE
 
 _KEPT = 1000  # callers remembered at most; the one that was silent longest is forgotten first
 _LISTEN = "subscriptions/listen"
-_TEACHES = frozenset(("server/discover", "tools/list"))
 _RETRY_AFTER = "1"
 
 
@@ -33,15 +27,13 @@ class Stateless:
     """What of a route's upstream, a command, is not of a session."""
 
     def __init__(self, route: Route, rules: Rules, shared: Shared, start: Start) -> None:
-        self._route = route
-        self._rules = rules
         self._shared = shared
         limits = shared.limits
         most, total = limits.children, limits.sessions
         self._pool = Pool(start, most, total, shared.log, limits.message)
-        self._drivers: OrderedDict[tuple[str, str | None], Driver] = OrderedDict()
+        aside = shared.log.put_aside
+        self._callers = Callers(route, rules, shared, most=_KEPT, aside=aside)
         self._parameters: headers.Parameters = {}
-        self._numbers = count()
 
     async def post(self, request: web.BaseRequest, read: Post, asked: Asked) -> web.StreamResponse:
         """Answer one POST; raises Refused."""
@@ -59,17 +51,14 @@ class Stateless:
             # There is none that a server shared by all could be told on behalf of one.
             asked.answered_by = "proxy"
             return web.Response(status=202)
-        caller, client = post.caller(request, self._route), post.client_name(read)
-        memory = Key(caller, "", f"known to {client or 'anybody'}")
-        driver = await self._driver(caller, client, memory)
-        mark = b"%d:" % next(self._numbers)
+        exchange = await self._callers.exchange(request, read)
         try:
-            return await _Exchange(self, request, read, driver, mark, memory, asked).answered()
+            return await _Answering(self, request, exchange, asked).answered()
         except Refused as cause:
             asked.answered_by, asked.failure = "proxy", str(cause)
             return cause.response(*read.ids)
         finally:
-            driver.session.dropped(mark)
+            exchange.drop()
 
     def reap(self) -> None:
         """End servers that nobody needs now."""
@@ -79,49 +68,35 @@ class Stateless:
         """End all servers."""
         await self._pool.close()
 
-    async def _driver(self, caller: str, client: str | None, memory: Key) -> Driver:
-        driver = self._drivers.get((caller, client))
-        if driver is None:
-            shared, log = self._shared, self._shared.log
-            session = Session(self._rules, shared.meters.of, log.warning, scope=caller)
-            driver = Driver(session, shared.store, shared.workers, log, log.put_aside)
-            self._drivers[caller, client] = driver
-            if len(self._drivers) > _KEPT:
-                self._drivers.popitem(last=False)
-            await driver.recall(memory)
-        self._drivers.move_to_end((caller, client))
-        return driver
-
     @property
     def pool(self) -> Pool:
         """The servers."""
         return self._pool
 
-    def learn(self, tools: bytes) -> None:
-        """Take note of which headers the tools of a response to tools/list have."""
-        self._parameters |= headers.declared(tools)
+    async def learn(self, exchange: Exchange, raw: bytes) -> None:
+        """Let others know what the server has said of itself."""
+        if exchange.post.method == "tools/list":
+            self._parameters |= headers.declared(raw)
+        await self._callers.share(exchange)
 
 
-class _Exchange:
+class _Answering:
     """One request and its answer."""
 
     def __init__(
         self,
         whole: Stateless,
         request: web.BaseRequest,
-        read: Post,
-        driver: Driver,
-        mark: bytes,
-        memory: Key,
+        exchange: Exchange,
         asked: Asked,
     ) -> None:
         self._whole = whole
         self._request = request
-        self._read = read
-        self._key = read.ids[0]
-        self._driver = driver
-        self._mark = mark
-        self._memory = memory
+        self._exchange = exchange
+        self._read = exchange.post
+        self._key = exchange.post.ids[0]
+        self._driver = exchange.driver
+        self._mark = exchange.mark
         self._asked = asked
         self._answer: Answer | None = None
         self._responded = False
@@ -154,7 +129,7 @@ class _Exchange:
         lines: list[bytes] = []
         if asking.over:
             self._asked.failure = asking.over
-            lines = self._driver.ended(asking.over, self._mark, read.ids)
+            lines = self._exchange.end(asking.over)
         return await self._finished(lines, asking.over or "the server gave no answer")
 
     async def _pass_on(self, asking: Asking) -> None:
@@ -170,11 +145,8 @@ class _Exchange:
             if raw is None:
                 return
             self._asked.received += len(raw)
-            if self._read.method == "tools/list":
-                self._whole.learn(raw)
             sent = await self._driver.from_server(raw, self._mark)
-            if self._read.method in _TEACHES:
-                await self._driver.share(self._memory)
+            await self._whole.learn(self._exchange, raw)
             for line in sent.to_client:
                 await self._say(line)
 
