@@ -63,6 +63,7 @@ _NAMED = rb'"id"\s*:\s*("[^"\\]{0,256}"|-?\d{1,64})\s*'
 _FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _NAMED + rb",")
 _LAST = re.compile(rb",\s*" + _NAMED + rb"\}\s*\Z")
 _TAILED = re.compile(rb'\s*\{\s*"(?:result|error)"\s*:')
+_ONE_LINE = bytes(0x20 if byte in b"\r\n" else byte for byte in range(256))
 _ASKS = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:')
 
 
@@ -155,6 +156,15 @@ def request_id(start: bytes, end: bytes) -> bytes | None:
     """
     found = _FIRST.match(start) or _LAST.search(end)
     return None if found is None or response_key(start, end) is not None else found[1]
+
+
+def one_line(raw: bytes) -> bytes:
+    r"""Return a message as a line: only between its values can there be line ends.
+
+    >>> one_line(b'{"jsonrpc":\r\n  "2.0"}\n')
+    b'{"jsonrpc":    "2.0"} '
+    """
+    return raw.translate(_ONE_LINE) if b"\n" in raw or b"\r" in raw else raw
 
 
 def succeeds(start: bytes) -> bool:

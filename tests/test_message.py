@@ -169,3 +169,17 @@ def test_a_refusal_is_an_error_result_and_names_its_type_where_the_revision_asks
         "content": [{"type": "text", "text": "no"}],
         "isError": True,
     }
+
+
+def test_a_message_over_several_lines_becomes_one_with_the_same_meaning() -> None:
+    raw = b'\n{\r\n  "a": "x\\ny",\n  "b": [1,\r2]\n}\n'
+    line = message.one_line(raw)
+    assert b"\n" not in line
+    assert b"\r" not in line
+    assert json.loads(line) == json.loads(raw)
+    assert message.one_line(b'{"a":1}') == b'{"a":1}'
+
+
+def test_a_message_on_one_line_stays_the_same_object() -> None:
+    raw = b'{"a": "x\\ny"}'
+    assert message.one_line(raw) is raw

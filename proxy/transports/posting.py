@@ -16,7 +16,6 @@ from proxy.session import PROTOCOL_VERSION
 from proxy.transports.http.headers import MODERN
 
 _NULL = b"null"
-_ONE_LINE = bytes(0x20 if byte in b"\r\n" else byte for byte in range(256))
 
 
 class Post(Struct, eq=False):
@@ -71,15 +70,6 @@ def read(raw: bytes) -> Post:
         modern = version is not None and version >= MODERN
         return Post(raw, {found.key or _NULL: method}, method, None, modern, version)
     return Post(raw, {}, method, _cancelled(found) if method == "notifications/cancelled" else None)
-
-
-def one_line(raw: bytes) -> bytes:
-    r"""Return a message as a line: only between its values can there be line ends.
-
-    >>> one_line(b'{"jsonrpc":\r\n  "2.0"}\n')
-    b'{"jsonrpc":    "2.0"} '
-    """
-    return raw.translate(_ONE_LINE) if b"\n" in raw or b"\r" in raw else raw
 
 
 def answered(raw: bytes) -> list[bytes]:

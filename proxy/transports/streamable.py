@@ -373,7 +373,7 @@ class Streamable:
 
     async def _hear(self, raw: bytes, post: Post | None) -> None:
         """Take a message of the server, on the stream of `post`."""
-        raw = posting.one_line(raw)
+        raw = message.one_line(raw)
         keys = posting.answered(raw)
         if keys == [b"null"] and post is not None and len(post.asked) == 1:
             # It could not read the request that this is about, and there is only one.

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from proxy.session import PROTOCOL_VERSION
-from proxy.transports.posting import answered, negotiated, one_line, read, refuses
+from proxy.transports.posting import answered, negotiated, read, refuses
 
 
 def test_a_request_is_known_by_its_id_as_it_is_spelled() -> None:
@@ -61,11 +61,6 @@ def test_a_cancellation_names_what_it_takes_back(params: str, id: bytes | None) 
 def test_only_a_subscription_lasts() -> None:
     assert read(b'{"id":1,"method":"subscriptions/listen"}').lasts
     assert not read(b'{"id":1,"method":"tools/call"}').lasts
-
-
-def test_a_message_on_one_line_stays_the_same_object() -> None:
-    raw = b'{"a": "x\\ny"}'
-    assert one_line(raw) is raw
 
 
 @pytest.mark.parametrize(

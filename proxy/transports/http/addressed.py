@@ -108,17 +108,5 @@ def said_of_long(event: Over | Discarded, waiting: Collection[bytes], limit: int
     return message.error(key, -1, said)
 
 
-def one_line(raw: bytes) -> bytes:
-    r"""Return a message without the line breaks that JSON allows between its parts.
-
-    >>> one_line(b'{\r\n "id": 1\n}')
-    b'{   "id": 1 }'
-    """
-    raw = raw.strip()
-    if b"\n" in raw or b"\r" in raw:
-        raw = raw.replace(b"\n", b" ").replace(b"\r", b" ")
-    return raw
-
-
 def _key(raw: Raw | None) -> bytes | None:
     return None if raw is None else id_key(bytes(raw))

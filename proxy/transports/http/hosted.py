@@ -19,7 +19,6 @@ from proxy.transports.http.addressed import (
     Address,
     address,
     elements,
-    one_line,
     progress_token,
     said_of_long,
 )
@@ -188,7 +187,7 @@ class Hosted:
     # What the client says
 
     async def _enter(self, raw: bytes, asked: Asked) -> None:
-        sent = await self.driver.from_client(one_line(raw))
+        sent = await self.driver.from_client(message.one_line(raw.strip()))
         if not sent.to_server:
             asked.answered_by = "proxy"
         await self._pass(sent)

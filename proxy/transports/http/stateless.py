@@ -10,7 +10,7 @@ from proxy.accept import Wanted
 from proxy.document import ABSENT
 from proxy.sse import Event
 from proxy.transports.http import envelope, headers
-from proxy.transports.http.addressed import address, one_line, progress_token
+from proxy.transports.http.addressed import address, progress_token
 from proxy.transports.http.answer import Answer
 from proxy.transports.http.callers import Callers, Exchange
 from proxy.transports.http.pool import Asking, Pool, Start
@@ -104,7 +104,8 @@ class _Answering:
     async def answered(self) -> web.StreamResponse:
         """Ask what the client asks, and pass on the answer; raises Refused."""
         read = self._read
-        sent = await self._driver.from_client(one_line(read.raw), self._mark)
+        line = message.one_line(read.raw.strip())
+        sent = await self._driver.from_client(line, self._mark)
         self._asked.client = self._driver.session.client or ""
         if not sent.to_server:
             self._asked.answered_by = "proxy"

@@ -10,7 +10,6 @@ from proxy.transports.http.addressed import (
     Address,
     address,
     elements,
-    one_line,
     progress_token,
     said_of_long,
 )
@@ -71,15 +70,6 @@ def test_a_batch_has_elements_and_anything_else_is_one() -> None:
     assert elements(b'[{"id":1}, {"id":2}]') == [b'{"id":1}', b'{"id":2}']
     assert elements(b'{"id":1}') == [b'{"id":1}']
     assert elements(b"[1") == [b"[1"]
-
-
-def test_a_message_over_several_lines_becomes_one_with_the_same_meaning() -> None:
-    raw = b'\n{\r\n  "a": "x\\ny",\n  "b": [1,\r2]\n}\n'
-    line = one_line(raw)
-    assert b"\n" not in line
-    assert b"\r" not in line
-    assert json.loads(line) == json.loads(raw)
-    assert one_line(b'{"a":1}') == b'{"a":1}'
 
 
 @pytest.mark.parametrize(
