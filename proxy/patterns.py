@@ -35,9 +35,18 @@ class Pattern:
             ) from None
         self.text = text
 
-    def search(self, subject: str) -> Any:
-        """Return the first match in `subject`, or None."""
-        return self._compiled.search(subject)
+    @property
+    def groups(self) -> tuple[str, ...]:
+        r"""The names of its groups, in alphabetical order.
+
+        >>> Pattern(r"(?P<done>\d+) of (?P<all>\d+)").groups
+        ('all', 'done')
+        """
+        return tuple(sorted(self._compiled.groupindex))
+
+    def search(self, subject: str, start: int = 0) -> Any:
+        """Return the first match in `subject` that begins at `start` or later, or None."""
+        return self._compiled.search(subject, start)
 
     def finditer(self, subject: str) -> Any:
         """Yield every match in `subject`."""

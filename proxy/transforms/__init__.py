@@ -14,6 +14,7 @@ from proxy.transforms.keep import Keep
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
 from proxy.transforms.project import Project
+from proxy.transforms.recast import Recast
 from proxy.transforms.rename import Rename
 from proxy.transforms.replace import Replace
 from proxy.transforms.sort import Sort
@@ -35,5 +36,6 @@ TRANSFORMS: dict[str, type[Transform]] = {
     "parse": Parse,
     "replace": Replace,
     "jmespath": Jmespath,
+    "recast": Recast,
     "abridge": Abridge,
 }

@@ -12,6 +12,7 @@ from proxy.errors import DocumentError, Mismatch
 from proxy.paths import ROOT, Path, select
 from proxy.patterns import Pattern, PatternError
 from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.quadratic import refusal
 from proxy.written import Closing, Outside
 
 Form = Literal["json", "yaml", "python", "lines", "records"]
@@ -59,9 +60,12 @@ class Parse(Struct, frozen=True):
             if self.as_ != "records":
                 raise ValueError(f"'split' is for as: records, not as: {self.as_}")
             try:
-                _separator(self.split)
+                pattern, _ = _separator(self.split)
             except PatternError as error:
                 raise ValueError(f"split: {error}") from error
+            wrong = refusal(pattern.text)
+            if wrong is not None:
+                raise ValueError(f"split: {wrong}")
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

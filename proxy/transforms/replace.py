@@ -11,6 +11,7 @@ from proxy.paths import ROOT, Path, find
 from proxy.patterns import Pattern
 from proxy.schemas import at
 from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.quadratic import refusal
 from proxy.written import strings
 
 
@@ -20,7 +21,8 @@ class Replace(Struct, frozen=True):
     In `with`, `\1` to `\99` and `\g<name>` are what a group matched, `\\` is a backslash, `\n`,
     `\r` and `\t` are the usual signs. Of an array each string is changed; of a text read as lines
     or records, each of those; anything else is left alone. The expression is of the linear-time
-    engine (RE2).
+    engine (RE2); one that takes quadratic time all the same, as `a(.*b)?` does to find all its
+    matches, is refused where that shows.
 
     >>> from proxy.document import Document
     >>> document = Document.read(b'{"url": "/a?token=1&b=2"}')
@@ -40,9 +42,12 @@ class Replace(Struct, frozen=True):
     at: Path = ROOT
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a replacement with an unknown escape or group."""
+        """Raise ValueError for an unknown escape or group, and for a quadratic pattern."""
         import re
 
+        wrong = refusal(self.pattern.text)
+        if wrong is not None:
+            raise ValueError(f"pattern: {wrong}")
         escapes = re.compile(r"\\(?:[\\nrt]|[1-9][0-9]?|g<\w+>)|(\\.?)", re.DOTALL)
         for found in escapes.finditer(self.with_):
             if found[1] is not None:

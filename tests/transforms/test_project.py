@@ -11,7 +11,11 @@ from proxy.loading.rulefile import read
 from proxy.paths import ROOT, Path
 from proxy.patterns import Expression
 from proxy.surrogates import mask, unmask
-from proxy.transforms.project import Computed, Project
+from proxy.transforms.base import Transform
+from proxy.transforms.drop import Drop
+from proxy.transforms.filter import Filter
+from proxy.transforms.project import Computed, Field, Project, Sourced
+from proxy.transforms.sort import Sort
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
 from tests.fitting import assert_reshaped, fitting, there
 
@@ -59,6 +63,20 @@ CASES: list[tuple[str, str, str, str]] = [
         "[{a: {path: a, default: 1}}, {b: {path: b.c, default: 1}}]",
         '{"a": null, "b": {"c": null}}',
         '{"a":null,"b":null}',
+    ),
+    (
+        "unless the default is to stand over it",
+        "[{a: {path: a, default: 1, over_null: true}}, {b: {path: b.c, default: [], "
+        "over_null: true}}, {c: {path: c, default: 0, over_null: true}}, "
+        "{d: {path: 'd.n', default: x, over_null: true}}]",
+        '{"a": null, "b": {"c": null}, "c": false, "d": [{"n": null}]}',
+        '{"a":1,"b":[],"c":false,"d":[null]}',
+    ),
+    (
+        "in each element of an array too",
+        "{at: items, fields: [id, {t: {path: t, default: '', over_null: true}}]}",
+        '{"items": [{"id": 1, "t": null}, null, {"id": 2, "t": " null"}, {"id": null}]}',
+        '{"items":[{"id":1,"t":""},null,{"id":2,"t":" null"},{"id":null,"t":""}]}',
     ),
     (
         "a group is flattened in",
@@ -222,7 +240,8 @@ def test_what_is_projected_is_spelled_as_it_came(one: bytes, other: bytes, gone:
 @given(fitting(), st.data())
 def test_what_is_projected_fits_its_schema(pair: tuple[Any, Any], data: st.DataObject) -> None:
     schema, document = pair
-    outs = data.draw(st.dictionaries(st.sampled_from("abxy"), there(document), min_size=1))
+    source = there(document) | there(document).map(lambda path: Sourced(path, "none", True))
+    outs = data.draw(st.dictionaries(st.sampled_from("abxy"), source, min_size=1))
     default: Any = data.draw(st.sampled_from([None, 0, []]))
     at, to = ROOT, None
     if data.draw(st.booleans()):
@@ -263,6 +282,58 @@ def test_the_schema_has_exactly_the_fields() -> None:
     }
 
 
+def test_a_default_that_stands_over_null_leaves_no_null_in_the_schema() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "title": {"type": ["string", "null"]},
+            "tags": {"anyOf": [{"type": "array"}, {"type": "null"}]},
+            "revision": {"type": "integer"},
+        },
+        "required": ["title", "tags", "revision"],
+    }
+    defaults = {"title": "", "tags": [], "revision": 0}
+    fields: tuple[Field, ...] = tuple(
+        {name: Sourced(Path.parse(name), each, True)} for name, each in defaults.items()
+    )
+    reshaped = Project(fields).reshape(schema)
+    assert reshaped is not None
+    assert reshaped["properties"] == {
+        "title": {"anyOf": [{"type": "string"}, {"const": ""}]},
+        "tags": {"anyOf": [{"type": "array"}, {"const": []}]},
+        "revision": {"type": "integer"},
+    }
+
+
+ROWS = '[{"a": 2, "t": null}, {"a": 1.0, "t": "x", "z": 0}, {"a": 3}]'
+OPENED: list[tuple[str, str, Transform | None, str]] = [
+    ("unopened", ROWS, None, '[{"a":2,"t":""},{"a":1.0,"t":"x"},{"a":3,"t":""}]'),
+    ("in another order", ROWS, Sort(Path.parse("a")),
+     '[{"a":1.0,"t":"x"},{"a":2,"t":""},{"a":3,"t":""}]'),
+    ("fewer", ROWS, Filter(where=Expression("t")), '[{"a":1.0,"t":"x"}]'),
+    ("with a null", f"[null, {ROWS[1:]}", Filter(where=Expression("!t")),
+     '[null,{"a":2,"t":""},{"a":3,"t":""}]'),
+    ("none", ROWS, Filter(where=Expression("a > `3`")), "[]"),
+    ("with an array", f"[[], {ROWS[1:]}", Filter(where=Expression("!t")),
+     '[[],{"a":2,"t":""},{"a":3,"t":""}]'),
+    ("opened too", ROWS, Drop((Path.parse("z"),)),
+     '[{"a":2,"t":""},{"a":1.0,"t":"x"},{"a":3,"t":""}]'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "earlier", "after"), [each[1:] for each in OPENED], ids=[each[0] for each in OPENED]
+)
+def test_what_an_earlier_step_opened_is_made_anew_as_if_it_had_not(
+    before: str, earlier: Transform | None, after: str
+) -> None:
+    document = Document.read(before.encode())
+    if earlier is not None:
+        earlier(document.root, call())
+    project("[a, {t: {path: t, default: '', over_null: true}}]")(document.root, call())
+    assert document.encode().decode() == after
+
+
 REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((), {}, "no fields"),
     (("a", {"a": Path.parse("b")}), {}, "'a' stands twice"),
@@ -281,6 +352,12 @@ REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
         "'b.c' is not one name; put odd names in double quotes",
     ),
 ]
+
+
+@pytest.mark.parametrize("default", [{}, {"default": None}])
+def test_a_default_that_is_null_cannot_stand_over_null(default: dict[str, None]) -> None:
+    with pytest.raises(ValueError, match="there is no default here to stand over a null"):
+        Sourced(Path.parse("a"), over_null=True, **default)
 
 
 @pytest.mark.parametrize(("fields", "options", "message"), REFUSED)

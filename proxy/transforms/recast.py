@@ -1,0 +1,311 @@
+"""Puts a text or a document into a fixed shape, by a table of cases."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, ClassVar
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from proxy.columns import gather
+from proxy.document import Slot, Value, compact, encode, opened, plain, raw, row_type, text
+from proxy.errors import OptionErrors, Refusal, TransformError, Wrong
+from proxy.paths import Path
+from proxy.patterns import Expression, Pattern, truthy
+from proxy.spelling import did_you_mean
+from proxy.surrogates import unmask
+from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.project import Computed, Sourced
+from proxy.transforms.shapes import (
+    Leaf,
+    Part,
+    Passed,
+    Shape,
+    Source,
+    constant,
+    laid,
+    leaves,
+    paths,
+    spelled,
+    standing,
+    stranger,
+    taken_apart,
+)
+
+_SHOWN = 80  # characters of a document that a message repeats
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """`{match, to}` or `{where, to}`: what it fits, and what becomes of that."""
+
+    match: Pattern | None = None
+    where: Expression | None = None
+    to: dict[str, Part]
+
+
+class Recast(Struct, frozen=True, dict=True):
+    r"""Make the document anew, in the shape that the first case that fits lays over `common`.
+
+    A case fits a text in which its `match` is found, or a document of any kind for which its
+    `where` holds; one with neither fits everything. Its `to` is laid over `common`: mappings are
+    merged, anything else is replaced. Where `unless` holds, or no case fits, the document stays as
+    it is; the latter is counted as a warning.
+
+    In texts, `{name}` is what a group `(?P<name>...)` of `match` found, `{text}` the whole text,
+    or the document as JSON; `{{` and `}}` are braces. A text that is nothing but the `{name}` of a
+    group that took no part becomes null. Sources are mappings of one of the words `argument`,
+    `path` and `jmespath`, and perhaps a `default`: an argument of the call, what stands at a path
+    of the document, and what an expression gives for it (for the captures and `text`, where the
+    case has a `match`). They may stand anywhere; where they find nothing and have no default, null
+    does. A mapping with any other word is a part of the shape.
+
+    `vocabulary` has the only words that may stand at a path of the shape, or in an array there.
+    Another constant is a mistake in the rule file; where one comes from the call or the document,
+    the step fails. Null says that no word stands there.
+
+    >>> from proxy.document import Document
+    >>> running = Case(match=Pattern(r"Indexing.* (?P<done>\d+)%"), to={"status": "not_ready",
+    ...     "hints": {"done": Computed(Expression("to_number(done)"))}})
+    >>> ready = Case(where=Expression("ready"), to={"status": "ok", "files": Sourced(Path.parse(
+    ...     "total.files"))})
+    >>> recast = Recast(cases=(running, ready), common={"hints": {}, "humanText": "{text}"},
+    ...     vocabulary={Path.parse("status"): ("ok", "not_ready")})
+    >>> document = Document("Indexing: 40%")
+    >>> recast(document.root, Call("status"))
+    >>> document.encode()
+    b'{"hints":{"done":40},"humanText":"Indexing: 40%","status":"not_ready"}'
+    >>> document = Document.read(b'{"ready": true, "total": {"files": 7.0}}')
+    >>> recast(document.root, Call("status"))
+    >>> document.encode().decode()
+    '{"hints":{},"humanText":"{\\"ready\\":true,\\"total\\":{\\"files\\":7.0}}","status":"ok","files":7.0}'
+    """
+
+    name: ClassVar[str] = "recast"
+    shorthand: ClassVar[str | None] = None
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    cases: Annotated[tuple[Case, ...], Meta(min_length=1)]
+    common: dict[str, Part] = {}
+    unless: Expression | None = None
+    vocabulary: dict[Path, tuple[str, ...]] = {}
+
+    def __post_init__(self) -> None:
+        """Raise OptionErrors for what can never be meant, each mistake with its place."""
+        wrong = [*_contradictory(self.cases)]
+        told = set()
+        for number, case in enumerate(self.cases):
+            for leaf in leaves(self._shapes[number]):
+                # What is common to several cases is wrong for each of them, and told once.
+                unknown = [] if leaf.at in told else [*_unknown(leaf, case, number)]
+                told |= {leaf.at} if unknown else set()
+                wrong += unknown
+        for path, words in self.vocabulary.items():
+            wrong += _unworded(self._shapes, path, words)
+        if wrong:
+            raise OptionErrors(wrong)
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Recast. Raises TransformError for a wrong expression, and a word of no vocabulary."""
+        looked = Looking(root, call)
+        if self.unless is not None and truthy(looked.evaluated(self.unless)):
+            return
+        for case, shape in zip(self.cases, self._shapes, strict=True):
+            captures = looked.fit(case)
+            if captures is not None:
+                made = Filling(looked, captures, matched=case.match is not None).filled(shape)
+                self._check(made)
+                root.set(made)
+                return
+        call.warn("recast: no case fits", f"no case fits what begins with {looked.beginning!r}")
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """What no case fits stays as it is, and of the rest the sources are not known."""
+        return None
+
+    def _check(self, made: Value) -> None:
+        for path, words in self.vocabulary.items():
+            found = stranger(gather(made, path.steps), words)
+            if found is not None:
+                message = f"{_shown(found)} is none of the words of {path.text!r}"
+                raise TransformError(self.name, ValueError(message))
+
+    @cached_property
+    def _shapes(self) -> tuple[Shape, ...]:
+        common = taken_apart(self.common, ("common",))
+        return tuple(
+            laid(taken_apart(case.to, ("cases", number, "to")), common)
+            for number, case in enumerate(self.cases)
+        )
+
+
+class Looking:
+    """The document that cases look at."""
+
+    def __init__(self, root: Slot, call: Call) -> None:
+        self.value = root.get()
+        self.call = call
+        self.said = text(self.value)
+        self._masked = root.document.masked
+
+    @property
+    def text(self) -> str:
+        """The text that the document is, or that it is written as."""
+        if self.said is not None:
+            return self.said
+        written = compact(encode(self.value))
+        return (unmask(written) if self._masked else written).decode("utf-8", "surrogatepass")
+
+    @property
+    def beginning(self) -> str:
+        """The first characters of the document, for a message."""
+        if self.said is not None:
+            return self.said[:_SHOWN]
+        return bytes(memoryview(raw(self.value))[: 4 * _SHOWN]).decode(errors="ignore")[:_SHOWN]
+
+    def fit(self, case: Case) -> dict[str, str | None] | None:
+        """Return what the case captures, None where it does not fit."""
+        if case.match is not None:
+            found = None if self.said is None else case.match.search(self.said)
+            return None if found is None else {**found.groupdict(), "text": self.said}
+        fits = case.where is None or truthy(self.evaluated(case.where))
+        return {} if fits else None
+
+    def evaluated(self, expression: Expression, over: Any = UNSET) -> Any:
+        """Evaluate over plain values, or over the document."""
+        if over is UNSET:
+            names = expression.names
+            over = plain(self.value, None if names is None else _row(names))
+        try:
+            return expression.bind(self.call.arguments)(over)
+        except Refusal as error:
+            # The rule's author wrote it, not the model: the rule failed.
+            raise TransformError(Recast.name, error) from error
+
+
+class Filling:
+    """Fills a shape from a document, the captures of a case, and the call."""
+
+    def __init__(self, looked: Looking, captures: dict[str, str | None], *, matched: bool) -> None:
+        self._looked = looked
+        self._captures = captures
+        self._matched = matched
+
+    def filled(self, shape: Shape) -> Value:
+        """Return a new value of this shape."""
+        if isinstance(shape, dict):
+            return {word: self.filled(member) for word, member in shape.items()}
+        if isinstance(shape, list):
+            return [self.filled(element) for element in shape]
+        part = shape.part
+        if isinstance(part, str):
+            return self._text(part)
+        if not isinstance(part, Source):
+            return part
+        found = self._found(part)
+        over_null = isinstance(part, Sourced) and part.over_null
+        if found is UNSET or (over_null and opened(found) is None):
+            found = None if part.default is UNSET else part.default
+        # Encoded, since steps that follow may change what they find: it stays the document's.
+        return raw(found) if isinstance(found, dict | list | Struct) else found
+
+    def _found(self, source: Source) -> Value | UnsetType:
+        if isinstance(source, Sourced):
+            return gather(self._looked.value, source.path.steps)
+        if isinstance(source, Passed):
+            found = self._looked.call.argument(source.argument)
+        else:
+            over = self._captures if self._matched else UNSET
+            found = self._looked.evaluated(source.jmespath, over)
+        return UNSET if found is None else found
+
+    def _text(self, said: str) -> str | None:
+        parts = spelled(said)
+        if len(parts) == 3 and not parts[0] + parts[2]:
+            return self._capture(parts[1])
+        return "".join(
+            (self._capture(part) or "") if at % 2 else part for at, part in enumerate(parts)
+        )
+
+    def _capture(self, name: str) -> str | None:
+        if name not in self._captures:
+            self._captures["text"] = self._looked.text
+        return self._captures[name]
+
+
+@lru_cache(maxsize=256)
+def _row(names: tuple[str, ...]) -> type[Struct]:
+    return row_type(names)
+
+
+def _contradictory(cases: Iterable[Case]) -> Iterator[Wrong]:
+    """Yield the cases that can never be reached, and what of a case cannot be meant."""
+    earlier: dict[tuple[str | None, str | None], int] = {}
+    for number, case in enumerate(cases):
+        match = None if case.match is None else case.match.text
+        where = None if case.where is None else case.where.text
+        if match is not None and where is not None:
+            message = "'where' stands beside 'match'; a case has one of them"
+            yield Wrong(("cases", number, "where"), message)
+        if case.match is not None and "text" in case.match.groups:
+            message = "a group cannot be called 'text', which is the whole text"
+            yield Wrong(("cases", number, "match"), message)
+        every, same = earlier.get((None, None)), earlier.get((match, where))
+        if every is not None or same is not None:
+            why = f"{same} asks for the same" if every is None else f"{every} fits everything"
+            yield Wrong(("cases", number), f"this case can never be reached: case {why}")
+        earlier.setdefault((match, where), number + 1)
+
+
+def _unknown(leaf: Leaf, case: Case, number: int) -> Iterator[Wrong]:
+    """Yield what a leaf takes from a case that the case does not have."""
+    known = ["text", *(case.match.groups if case.match is not None else ())]
+    part, matched = leaf.part, case.match is not None and leaf.at[0] == "cases"
+    if isinstance(part, str):
+        try:
+            names = spelled(part)[1::2]
+        except ValueError as error:
+            yield Wrong(leaf.at, str(error))
+            return
+        braced = [f"{{{each}}}" for each in known]
+        for name in names:
+            if name not in known:
+                yield Wrong(leaf.at, _no_capture(f"{{{name}}}", braced, number))
+    elif matched and isinstance(part, Sourced) and part.path.steps:
+        message = f"a text, which 'match' is for, has no {part.path.text!r}"
+        yield Wrong((*leaf.at, "path"), f"{message}; a capture is written '{{name}}'")
+    elif matched and isinstance(part, Computed):
+        for name in part.jmespath.names or ():
+            if name not in known:
+                yield Wrong((*leaf.at, "jmespath"), _no_capture(name, known, number))
+
+
+def _no_capture(name: str, known: list[str], number: int) -> str:
+    advice = did_you_mean(name, known) or f"; known: {', '.join(known)}"
+    return f"{name!r} is no capture of case {number + 1}{advice}"
+
+
+def _unworded(shapes: tuple[Shape, ...], path: Path, words: tuple[str, ...]) -> Iterator[Wrong]:
+    """Yield the constants at `path` that are none of its words; the path where nothing stands."""
+    place = ("vocabulary", path.text)
+    if not path.plain or not path.steps:
+        yield Wrong(place, f"{path.text!r} is not names joined by dots", of_key=True)
+        return
+    found = [pair for shape in shapes for pair in standing(shape, path.steps)]
+    if not found:
+        known = list(dict.fromkeys(each for shape in shapes for each in paths(shape)))
+        advice = did_you_mean(path.text, known) or f"; known: {', '.join(known) or 'nothing'}"
+        yield Wrong(place, f"no case puts anything at {path.text!r}{advice}", of_key=True)
+    for leaf, rest in found:
+        other = stranger(constant(leaf, rest), words)
+        if other is not None:
+            advice = did_you_mean(other, words) if isinstance(other, str) else ""
+            advice = advice or f"; known: {', '.join(words)}"
+            said = f"{_shown(other)} is none of the words of {path.text!r}{advice}"
+            yield Wrong(leaf.at, said)
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    return repr(value[:_SHOWN]) if isinstance(value, str) else encode(value).decode()[:_SHOWN]

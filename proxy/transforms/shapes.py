@@ -1,0 +1,147 @@
+"""The shapes that a recast fills: constants, texts with captures and sources, laid together."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from msgspec import UNSET, Struct
+
+from proxy.columns import gather
+from proxy.document import Value, opened, text
+from proxy.paths import Name, Step
+from proxy.transforms.project import Computed, Sourced
+
+
+class Passed(Struct, frozen=True):
+    """`{argument, default}`: what the call carries, and what comes where it carries none."""
+
+    argument: str
+    default: Any = UNSET
+
+
+Source = Passed | Sourced | Computed
+SOURCES: tuple[type[Struct], ...] = (Passed, Sourced, Computed)
+Part = Passed | Sourced | Computed | Any
+"""A constant, a text with captures, a source; or a mapping or a list of such parts."""
+
+
+class Leaf(Struct, frozen=True):
+    """A part that is filled as one, and the words and positions that lead to it in the options."""
+
+    part: Any
+    at: tuple[str | int, ...]
+
+
+Shape = Leaf | dict[str, Any] | list[Any]
+"""A part taken apart: the members of dicts and the elements of lists are shapes."""
+
+
+def taken_apart(part: Any, at: tuple[str | int, ...]) -> Shape:
+    """Return a part as a shape; `at` leads to it in the options."""
+    if isinstance(part, dict):
+        return {word: taken_apart(member, (*at, word)) for word, member in part.items()}
+    if isinstance(part, tuple | list):
+        return [taken_apart(element, (*at, number)) for number, element in enumerate(part)]
+    return Leaf(part, at)
+
+
+def laid(over: Shape, under: Shape) -> Shape:
+    """Lay one shape over another: mappings are merged, anything else is replaced.
+
+    >>> laid({"b": {"x": Leaf(1, ())}}, {"a": [], "b": {"y": []}})
+    {'a': [], 'b': {'y': [], 'x': Leaf(part=1, at=())}}
+    """
+    if not isinstance(over, dict) or not isinstance(under, dict):
+        return over
+    both = {word: laid(over[word], under[word]) for word in over if word in under}
+    return {**under, **over, **both}
+
+
+def leaves(shape: Shape) -> Iterator[Leaf]:
+    """Yield every leaf, in order."""
+    if isinstance(shape, Leaf):
+        yield shape
+    else:
+        for inner in shape.values() if isinstance(shape, dict) else shape:
+            yield from leaves(inner)
+
+
+@lru_cache(maxsize=1024)
+def spelled(said: str) -> tuple[str, ...]:
+    """Split a text at its names: in every second place stands one. Raises ValueError.
+
+    >>> spelled("{{{name}}} of {text}")
+    ('{', 'name', '} of ', 'text', '')
+    """
+    parts, end = [""], 0
+    for found in re.finditer(r"\{\{|\}\}|\{(\w+)\}|[{}]", said):
+        parts[-1] += said[end : found.start()]
+        end = found.end()
+        if found[1] is not None:
+            parts += [found[1], ""]
+        elif len(found[0]) == 2:
+            parts[-1] += found[0][0]
+        else:
+            raise ValueError(
+                f"{found[0]!r} stands alone in {said!r}; a capture is '{{name}}', a brace "
+                f"{2 * found[0]!r}"
+            )
+    parts[-1] += said[end:]
+    return tuple(parts)
+
+
+def standing(shape: Shape, steps: tuple[Step, ...]) -> Iterator[tuple[Leaf, tuple[Step, ...]]]:
+    """Yield the leaves at a path, and the sources on its way with the steps that are left."""
+    if isinstance(shape, list):
+        if not shape and not steps:
+            yield Leaf([], ()), ()  # a list of words may be empty
+        for element in shape:
+            yield from standing(element, steps)
+    elif isinstance(shape, Leaf):
+        if not steps or isinstance(shape.part, Source):
+            yield shape, steps
+    elif not steps:
+        # Where words belong, a mapping is out of place with all that it holds.
+        yield Leaf({}, next((leaf.at for leaf in leaves(shape)), ("common",))), ()
+    elif isinstance(steps[0], Name) and steps[0].text in shape:
+        yield from standing(shape[steps[0].text], steps[1:])
+
+
+def constant(leaf: Leaf, rest: tuple[Step, ...]) -> Any:
+    """Return what is known of a leaf before any call, UNSET if nothing is."""
+    if isinstance(leaf.part, Source):
+        default = leaf.part.default
+        return default if default is UNSET else gather(default, rest)
+    if not isinstance(leaf.part, str):
+        return leaf.part
+    try:
+        literal, *names = spelled(leaf.part)
+    except ValueError:
+        return UNSET
+    return UNSET if names else literal
+
+
+def stranger(value: Value, words: tuple[str, ...]) -> Value:
+    """Return what is none of `words`, null or an array of these; None if everything is.
+
+    >>> stranger(["ok", None], ("ok",)), stranger(["ok", "fine"], ("ok",))
+    (None, 'fine')
+    """
+    said = text(value)
+    inner = opened(value) if said is None else said
+    if isinstance(inner, list):
+        strangers = (stranger(each, words) for each in inner)
+        return next((found for found in strangers if found is not None), None)
+    return None if inner is UNSET or inner is None or inner in words else inner
+
+
+def paths(shape: Shape) -> Iterator[str]:
+    """Yield the paths in a shape, as a vocabulary would name them."""
+    if isinstance(shape, list):
+        for element in shape:
+            yield from paths(element)
+    elif isinstance(shape, dict):
+        for word, member in shape.items():
+            yield word
+            yield from (f"{word}.{path}" for path in paths(member))
