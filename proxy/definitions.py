@@ -17,27 +17,33 @@ from proxy.message import members
 from proxy.notes import DROPPED, admitting
 from proxy.paths import ROOT
 from proxy.rule import Rule, RuleSet
-from proxy.transforms.base import Schema
+from proxy.transforms.base import Schema, Transform
 
 
 class Seen(Struct, frozen=True):
-    """What a tool list said of one tool: its own arguments, whether it only reads."""
+    """What a tool list said of one tool: its own arguments, whether it only reads.
+
+    `structured`: it declares an outputSchema.
+    """
 
     arguments: frozenset[str] = frozenset()
     reads_only: bool = False
+    structured: bool = False
 
 
+Log = Callable[[str], None]
 Plans = Callable[[str, Seen], tuple[tuple[Rule, Plan], ...]]
 
 
 def seen(tool: dict[str, Raw]) -> Seen:
     """Read the facts off a tool's definition; what cannot be read counts as absent."""
+    structured = "outputSchema" in tool
     try:
         schema = members(tool["inputSchema"]) if "inputSchema" in tool else {}
         own = members(schema["properties"]) if "properties" in schema else {}
         notes = members(tool["annotations"]) if "annotations" in tool else {}
     except DocumentError:
-        return Seen()
+        return Seen(structured=structured)
     names = set(own)
     for name, value in own.items():
         try:
@@ -45,7 +51,8 @@ def seen(tool: dict[str, Raw]) -> Seen:
         except DocumentError:
             continue
         names.update(f"{name}.{key}" for key in inner)
-    return Seen(frozenset(names), bytes(notes.get("readOnlyHint", b"")) == b"true")
+    reads_only = bytes(notes.get("readOnlyHint", b"")) == b"true"
+    return Seen(frozenset(names), reads_only, structured)
 
 
 def names(result: Raw) -> frozenset[str] | None:
@@ -61,7 +68,7 @@ def names(result: Raw) -> frozenset[str] | None:
 
 
 def rewrite(
-    result: Raw, rules: RuleSet, plans: Plans, log: Callable[[str], None]
+    result: Raw, rules: RuleSet, plans: Plans, log: Log
 ) -> tuple[Raw | None, dict[str, Seen]]:
     """Return the edited result of tools/list, or None where nothing changes, and what was seen.
 
@@ -84,7 +91,7 @@ def rewrite(
         if rules.withheld(name) or any(rule.hides for rule, _ in covering):
             changed = True
             continue
-        update = _edits(name, tool, [pair for pair in covering if pair[0].mode == "active"], log)
+        update = _edits(name, tool, covering, log)
         update = {key: value for key, value in update.items() if value is not None or key in tool}
         if update:
             changed = True
@@ -109,9 +116,13 @@ def _named(raw: Raw) -> tuple[dict[str, Raw], str | None]:
 
 
 def _edits(
-    name: str, tool: dict[str, Raw], covering: list[tuple[Rule, Plan]], log: Callable[[str], None]
+    name: str,
+    tool: dict[str, Raw],
+    every: tuple[tuple[Rule, Plan], ...],
+    log: Log,
 ) -> dict[str, Raw | None]:
     """Return the members of a tool's definition that change; None takes one away."""
+    covering = [pair for pair in every if pair[0].mode == "active"]
     update: dict[str, Any] = {}
     said = text(tool.get("description", Raw(b'""'))) or ""
     description = _description(said, covering)
@@ -128,14 +139,19 @@ def _edits(
             _warn_of_size(name, added, log)
     own = _schema(tool, "outputSchema")
     if own is not None:
-        output = _output(own, [rule for rule, _ in covering])
+        output = _output(own, [rule for rule, _ in covering], log)
         if output != own:
             update["outputSchema"] = output
     elif "outputSchema" in tool:
         log(f"{name}: its outputSchema cannot be read, and is left as it is")
     elif any(rule.output_schema is not None for rule, _ in covering):
-        # Clients would then refuse every result of the tool that is only text.
-        log(f"{name}: output_schema is not advertised: the server declares none for this tool")
+        # Clients refuse a result without structuredContent where an outputSchema promises one.
+        unkept = _unkept([rule for rule, _ in every])
+        promised = None if unkept else _promised([rule for rule, _ in covering], log)
+        if promised is None:
+            log(f"{name}: output_schema is not advertised: {unkept or 'two dialects'}")
+        else:
+            update["outputSchema"] = promised
     update.update(_definition_edits(tool, update, covering))
     return {
         key: None if value is None else Raw(compact(encode(value))) for key, value in update.items()
@@ -270,24 +286,64 @@ def _loosest(found: list[Schema], everywhere: bool) -> Schema:
     return merged
 
 
-def _output(own: Schema, rules: list[Rule]) -> Schema | None:
+_VIEWED: Schema = {"type": "object", "properties": {VIEW: {}}, "required": [VIEW]}
+_UNKEPT: Schema = {
+    "description": "What does not keep to the contract passes as the server sent it."
+}
+_GUARDED: Schema = {"description": "What is answered in place of the server."}
+
+
+def _output(own: Schema, rules: list[Rule], log: Log) -> Schema | None:
     """Return the output schema that fits whatever the rules yield and what passes untouched."""
     derived: list[Schema | None] = []
     for rule in rules:
         if rule.copies == "text":
             return None
         if rule.output_schema is not None:
-            derived.append(rule.output_schema)
+            derived.append(_ended(rule.output_schema, rule, log))
         elif rule.pipeline or rule.drop_blocks:
-            derived.extend(_derived(own, rule))
-        if rule.viewable:
-            derived.append({"type": "object", "properties": {VIEW: {}}, "required": [VIEW]})
+            derived.extend(_derived(own, rule, log))
+        derived += [_VIEWED] * rule.viewable
+        # The server's own fits what no step touched, but not what one did that breaks the contract.
+        derived += [_UNKEPT] * (rule.validate == "warn")
+        derived += [_GUARDED] * (rule.guard is not None)
     return schemas.advertised(own, derived) if derived else own
 
 
-def _derived(own: Schema, rule: Rule) -> list[Schema | None]:
+def _promised(rules: list[Rule], log: Log) -> Schema | None:
+    """Return the output schema of a tool that declares none, and whose every rule has one."""
+    derived: list[Schema | None] = []
+    for rule in rules:
+        assert rule.output_schema is not None
+        derived.append(_ended(rule.output_schema, rule, log))
+        derived += [_VIEWED] * rule.viewable
+    derived += [_UNKEPT] * any(rule.validate != "refuse" for rule in rules)
+    derived += [_GUARDED] * any(rule.guard is not None for rule in rules)
+    return schemas.advertised(None, derived)
+
+
+def _unkept(rules: list[Rule]) -> str | None:
+    """Say which calls of a tool would go without structuredContent; None where there are none."""
+    for rule in rules:
+        if rule.output_schema is None:
+            return f"the rule {rule.name!r} of the same tool has none"
+        if rule.mode == "shadow":
+            return f"the rule {rule.name!r} changes nothing (mode: shadow)"
+        if rule.copies == "text":
+            return f"the rule {rule.name!r} sends only texts (copies: text)"
+    if all(rule.when is not None for rule in rules):
+        return "no rule takes the calls for which each 'when' is false"
+    return None
+
+
+def _ended(contract: Schema, rule: Rule, log: Log) -> Schema | None:
+    """Return what becomes of a document that keeps to a contract: it may be abridged after that."""
+    return _run(contract, rule, rule.pipeline[-1:] if rule.max_bytes is not None else (), log)
+
+
+def _derived(own: Schema, rule: Rule, log: Log) -> list[Schema | None]:
     """Return what a rule makes of a document: of the value itself, and of a text held in it."""
-    shapes: list[Schema | None] = [_run(own, rule)]
+    shapes: list[Schema | None] = [_run(own, rule, rule.pipeline, log)]
     if own.get("type") == "string":
         shapes.append(_holding("text"))
     properties = own.get("properties")
@@ -303,14 +359,30 @@ def _holding(member: str) -> Schema:
     return {"type": "object", "properties": {member: {"type": "string"}}, "required": [member]}
 
 
-def _run(schema: Schema | None, rule: Rule) -> Schema | None:
-    for step in rule.pipeline:
+def _run(
+    schema: Schema | None, rule: Rule, steps: tuple[Transform, ...], log: Log
+) -> Schema | None:
+    for step in steps:
         if schema is None:
             return None
-        schema = step.reshape(schema)
+        schema = _reshaped(schema, step, rule, log)
     if schema is not None and rule.drop_blocks:
         schema = admitting(schema, ROOT, DROPPED, "How many blocks of each type were left out.")
     return schema
+
+
+def _reshaped(schema: Schema, step: Transform, rule: Rule, log: Log) -> Schema | None:
+    if not rule.foreign:
+        return step.reshape(schema)
+    try:
+        reshaped = step.reshape(schema)
+        if reshaped is None or isinstance(plain(Raw(encode(reshaped))), dict):
+            return reshaped
+        said = f"{reshaped!r} is no schema"
+    except (Exception, SystemExit) as error:  # it may raise anything
+        said = f"{type(error).__name__}: {error}"
+    log(f"{rule.name}: what {step.name!r} makes of an outputSchema is not known: {said}")
+    return None
 
 
 def _without_keywords(schema: Any, words: tuple[str, ...]) -> Any:
@@ -336,7 +408,7 @@ def _without_keywords(schema: Any, words: tuple[str, ...]) -> Any:
     return kept
 
 
-def _warn_of_size(name: str, schema: Schema, log: Callable[[str], None]) -> None:
+def _warn_of_size(name: str, schema: Schema, log: Log) -> None:
     size = len(encode(schema))
     if size > 16_384:
         log(f"{name}: inputSchema is {size} bytes; claude.ai drops tools above 16384")

@@ -37,7 +37,7 @@ HOLDS_NAMED = {
 }
 DEFINITIONS = ("$defs", "definitions")
 _OF_THE_ROOT = ("$schema", *DEFINITIONS)
-_DYNAMIC = {"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}
+DYNAMIC = {"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}
 
 
 class Unclear(Exception):
@@ -101,7 +101,7 @@ def settled(schema: Any) -> Schema:
     def settle(node: Subschema) -> Subschema:
         if isinstance(node, bool):
             return node
-        if _DYNAMIC & node.keys() or "$id" in node:
+        if DYNAMIC & node.keys() or "$id" in node:
             raise Unclear("references that depend on where they stand")
         rewritten = within(node, settle)
         if "$ref" in node:

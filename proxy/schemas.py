@@ -36,6 +36,7 @@ from proxy.subschemas import (
     loosened,
     positional,
     unpatterned,
+    without_null,
 )
 
 
@@ -167,14 +168,15 @@ def renamed(schema: Schema, path: Path, name: str) -> Schema | None:
 
 
 def projected(
-    schema: Schema, path: Path, fields: Mapping[str, tuple[Path | None, Any]]
+    schema: Schema, path: Path, fields: Mapping[str, tuple[Path | None, Any, bool]]
 ) -> Schema | None:
     """Return `schema` for documents whose objects at `path` were made anew with these fields.
 
-    Each has the path of its source, None where it is computed, and its default.
+    Each has the path of its source, None where it is computed, its default, and whether that
+    stands over a null too.
 
     >>> projected({"type": "object", "properties": {"a": {"type": "string"}}}, Path(),
-    ...           {"x": (Path.parse("a"), None)})["properties"]
+    ...           {"x": (Path.parse("a"), None, False)})["properties"]
     {'x': {'anyOf': [{'type': 'string'}, {'type': 'null'}]}}
     """
 
@@ -182,8 +184,11 @@ def projected(
         def change(part: Schema) -> Schema:
             changed = lacking(part, OF_OBJECTS)
             properties: Schema = {}
-            for name, (source, default) in fields.items():
+            for name, (source, default, over_null) in fields.items():
                 value, sure = (True, False) if source is None else found(part, source.steps, root)
+                if over_null:
+                    value, null = without_null(value)
+                    sure = sure and not null
                 fallback = {"type": "null"} if default is None else {"const": default}
                 properties[name] = value if sure else either(value, fallback)
             return changed | {
@@ -254,29 +259,29 @@ def reordered(part: Schema) -> Schema:
     return lacking(loosened(part), OF_PLACES if positional(part) else set())
 
 
-def advertised(own: Schema, derived: list[Schema | None]) -> Schema | None:
+def advertised(own: Schema | None, derived: list[Schema | None]) -> Schema | None:
     """Return the schema to advertise for a tool with rules: any of the derived ones, or its own.
 
-    Clients up to revision 2025-11-25 take only `type: object` at the root. None where a derived
-    schema is None, or the references of one cannot be kept.
+    Clients up to revision 2025-11-25 take only `type: object` at the root, which a schema of a
+    contract has. None where a derived schema is None, or the references of one cannot be kept.
 
     >>> advertised({"type": "object", "required": ["a"]}, [{"type": "object"}])
     {'type': 'object', 'anyOf': [{'type': 'object'}, {'type': 'object', 'required': ['a']}]}
     """
     try:
-        theirs = settled(own)
         # The server's own comes first, so that its definitions keep their names.
-        roots = [theirs]
+        roots = [] if own is None else [settled(own)]
         for schema in derived:
             if schema is None:
                 return None
             ours = settled(schema)
-            if ours != theirs and (ours := pruned(ours)) not in roots:
+            if ours not in roots and (ours := pruned(ours)) not in roots:
                 roots.append(ours)
         if len(roots) == 1:
-            return own
-        head = {"type": "object"} if theirs.get("type") == "object" else {}
-        return joined(roots, lambda parts: {**head, "anyOf": [*parts[1:], parts[0]]})
+            return derived[0] if own is None else own
+        head = {"type": "object"} if own is None or own.get("type") == "object" else {}
+        first = 0 if own is None else 1
+        return joined(roots, lambda parts: {**head, "anyOf": [*parts[first:], *parts[:first]]})
     except (Unclear, RecursionError):
         return None
 

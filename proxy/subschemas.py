@@ -224,6 +224,35 @@ def either(one: Subschema, other: Subschema) -> Subschema:
     return True if True in (one, other) or {} in (one, other) else {"anyOf": [one, other]}
 
 
+def without_null(node: Subschema) -> tuple[Subschema, bool]:
+    """Return `node` for values other than null, and whether it may admit null.
+
+    >>> without_null({"type": ["string", "null"]}), without_null({"type": "integer"})
+    (({'type': 'string'}, True), ({'type': 'integer'}, False))
+    """
+    if isinstance(node, bool):
+        return node, node
+    kinds = types(node)
+    held = node.get("const") is not None or None not in node.get("enum", [None])
+    if held or (kinds and "null" not in kinds):
+        return node, False
+    left = dict(node)
+    if kinds:
+        others = [kind for kind in node["type"] if kind != "null"] if len(kinds) > 1 else []
+        left["type"] = others[0] if len(others) == 1 else others
+    if "enum" in node:
+        left["enum"] = [value for value in node["enum"] if value is not None]
+    if "anyOf" in node:
+        branches = [without_null(each) for each in node["anyOf"]]
+        if not any(null for _, null in branches):
+            return node, False
+        left["anyOf"] = [each for each, _ in branches if each is not False]
+        if len(left["anyOf"]) == len(left) == 1:
+            return left["anyOf"][0], True
+    nothing = "const" in node or any(left.get(word) == [] for word in ("type", "enum", "anyOf"))
+    return (False if nothing else left), True
+
+
 def lacking(part: Schema, words: Collection[str]) -> Schema:
     """Return `part` without these keywords."""
     return {word: value for word, value in part.items() if word not in words}

@@ -170,10 +170,10 @@ EDITS: list[tuple[str, Edit, Schema, Schema | None]] = [
             schema,
             ROOT,
             {
-                "key": (P("id"), None),
-                "names": (P("labels.name"), []),
-                "none": (P("nope"), 0),
-                "computed": (None, None),
+                "key": (P("id"), None, False),
+                "names": (P("labels.name"), [], False),
+                "none": (P("nope"), 0, False),
+                "computed": (None, None, False),
             },
         ),
         ISSUE,
@@ -191,7 +191,7 @@ EDITS: list[tuple[str, Edit, Schema, Schema | None]] = [
     ),
     (
         "a projection of elements leaves null among them",
-        lambda schema: projected(schema, P("a"), {"x": (P("x"), None)}),
+        lambda schema: projected(schema, P("a"), {"x": (P("x"), None, False)}),
         closed(a=array({"type": ["object", "null"], "properties": {"x": STRING}})),
         closed(
             a=array(
@@ -294,7 +294,7 @@ CHANGES: dict[str, Edit] = {
     "only": lambda schema: only(schema, ROOT, [P("a")]),
     "without": lambda schema: without(schema, P("a")),
     "renamed": lambda schema: renamed(schema, P("a"), "b"),
-    "projected": lambda schema: projected(schema, ROOT, {"a": (P("a"), None)}),
+    "projected": lambda schema: projected(schema, ROOT, {"a": (P("a"), None, False)}),
     "with_property": lambda schema: with_property(schema, ROOT, "a", {}),
     "relaxed": relaxed,
     "thinned": thinned,

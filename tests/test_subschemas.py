@@ -16,6 +16,7 @@ from proxy.subschemas import (
     positional,
     types,
     unpatterned,
+    without_null,
 )
 
 STRING: Schema = {"type": "string"}
@@ -225,6 +226,40 @@ def test_what_a_change_puts_in_doubt_goes(
     schema: Schema, longest: int | None, expected: Schema
 ) -> None:
     assert loosened(schema, longest) == expected
+
+
+NULLS: list[tuple[Subschema, Subschema, bool]] = [
+    (True, True, True),
+    (False, False, False),
+    ({}, {}, True),
+    ({"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}, True),
+    (STRING, STRING, False),
+    ({"type": "null"}, False, True),
+    ({"type": ["null"]}, False, True),
+    ({"type": ["string", "null"], "minLength": 1}, STRING | {"minLength": 1}, True),
+    ({"type": ["string", "null", "integer"]}, {"type": ["string", "integer"]}, True),
+    ({"type": "string", "enum": ["a", None]}, {"type": "string", "enum": ["a", None]}, False),
+    ({"enum": ["a", None]}, {"enum": ["a"]}, True),
+    ({"enum": ["a"]}, {"enum": ["a"]}, False),
+    ({"enum": [None]}, False, True),
+    ({"const": None}, False, True),
+    ({"const": 0}, {"const": 0}, False),
+    ({"anyOf": [STRING, {"type": "null"}]}, STRING, True),
+    (
+        {"anyOf": [STRING, {"const": 1}, {"type": "null"}], "title": "t"},
+        {"anyOf": [STRING, {"const": 1}], "title": "t"},
+        True,
+    ),
+    ({"anyOf": [STRING, {"const": 1}]}, {"anyOf": [STRING, {"const": 1}]}, False),
+    ({"anyOf": [{"type": "null"}, {"const": None}]}, False, True),
+]
+
+
+@pytest.mark.parametrize(("schema", "rest", "null"), NULLS)
+def test_what_a_schema_says_of_values_other_than_null(
+    schema: Subschema, rest: Subschema, null: bool
+) -> None:
+    assert without_null(schema) == (rest, null)
 
 
 def test_small_questions_about_a_plain_schema() -> None:
