@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 from proxy.document import Number
 from proxy.errors import Refusal
 from proxy.patterns import Pattern
-from proxy.rule import Bounds, Rule
+from proxy.rule import Bounds, Messages, Rule
 from proxy.transforms.base import Parameter, Schema
 
 VIEW = "view"
@@ -44,7 +44,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     steers: bool = False
     clamp: bool = False
     alias_of: str | None = None
-    message: str | None = None
+    message: str | Messages | None = None
     pattern: Pattern | None = None
 
 
@@ -87,14 +87,10 @@ def plan(rule: Rule, taken: Collection[str]) -> Plan:
         chosen = set((getattr(step, "arguments", None) or {}).values())
         for name, parameter in step.parameters.items():
             yields = name in taken and name not in chosen and name not in rule.arguments
-            entries[name] = Entry(
-                name=name,
-                shown=f"{_PAGE}{name}" if yields else name,
-                schema=parameter.schema,
-                ours=True,
-                steers=True,
-                message=parameter.message,
-            )
+            shown = f"{_PAGE}{name}" if yields else name
+            entries[name] = _added(name, shown, parameter, steers=step.window)
+    for name, parameter in rule.guard.parameters.items() if rule.guard is not None else ():
+        entries[name] = _added(name, name, parameter)
     if rule.viewable:
         yields = VIEW in taken and VIEW not in rule.arguments
         shown = f"{_ABRIDGED}{VIEW}" if yields else VIEW
@@ -103,6 +99,19 @@ def plan(rule: Rule, taken: Collection[str]) -> Plan:
         entries[name] = _bounded(name, bounds, entries.get(name))
     names = {entry.name: entry.shown for entry in entries.values() if entry.name != entry.shown}
     return Plan(tuple(entries.values()), names)
+
+
+def _added(name: str, shown: str, parameter: Parameter, *, steers: bool = False) -> Entry:
+    pattern = parameter.schema.get("pattern")
+    return Entry(
+        name=name,
+        shown=shown,
+        schema=parameter.schema,
+        ours=True,
+        steers=steers,
+        message=parameter.message,
+        pattern=None if pattern is None else Pattern(pattern),
+    )
 
 
 def implied(sent: Iterable[str]) -> frozenset[str]:
@@ -200,28 +209,32 @@ def _checked(entry: Entry, value: Any) -> Any:
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         value = int(value)
     if kind is not None and not _is(value, kind):
-        raise _refusal(entry, f"{_json(value)} is not {_KINDS.get(kind, kind)}")
+        raise _refusal(entry, "type", f"{_json(value)} is not {_KINDS.get(kind, kind)}")
     if isinstance(value, int | float) and not isinstance(value, bool):
         low, high = schema.get("minimum"), schema.get("maximum")
         if low is not None and value < low:
             if entry.clamp:
                 return low
-            raise _refusal(entry, f"{_json(value)} is less than the minimum of {_json(low)}")
+            found = f"{_json(value)} is less than the minimum of {_json(low)}"
+            raise _refusal(entry, "minimum", found)
         if high is not None and value > high:
             if entry.clamp:
                 return high
-            raise _refusal(entry, f"{_json(value)} is greater than the maximum of {_json(high)}")
+            found = f"{_json(value)} is greater than the maximum of {_json(high)}"
+            raise _refusal(entry, "maximum", found)
     if "enum" in schema and value not in schema["enum"]:
         known = ", ".join(map(_json, schema["enum"]))
-        raise _refusal(entry, f"{_json(value)} is not one of {known}")
+        raise _refusal(entry, "enum", f"{_json(value)} is not one of {known}")
     if isinstance(value, str):
         longest = schema.get("maxLength")
         if longest is not None and len(value) > longest:
             if entry.clamp:
                 return value[:longest]
-            raise _refusal(entry, f"{len(value)} characters are more than the maximum of {longest}")
+            found = f"{len(value)} characters are more than the maximum of {longest}"
+            raise _refusal(entry, "max_length", found)
         if entry.pattern is not None and entry.pattern.search(value) is None:
-            raise _refusal(entry, f"{_json(value)} does not match {entry.pattern.text!r}")
+            found = f"{_json(value)} does not match {entry.pattern.text!r}"
+            raise _refusal(entry, "pattern", found)
     return value
 
 
@@ -249,8 +262,10 @@ def _is(value: Any, kind: str) -> bool:
     return kind not in _TYPES or isinstance(value, _TYPES[kind])
 
 
-def _refusal(entry: Entry, found: str) -> Refusal:
-    return Refusal(entry.message or f"{entry.shown}: {found}")
+def _refusal(entry: Entry, bound: str, found: str) -> Refusal:
+    own = entry.message
+    said = getattr(own, bound) if isinstance(own, Messages) else own
+    return Refusal(said or f"{entry.shown}: {found}")
 
 
 def _json(value: Any) -> str:

@@ -19,7 +19,8 @@ _READ = frozenset({"initialize", "server/discover", "tools/list"})
 class Pending(Struct):
     """A request on its way: what must be known when its response comes.
 
-    `again` is true where the response has come before.
+    `again` is true where the response has come before. A call that is held has the slot of the
+    proxy's question in `probe`, and the question the call as its `held`.
     """
 
     exchange: bytes
@@ -28,6 +29,7 @@ class Pending(Struct):
     tool: str = ""
     rule: Rule | None = None
     arguments: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     names: dict[str, str] = {}
     view: str | None = None
     key: Key | None = None
@@ -36,12 +38,20 @@ class Pending(Struct):
     as_task: bool = False
     further: bool = False
     again: bool = False
+    scope: str = ""
     line: bytes = b""
+    probe: bytes = b""
+    held: "Pending | None" = None
 
     @property
     def plain(self) -> bool:
         """True where nothing in the response is of interest but its size."""
-        return self.rule is None and not self.as_task and self.method not in _READ
+        return (
+            self.rule is None
+            and not self.as_task
+            and self.held is None
+            and self.method not in _READ
+        )
 
 
 class InFlight:
@@ -55,7 +65,7 @@ class InFlight:
         self._resumable = resumable
         self._waiting: OrderedDict[bytes, Pending] = OrderedDict()
         self._answered: OrderedDict[bytes, Pending] = OrderedDict()
-        self.held = 0
+        self.watched = 0
         """How many of them have responses that must be looked into."""
 
     def add(self, pending: Pending) -> None:
@@ -64,7 +74,7 @@ class InFlight:
         self.retire(slot)
         self._waiting[slot] = pending
         if not pending.plain:
-            self.held += 1
+            self.watched += 1
         if len(self._waiting) > _MOST:
             self.retire(next(iter(self._waiting)))
 
@@ -77,16 +87,18 @@ class InFlight:
         return next(iter(self._waiting)) if len(self._waiting) == 1 else None
 
     def retire(self, slot: bytes) -> Pending | None:
-        """Forget a request that waits, and return it."""
+        """Forget a request that waits, and return it; a held call takes its question along."""
         pending = self._waiting.pop(slot, None)
         if pending is not None and not pending.plain:
-            self.held -= 1
+            self.watched -= 1
+        if pending is not None and pending.probe:
+            self.retire(pending.probe)
         return pending
 
     def answer(self, slot: bytes) -> Pending | None:
         """Return the request whose response has come, for the first time or once more."""
         pending = self.retire(slot)
-        if not self._resumable:
+        if not self._resumable or (pending is not None and pending.held is not None):
             return pending
         if pending is None:
             return self._answered.get(slot)
@@ -108,4 +120,5 @@ class InFlight:
                 for slot, pending in self._waiting.items()
                 if exchange is None or pending.exchange == exchange
             ]
-        return [pending for pending in map(self.retire, slots) if pending is not None]
+        gone = [pending for pending in map(self.retire, slots) if pending is not None]
+        return [pending for pending in gone if pending.held is None]

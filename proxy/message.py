@@ -210,5 +210,9 @@ def refusal(id: bytes | Raw, text: str, modern: bool) -> bytes:
 
     `modern` is true for requests of revision 2026-07-28, whose results name their `resultType`.
     """
-    value: dict[str, Any] = {"resultType": "complete"} if modern else {}
-    return result(id, {**value, "content": [{"type": "text", "text": text}], "isError": True})
+    return completed(id, {"content": [{"type": "text", "text": text}], "isError": True}, modern)
+
+
+def completed(id: bytes | Raw, value: dict[str, Any], modern: bool) -> bytes:
+    """Return a response that carries a tool result of the proxy's own; `modern` as above."""
+    return result(id, {"resultType": "complete", **value} if modern else value)

@@ -27,6 +27,18 @@ class Tell(Struct, frozen=True):
     raw: bytes
 
 
+class Probe(Struct, frozen=True):
+    """`raw`, a request of the proxy's own, goes to the server, whoever spoke.
+
+    Its answer comes as any other does, to `Session.from_server`. Where there is none after so many
+    `seconds`, or none can come any more, call `Session.unanswered(token)`.
+    """
+
+    raw: bytes
+    token: bytes
+    seconds: float
+
+
 class Noise(Struct, frozen=True):
     """Bytes of the server that are no message; for the log."""
 
@@ -59,4 +71,4 @@ class Shape(Struct, frozen=True):
     job: Job
 
 
-Output = Forward | Reply | Tell | Noise | Keep | Load | Forget | Shape
+Output = Forward | Reply | Tell | Noise | Keep | Load | Forget | Shape | Probe

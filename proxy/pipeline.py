@@ -11,19 +11,19 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from proxy import message, result
+from proxy import error_result, message, result
 from proxy.clients import Shows
-from proxy.document import Document, Value, encode, plain, text
+from proxy.document import Document, Value, encode, plain, row_type, text
 from proxy.errors import AbridgeError, DocumentError, Mismatch, Refusal, TransformError
 from proxy.meter import Outcome as Word
 from proxy.notes import DROPPED
 from proxy.patterns import Expression, Pattern, truthy
-from proxy.result import Frame, Shown
+from proxy.result import Frame, Reading, Shown
 from proxy.rule import Rule
 from proxy.snapshots import Snapshot
 from proxy.surrogates import unmask
 from proxy.transforms.abridge import Abridge, abridge
-from proxy.transforms.base import Call, Notice
+from proxy.transforms.base import Call, Notice, Warned
 from proxy.view import advice, look
 
 _LEAST = 300  # bytes: no document is made smaller than this for the sake of what stands beside it
@@ -67,6 +67,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     snapshot: Snapshot | None = None
     said: str | None = None
     missing: tuple[str, ...] = ()
+    warnings: tuple[Warned, ...] = ()
 
 
 Observer = Callable[[str, Document, Call], None]
@@ -74,39 +75,62 @@ Observer = Callable[[str, Document, Call], None]
 
 def shape(job: Job, observe: Observer | None = None) -> Outcome:
     """Do `job`. Never raises: a failure is an Outcome that carries the original."""
+    outcome = _shaped(job, observe)
+    return _structured(outcome, job) if job.rule.structures else outcome
+
+
+def _shaped(job: Job, observe: Observer | None) -> Outcome:
+    warnings: list[Warned] = []
+    outcome = _tried(job, observe, warnings)
+    return replace(outcome, warnings=tuple(dict.fromkeys(warnings))) if warnings else outcome
+
+
+def _tried(job: Job, observe: Observer | None, warnings: list[Warned]) -> Outcome:
     try:
         if job.snapshot is not None:
-            return _from_snapshot(job, job.snapshot, observe)
-        return _from_response(job, observe)
+            return _from_snapshot(job, job.snapshot, observe, warnings)
+        return _from_response(job, observe, warnings)
     except Refusal as refused:
-        line = message.refusal(job.id, str(refused), job.modern)
-        return Outcome(raw=line, word="refused", visible_after=len(str(refused).encode()))
+        if job.rule.mode == "shadow":
+            return _original(job, "shadow", None)
+        return _refused(job, str(refused), warnings)
     except Mismatch as other:
-        said = f"{job.rule.name}: {job.tool}: left as it came: {other}"
-        if len(job.rule.pipeline) > 1 and job.rule.max_bytes is not None:
+        said = f"{job.rule.at(job.tool)}: left as it came: {other}"
+        closing = job.rule.closing
+        if closing and closing != job.rule.pipeline:
             # Another shape than the rule expects is no reason to let it be of any size.
-            bounded = replace(job.rule, pipeline=job.rule.pipeline[-1:])
-            return replace(shape(replace(job, rule=bounded), observe), said=said)
+            bounded = replace(job, rule=replace(job.rule, pipeline=closing))
+            return replace(_tried(bounded, observe, warnings), said=said)
         return _original(job, "untouched", said)
     except DocumentError as other:
-        if job.rule.on_failure == "refuse":
+        if job.rule.withholds:
             return failure(job, other)
-        return _original(job, "untouched", f"{job.rule.name}: {job.tool}: left as it came: {other}")
-    except Exception as error:
+        return _original(job, "untouched", f"{job.rule.at(job.tool)}: left as it came: {other}")
+    except (Exception, SystemExit) as error:
         # A rule must never cost an answer, whatever it raises (RecursionError, MemoryError, ...).
         return failure(job, error)
 
 
-def failure(job: Job, cause: Exception | str) -> Outcome:
+def failure(job: Job, cause: BaseException | str) -> Outcome:
     """Return what goes out where a rule failed: the original, unless the rule withholds it."""
-    if isinstance(cause, Exception) and not isinstance(cause, TransformError):
+    if isinstance(cause, BaseException) and not isinstance(cause, TransformError):
         cause = f"{type(cause).__name__}: {cause}"
-    said = f"{job.rule.name}: {job.tool}: failed at {cause}"
-    if job.rule.on_failure == "refuse":
+    said = f"{job.rule.at(job.tool)}: failed at {cause}"
+    if job.rule.withholds:
         text = f"the response was withheld: rule {job.rule.name!r} failed on it"
-        line = message.refusal(job.id, text, job.modern)
-        return Outcome(raw=line, word="failed", said=said, visible_after=len(text))
+        return replace(_refused(job, text, []), word="failed", said=said)
     return _original(job, "failed", said)
+
+
+def refusal(rule: Rule, call: Call, id: bytes, said: str, modern: bool) -> bytes:
+    """Return an error result that says why something is refused, as the rule's `errors` have it."""
+    return message.refusal(id, error_result.of_refusal(rule, call, said), modern)
+
+
+def _refused(job: Job, said: str, warnings: list[Warned]) -> Outcome:
+    call = Call(job.tool, job.arguments, names=job.names, warnings=warnings)
+    line = refusal(job.rule, call, job.id, said, job.modern)
+    return Outcome(raw=line, word="refused", visible_after=len(line))
 
 
 def run(
@@ -125,30 +149,39 @@ def run(
             step(document.root, call)
         except AbridgeError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise TransformError(step.name, error) from error
         if observe is not None:
             observe(step.name, document, call)
 
 
-def _from_response(job: Job, observe: Observer | None) -> Outcome:
+def _from_response(job: Job, observe: Observer | None, warnings: list[Warned]) -> Outcome:
     assert job.raw is not None
     rule = job.rule
-    line = result.take_apart(job.raw)
-    envelope, raw, masked = line.envelope, line.members, line.masked
-    if not result.complete(raw):
+    try:
+        line = result.take_apart(job.raw)
+    except DocumentError:
+        if rule.errors and (error := _from_error(job, warnings)) is not None:
+            return error
+        raise
+    if not result.complete(line.members):
         return _original(job, "untouched", None)
-    if result.failed(raw):
+    failed = result.failed(line.members)
+    if failed and not rule.errors:
         return _original(job, "error", None)
-    reading = result.read(raw, rule.document, line.content)
+    reading = result.read(line.members, rule.document, line.content)
     if reading is not None and line.content is not None and not reading.frame.held:
         # The document is elsewhere: the text that was decoded on the way is to stay as it came.
         line = result.take_apart(job.raw, intact=True)
-        envelope, raw, masked = line.envelope, line.members, line.masked
-        reading = result.read(raw, rule.document, line.content)
+        reading = result.read(line.members, rule.document, line.content)
+    envelope, raw, masked = line.envelope, line.members, line.masked
+    if failed:
+        return _failed(job, envelope, reading, warnings)
     if reading is None and rule.max_bytes is not None:
         reading = result.read(raw, "blocks", line.content)
     if reading is None:
+        if rule.validate is not None:
+            _without_document(rule, warnings)
         return _original(job, "untouched", None)
     if rule.only_abridges and "structuredContent" not in raw and _crowded(job, reading.frame):
         # As one of the blocks, what crowds the document out can be looked at too.
@@ -157,18 +190,18 @@ def _from_response(job: Job, observe: Observer | None) -> Outcome:
     document.masked |= masked
     reading.frame.masked = masked
     if rule.error_if is not None and _is_error(rule.error_if, document):
-        return _original(job, "error", None, before)
+        return _failed(job, envelope, reading, warnings)
     if job.view is None and _fits(job, reading.shown):
         return _original(job, "untouched", None, before)
     frame, dropped = result.without(reading.frame, rule.drop_blocks)
     if _crowded(job, frame):
         frame = _shortened(frame, (rule.max_bytes or 0) // 2)
     layout = _indent(document) if rule.layout == "as_sent" else -1
-    call = _call(job, frame)
+    call = _call(job, frame, warnings)
     run(rule, document, call, slice(0, rule.restart), observe)
     taken = None if rule.restart is None else _taken(document)
     if job.view is not None and taken is not None:
-        answer = _answered(job, Snapshot(frame.encode(), taken()), observe)
+        answer = _answered(job, Snapshot(frame.encode(), taken()), observe, warnings)
     else:
         if rule.restart is not None:
             run(rule, document, call, slice(rule.restart, None), observe)
@@ -181,7 +214,7 @@ def _from_response(job: Job, observe: Observer | None) -> Outcome:
         written, shown = result.write(frame, document, notices, rule.copies, layout)
         answer = Answer(written, shown, tuple(call.missing), frame.masked or document.masked)
         if taken is not None and (excess := _excess(job, shown, frame)) > 0:
-            answer = _answered(job, Snapshot(frame.encode(), taken()), None, excess)
+            answer = _answered(job, Snapshot(frame.encode(), taken()), None, warnings, excess)
     after = answer.shown.to(job.shows)
     if rule.mode == "shadow":
         return replace(_original(job, "shadow", None, before), visible_after=after)
@@ -196,8 +229,83 @@ def _from_response(job: Job, observe: Observer | None) -> Outcome:
     )
 
 
-def _from_snapshot(job: Job, snapshot: Snapshot, observe: Observer | None) -> Outcome:
-    answer = _answered(job, snapshot, observe)
+def _from_error(job: Job, warnings: list[Warned]) -> Outcome | None:
+    """Return what becomes of a JSON-RPC error, None where the response is none."""
+    assert job.raw is not None
+    call = Call(job.tool, job.arguments, names=job.names, warnings=warnings)
+    if job.rule.mode == "shadow":
+        return _original(job, "error", None)
+    try:
+        line = error_result.of_response(job.rule, call, job.raw)
+    except (Exception, SystemExit) as error:  # it must never cost the error itself
+        return _original(job, "error", f"{job.rule.at(job.tool)}: errors: failed at {error}")
+    if line is None:
+        return None
+    original = _original(job, "error", None)
+    return replace(original, raw=line, visible_after=len(line), missing=tuple(call.missing))
+
+
+def _failed(
+    job: Job, envelope: dict[str, Raw], reading: Reading | None, warnings: list[Warned]
+) -> Outcome:
+    """Return what becomes of an error result."""
+    rule = job.rule
+    before = None if reading is None else reading.shown.to(job.shows)
+    marks = rule.errors or rule.structures
+    if reading is None or not marks or rule.mode == "shadow":
+        return _original(job, "error", None, before)
+    reading.frame.masked |= reading.document.masked
+    call = replace(_call(job, reading.frame, warnings), bound=None, viewable=False)
+    try:
+        shaped = error_result.of_result(rule, call, reading)
+    except (Exception, SystemExit) as error:  # it must never cost the error itself
+        said = f"{rule.at(job.tool)}: errors: failed at {type(error).__name__}: {error}"
+        return _original(job, "error", said, before)
+    if not (reading.document.changed or call.notices):
+        return replace(_marked(job, before), missing=tuple(call.missing))
+    line = encode({**envelope, "result": shaped.written})
+    return Outcome(
+        raw=unmask(line) if shaped.masked else line,
+        word="error",
+        visible_before=before or 0,
+        visible_after=shaped.shown.to(job.shows),
+        missing=tuple(call.missing),
+    )
+
+
+def _marked(job: Job, before: int | None) -> Outcome:
+    """Return an error that the rule's steps left alone: as it came, and marked as one."""
+    original = _original(job, "error", None, before)
+    line = result.take_apart(original.raw, intact=True)
+    if result.failed(line.members):
+        return original
+    raw = encode({**line.envelope, "result": {**line.members, "isError": Raw(b"true")}})
+    return replace(original, raw=unmask(raw) if line.masked else raw)
+
+
+def _without_document(rule: Rule, warnings: list[Warned]) -> None:
+    if rule.validate == "refuse":
+        raise Refusal("the response breaks its contract: it has no document")
+    warnings.append(Warned("contract: no document", "the response has no document"))
+
+
+def _structured(outcome: Outcome, job: Job) -> Outcome:
+    """Return the outcome with the structuredContent that clients of its tool were promised."""
+    try:
+        found = result.structured(outcome.raw)
+    except Exception as error:  # too deep, too large: an answer all the same
+        said = f"{job.rule.at(job.tool)}: no structuredContent: {type(error).__name__}: {error}"
+        return replace(outcome, said=outcome.said or said)
+    if found is None:
+        return outcome
+    line, shown = found
+    return replace(outcome, raw=line, visible_after=shown.to(job.shows))
+
+
+def _from_snapshot(
+    job: Job, snapshot: Snapshot, observe: Observer | None, warnings: list[Warned]
+) -> Outcome:
+    answer = _answered(job, snapshot, observe, warnings)
     return Outcome(
         raw=answer.line(message.result(job.id, answer.written)),
         word="page" if job.view is None else "view",
@@ -219,13 +327,19 @@ class Answer(Struct, frozen=True):
         return unmask(raw) if self.masked else raw
 
 
-def _answered(job: Job, snapshot: Snapshot, observe: Observer | None, excess: int = 0) -> Answer:
+def _answered(
+    job: Job,
+    snapshot: Snapshot,
+    observe: Observer | None,
+    warnings: list[Warned],
+    excess: int = 0,
+) -> Answer:
     """Cut the page or view that `job` asks for; in less room while what stands beside it counts."""
     rule = job.rule
     while True:
         frame = Frame.decode(snapshot.frame)
         document = _thawed(snapshot)
-        call = _call(job, frame, excess)
+        call = _call(job, frame, warnings, excess)
         if job.view is None:
             run(rule, document, call, slice(rule.restart, None), observe)
             document.close()
@@ -288,7 +402,7 @@ def _thawed(snapshot: Snapshot) -> Document:
     return document if said is None else Document(said, masked=document.masked)
 
 
-def _call(job: Job, frame: Frame, excess: int = 0) -> Call:
+def _call(job: Job, frame: Frame, warnings: list[Warned], excess: int = 0) -> Call:
     rule, bound = job.rule, None
     viewable = job.viewable and rule.viewable
     if rule.max_bytes is not None:
@@ -300,11 +414,12 @@ def _call(job: Job, frame: Frame, excess: int = 0) -> Call:
         tool=job.tool,
         arguments=job.arguments,
         bound=bound,
-        structured=any(copy.where == "structured" for copy in frame.copies),
+        structured=rule.structures or any(copy.where == "structured" for copy in frame.copies),
         names=job.names,
         viewable=viewable and rule.pipeline[rule.cut or 0].name == "abridge",
         notices=[],
         missing=[],
+        warnings=warnings,
     )
 
 
@@ -338,7 +453,8 @@ def _fits(job: Job, shown: Shown) -> bool:
 def _is_error(condition: Expression | Pattern, document: Document) -> bool:
     if isinstance(condition, Expression):
         try:
-            return truthy(condition.search(plain(document.cell[0])))
+            row = None if condition.names is None else row_type(condition.names)
+            return truthy(condition.search(plain(document.cell[0], row)))
         except Refusal as cause:
             raise TransformError("error_if", cause) from cause
     said = text(document.cell[0])

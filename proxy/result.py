@@ -291,6 +291,42 @@ def write(
     return raw, visible(raw, content_blocks)
 
 
+def made(document: Any, *, structured: bool = False, error: bool = False) -> dict[str, Any]:
+    """Return a result of the proxy's own that holds `document`: plain values, or a text.
+
+    >>> made({"status": "blocked"})
+    {'content': [{'type': 'text', 'text': '{"status":"blocked"}'}]}
+    """
+    said = document if isinstance(document, str) else encode(document).decode()
+    value: dict[str, Any] = {"content": [{"type": "text", "text": said}]}
+    if structured:
+        value["structuredContent"] = document if isinstance(document, dict) else {"text": said}
+    return {**value, "isError": True} if error else value
+
+
+def structured(line: bytes) -> tuple[bytes, Shown] | None:
+    """Return a response with its document as structuredContent too, and what a model sees of it.
+
+    A document that is no object stands there as `{text}`. None for an error, for what is not
+    complete, and where there is one already. Raises DocumentError for what cannot be read.
+    """
+    parts = _level_by_level(line)
+    raw = parts.members
+    held = raw.get("structuredContent")
+    if failed(raw) or not complete(raw) or (held is not None and bytes(held) != b"null"):
+        return None
+    blocks, texts = _content(raw)
+    reading = read(raw, "auto", (blocks, texts))
+    document = None if reading is None else reading.document
+    if document is not None and isinstance(document.root.open(), dict):
+        value, masked = Raw(document.encode()), document.masked
+    else:
+        value, masked = Raw(encode({"text": "\n".join(texts.values())})), False
+    whole = {**raw, "structuredContent": value}
+    written = encode({**parts.envelope, "result": whole})
+    return unmask(written) if parts.masked or masked else written, visible(whole, blocks)
+
+
 def visible(raw: dict[str, Raw], blocks: list[Raw]) -> Shown:
     """Count what a model sees of a result."""
     structured = raw.get("structuredContent")

@@ -6,9 +6,21 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct
 
+from proxy.guard import Guard
 from proxy.paths import matches
 from proxy.patterns import Expression, Pattern, truthy
 from proxy.transforms.base import Parameter, Schema, Transform
+
+
+class Messages(Struct, frozen=True, kw_only=True):
+    """What a refusal says in place of its own words, by the bound that refuses."""
+
+    minimum: str | None = None
+    maximum: str | None = None
+    enum: str | None = None
+    max_length: str | None = None
+    pattern: str | None = None
+    type: str | None = None
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
@@ -24,7 +36,7 @@ class Bounds(Struct, frozen=True, kw_only=True):
     clamp: bool = False
     alias_of: str | None = None
     upstream: bool = True
-    message: str | None = None
+    message: str | Messages | None = None
     description: str | None = None
 
     @property
@@ -53,8 +65,10 @@ class Definition(Struct, frozen=True, kw_only=True):
 class Rule(Struct, frozen=True, kw_only=True, dict=True):
     """What happens to the calls of some tools, and to their responses.
 
-    `pipeline` holds the steps of `response` in order, with the `abridge` of `max_bytes` last.
-    `place` is `file:line`, for logs.
+    `pipeline` holds the steps of `response` in order, then the check of `validate`, and the
+    `abridge` of `max_bytes` last. `errors` are the steps for error results.
+    `place` is `file:line`, for logs. `foreign` is true where a step or the guard comes from Python
+    that the rule file names: it may need what only this process has, so it runs nowhere else.
     """
 
     name: str
@@ -69,13 +83,17 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     layout: Literal["compact", "as_sent"] = "compact"
     error_if: Expression | Pattern | None = None
     copies: Literal["both", "text", "structured"] = "both"
+    errors: tuple[Transform, ...] = ()
+    guard: Guard | None = None
     on_failure: Literal["pass", "refuse"] = "pass"
     mode: Literal["active", "shadow"] = "active"
     max_bytes: int | None = None
     view: bool = True
     output_schema: Schema | None = None
+    validate: Literal["warn", "refuse"] | None = None
     tests: tuple[dict[str, Any], ...] = ()
     place: str = ""
+    foreign: bool = False
 
     @property
     def restart(self) -> int | None:
@@ -128,7 +146,20 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
             and self.max_bytes is not None
             and not self.drop_blocks
             and self.copies == "both"
+            and not self.structures
+            and not self.errors
         )
+
+    @property
+    def structures(self) -> bool:
+        """True where each of its results is to have a structuredContent, as is advertised."""
+        return self.output_schema is not None and self.copies != "text" and self.mode == "active"
+
+    @property
+    def closing(self) -> tuple[Transform, ...]:
+        """The last steps, which hold for a document of any shape: `validate` and `max_bytes`."""
+        count = (self.validate is not None) + (self.max_bytes is not None)
+        return self.pipeline[len(self.pipeline) - count :]
 
     @property
     def hides(self) -> bool:
@@ -136,13 +167,23 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         return self.hide is not None and self.mode == "active"
 
     @property
+    def withholds(self) -> bool:
+        """True where a response is withheld that the rule could not work on."""
+        return self.mode == "active" and "refuse" in (self.on_failure, self.validate)
+
+    @property
     def protects(self) -> bool:
         """True where the rule refuses rather than lets pass, when in doubt."""
         return self.mode == "active" and (
             self.hide is not None
-            or self.on_failure == "refuse"
+            or self.guard is not None
+            or self.withholds
             or any(bounds.limits for bounds in self.arguments.values())
         )
+
+    def at(self, tool: str) -> str:
+        """Name the rule and the tool that it works for, as lines of the log begin."""
+        return tool if self.name == tool else f"{self.name}: {tool}"
 
     def covers(self, tool: str) -> bool:
         """Say whether the rule is for `tool`, whatever the arguments."""

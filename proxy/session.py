@@ -10,26 +10,30 @@ are told apart by the `exchange` that is given with each message; elsewhere that
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
 
 from proxy import arguments as argument
-from proxy import definitions, message
+from proxy import definitions, message, pipeline, probe, result
+from proxy.ambiguity import ambiguous, called, doubled
 from proxy.arguments import VIEW, Completed, Plan
 from proxy.clients import client_for
-from proxy.definitions import Seen
-from proxy.document import ABSENT, Number, compact, encode, loads, text
+from proxy.document import ABSENT, Number, encode, loads, text
 from proxy.errors import DocumentError, Refusal
+from proxy.guard import FACTS, Answer, Ask, Found, Guard
+from proxy.guard import Forward as Onward
 from proxy.inflight import InFlight, Pending
 from proxy.message import Message, string_at
 from proxy.meter import Meter, Sizes
-from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape, Tell
+from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Probe, Reply, Shape, Tell
 from proxy.pipeline import Job, Outcome
-from proxy.rule import Rule, RuleSet
+from proxy.rule import Rule
 from proxy.snapshots import Key, Snapshot
+from proxy.standing import Known, Rules, Standing
+from proxy.transforms.base import Call, Warned
 
 _REMEMBERED = 1000  # tools, tasks and cached plans kept at most, each
 _TRIES = 32  # places at which a message is looked for behind noise
@@ -56,18 +60,7 @@ class _Call(Struct):
 
 _CALL = msgspec.json.Decoder(_Call)
 
-Rules = Callable[[str | None, str | None], RuleSet]
 Meters = Callable[[str | None, str | None], Meter]
-
-
-class Known(Struct):
-    """What a session has learned of its server and client, and another one may go on with."""
-
-    server: str | None = None
-    client: str | None = None
-    tools: frozenset[str] | None = None
-    seen: dict[str, Seen] = {}
-    implied: dict[str, frozenset[str]] = {}
 
 
 class Session:
@@ -88,7 +81,7 @@ class Session:
         scope: str = "",
         resumable: bool = False,
     ) -> None:
-        self._rules = rules
+        self._standing = Standing(rules, log)
         self._meters = meters
         self._meter = meters(None, None)
         self._log = log
@@ -96,39 +89,37 @@ class Session:
         self._inflight = InFlight(resumable=resumable)
         self._waiting: dict[int, Pending] = {}
         self._token = 0
-        self._seen: dict[str, Seen] = {}
-        self._implied: dict[str, frozenset[str]] = {}
-        self._plans: dict[str, tuple[tuple[Rule, Plan], ...]] = {}
-        self._given: RuleSet | None = None
-        self._ruleset: RuleSet | None = None
-        self._tools: frozenset[str] | None = None
-        self._guards = False
         self._listing: Listing | None = None  # where the server says that its list may change
-        self._outdated = False
-        self._droppers: dict[str, tuple[str, ...]] = {}
+        self._ids = probe.Ids()
+        self._batched = False
+        self._told: set[tuple[str, str]] = set()  # the warnings that were logged
         self._tasks: OrderedDict[str, Pending] = OrderedDict()
         self._kept: OrderedDict[Key, None] = OrderedDict()
-        self.server: str | None = None
-        self.client: str | None = None
+
+    @property
+    def server(self) -> str | None:
+        """The name that the server gave."""
+        return self._standing.server
+
+    @property
+    def client(self) -> str | None:
+        """The name that the client gave."""
+        return self._standing.client
 
     @property
     def known(self) -> Known:
         """What was learned so far."""
-        return Known(self.server, self.client, self._tools, dict(self._seen), dict(self._implied))
+        return self._standing.known
 
     @property
     def listed(self) -> bool:
         """True where it is known which tools there are."""
-        return self._tools is not None
+        return self._standing.listed
 
     def recall(self, known: Known) -> None:
         """Learn what another session has learned of the same server and client."""
-        self._named(client=known.client, server=known.server)
-        if known.tools is not None:
-            self._tools, self._ruleset = known.tools, None
-        self._seen |= known.seen
-        self._implied |= known.implied
-        self._plans.clear()
+        self._standing.recall(known)
+        self._meter = self._meters(self.server, self.client)
 
     # From the client
 
@@ -140,7 +131,11 @@ class Session:
             return self._garbled(raw, cause, exchange)
         if isinstance(read, Message):
             return self._request(raw, read, exchange)
-        return self._batch(raw, read, lambda element: self.from_client(element, exchange))
+        self._batched = True
+        try:
+            return self._batch(raw, read, lambda element: self.from_client(element, exchange))
+        finally:
+            self._batched = False
 
     def _garbled(self, raw: bytes, cause: DocumentError, exchange: bytes) -> tuple[Output, ...]:
         """Pass on what we cannot read, unless it may be a call that a rule is there to stop."""
@@ -152,26 +147,22 @@ class Session:
             return (Forward(raw),)
         elements = read if isinstance(read, list) else [read]
         messages = [each for each in elements if isinstance(each, dict)]
-        if not any(self._guarded(tool) for tool in map(_called, messages) if tool is not None):
+        if not any(
+            self._standing.guarded(tool) for tool in map(called, messages) if tool is not None
+        ):
             return (Forward(raw),)
         outputs: list[Output] = []
         for each in messages:
             if "id" not in each or "method" not in each:
                 self._log(f"a message that cannot be read and has no id was dropped: {cause}")
                 continue
-            pending = Pending(exchange, encode(each["id"]), "", _called(each) or "")
+            pending = Pending(exchange, encode(each["id"]), "", called(each) or "")
             said = f"the call cannot be read: {cause}"
             line = message.refusal(pending.id, said, modern=False)
             if not pending.tool:
                 line = message.error(pending.id, -32700, f"the batch cannot be read: {cause}")
-            outputs += self._refused(pending, "refused", line)
+            outputs += self._answer(pending, "refused", line)
         return tuple(outputs)
-
-    def _guarded(self, tool: str) -> bool:
-        """Say whether a rule hides `tool`, bounds its arguments, or withholds its results."""
-        if self._rules_now().withheld(tool) is not None:
-            return True
-        return any(rule.protects for rule, _ in self._covering(tool))
 
     def _request(self, raw: bytes, read: Message, exchange: bytes) -> tuple[Output, ...]:
         if read.method is ABSENT:
@@ -183,7 +174,10 @@ class Session:
             return (Forward(raw),)
         if key is None or key == b"null":
             if method == "notifications/cancelled":
-                self._cancelled(read, exchange)
+                asked = self._cancelled(read, exchange)
+                if asked is not None:
+                    # The server knows nothing of the call yet.
+                    return (Forward(probe.cancellation(asked)),)
             if method == "tools/call":
                 # Nothing can answer it, but a server may run it all the same.
                 outputs = self._call(raw, read, Pending(exchange, b"null", method))
@@ -194,12 +188,17 @@ class Session:
                 return tuple(each for each in outputs if isinstance(each, Forward | Forget))
             return (Forward(raw),)
         pending = Pending(exchange, key, method)
-        if method != "tools/call" and b"call" in raw and self._twofold(raw):
+        if (
+            method != "tools/call"
+            and b"call" in raw
+            and self._standing.guards
+            and doubled(Raw(raw))
+        ):
             # Another reader might take it for the call of a tool.
             return (Reply(message.error(key, -32600, "the message has two members of one name")),)
         if method == "tools/call":
             outputs = self._call(raw, read, pending)
-            return (*self._news(), *outputs) if self._outdated else outputs
+            return (*self._news(), *outputs) if self._standing.outdated else outputs
         if method == "initialize":
             self._named(client=string_at(read.params, "clientInfo", "name"))
         elif method == "server/discover":
@@ -215,26 +214,28 @@ class Session:
                 )
         return self._sent(raw, pending)
 
-    def _twofold(self, raw: bytes) -> bool:
-        self._rules_now()
-        return self._guards and _doubled(Raw(raw))
-
     def _sent(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
         """Remember a request before it goes upstream; its answer may be quick."""
         self._inflight.add(pending)
         return (Forward(raw),)
 
-    def _cancelled(self, read: Message, exchange: bytes) -> None:
+    def _cancelled(self, read: Message, exchange: bytes) -> bytes | None:
+        """Forget what the client gives up; return the id of a Probe that is to be given up too."""
         try:
             held = message.members(read.params) if read.params is not ABSENT else {}
         except DocumentError:
-            return
+            return None
         if "requestId" in held:
             slot = exchange + message.id_key(bytes(held["requestId"]))
             pending = self._inflight.find(slot)
             # What such a rule withholds, it withholds from a late answer too.
-            if pending is None or pending.rule is None or pending.rule.on_failure != "refuse":
+            rule = None if pending is None else pending.rule
+            if pending is not None and pending.probe:
                 self._inflight.retire(slot)
+                return pending.probe.removeprefix(exchange)
+            if rule is None or not rule.withholds:
+                self._inflight.retire(slot)
+        return None
 
     def _call(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
         try:
@@ -244,30 +245,28 @@ class Session:
             return self._sent(raw, pending)
         if tool is None:
             return self._sent(raw, pending)
-        pending.tool = tool
+        pending.tool, pending.scope = tool, self.scope
         if params.meta is not ABSENT:
             self._named(client=string_at(params.meta, CLIENT_INFO, "name"))
             pending.modern = (string_at(params.meta, PROTOCOL_VERSION) or "") >= "2026"
-        rules = self._rules_now()
-        if self._guards and (_ambiguous(read.params) or _doubled(Raw(raw))):
+        standing = self._standing
+        if standing.guards and (ambiguous(read.params) or doubled(Raw(raw))):
             said = "the call is ambiguous: its name or its arguments are given twice"
-            line = message.refusal(pending.id, said, pending.modern)
-            return self._refused(pending, "refused", line)
-        covering = self._covering(tool)
-        hiding = next((rule for rule, _ in covering if rule.hides), None)
-        hidden = rules.withheld(tool) or (None if hiding is None else hiding.hide)
+            return self._refuse(pending, said)
+        hiding, hidden = standing.hiding(tool)
         if hidden is not None:
             pending.rule = hiding
             said = hidden.message.replace("{tool}", tool)
-            return self._refused(pending, "hidden", message.error(pending.id, hidden.code, said))
+            return self._answer(pending, "hidden", message.error(pending.id, hidden.code, said))
+        covering = standing.covering(tool)
         if not covering:
             return self._passed(raw, pending)
         try:
             sent = {} if params.arguments is ABSENT else loads(bytes(params.arguments))
             if not isinstance(sent, dict):
                 sent = {}
-            if tool not in self._seen and (own := argument.implied(sent)):
-                covering = self._guessed(tool, own)
+            if standing.seen(tool) is None and (own := argument.implied(sent)):
+                covering = standing.guessed(tool, own)
             rule, plan = self._applying(tool, covering, sent)
             pending.rule = rule
             others = [other for owner, other in covering if owner is not rule]
@@ -276,25 +275,132 @@ class Session:
         except Refusal as cause:
             said = str(cause)
         except (DocumentError, RecursionError) as cause:
-            if not self._guarded(tool):
+            if not self._standing.guarded(tool):
                 pending.rule = None
                 return self._passed(raw, pending)
             said = f"the call cannot be read: {cause}"
-        return self._refused(pending, "refused", message.refusal(pending.id, said, pending.modern))
-
-    def _guessed(self, tool: str, own: frozenset[str]) -> tuple[tuple[Rule, Plan], ...]:
-        """Return the rules for a tool that was not listed yet, and must have these arguments."""
-        known = self._implied.get(tool, frozenset())
-        if not own <= known:
-            self._implied[tool] = own | known
-            self._plans.pop(tool, None)
-            if len(self._implied) > _REMEMBERED:
-                del self._implied[next(iter(self._implied))]
-        return self._covering(tool)
+        return self._refuse(pending, said)
 
     def _passed(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
+        """Send a call on, unless its rule's guard decides otherwise; relative to the client."""
+        rule = pending.rule
+        if rule is not None and rule.guard is not None and rule.mode == "active":
+            return self._decided(raw, pending, rule.guard, None)
+        return self._sent_on(raw, pending)
+
+    def _sent_on(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
         """Send a call on, which may make snapshots untrue."""
-        return (*self._stale(pending.tool), *self._sent(raw, pending))
+        return (*self._stale(pending), *self._sent(raw, pending))
+
+    # Guards
+
+    def _decided(
+        self, raw: bytes, pending: Pending, guard: Guard, found: Found | None
+    ) -> tuple[Output, ...]:
+        """Do with a call what its guard decides; outputs are relative to the client."""
+        rule = pending.rule
+        assert rule is not None
+        call = Call(pending.tool, pending.arguments, names=pending.names, warnings=[])
+        try:
+            decision = guard(call, found)
+            self._warned(pending.tool, rule, call.warnings)
+            if isinstance(decision, Answer):
+                return self._replied(pending, decision)
+            if isinstance(decision, Onward):
+                return self._onward(raw, pending, decision)
+            if not isinstance(decision, Ask):
+                raise TypeError(f"{decision!r} is no decision")
+            if found is not None:
+                raise ValueError("it asks a second time")
+            if not 0 <= decision.seconds < float("inf"):
+                raise ValueError(f"it gives the server {decision.seconds!r} seconds")
+            return self._asked(raw, pending, decision)
+        except (Exception, SystemExit) as error:  # it may raise anything
+            said = f"{rule.at(pending.tool)}: the guard {guard.name!r} failed: "
+            self._log(f"{said}{type(error).__name__}: {error}")
+        if rule.on_failure == "refuse":
+            return self._refuse(
+                pending, f"the call was withheld: the guard of rule {rule.name!r} failed"
+            )
+        return self._sent_on(raw, pending)
+
+    def _onward(self, raw: bytes, pending: Pending, decision: Onward) -> tuple[Output, ...]:
+        pending.facts = decision.facts
+        if decision.arguments:
+            params = _params(raw)
+            held = message.members(params)
+            sent = loads(bytes(held["arguments"])) if "arguments" in held else {}
+            for name, value in decision.arguments.items():
+                if value is UNSET:
+                    pending.arguments = argument.without(pending.arguments, name)
+                    sent = argument.without(sent, name)
+                else:
+                    pending.arguments = argument.put(pending.arguments, name, value)
+                    sent = argument.put(sent, name, value)
+            changed = Raw(encode(sent))
+            raw = message.replaced(
+                raw, params=Raw(message.replaced(bytes(params), arguments=changed))
+            )
+        return self._sent_on(raw, pending)
+
+    def _replied(self, pending: Pending, decision: Answer) -> tuple[Output, ...]:
+        """Answer a call with what its guard says."""
+        rule = pending.rule
+        seen = self._standing.seen(pending.tool)
+        declared = seen is not None and seen.structured
+        structured = declared or (rule is not None and rule.structures)
+        value = result.made(
+            decision.document,
+            error=decision.error,
+            structured=structured and not decision.error,
+        )
+        return self._answer(
+            pending, "answered", message.completed(pending.id, value, pending.modern)
+        )
+
+    def _asked(self, raw: bytes, pending: Pending, ask: Ask) -> tuple[Output, ...]:
+        """Hold a call and ask the server something first, under an id that no client can pick."""
+        if self._batched:
+            said = "the server must be asked something before this call: send it alone"
+            return self._refuse(pending, said)
+        id = self._ids.new()
+        asked = Pending(pending.exchange, id, "tools/call", ask.tool, held=pending)
+        line = probe.request(id, ask, _params(raw))
+        pending.line, pending.probe = raw, pending.exchange + id
+        self._inflight.add(pending)
+        self._inflight.add(asked)
+        return (Probe(line, pending.probe, ask.seconds),)
+
+    def unanswered(self, token: bytes, cause: str = "") -> tuple[Output, ...]:
+        """Go on with a held call without an answer to its Probe; relative to the client.
+
+        `cause` says why none can come any more; else its time is up, and the server is told so.
+        """
+        asked = self._inflight.find(token)
+        if asked is None or asked.held is None:
+            return ()
+        told = () if cause else (Forward(probe.cancellation(asked.id)),)
+        return (*told, *self._found(asked, Found(failure=cause or "no answer in time")))
+
+    def _found(self, asked: Pending, found: Found) -> tuple[Output, ...]:
+        """Go on with a held call after its Probe; outputs are relative to the client."""
+        pending = asked.held
+        assert pending is not None
+        assert pending.rule is not None
+        assert pending.rule.guard is not None
+        pending.probe = b""
+        self._inflight.retire(asked.exchange + asked.id)
+        if self._inflight.retire(pending.exchange + pending.id) is not pending:
+            return ()
+        if found.failure is not None:
+            said = f"{pending.rule.at(pending.tool)}: what the guard asked of {asked.tool!r} failed"
+            self._log(f"{said}: {found.failure}")
+        line, pending.line = pending.line, b""
+        return self._decided(line, pending, pending.rule.guard, found)
+
+    def _probed(self, asked: Pending, found: Found) -> tuple[Output, ...]:
+        """Take what came of a Probe; outputs are relative to the server."""
+        return tuple(map(_turned, self._found(asked, found)))
 
     def _applying(
         self, tool: str, covering: tuple[tuple[Rule, Plan], ...], sent: dict[str, Any]
@@ -321,8 +427,8 @@ class Session:
         completed: Completed,
     ) -> tuple[Output, ...]:
         rule = pending.rule
-        doubled = rule is not None and rule.protects and _doubled(params.arguments)
-        if completed.changed or doubled:
+        twofold = rule is not None and rule.protects and doubled(params.arguments)
+        if completed.changed or twofold:
             changed = Raw(encode(completed.upstream))
             raw = message.replaced(
                 raw, params=Raw(message.replaced(bytes(read.params), arguments=changed))
@@ -363,8 +469,7 @@ class Session:
             said += "try again later"
             if self._repeatable(pending, rule):
                 said += f", or {_start_again(pending)}"
-            line = message.refusal(pending.id, said, pending.modern)
-            return self._refused(pending, "refused", line)
+            return self._refuse(pending, said)
         if self._repeatable(pending, rule):
             line, pending.line = pending.line, b""
             return self._passed(line, pending)
@@ -372,26 +477,38 @@ class Session:
             "nothing is kept of an earlier answer to this call (it expired, or was never given); "
             + _start_again(pending)
         )
-        line = message.refusal(pending.id, said, pending.modern)
-        return self._refused(pending, "refused", line)
+        return self._refuse(pending, said)
 
     def _repeatable(self, pending: Pending, rule: Rule) -> bool:
-        if self._seen.get(pending.tool, Seen()).reads_only:
+        seen = self._standing.seen(pending.tool)
+        if seen is not None and seen.reads_only:
             return True
         return any(getattr(step, "refetch", None) for step in rule.pipeline)
 
-    def _refused(
-        self, pending: Pending, word: Literal["refused", "hidden"], line: bytes
+    def _refuse(self, pending: Pending, said: str) -> tuple[Output, ...]:
+        return self._answer(pending, "refused", self._refusal(pending, said))
+
+    def _refusal(self, pending: Pending, said: str) -> bytes:
+        """Return the error result that says `said`, in the form that the rule gives its errors."""
+        rule = pending.rule
+        if rule is None or rule.mode != "active" or not rule.errors:
+            return message.refusal(pending.id, said, pending.modern)
+        call = Call(pending.tool, _told(pending), names=pending.names, warnings=[])
+        line = pipeline.refusal(rule, call, pending.id, said, pending.modern)
+        self._warned(pending.tool, rule, call.warnings)
+        return line
+
+    def _answer(
+        self, pending: Pending, word: Literal["refused", "answered", "hidden"], line: bytes
     ) -> tuple[Output, ...]:
         rule = pending.rule.name if pending.rule is not None else None
         self._meter.count(pending.tool, rule, Sizes(0, len(line), 0, len(line)), word)
         return (Reply(line),)
 
-    def _stale(self, tool: str) -> tuple[Output, ...]:
-        """Drop the snapshots that a call of `tool` makes untrue (`drop_on`)."""
-        if not self._droppers:
-            return ()
-        return tuple(Forget(Key(self.scope, rule, None)) for rule in self._droppers.get(tool, ()))
+    def _stale(self, pending: Pending) -> tuple[Output, ...]:
+        """Drop the snapshots that a call makes untrue (`drop_on`)."""
+        dropped = self._standing.dropped_by(pending.tool)
+        return tuple(Forget(Key(pending.scope, rule, None)) for rule in dropped)
 
     # From the server
 
@@ -403,10 +520,10 @@ class Session:
         """
         if message.asks(start):
             return True
-        if self._inflight.held == 0:
+        if self._inflight.watched == 0 and not self._ids.used:
             return start.lstrip()[:1] == b"{"
         key = message.response_key(start, b"")
-        if key is None:
+        if key is None or self._ids.hold(key):
             return False
         pending = self._inflight.find(exchange + key)
         return pending is None or pending.plain
@@ -428,6 +545,8 @@ class Session:
             # Where nothing else is awaited, it was the answer to this.
             key = self._inflight.only()
         pending = None if key is None else self._inflight.retire(key)
+        if pending is not None and pending.held is not None:
+            return self._probed(pending, Found(failure=said))
         return () if pending is None else (Forward(_failed(pending, said)),)
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
@@ -437,6 +556,8 @@ class Session:
             if key is not None:
                 slot = exchange + key
                 pending = self._inflight.find(slot)
+                if pending is None and self._ids.hold(key):
+                    return ()
                 if pending is None or pending.plain:
                     if pending is not None:
                         self._untouched(self._inflight.retire(slot) or pending, len(raw))
@@ -457,11 +578,18 @@ class Session:
         key = read.key
         found = None if key is None else self._inflight.answer(exchange + key)
         if found is None:
-            return (Forward(raw),)
-        if found.plain or read.result is ABSENT or read.error is not ABSENT:
+            # The late answer to a question of our own is no concern of the client's.
+            return () if key is not None and self._ids.hold(key) else (Forward(raw),)
+        if found.held is not None:
+            return self._probed(found, probe.found(raw))
+        failed = read.result is ABSENT or read.error is not ABSENT
+        if found.plain or (failed and not self._reshapes_errors(found)):
             self._untouched(found, len(raw))
             return (Forward(raw),)
         return self._response(raw, read, found)
+
+    def _reshapes_errors(self, pending: Pending) -> bool:
+        return pending.rule is not None and bool(pending.rule.errors)
 
     def _response(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
         try:
@@ -486,7 +614,7 @@ class Session:
         # What a model sees of a line is never longer than the line.
         short = rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.only_bounds
         asked = pending.view is not None or pending.key in self._kept
-        if short and not asked and rule.on_failure == "pass":
+        if short and not asked and not rule.withholds:
             self._untouched(pending, len(raw))
             return (Forward(raw),)
         return (Shape(self._job(pending, raw=raw)),)
@@ -494,31 +622,28 @@ class Session:
     def _listed(self, raw: bytes, read: Message, *, further: bool) -> tuple[Output, ...]:
         self._named(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
         tools = None if further else definitions.names(read.result)
-        if tools is not None and tools != self._tools:
-            self._tools, self._ruleset = tools, None
-        rules = self._rules_now()
-        result, facts = definitions.rewrite(read.result, rules, self._plans_for, self._log)
-        for tool, fact in facts.items():
-            if self._seen.get(tool) != fact:
-                self._seen[tool] = fact
-                self._plans.pop(tool, None)
-        while len(self._seen) > _REMEMBERED:
-            del self._seen[next(iter(self._seen))]
+        if tools is not None:
+            self._standing.offers(tools)
+        rules = self._standing.now()
+        result, seen = definitions.rewrite(read.result, rules, self._standing.plans_for, self._log)
+        self._standing.learn(seen)
         if self._listing is not None:
             self._listing.told(read.result, result, further=further)
-            self._outdated = False
+            self._standing.outdated = False
         return (Forward(raw if result is None else message.replaced(raw, result=result)),)
 
     def _news(self) -> tuple[Output, ...]:
         """Tell the client to list the tools again, where other rules make another list of them."""
-        self._outdated = False
+        self._standing.outdated = False
         if self._listing is None or not self._listing.differs(self._rewritten):
             return ()
         self._log("the tools look different with the new rules: the client was told")
         return (Tell(self._listing.CHANGED),)
 
     def _rewritten(self, result: Raw) -> Raw | None:
-        return definitions.rewrite(result, self._rules_now(), self._plans_for, lambda said: None)[0]
+        return definitions.rewrite(
+            result, self._standing.now(), self._standing.plans_for, lambda said: None
+        )[0]
 
     def _tasked(self, read: Message, pending: Pending) -> bool:
         """Remember which call a task works for: tasks/result brings its result (MCP 2025-11-25).
@@ -542,6 +667,7 @@ class Session:
             self._meter.count(job.tool, job.rule.name, sizes, outcome.word)
             if outcome.said is not None:
                 self._log(outcome.said)
+            self._warned(job.tool, job.rule, outcome.warnings)
         kept: tuple[Output, ...] = ()
         key = None if pending is None else pending.key
         if key is not None and outcome.snapshot is not None:
@@ -559,6 +685,15 @@ class Session:
             del self._kept[key]
             kept = (Forget(key),)
         return (*kept, Forward(outcome.raw))
+
+    def _warned(self, tool: str, rule: Rule, warnings: Iterable[Warned]) -> None:
+        """Count warnings, and log the first of each kind."""
+        for warned in warnings:
+            self._meter.warned(tool, rule.name, warned.kind)
+            kind = rule.name, warned.kind
+            if kind not in self._told and len(self._told) < _REMEMBERED:
+                self._told.add(kind)
+                self._log(f"{rule.at(tool)}: {warned.said}")
 
     def given_up(self, output: Load | Shape) -> None:
         """Forget a call whose Load or Shape will not be carried out: nobody waits any more."""
@@ -619,9 +754,11 @@ class Session:
         key = message.response_key(raw[:512], raw[-512:])
         pending = None if key is None else self._inflight.answer(exchange + key)
         if pending is not None:
-            if pending.rule is not None and pending.rule.on_failure == "refuse":
+            if pending.held is not None:
+                return self._probed(pending, Found(failure="the answer cannot be read"))
+            if pending.rule is not None and pending.rule.withholds:
                 said = f"the response was withheld: rule {pending.rule.name!r} cannot read it"
-                return (Forward(message.refusal(pending.id, said, pending.modern)),)
+                return (Forward(self._refusal(pending, said)),)
             self._untouched(pending, len(raw))
         return (Forward(raw),)
 
@@ -642,7 +779,7 @@ class Session:
             id=pending.id,
             raw=raw,
             snapshot=snapshot,
-            arguments=pending.arguments,
+            arguments=_told(pending),
             names=pending.names,
             view=pending.view,
             viewable=pending.cacheable,
@@ -653,36 +790,8 @@ class Session:
         )
 
     def _named(self, *, client: str | None = None, server: str | None = None) -> None:
-        server = self.server if server is None else server
-        client = self.client if client is None else client
-        if (server, client) != (self.server, self.client):
-            self.server, self.client, self._ruleset = server, client, None
-            self._plans.clear()
-            self._meter = self._meters(server, client)
-
-    def _rules_now(self) -> RuleSet:
-        given = self._rules(self.server, self.client)
-        if self._ruleset is None or given is not self._given:
-            self._outdated = self._given is not None and given is not self._given
-            self._given = given
-            self._ruleset = given if self._tools is None else given.fitting(self._tools)
-            for file in given.files:
-                if file not in self._ruleset.files:
-                    self._log(f"{file.name}: this server has other tools; none of its rules apply")
-            self._guards = self._ruleset.guards
-            self._droppers = self._ruleset.droppers
-            self._plans.clear()
-        return self._ruleset
-
-    def _covering(self, tool: str) -> tuple[tuple[Rule, Plan], ...]:
-        """Return the rules for `tool`, each with its plan."""
-        found = self._plans.get(tool)
-        if found is None:
-            if len(self._plans) > _REMEMBERED:
-                self._plans.clear()
-            fact = self._seen.get(tool) or Seen(self._implied.get(tool, frozenset()))
-            found = self._plans[tool] = self._plans_for(tool, fact)
-        return found
+        if self._standing.named(client=client, server=server):
+            self._meter = self._meters(self.server, self.client)
 
     def _snapshot_key(self, tool: str, rule: Rule, completed: Completed) -> Key:
         """Name a call by its tool, its rule and what it asked for, windows and views left out.
@@ -691,13 +800,6 @@ class Session:
         """
         asked = [tool, completed.upstream, completed.own, rule.made]
         return Key(self.scope, rule.name, encode(asked, ordered=True).decode())
-
-    def _plans_for(self, tool: str, fact: Seen) -> tuple[tuple[Rule, Plan], ...]:
-        rules = self._rules_now().covering(tool)
-        return tuple(
-            (rule, argument.plan(rule, fact.arguments) if rule.mode == "active" else Plan())
-            for rule in rules
-        )
 
 
 def _listing(result: Raw) -> "Listing | None":
@@ -731,32 +833,25 @@ def _glued(raw: bytes) -> int | None:
     return None
 
 
-def _called(message: dict[str, Any]) -> str | None:
-    """Return the tool that a message calls."""
-    params = message.get("params") if message.get("method") == "tools/call" else None
-    tool = params.get("name") if isinstance(params, dict) else None
-    return tool if isinstance(tool, str) else None
+def _params(raw: bytes) -> Raw:
+    read = message.read(raw)
+    assert isinstance(read, Message)
+    return read.params
 
 
-def _ambiguous(params: Raw) -> bool:
-    """Say whether another reader of a call could see another tool or other arguments in it.
-
-    Of a name that stands there twice some take the first; some do not tell `Name` from `name`.
-    """
-    try:
-        names = [name.lower() for name in message.members(params)]
-    except DocumentError:
-        return True  # what we cannot read others may
-    return max(names.count("name"), names.count("arguments")) > 1 or _doubled(params)
+def _turned(output: Output) -> Output:
+    """Return an output that is relative to one side as it is relative to the other."""
+    if isinstance(output, Forward):
+        return Reply(output.raw)
+    return Forward(output.raw) if isinstance(output, Reply) else output
 
 
-def _doubled(held: Raw) -> bool:
-    """Say whether members of an object may have the same name, however it is spelled."""
-    try:
-        written = compact(bytes(held))
-        return len(written) != len(encode(message.members(Raw(written))))
-    except (DocumentError, msgspec.DecodeError):
-        return False
+def _told(pending: Pending) -> dict[str, Any]:
+    """Return the arguments of a call as transforms find them."""
+    if pending.rule is None or pending.rule.guard is None:
+        return pending.arguments
+    # Whatever a client says under this name is no fact.
+    return {**pending.arguments, FACTS: pending.facts}
 
 
 def _start_again(pending: Pending) -> str:

@@ -1,7 +1,7 @@
 """A Session between a client and a server that a test speaks for, line by line."""
 
 from proxy.meter import Meter, Row
-from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape, Tell
+from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Probe, Reply, Shape, Tell
 from proxy.pipeline import shape
 from proxy.rule import EMPTY, RuleSet
 from proxy.session import Session
@@ -9,7 +9,7 @@ from proxy.snapshots import Memory
 
 
 class Talk:
-    """Drives a Session; `to_server`, `to_client` and `noise` collect what comes out of it."""
+    """Drives a Session; `to_server`, `to_client`, `probes` and `noise` collect what comes out."""
 
     def __init__(self, rules: RuleSet = EMPTY, *, resumable: bool = False) -> None:
         self.rules = rules
@@ -18,6 +18,7 @@ class Talk:
         self.noise: list[bytes] = []
         self.to_server: list[bytes] = []
         self.to_client: list[bytes] = []
+        self.probes: list[Probe] = []
         self.meter = Meter()
         self.store = Memory()
         self.session = Session(
@@ -58,6 +59,10 @@ class Talk:
         [line] = self.to_client[before:]
         return line
 
+    def silence(self, cause: str = "") -> None:
+        """Have the last probe go without an answer."""
+        self._take(self.session.unanswered(self.probes[-1].token, cause), of_client=True)
+
     def counted(self) -> list[Row]:
         """Return what was counted."""
         return self.meter.drain()
@@ -71,6 +76,9 @@ class Talk:
                     (self.to_client if of_client else self.to_server).append(raw)
                 case Tell(raw):
                     self.to_client.append(raw)
+                case Probe(raw):
+                    self.probes.append(output)
+                    self.to_server.append(raw)
                 case Noise(raw):
                     self.noise.append(raw)
                 case Keep(key, snapshot):

@@ -198,6 +198,17 @@ def test_an_argument_that_is_not_looked_at_keeps_its_spelling() -> None:
         ("type: array", {}, "n: {} is not an array"),
         ("type: object", [], "n: [] is not an object"),
         ("{maximum: 3, message: too many}", 4, "too many"),
+        ("{minimum: 0, maximum: 3, message: {maximum: too many}}", 4, "too many"),
+        (
+            "{minimum: 0, maximum: 3, message: {maximum: too many}}",
+            -1,
+            "n: -1 is less than the minimum of 0",
+        ),
+        ("{minimum: 0, message: {minimum: too few}}", -1, "too few"),
+        ("{type: integer, message: {type: a count}}", "4", "a count"),
+        ("{enum: [a], message: {enum: 'a, nothing else'}}", "b", "a, nothing else"),
+        ("{max_length: 2, message: {max_length: too long}}", "abc", "too long"),
+        ("{pattern: '^a', message: {pattern: begin with a}}", "b", "begin with a"),
         ("type: integer", "x" * 100, f'n: "{"x" * 76}... is not an integer'),
     ],
 )
@@ -268,6 +279,22 @@ def test_a_bound_of_the_rule_holds_for_the_window_argument_of_the_same_name() ->
     text = f"arguments: {{offset: {{maximum: 10000, message: too far}}}}\n{PAGES}"
 
     assert refusal(text, {"offset": 10001}) == "too far"
+
+
+def test_a_message_for_one_bound_of_a_window_leaves_the_others_their_own_words() -> None:
+    text = f"arguments: {{offset: {{message: {{minimum: begin at 0}}}}}}\n{PAGES}"
+
+    assert refusal(text, {"offset": -1}) == "begin at 0"
+    assert refusal(text, {"limit": 0}) == "limit: 0 is less than the minimum of 1"
+    assert refusal(text, {"offset": "1"}) == 'offset: "1" is not an integer'
+
+
+def test_what_a_refusal_says_is_not_advertised() -> None:
+    silent = "{minimum: 0, maximum: 9}"
+    said = "{minimum: 0, maximum: 9, message: {maximum: too far}}"
+    made = [plan(rule(f"arguments: {{n: {each}}}"), ()).entries for each in (silent, said)]
+
+    assert [entry.schema for entry in made[0]] == [entry.schema for entry in made[1]]
 
 
 # Nested arguments

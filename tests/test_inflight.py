@@ -29,11 +29,11 @@ def test_those_are_counted_whose_responses_must_be_looked_into() -> None:
     made = InFlight(resumable=False)
     for pending in (plain(b"1"), ruled(b"2"), ruled(b"2"), plain(b"2"), ruled(b"3")):
         made.add(pending)
-    assert made.held == 1
+    assert made.watched == 1
     made.retire(b"1")
     made.retire(b"3")
     made.retire(b"3")
-    assert made.held == 0
+    assert made.watched == 0
 
 
 def test_where_answers_come_again_a_request_of_interest_is_remembered() -> None:
@@ -67,7 +67,7 @@ def test_the_oldest_is_forgotten_where_there_are_too_many(monkeypatch: pytest.Mo
     for id in (b"1", b"2", b"3"):
         made.add(ruled(id))
     assert [made.find(id) is None for id in (b"1", b"2", b"3")] == [True, False, False]
-    assert made.held == 2
+    assert made.watched == 2
     made.answer(b"2")
     made.answer(b"3")
     assert [made.find(id) is None for id in (b"2", b"3")] == [True, False]
@@ -84,4 +84,4 @@ def test_what_is_let_go_is_all_or_an_exchange_or_some_of_it() -> None:
     assert made.let_go(b"b:") == [pendings[2]]
     assert made.only() == b"c:1"
     assert made.let_go() == [pendings[3]]
-    assert made.held == 0
+    assert made.watched == 0

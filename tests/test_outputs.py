@@ -1,19 +1,38 @@
 """The words a session has for its driver: each is used, and each is one that drivers perform."""
 
-from typing import get_args
+from collections.abc import Mapping
+from typing import ClassVar, get_args
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from proxy.guard import Ask, Decision, Found
 from proxy.meter import Meters
 from proxy.outputs import Keep, Load, Output, Shape
 from proxy.pipeline import shape
-from proxy.rule import EMPTY
+from proxy.rule import EMPTY, RuleFile, RuleSet
 from proxy.session import Session
 from proxy.snapshots import Memory
-from tests.given import answer, call, document, line, rules
+from proxy.transforms.base import Call, Parameter
+from tests.given import answer, call, document, line, rule, rules
+
+
+class Asking(Struct, frozen=True):
+    """A guard that asks before each call."""
+
+    name: ClassVar[str] = "asking"
+    shorthand: ClassVar[str | None] = None
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    def __call__(self, call: Call, found: Found | None) -> Decision:
+        return Ask("status")
 
 
 def test_a_short_conversation_uses_every_output() -> None:
     paged = "{paginate: {at: items, limit: 1, drop_on: [write]}}"
     made = rules(f"- {{tools: list, response: [{paged}]}}\n- {{tools: secret, hide: true}}")
+    asking = replace(rule("tools: guarded"), guard=Asking())
+    made = RuleSet((*made.files, RuleFile(name="more.yaml", rules=(asking,))))
     current = [EMPTY]
     session, store = Session(lambda *_: current[0], Meters().of, print), Memory()
     used: set[type] = set()
@@ -38,6 +57,7 @@ def test_a_short_conversation_uses_every_output() -> None:
     perform(session.from_client(call("list", {"offset": 1})))
     perform(session.from_client(call("secret", {})))
     perform(session.from_client(call("write", {})))
+    perform(session.from_client(call("guarded", {})))
     perform(session.from_server(b"starting up"))
 
     assert used == set(get_args(Output))

@@ -600,3 +600,125 @@ def test_an_error_response_is_nothing_to_shape() -> None:
     raw = line(id=1, error={"code": -32603, "message": "no"})
 
     assert shape(job(rule("response: [{drop: a}]"), raw)).raw == raw
+
+
+# What a contract promises
+
+CONTRACT = """
+name: jobs
+output_schema: {type: object, properties: {n: {type: integer, maximum: 10}}, required: [n]}
+"""
+
+
+def structured(outcome: Outcome) -> Any:
+    return result(outcome.raw).get("structuredContent")
+
+
+@pytest.mark.parametrize("more", ["", "validate: warn", "validate: refuse"])
+def test_a_document_that_is_only_text_stands_in_structured_content_too(more: str) -> None:
+    value = {**document({"n": 1}), "_meta": {"a": 1.0}}
+    made = shaped(CONTRACT + more, value)
+    assert made.raw == answer({**value, "structuredContent": {"n": 1}})
+    assert made.warnings == ()
+
+
+def test_a_kept_number_is_spelled_in_both_copies_as_the_server_spelled_it() -> None:
+    text = said('{"n":1.0,"m":1e400}')
+    made = shaped(CONTRACT + "response: [{keep: [n, m]}]", text)
+    assert b'"structuredContent":{"n":1.0,"m":1e400}' in made.raw
+
+
+@pytest.mark.parametrize(
+    ("value", "promised"),
+    [
+        (said("just words"), {"text": "just words"}),
+        (said("two", "blocks"), {"text": "two\nblocks"}),
+        (document([1, 2]), {"text": "[1,2]"}),
+        ({"content": []}, {"text": ""}),
+    ],
+)
+def test_what_is_no_object_is_a_text_there(value: dict[str, Any], promised: Any) -> None:
+    made = shaped(CONTRACT, value)
+    assert structured(made) == promised
+    assert result(made.raw)["content"] == value["content"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        said("no", isError=True),
+        {"resultType": "input_required", "content": []},
+        document({"n": 1}, structured=True),
+        said("prose", structuredContent={"n": 1}),
+    ],
+)
+def test_an_error_a_question_and_what_is_structured_already_stay_as_they_came(
+    value: dict[str, Any],
+) -> None:
+    assert shaped(CONTRACT, value).raw == answer(value)
+
+
+def test_the_original_that_goes_out_for_a_failure_keeps_the_promise_too() -> None:
+    made = with_step(rule(CONTRACT), Raises(ValueError("broken")), 0)
+    outcome = shape(job(made, answer(document({"n": 1}))))
+    assert outcome.word == "failed"
+    assert outcome.raw == answer({**document({"n": 1}), "structuredContent": {"n": 1}})
+
+
+def test_a_violation_is_a_warning_and_the_response_goes_out() -> None:
+    made = shaped(CONTRACT + "validate: warn", document({"n": 11}))
+    assert structured(made) == {"n": 11}
+    [warned] = made.warnings
+    assert warned.kind == "contract: n maximum"
+    assert warned.said == "n: 11 is greater than the maximum of 10"
+
+
+def test_a_violation_is_refused_and_counted() -> None:
+    made = shaped(CONTRACT + "validate: refuse", document({"n": 11}))
+    assert texts(made.raw) == [
+        "the response breaks its contract: n: 11 is greater than the maximum of 10"
+    ]
+    assert result(made.raw)["isError"] is True
+    assert structured(made) is None
+    assert [warned.kind for warned in made.warnings] == ["contract: n maximum"]
+    assert made.word == "refused"
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (said("words"), "the response breaks its contract: 'words' is not of type 'object'"),
+        ({"content": []}, "the response breaks its contract: it has no document"),
+        (document({"other": 1}), "the response breaks its contract: 'n' is missing"),
+    ],
+)
+def test_what_has_another_shape_breaks_the_contract(value: dict[str, Any], why: str) -> None:
+    made = shaped(CONTRACT + "validate: refuse\nresponse: [{keep: [n]}]", value)
+    assert result(made.raw)["isError"] is True
+    assert texts(made.raw)[0].startswith(why.partition("'")[0])
+
+
+def test_where_the_rule_fails_an_unchecked_response_is_withheld() -> None:
+    made = with_step(rule(CONTRACT + "validate: refuse"), Raises(ValueError("broken")), 0)
+    outcome = shape(job(made, answer(document({"n": 1}))))
+    assert texts(outcome.raw) == ["the response was withheld: rule 'jobs' failed on it"]
+
+
+def test_a_cut_by_max_bytes_is_no_violation() -> None:
+    open_schema = CONTRACT.replace("n: {", "items: {type: array}, n: {")
+    value = document({"n": 1, "items": ["x" * 50] * 50})
+    made = shaped(open_schema + "validate: refuse\nmax_bytes: 600", value)
+    assert made.word == "shaped"
+    assert made.warnings == ()
+    assert structured(made)["n"] == 1
+
+
+@pytest.mark.parametrize("validate", ["warn", "refuse"])
+def test_a_contract_in_shadow_mode_changes_nothing(validate: str) -> None:
+    value = document({"n": 11})
+    made = shaped(CONTRACT + f"validate: {validate}\nmode: shadow", value)
+    assert made.raw == answer(value)
+
+
+def test_copies_text_gives_no_structured_content() -> None:
+    assert structured(shaped(CONTRACT + "copies: text", document({"n": 1}))) is None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from proxy import pipeline
 from proxy.outputs import Forward, Keep, Load, Reply, Shape
 from proxy.rule import EMPTY, Hidden, RuleFile, RuleSet
-from proxy.session import Known
+from proxy.standing import Known
 from tests.given import answer, call, document, file, line, result, rules, said, texts
 from tests.talk import Talk
 

@@ -35,6 +35,17 @@ class Notice(Struct, frozen=True):
     bare: bool = False
 
 
+class Warned(Struct, frozen=True):
+    """Something that whoever runs the proxy should know of; the answer goes out all the same.
+
+    Warnings of one `kind` are counted together and logged once. A kind is a few plain words, of
+    which a rule has a few, never text of the upstream's; `said` is one case of it in full.
+    """
+
+    kind: str
+    said: str
+
+
 class Call(Struct):
     """One shaping: the call's facts, and what the steps have to say about it.
 
@@ -53,6 +64,11 @@ class Call(Struct):
     viewable: bool = False
     notices: list[Notice] = []
     missing: list[str] = []
+    warnings: list[Warned] = []
+
+    def warn(self, kind: str, said: str) -> None:
+        """Have something counted and logged; see Warned."""
+        self.warnings.append(Warned(kind, said))
 
     def argument(self, name: str) -> Any:
         """Return the argument at the dotted `name`, or None."""

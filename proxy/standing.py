@@ -1,0 +1,160 @@
+"""What a session knows of its server and client, and the rules that hold by that."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from proxy import arguments as argument
+from proxy.arguments import Plan
+from proxy.definitions import Seen
+from proxy.rule import Hidden, Rule, RuleSet
+
+_REMEMBERED = 1000  # tools and cached plans kept at most, each
+
+Rules = Callable[[str | None, str | None], RuleSet]
+Planned = tuple[tuple[Rule, Plan], ...]
+
+
+class Known(Struct):
+    """What a session has learned of its server and client, and another one may go on with."""
+
+    server: str | None = None
+    client: str | None = None
+    tools: frozenset[str] | None = None
+    seen: dict[str, Seen] = {}
+    implied: dict[str, frozenset[str]] = {}
+
+
+class Standing:
+    """The rules of a session, by what was learned so far.
+
+    `rules` is called with the names of server and client, as far as they are known, whenever
+    somebody asks; it may block until rule files are read. `log` takes one line.
+    """
+
+    def __init__(self, rules: Rules, log: Callable[[str], None]) -> None:
+        self._rules = rules
+        self._log = log
+        self._seen: dict[str, Seen] = {}
+        self._implied: dict[str, frozenset[str]] = {}
+        self._plans: dict[str, Planned] = {}
+        self._given: RuleSet | None = None
+        self._ruleset: RuleSet | None = None
+        self._tools: frozenset[str] | None = None
+        self._droppers: dict[str, tuple[str, ...]] = {}
+        self._guards = False
+        self.outdated = False
+        """True where other rules hold than when they were asked for before."""
+        self.server: str | None = None
+        self.client: str | None = None
+
+    @property
+    def known(self) -> Known:
+        """What was learned so far."""
+        return Known(self.server, self.client, self._tools, dict(self._seen), dict(self._implied))
+
+    @property
+    def listed(self) -> bool:
+        """True where it is known which tools there are."""
+        return self._tools is not None
+
+    def recall(self, known: Known) -> None:
+        """Learn what another session has learned of the same server and client."""
+        self.named(client=known.client, server=known.server)
+        if known.tools is not None:
+            self.offers(known.tools)
+        self._seen |= known.seen
+        self._implied |= known.implied
+        self._plans.clear()
+
+    def named(self, *, client: str | None = None, server: str | None = None) -> bool:
+        """Learn the names of client and server; return True where one of them is new."""
+        server = self.server if server is None else server
+        client = self.client if client is None else client
+        if (server, client) == (self.server, self.client):
+            return False
+        self.server, self.client, self._ruleset = server, client, None
+        self._plans.clear()
+        return True
+
+    def offers(self, tools: frozenset[str]) -> None:
+        """Learn which tools there are."""
+        if tools != self._tools:
+            self._tools, self._ruleset = tools, None
+
+    def learn(self, seen: dict[str, Seen]) -> None:
+        """Learn what a list said of some tools."""
+        for tool, fact in seen.items():
+            if self._seen.get(tool) != fact:
+                self._seen[tool] = fact
+                self._plans.pop(tool, None)
+        while len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+
+    def seen(self, tool: str) -> Seen | None:
+        """Return what a list has said of `tool`."""
+        return self._seen.get(tool)
+
+    def now(self) -> RuleSet:
+        """Return the rules that hold."""
+        given = self._rules(self.server, self.client)
+        if self._ruleset is None or given is not self._given:
+            self.outdated = self._given is not None and given is not self._given
+            self._given = given
+            self._ruleset = given if self._tools is None else given.fitting(self._tools)
+            for file in given.files:
+                if file not in self._ruleset.files:
+                    self._log(f"{file.name}: this server has other tools; none of its rules apply")
+            self._guards = self._ruleset.guards
+            self._droppers = self._ruleset.droppers
+            self._plans.clear()
+        return self._ruleset
+
+    @property
+    def guards(self) -> bool:
+        """True where there is anything that a call must not get around."""
+        self.now()
+        return self._guards
+
+    def guarded(self, tool: str) -> bool:
+        """Say whether a rule hides `tool`, bounds its arguments, or withholds its results."""
+        if self.now().withheld(tool) is not None:
+            return True
+        return any(rule.protects for rule, _ in self.covering(tool))
+
+    def dropped_by(self, tool: str) -> tuple[str, ...]:
+        """Name the rules whose snapshots a call of `tool` makes untrue, as they held last."""
+        return self._droppers.get(tool, ())
+
+    def covering(self, tool: str) -> Planned:
+        """Return the rules for `tool`, each with its plan, as they held last."""
+        found = self._plans.get(tool)
+        if found is None:
+            if len(self._plans) > _REMEMBERED:
+                self._plans.clear()
+            fact = self._seen.get(tool) or Seen(self._implied.get(tool, frozenset()))
+            found = self._plans[tool] = self.plans_for(tool, fact)
+        return found
+
+    def guessed(self, tool: str, own: frozenset[str]) -> Planned:
+        """Return the rules for a tool that was not listed yet, and must have these arguments."""
+        known = self._implied.get(tool, frozenset())
+        if not own <= known:
+            self._implied[tool] = own | known
+            self._plans.pop(tool, None)
+            if len(self._implied) > _REMEMBERED:
+                del self._implied[next(iter(self._implied))]
+        return self.covering(tool)
+
+    def hiding(self, tool: str) -> tuple[Rule | None, Hidden | None]:
+        """Return the rule that hides `tool`, and how a call is answered where it is hidden."""
+        hiding = next((rule for rule, _ in self.covering(tool) if rule.hides), None)
+        return hiding, self.now().withheld(tool) or (None if hiding is None else hiding.hide)
+
+    def plans_for(self, tool: str, fact: Seen) -> Planned:
+        """Return the rules for `tool`, each with its plan, by what is known of the tool."""
+        rules = self.now().covering(tool)
+        return tuple(
+            (rule, argument.plan(rule, fact.arguments) if rule.mode == "active" else Plan())
+            for rule in rules
+        )

@@ -1,0 +1,178 @@
+"""Errors stay errors, in the form that a rule gives them, and are never lost."""
+
+import json
+from typing import Any
+
+import pytest
+
+from proxy.transforms.base import Call
+from tests.given import answer, call, document, line, result, rule, rules, said, texts
+from tests.talk import Talk
+
+ERRORS = """
+- name: jobs
+  tools: get_job
+  arguments: {limit: {type: integer, maximum: 10}}
+  errors:
+    - recast:
+        unless: error
+        common: {error: {code: OTHER, message: "{text}"}}
+        cases:
+          - match: '^no job (?P<id>\\w+)$'
+            to: {error: {code: JOB_NOT_FOUND, details: {id: "{id}"}}}
+          - {match: '^limit:', to: {error: {code: INVALID_ARGUMENT}}}
+          - {match: '^db ', to: {error: {code: DATABASE_ERROR}}}
+  response: [{keep: [id, state]}]
+"""
+NOT_FOUND = {"error": {"code": "JOB_NOT_FOUND", "message": "no job 7", "details": {"id": "7"}}}
+
+
+def asked(response: bytes, text: str = ERRORS, **arguments: Any) -> tuple[Any, Talk]:
+    """Return what comes of `response`, decoded, and the talk."""
+    talk = Talk(rules(text))
+    return json.loads(talk.exchange(call("get_job", arguments), response)), talk
+
+
+def test_an_error_result_gets_the_form_of_its_rule() -> None:
+    got, talk = asked(answer(said("no job 7", isError=True, _meta={"a": 1.0})))
+    assert json.loads(got["result"]["content"][0]["text"]) == NOT_FOUND
+    assert got["result"]["isError"] is True
+    assert got["result"]["_meta"] == {"a": 1.0}
+    assert "structuredContent" not in got["result"]
+    assert [(row.outcome, row.calls) for row in talk.counted()] == [("error", 1)]
+
+
+def test_an_error_that_has_the_form_passes_as_it_came() -> None:
+    response = answer(document({"error": {"code": "MINE", "more": 1.50}}) | {"isError": True})
+    talk = Talk(rules(ERRORS))
+    assert talk.exchange(call("get_job"), response) == response
+
+
+def test_an_error_that_has_the_form_keeps_its_layout_and_is_marked_where_it_was_not() -> None:
+    spaced = '{ "error": {"code": "MINE",  "more": 1.50} }'
+    response = answer(said(spaced, isError=True))
+    talk = Talk(rules(ERRORS))
+    assert talk.exchange(call("get_job"), response) == response
+
+    unmarked = ERRORS.replace("  tools: get_job", "  tools: get_job\n  error_if: error")
+    got, _ = asked(answer(said(spaced)), unmarked)
+    assert got["result"]["content"][0]["text"] == spaced
+    assert got["result"]["isError"] is True
+
+
+def test_an_error_that_no_case_fits_passes_as_it_came_and_is_counted() -> None:
+    response = answer(said("something else", isError=True))
+    talk = Talk(rules(ERRORS))
+    assert talk.exchange(call("get_job"), response) == response
+    assert [each.kind for each in talk.meter.drain_warnings()] == ["recast: no case fits"]
+
+
+def test_both_copies_of_an_error_are_rewritten() -> None:
+    text = "no job 7"
+    got, _ = asked(answer(said(text, structuredContent={"result": text}, isError=True)))
+    held = json.loads(got["result"]["structuredContent"]["result"])
+    assert held == json.loads(got["result"]["content"][0]["text"]) == NOT_FOUND
+
+
+def test_the_message_of_a_json_rpc_error_is_shaped_and_its_code_and_data_stay() -> None:
+    error = {"code": -32000, "message": "no job 7", "data": {"n": 1}}
+    got, _ = asked(line(id=1, error=error))
+    assert json.loads(got["error"].pop("message")) == NOT_FOUND
+    assert got == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "data": {"n": 1}}}
+
+
+@pytest.mark.parametrize(
+    "error",
+    ["a text", {"code": 1}, {"code": 1, "message": 5}, {"code": 1, "message": "what"}, None],
+)
+def test_a_json_rpc_error_that_no_case_fits_passes_as_it_came(error: Any) -> None:
+    response = line(id=1, error=error)
+    talk = Talk(rules(ERRORS))
+    assert talk.exchange(call("get_job"), response) == response
+
+
+def test_a_refusal_of_an_argument_takes_the_same_form() -> None:
+    talk = Talk(rules(ERRORS))
+    got = result(talk.replied(call("get_job", {"limit": 11})))
+    said = "limit: 11 is greater than the maximum of 10"
+    assert json.loads(got["content"][0]["text"]) == {
+        "error": {"code": "INVALID_ARGUMENT", "message": said}
+    }
+    assert got["isError"] is True
+
+
+def test_what_error_if_calls_an_error_goes_out_marked_as_one() -> None:
+    got, _ = asked(answer(said("db is down")), ERRORS + "  error_if: {match: '^db '}")
+    assert got["result"]["isError"] is True
+    assert json.loads(got["result"]["content"][0]["text"])["error"]["code"] == "DATABASE_ERROR"
+
+
+def test_without_errors_what_error_if_calls_an_error_is_left_alone() -> None:
+    response = answer(said("db is down"))
+    talk = Talk(rules("- {tools: get_job, error_if: {match: '^db'}, response: [{keep: [a]}]}"))
+    assert talk.exchange(call("get_job"), response) == response
+
+
+def test_success_is_no_business_of_errors() -> None:
+    got, _ = asked(answer(document({"id": 7, "state": "no job 7", "more": 1})))
+    assert json.loads(got["result"]["content"][0]["text"]) == {"id": 7, "state": "no job 7"}
+
+
+def test_a_step_that_fails_never_costs_the_error() -> None:
+    text = "- {name: bad, tools: get_job, on_failure: refuse, errors: [{jmespath: 'abs(@)'}]}"
+    response = answer(said("no job 7", isError=True))
+    talk = Talk(rules(text))
+    assert talk.exchange(call("get_job"), response) == response
+    [logged] = talk.log
+    assert logged.startswith("bad: get_job: errors: failed at TransformError: ")
+    response = line(id=2, error={"code": 1, "message": "no"})
+    assert talk.exchange(call("get_job", id=2), response) == response
+
+
+def test_a_refusal_that_its_steps_cannot_take_says_why_all_the_same() -> None:
+    text = """
+    - {tools: get_job, arguments: {n: {maximum: 1}}, errors: [{jmespath: 'abs(@)'}]}
+    """
+    talk = Talk(rules(text))
+    assert texts(talk.replied(call("get_job", {"n": 2}))) == [
+        "n: 2 is greater than the maximum of 1"
+    ]
+
+
+def test_a_rule_in_shadow_mode_changes_no_error() -> None:
+    response = answer(said("no job 7", isError=True))
+    talk = Talk(rules(ERRORS + "  mode: shadow"))
+    assert talk.exchange(call("get_job"), response) == response
+    response = line(id=2, error={"code": 1, "message": "no job 7"})
+    assert talk.exchange(call("get_job", id=2), response) == response
+
+
+def test_an_error_of_several_blocks_keeps_those_that_are_no_document() -> None:
+    image = {"type": "image", "data": "", "mimeType": "image/png"}
+    response = answer({"content": [image, *said("no job 7")["content"]], "isError": True})
+    got, _ = asked(response)
+    assert got["result"]["content"][0] == image
+    assert json.loads(got["result"]["content"][1]["text"]) == NOT_FOUND
+
+
+def test_a_page_that_is_refused_takes_the_same_form() -> None:
+    made = rule(
+        """
+        tools: list
+        errors: [{recast: {cases: [{to: {error: "{text}"}}]}}]
+        response: [{paginate: {at: items, limit: 2}}]
+        """
+    )
+    assert made.errors[0].name == "recast"
+    talk = Talk(
+        rules(
+            """
+            - tools: list
+              errors: [{recast: {cases: [{to: {error: "{text}"}}]}}]
+              response: [{paginate: {at: items, limit: 2}}]
+            """
+        )
+    )
+    got = texts(talk.replied(call("list", {"offset": 2})))
+    assert "offset=0" in json.loads(got[0])["error"]
+    assert Call("list").warnings == []

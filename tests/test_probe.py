@@ -1,0 +1,39 @@
+"""What the proxy asks a server by itself. What comes of it is in test_guard.py."""
+
+import json
+
+from msgspec import Raw
+
+from proxy import probe
+from proxy.guard import Ask, Found
+from tests.given import answer, document, said
+
+
+def test_a_question_is_a_call_of_a_tool() -> None:
+    asked = json.loads(probe.request(b'"a"', Ask("status", {"n": 1}), Raw(b'{"name":"x"}')))
+    assert asked == {
+        "jsonrpc": "2.0",
+        "id": "a",
+        "method": "tools/call",
+        "params": {"name": "status", "arguments": {"n": 1}},
+    }
+
+
+def test_no_two_sessions_have_ids_of_one_beginning() -> None:
+    one, other = probe.Ids(), probe.Ids()
+    mine = one.new()
+    assert not other.used
+    other.new()
+    assert one.hold(mine)
+    assert not other.hold(mine)
+
+
+def test_the_document_of_an_answer_is_found_wherever_it_is() -> None:
+    for result in (
+        document({"a": 1}),
+        document({"a": 1}, structured=True),
+        said("prose", structuredContent={"a": 1}),
+    ):
+        assert probe.found(answer(result)) == Found({"a": 1})
+    assert probe.found(answer(said("a text"))) == Found("a text")
+    assert probe.found(answer(document([1, 2.5]))) == Found([1, 2.5])
