@@ -212,6 +212,8 @@ class Bridge:
             await self._say([*sent.told, *sent.to_client])
             for line in sent.to_server:
                 await self._server.send(line)
+            for probe in sent.probes:
+                await self._server.probe(probe)
 
     async def _refuse_long(self, event: Discarded) -> None:
         said = f"a message of {event.size} bytes is over the limit of {self._limit} bytes"

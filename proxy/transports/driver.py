@@ -12,9 +12,10 @@ import msgspec
 
 from proxy import message
 from proxy.errors import RuleErrors, StoreError
-from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape, Tell
-from proxy.session import Known, Session
+from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Probe, Reply, Shape, Tell
+from proxy.session import Session
 from proxy.snapshots import Key, Snapshot, Store
+from proxy.standing import Known
 from proxy.transports.log import Log
 from proxy.transports.workers import Workers
 
@@ -23,11 +24,15 @@ T = TypeVar("T")
 
 
 class Sent(NamedTuple):
-    """Messages for either side, each in order; `told` are for the client and answer nothing."""
+    """Messages for either side, each in order; `told` are for the client and answer nothing.
+
+    `probes` are for the server, after what else there is for it.
+    """
 
     to_server: list[bytes]
     to_client: list[bytes]
     told: list[bytes]
+    probes: list[Probe]
 
 
 class Driver:
@@ -110,6 +115,13 @@ class Driver:
         """Take a message of the server; never raises."""
         return await self._take(raw, exchange, of_client=False)
 
+    async def unanswered(self, token: bytes, cause: str = "") -> Sent:
+        """Go on without an answer to a probe, see `Session.unanswered`; never raises."""
+        sent = Sent([], [], [], [])
+        outputs = self.session.unanswered(token, cause)
+        await self._carry_out(outputs, sent, sent.to_server, sent.to_client)
+        return sent
+
     def ended(
         self,
         cause: str,
@@ -123,7 +135,7 @@ class Driver:
     async def _take(self, raw: bytes, exchange: bytes, *, of_client: bool) -> Sent:
         enter: Callable[[bytes, bytes], tuple[Output, ...]]
         enter = self.session.from_client if of_client else self.session.from_server
-        sent = Sent([], [], [])
+        sent = Sent([], [], [], [])
         ahead, back = sent.to_client, sent.to_server
         if of_client:
             ahead, back = back, ahead
@@ -169,6 +181,8 @@ class Driver:
             back.append(output.raw)
         elif isinstance(output, Tell):
             sent.told.append(output.raw)
+        elif isinstance(output, Probe):
+            sent.probes.append(output)
         elif isinstance(output, Shape):
             outcome = await self._workers.shape(output.job)
             # Whoever asked for it, the answer goes to the client.

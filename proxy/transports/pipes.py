@@ -87,6 +87,8 @@ class Outlet:
         else:
             parts = [b"\n".join(lines) + b"\n"]
         with self._lock:
+            if self._posted:
+                self._write_posted()
             if self._midline:
                 self._send_later(parts)
             else:
@@ -109,9 +111,17 @@ class Outlet:
                 self._write(b"".join(waiting))
 
     def post(self, lines: list[bytes]) -> None:
-        """Have whole lines written by somebody else: for a thread that must not wait."""
+        """Have whole lines written by somebody else: for a thread that must not wait.
+
+        What is sent after that follows them.
+        """
         self._posted.extend(lines)
         Thread(target=self._send_posted, name="post", daemon=True).start()
+
+    def flush(self) -> None:
+        """Write what was posted so far, whoever else is about to."""
+        with self._lock:
+            self._write_posted()
 
     def finish(self, lines: list[bytes]) -> None:
         """Write whole lines, after the end of one whose further pieces will never come."""
@@ -142,11 +152,13 @@ class Outlet:
 
     def _send_posted(self) -> None:
         # A thread for each call, and the lock alone would not keep them in order.
-        with self._lock:
-            while self._posted:
-                self._write(self._posted.popleft() + b"\n")
+        self.flush()
         if self._closed:
             self.close()
+
+    def _write_posted(self) -> None:
+        while self._posted:
+            self._write(self._posted.popleft() + b"\n")
 
     def _write(self, raw: bytes | bytearray | memoryview) -> None:
         try:

@@ -1,17 +1,20 @@
 """Moves lines between the client on our stdin and stdout and a server in a child process.
 
 One thread reads the client, one the server, one the server's stderr; the main thread waits for the
-end. Invariants: the session is entered by one thread at a time; shaping happens outside it; the
-thread that reads the server never waits for the server.
+end. Where the proxy itself has asked the server something, one more thread watches the time.
+Invariants: the session is entered by one thread at a time; shaping happens outside it; the thread
+that reads the server never waits for the server; and no word of the client's on a call that was
+held goes ahead of the call.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock, Thread
+from typing import TYPE_CHECKING
 
 from proxy import message, pipeline
 from proxy.errors import RuleErrors
-from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape, Tell
+from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Probe, Reply, Shape, Tell
 from proxy.session import Session
 from proxy.snapshots import Store
 from proxy.transports.child import Child, hold_signals
@@ -20,8 +23,13 @@ from proxy.transports.lines import Cut, Discarded, Event, Lines, Over, Passed, P
 from proxy.transports.log import Log
 from proxy.transports.pipes import Inlet, Outlet
 
+_ENDS = 512  # bytes at either end of a message that tell whose answer it is
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _PATIENCE = 1.0  # seconds for what is said last
+_HELD = 5.0  # seconds for calls that are held to go on once the client will say nothing more
+
+if TYPE_CHECKING:
+    from proxy.transports.deadlines import Deadlines
 
 Send = Callable[[list[bytes]], None]
 
@@ -52,6 +60,7 @@ class Relay:
         self._output = Inlet(child.stdout)
         self._ending = Ending(child, self._server, self._output, log, cause)
         self._noise = 0
+        self._deadlines: Deadlines | None = None  # of the proxy's own questions
 
     def run(self) -> int:
         """Move lines until both sides have ended; return the exit code that is then ours."""
@@ -126,8 +135,18 @@ class Relay:
             if not heard:
                 heard = True
                 self._ending.tell("heard")
+        if self._deadlines is not None:
+            self._let_go_on(self._deadlines)
         self._server.close()
         self._ending.tell("client ended")
+
+    def _let_go_on(self, deadlines: "Deadlines") -> None:
+        """Keep the server's input open a while for calls of the client's that are still held."""
+        deadlines.wait(_HELD)
+        # The server may take nothing more.
+        flushing = Thread(target=self._server.flush, name="flush", daemon=True)
+        flushing.start()
+        flushing.join(_PATIENCE)
 
     def _refuse_long(self, event: Discarded) -> None:
         said = self._too_long(event.size)
@@ -140,12 +159,15 @@ class Relay:
         return f"a message of {size} bytes is over the limit of {self._limit} bytes"
 
     def _read_server(self) -> None:
-        take, piece = self._session.from_server, self._client.piece
+        take, piece = self._hear, self._client.piece
         send, post = self._client.send, self._server.post
         unanswered = False
         for event in _events(self._output, Lines(self._limit, self._passes)):
             if type(event) is list:
                 self._take(event, take, send, post)
+                if self._deadlines is not None:
+                    for raw in event:
+                        self._settle(self._deadlines, raw[:_ENDS], raw[-_ENDS:])
             elif type(event) is Piece:
                 piece(event.raw, event.last)
             elif type(event) is Passed:
@@ -156,6 +178,8 @@ class Relay:
                     outputs = self._session.discarded(event.start, event.size, self._limit)
                 self._all(outputs, send, post)
                 unanswered = not outputs
+                if self._deadlines is not None:
+                    self._settle(self._deadlines, event.start, b"")
             elif type(event) is Discarded and unanswered:
                 # Some write the id last. An answer of the server's that says what happened.
                 key = message.response_key(event.start, event.end)
@@ -170,6 +194,54 @@ class Relay:
         # Where the client is gone, the server is to see that nobody reads any more.
         os.close(self._child.stdout)
         self._ending.tell("output over")
+
+    def _hear(self, raw: bytes) -> tuple[Output, ...]:
+        """Let the session take a line of the server's, while nobody else can enter it."""
+        outputs = self._session.from_server(raw)
+        if len(outputs) == 1 and type(outputs[0]) is Forward:
+            return outputs
+        return self._posted(outputs, Reply)
+
+    def _posted(
+        self, outputs: tuple[Output, ...], kind: type[Forward] | type[Reply]
+    ) -> tuple[Output, ...]:
+        """Post what of `outputs` is for the server, which those of a kind are; return the rest.
+
+        While the session can be entered by nobody else: else the client could take a call back
+        before it is sent.
+        """
+        lines = [output.raw for output in outputs if isinstance(output, kind)]
+        if lines:
+            self._server.post(lines)
+        return tuple(output for output in outputs if not isinstance(output, kind))
+
+    def _settle(self, deadlines: "Deadlines", start: bytes, end: bytes) -> None:
+        key = message.response_key(start, end)
+        if key is not None:
+            deadlines.settle(key)
+
+    def _given_up(self, deadlines: "Deadlines", raw: bytes) -> None:
+        """Wait no longer for the answers that a line for the server says nobody waits for."""
+        from proxy.transports.http.addressed import address, elements
+
+        for each in elements(raw) if b"notifications/cancelled" in raw else ():
+            key = address(each).cancels
+            if key is not None:
+                deadlines.settle(key)
+
+    def _late(self, token: bytes) -> None:
+        """Go on with a call without what was asked before it: the time for that is up."""
+        with self._entry:
+            outputs = self._posted(self._session.unanswered(token), Forward)
+        self._all(outputs, self._server.post, self._client.send)
+
+    def _watch(self, probe: Probe) -> None:
+        if self._deadlines is None:
+            # Not loaded before it is needed: most have no use for it.
+            from proxy.transports.deadlines import Deadlines
+
+            self._deadlines = Deadlines(lambda token: self._guarded(lambda: self._late(token)))
+        self._deadlines.add(probe.token, probe.seconds)
 
     def _read_stderr(self) -> None:
         stderr = Inlet(self._child.stderr)
@@ -197,9 +269,11 @@ class Relay:
                 with self._entry:
                     outputs = enter(raw)
             except Exception as error:  # one message must never end all others
-                outputs = self._fault(raw, error, enter == self._session.from_server)
+                outputs = self._fault(raw, error, enter == self._hear)
             for output in outputs:
                 if type(output) is Forward:
+                    if output.raw is not raw and self._deadlines is not None:
+                        self._given_up(self._deadlines, output.raw)
                     ready.append(output.raw)
                 else:
                     if ready:
@@ -220,6 +294,10 @@ class Relay:
             back([output.raw])
         elif isinstance(output, Tell):
             self._client.send([output.raw])
+        elif isinstance(output, Probe):
+            # Its time runs from now on: the server may not even take it.
+            self._watch(output)
+            (ahead if ahead == self._server.send else self._server.post)([output.raw])
         elif isinstance(output, Shape):
             outcome = pipeline.shape(output.job)
             with self._entry:

@@ -16,8 +16,9 @@ from yarl import URL
 
 from proxy import message, sse
 from proxy.errors import AbridgeError
+from proxy.outputs import Probe
 from proxy.transports import posting
-from proxy.transports.driver import Driver
+from proxy.transports.driver import Driver, Sent
 from proxy.transports.endpoint import LOST, SHOWN, Endpoint, described, reason, shown, text
 from proxy.transports.http import body
 from proxy.transports.http.headers import (
@@ -112,6 +113,7 @@ class Streamable:
         self._tasks: set[asyncio.Task[None]] = set()
         self._listening: asyncio.Task[None] | None = None
         self._open: dict[bytes, Post] = {}
+        self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
         self._parameters: Parameters = {}
         self._reached = False  # it has answered something
         self._session: str | None = None
@@ -131,13 +133,11 @@ class Streamable:
         taken_back = None if post.cancels is None else self._open.get(post.cancels)
         if post.cancels is not None and self._cancelled(post.cancels, post.modern):
             return
-        for key in post.asked:
-            self._open[key] = post
         if post.begins:
             self._session = self._version = None
-        post.task = self._started(self._exchange(post))
+        task = self._begin(post)
         if not post.asked:
-            await asyncio.wait({post.task}, timeout=_ACCEPTED)
+            await asyncio.wait({task}, timeout=_ACCEPTED)
             if taken_back is not None and taken_back.task is not None and not taken_back.asked:
                 # Its server may leave the stream open for ever; nobody would hear an answer.
                 asyncio.get_running_loop().call_later(_TAKEN_BACK, taken_back.task.cancel)
@@ -145,6 +145,12 @@ class Streamable:
             await post.over.wait()
         else:
             await post.sent.wait()
+
+    async def probe(self, probe: Probe) -> None:
+        """Ask a question of the proxy's own; returns as soon as the next line may follow it."""
+        loop = asyncio.get_running_loop()
+        self._probes[probe.token] = loop.call_later(probe.seconds, self._late, probe.token)
+        await self.send(probe.raw)
 
     async def answered(self) -> None:
         """Return once every request has its answer, but for those that have it at the very end."""
@@ -155,6 +161,8 @@ class Streamable:
         """Let go of everything that is on its way, in either direction."""
         for task in self._tasks:
             task.cancel()
+        for timer in self._probes.values():
+            timer.cancel()
 
     async def close(self) -> None:
         """End the session, and let all connections go."""
@@ -166,6 +174,13 @@ class Streamable:
                 ):
                     self._log.debug(f"the end of the session: HTTP {response.status}")
         await self._endpoint.close()
+
+    def _begin(self, post: Post) -> "asyncio.Task[None]":
+        """Have a line sent; what is said of its requests from now on may follow it."""
+        for key in post.asked:
+            self._open[key] = post
+        post.task = self._started(self._exchange(post))
+        return post.task
 
     def _started(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
@@ -289,10 +304,32 @@ class Streamable:
         """Answer what of a line has no answer yet."""
         self._log.warning(f"{post.method or 'an answer of the client'}: {said}")
         keys = list(post.asked)
+        probes = [key for key in keys if key in self._probes]
         for key in keys:
             self._retire(key, post)
-        await self._say(self._driver.ended(said, b"", keys))
+        await self._say(self._driver.ended(said, b"", [key for key in keys if key not in probes]))
+        for key in probes:
+            await self._go_on(await self._driver.unanswered(key, said))
         post.over.set()
+
+    # Questions of the proxy's own
+
+    def _late(self, key: bytes) -> None:
+        self._probes.pop(key, None)
+        self._started(self._unanswered(key))
+
+    async def _unanswered(self, key: bytes) -> None:
+        await self._go_on(await self._driver.unanswered(key))
+
+    async def _go_on(self, sent: Sent) -> None:
+        """Do with a call that was held what was decided; nobody waits for the server here."""
+        for line in sent.to_server:
+            post = posting.read(line)
+            if post.asked:
+                self._begin(post)
+            else:
+                self._started(self.send(line))
+        await self._say([*sent.told, *sent.to_client])
 
     # From the server
 
@@ -385,13 +422,10 @@ class Streamable:
             if asked is not None:
                 self._learn(self._retire(key, asked), raw)
                 posts.append(asked)
-        sent = await self._driver.from_server(raw)
-        await self._say(sent.to_client)
+        await self._go_on(await self._driver.from_server(raw))
         for each in posts:
             if not each.asked:
                 each.over.set()
-        for line in sent.to_server:
-            await self.send(line)
 
     def _learn(self, method: str, raw: bytes) -> None:
         if method == "initialize":
@@ -402,6 +436,8 @@ class Streamable:
     def _retire(self, key: bytes, post: Post) -> str:
         if self._open.get(key) is post:
             del self._open[key]
+        if key in self._probes:
+            self._probes.pop(key).cancel()
         return post.asked.pop(key)
 
     # A server of 2024-11-05

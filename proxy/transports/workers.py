@@ -53,9 +53,13 @@ class Workers:
         self._closed = False
 
     async def shape(self, job: Job) -> Outcome:
-        """Do `job`; never raises. Where its worker breaks, the outcome is that of a failed rule."""
+        """Do `job`; never raises. Where its worker breaks, the outcome is that of a failed rule.
+
+        A rule with Python of its own is never sent to another process.
+        """
         source = job.raw if job.snapshot is None else job.snapshot.document
-        if self._closed or source is None or len(source) <= self._above:
+        at_once = self._closed or job.rule.foreign
+        if at_once or source is None or len(source) <= self._above:
             return pipeline.shape(job)
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._ask, job)
 

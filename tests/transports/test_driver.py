@@ -14,12 +14,14 @@ from proxy.meter import Meters
 from proxy.outputs import Output
 from proxy.pipeline import Job, Outcome
 from proxy.rule import EMPTY, RuleSet
-from proxy.session import Known, Session
+from proxy.session import Session
 from proxy.snapshots import Key, Memory, Snapshot
+from proxy.standing import Known
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
 from proxy.transports.workers import Workers
 from tests.given import answer, call, document, line, rules, texts
+from tests.transports.guarded import guarded, onward, told
 
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
 DROPPED = rules(
@@ -70,8 +72,32 @@ def driver(
 
 async def test_a_message_goes_on_and_its_answer_comes_back() -> None:
     made = driver()
-    assert await made.from_client(call("get")) == ([call("get")], [], [])
-    assert await made.from_server(ITEMS) == ([], [ITEMS], [])
+    assert await made.from_client(call("get")) == ([call("get")], [], [], [])
+    assert await made.from_server(ITEMS) == ([], [ITEMS], [], [])
+
+
+async def test_a_call_is_held_until_the_server_has_answered_a_question() -> None:
+    made = driver(guarded(onward, 7.0))
+    to_server, to_client, news, [probe] = await made.from_client(call("write", {"a": 1}), b"3:")
+    assert (to_server, to_client, news) == ([], [], [])
+    asked = json.loads(probe.raw)
+    assert (asked["params"]["name"], probe.seconds) == ("status", 7.0)
+    assert probe.token == b"3:" + json.dumps(asked["id"]).encode()
+    answered = answer(document([1]), asked["id"])
+    assert await made.from_server(answered, b"3:") == ([call("write", {"a": 1})], [], [], [])
+    assert await made.unanswered(probe.token) == ([], [], [], [])
+
+
+@pytest.mark.parametrize("cause", ["", "it is on fire"])
+async def test_what_comes_of_a_question_without_an_answer_goes_where_it_belongs(cause: str) -> None:
+    made = driver(guarded(told))
+    [probe] = (await made.from_client(call("write", {}))).probes
+    to_server, [line], news, probes = await made.unanswered(probe.token, cause)
+    assert texts(line) == [cause or "no answer in time"]
+    cancelled = [json.loads(each)["params"]["requestId"] for each in to_server]
+    assert cancelled == ([] if cause else [json.loads(probe.raw)["id"]])
+    assert (news, probes) == ([], [])
+    assert await made.unanswered(probe.token, cause) == ([], [], [], [])
 
 
 async def test_a_later_page_comes_from_the_store() -> None:
@@ -225,8 +251,8 @@ async def test_a_session_that_fails_on_a_message_costs_no_other() -> None:
     [line] = (await made.from_client(call("get", id=7))).to_client
     assert json.loads(line)["id"] == 7
     assert "ZeroDivisionError" in json.loads(line)["error"]["message"]
-    assert await made.from_client(b"[") == ([], [], [])
-    assert await made.from_server(ITEMS) == ([], [ITEMS], [])
+    assert await made.from_client(b"[") == ([], [], [], [])
+    assert await made.from_server(ITEMS) == ([], [ITEMS], [], [])
 
 
 async def test_rules_that_cannot_be_used_are_the_answer() -> None:

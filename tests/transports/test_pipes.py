@@ -144,6 +144,27 @@ def test_a_thread_that_must_not_wait_does_not_and_its_lines_arrive_in_order(
     assert come[filled:].split() == [b"%d" % number for number in range(50)]
 
 
+def test_what_is_sent_follows_what_was_posted_before(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    for number in range(50):
+        outlet.post([b"post"])
+        outlet.send([b"sent %d" % number])
+    os.close(writing)
+    wanted = [line for number in range(50) for line in (b"post", b"sent %d" % number)]
+    assert read_all(reading).splitlines() == wanted
+
+
+def test_what_was_posted_is_written_when_flushing_is_over(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    for number in range(50):
+        outlet.post([b"%d" % number])
+    outlet.flush()
+    outlet.close()
+    assert read_all(reading).split() == [b"%d" % number for number in range(50)]
+
+
 def test_closing_ends_a_write_that_waits_for_a_reader(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     filled = fill(writing)

@@ -48,6 +48,13 @@ STEPS = {
     "parse": "{as: json, at: log, after: 'found \\d'}",
     "replace": "{at: items.title, pattern: '(\\w)-(\\d+)', with: '\\2 \\1'}",
     "jmespath": "'items[?id > `27`].{id: id, n: n}'",
+    "recast": """{
+        unless: status, vocabulary: {status: [ok, blocked]}, common: {wanted: {argument: wanted}},
+        cases: [
+            {match: 'n (?P<n>\\d)', to: {n: '{n}'}},
+            {where: total, to: {status: ok, all: {path: items.n}, n: {jmespath: 'length(items)'}}},
+        ],
+    }""",
     "abridge": "{max_bytes: 400}",
 }
 
@@ -92,14 +99,15 @@ def test_a_step_does_the_same_in_another_process(word: str) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_case_of_a_rule_file_comes_out_the_same_in_another_process(path: Path) -> None:
-    [file] = load([str(path)])
+    [file] = load([str(path)], allow_python=True)
     shaped = [
         pair
         for owner, _, case in cases.cases(file)
+        if not owner.foreign  # those are never sent to another process
         for pair in cases.trial_of(file, owner, case).play.shaped
     ]
 
-    assert shaped
+    assert shaped or all(owner.foreign for owner in file.rules)
     assert [there_and_back(job) for job, _ in shaped] == [outcome for _, outcome in shaped]
 
 

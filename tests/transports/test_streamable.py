@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from proxy.guard import Decision, Found
 from proxy.meter import Meters
-from proxy.rule import EMPTY
+from proxy.rule import EMPTY, RuleSet
 from proxy.session import PROTOCOL_VERSION, Session
 from proxy.snapshots import Memory
 from proxy.sse import Event
@@ -38,17 +39,24 @@ from tests.raw_http import (
     result,
     whole,
 )
+from tests.transports.guarded import guarded, onward, told
 
 
 class Link:
     """A Streamable, what it said to its client, and why it was lost."""
 
-    def __init__(self, server: RawServer, limit: int, log: Log = Log("error")) -> None:  # noqa: B008
+    def __init__(
+        self,
+        server: RawServer,
+        limit: int,
+        log: Log = Log("error"),  # noqa: B008
+        rules: RuleSet = EMPTY,
+    ) -> None:
         self.server = server
         self.said: asyncio.Queue[bytes] = asyncio.Queue()
         self.lost: asyncio.Queue[str] = asyncio.Queue()
         self.noise: list[bytes] = []
-        session = Session(lambda *_: EMPTY, Meters().of, log.warning)
+        session = Session(lambda *_: rules, Meters().of, log.warning)
         self.driver = Driver(session, Memory(), Workers(), log, self.noise.append)
         self.streamable = Streamable(
             Endpoint(server.url), self.driver, log, limit, self.say, self.lost.put_nowait
@@ -63,6 +71,9 @@ class Link:
         for line in sent.to_server:
             async with asyncio.timeout(SECONDS):
                 await self.streamable.send(line)
+        for probe in sent.probes:
+            async with asyncio.timeout(SECONDS):
+                await self.streamable.probe(probe)
 
     async def line(self) -> bytes:
         async with asyncio.timeout(SECONDS):
@@ -88,9 +99,11 @@ class Link:
 
 
 @asynccontextmanager
-async def linked(answer: Answer, limit: int = 1_000_000) -> AsyncIterator[Link]:
+async def linked(
+    answer: Answer, limit: int = 1_000_000, rules: RuleSet = EMPTY
+) -> AsyncIterator[Link]:
     with RawServer(answer) as server:
-        link = Link(server, limit)
+        link = Link(server, limit, rules=rules)
         try:
             yield link
         finally:
@@ -686,6 +699,23 @@ async def test_a_server_of_2024_is_found_and_spoken_to() -> None:
         old.end()
         async with asyncio.timeout(SECONDS):
             assert await link.lost.get() == "the server's event stream ended"
+
+
+@pytest.mark.parametrize("then", [told, onward])
+async def test_a_question_of_the_proxys_own_has_its_answer_on_the_stream_there(
+    then: Callable[[Found], Decision],
+) -> None:
+    old = Old()
+    async with linked(old, rules=guarded(then)) as link:
+        await link.begin()
+        said = json.loads(await link.ask(call(b"1", "write")))
+        assert said["id"] == 1
+        assert said["result"]["content"] == [{"type": "text", "text": "ok"}]
+        calls = [b'"status"', b'"write"'][: 1 + (then is onward)]
+        assert all(
+            name in asked.body for name, asked in zip(calls, link.server.asked[4:], strict=True)
+        )
+        old.end()
 
 
 async def test_an_endpoint_elsewhere_is_refused() -> None:

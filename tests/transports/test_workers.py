@@ -109,6 +109,11 @@ async def test_only_large_documents_leave_this_process(workers: Workers) -> None
     assert there["process"] != os.getpid()
 
 
+async def test_a_rule_with_python_of_its_own_never_leaves_this_process(workers: Workers) -> None:
+    here = told(await workers.shape(doing("tell", foreign=True)))
+    assert here["process"] == os.getpid()
+
+
 async def test_a_process_is_kept_for_the_next_document(workers: Workers) -> None:
     first = told(await workers.shape(doing("tell")))
     assert told(await workers.shape(doing("tell"))) == first

@@ -11,8 +11,9 @@ from itertools import count
 from aiohttp import web
 from msgspec import Struct
 
-from proxy.session import Known, Session
+from proxy.session import Session
 from proxy.snapshots import Key
+from proxy.standing import Known
 from proxy.transports.driver import Driver
 from proxy.transports.http import post
 from proxy.transports.http.post import Post

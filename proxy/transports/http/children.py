@@ -179,10 +179,17 @@ class Child:
 
         What is sent to a server that takes nothing any more is lost; `deaf` says so.
         """
-        if self.deaf or self._stdin is None:
-            return
-        self._stdin.write(b"".join([part for line in lines for part in (line, b"\n")]))
+        self.post(lines)
+        await self.ready()
+
+    async def ready(self) -> None:
+        """Wait while too much is not taken yet."""
         await self._flow.free.wait()
+
+    def post(self, lines: list[bytes]) -> None:
+        """Write whole lines as `send` does, for those who must not wait for the server."""
+        if lines and not self.deaf and self._stdin is not None:
+            self._stdin.write(b"".join([part for line in lines for part in (line, b"\n")]))
 
     async def end(self, pace: tuple[float, float] = ORDERLY) -> None:
         """Close its stdin and wait for its end; then SIGTERM and SIGKILL, to the whole group.

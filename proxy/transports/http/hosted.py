@@ -1,7 +1,8 @@
 """A session of the handshake era (up to 2025-11-25): one client, and a server of its own.
 
 Invariants: a message goes on exactly one stream; a client that goes away ends nothing but its
-connection; and each request is answered once, whatever becomes of the server.
+connection; each request is answered once, whatever becomes of the server; and what the server says
+is read whether or not it takes anything.
 """
 
 import asyncio
@@ -72,6 +73,7 @@ class Hosted:
         self._asked: dict[bytes, Stream] = {}
         self._owed: set[bytes] = set()  # where all answers go on one stream: which are to come
         self._tokens: dict[bytes, Stream] = {}
+        self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
         self._initialize: bytes | None = None
         self._serving = 0
         self._warned = False
@@ -188,15 +190,27 @@ class Hosted:
 
     async def _enter(self, raw: bytes, asked: Asked) -> None:
         sent = await self.driver.from_client(message.one_line(raw.strip()))
-        if not sent.to_server:
+        if not (sent.to_server or sent.probes):
             asked.answered_by = "proxy"
         await self._pass(sent)
-        for each in elements(raw) if b'"notifications/cancelled"' in raw else ():
+        if b'"notifications/cancelled"' in raw:
+            self._cancelled(elements(raw), sent.to_server)
+        await self._child.ready()
+
+    def _cancelled(self, said: Iterable[bytes], passed: Iterable[bytes]) -> None:
+        """Answer soon what was cancelled, where the server does not; `passed` is what it is told.
+
+        Of a call that was held it knows nothing: it is told to give up what was asked before it.
+        """
+        told = {address(each).cancels for line in passed for each in elements(line)}
+        for key in told & self._probes.keys():
+            self._settle(key)
+        for each in said:
             cancels = address(each).cancels
             self._owed.discard(cancels or b"")
             if cancels is not None and cancels in self._asked:
-                stream = self._asked[cancels]
-                self._loop.call_later(_LAST_ANSWER, self._give_up, cancels, stream)
+                wait = _LAST_ANSWER if cancels in told else 0.0
+                self._loop.call_later(wait, self._give_up, cancels, self._asked[cancels])
 
     def _give_up(self, id: bytes, stream: Stream) -> None:
         """Answer a cancelled request that the server does not answer, so that its stream ends."""
@@ -204,10 +218,27 @@ class Hosted:
             self._deliver(message.error(id, _CANCELLED, "Request cancelled"))
 
     async def _pass(self, sent: Sent) -> None:
+        """Pass on what is meant for either side; only a client that reads slowly is waited for."""
+        # At once: no word of the client's on a call that was held is to go ahead of the call.
+        self._child.post([*sent.to_server, *(probe.raw for probe in sent.probes)])
+        for probe in sent.probes:
+            timer = self._loop.call_later(probe.seconds, self._late, probe.token)
+            self._probes[probe.token] = timer
         for raw in (*sent.told, *sent.to_client):
             await self._deliver(raw).room()
-        if sent.to_server:
-            await self._child.send(sent.to_server)
+
+    # Questions of the proxy's own
+
+    def _late(self, key: bytes) -> None:
+        self._settle(key)
+        self._spawned(self._unanswered(key))
+
+    async def _unanswered(self, key: bytes) -> None:
+        await self._pass(await self.driver.unanswered(key))
+
+    def _settle(self, key: bytes | None) -> None:
+        if key in self._probes:
+            self._probes.pop(key).cancel()
 
     # What the server says
 
@@ -227,9 +258,10 @@ class Hosted:
                 found = address(raw)
                 if found.answers in self._asked:
                     self._asked[found.answers].received += len(raw)
+                self._settle(found.answers)
                 await self._pass(await self.driver.from_server(raw))
         elif isinstance(event, Over | Discarded):
-            waiting = self._owed if self.single else self._asked
+            waiting = {*(self._owed if self.single else self._asked), *self._probes}
             line = said_of_long(event, waiting, self._limits.message)
             if line is not None:
                 await self._pass(await self.driver.from_server(line))
@@ -252,6 +284,8 @@ class Hosted:
             self._history.drop(stream.number)
         for task in self._tasks:
             task.cancel()
+        for key in list(self._probes):
+            self._settle(key)
 
     # Streams
 

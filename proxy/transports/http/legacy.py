@@ -4,6 +4,9 @@ The client is given an endpoint of ours instead, on the path that it asked for, 
 long as the stream is open.
 """
 
+import asyncio
+
+import msgspec
 from msgspec import Struct
 from yarl import URL
 
@@ -11,6 +14,7 @@ from proxy.errors import AbridgeError
 from proxy.sse import Event, replaced
 from proxy.transports.driver import Driver
 from proxy.transports.http.answer import Answer
+from proxy.transports.http.callers import Exchange
 
 ENDPOINT = "endpoint"
 """The event that names the endpoint."""
@@ -24,11 +28,20 @@ class Elsewhere(AbridgeError):
 
 
 class Stream(Struct):
-    """An open stream: where messages of its client go, and on what it gets the answers."""
+    """An open stream: where messages of its client go, and on what it gets the answers.
+
+    `held` are the calls that wait for the proxy's own questions.
+    """
 
     url: URL
-    driver: Driver
+    exchange: Exchange
     answer: Answer
+    held: "set[asyncio.Task[None]]" = msgspec.field(default_factory=set)
+
+    @property
+    def driver(self) -> Driver:
+        """What drives its session."""
+        return self.exchange.driver
 
 
 def named(event: Event, asked: URL) -> URL:

@@ -18,7 +18,7 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from proxy.meter import OTHER, Row
+from proxy.meter import OTHER, Row, Warnings
 from proxy.transports.http.route import Asked
 
 _MOST = 1000
@@ -93,6 +93,12 @@ class Metrics:
             ("tool", "outcome"),
             registry=self._registry,
         )
+        warnings = Counter(
+            "mcp_abridge_warnings",
+            "What rules warned of; the answers went out all the same.",
+            ("rule", "kind"),
+            registry=self._registry,
+        )
         refused = Counter(
             "mcp_abridge_refused_requests",
             "HTTP requests that the proxy itself answered with an error.",
@@ -106,6 +112,7 @@ class Metrics:
             _MOST // len(stages), lambda labels: [sizes.labels(*labels, stage) for stage in stages]
         )
         self._calls = _Bounded(_MOST, lambda labels: calls.labels(*labels))
+        self._warnings = _Bounded(_MOST, lambda labels: warnings.labels(*labels))
         self._refused = _Bounded(_MOST, lambda labels: refused.labels(*labels))
         self.requests = self._gauge("mcp_abridge_open_requests", "HTTP requests that are open.")
         self.sessions = self._gauge(
@@ -128,6 +135,12 @@ class Metrics:
         )
         for series, size in zip(self._sizes.of((tool,), (OTHER,)), figures, strict=True):
             series.inc(size)
+
+    def warned(self, warned: Warnings) -> None:
+        """Count what a rule warned of; see `proxy.meter.Meters`."""
+        rule = _label(warned.rule)
+        labels = (rule, _label(warned.kind))
+        self._warnings.of(labels, (rule, OTHER), (OTHER, OTHER)).inc(warned.count)
 
     def asked(self, asked: Asked, status: int, seconds: float) -> None:
         """Count an HTTP request that was answered with `status` after `seconds`.

@@ -4,7 +4,8 @@ Invariants: no server ever holds two requests with equal ids, or with equal prog
 id that was cancelled there is not used again while a late answer could be taken for another
 caller's: until it was answered, or some seconds have passed and the server has answered what it was
 asked later. (A server should not answer what was cancelled, and most do not.) What belongs to no
-request goes to the only one that is open, or nowhere.
+request goes to the only one that is open, or nowhere. A request that is held while the proxy asks
+something of its own has its id kept on the server that it will go to.
 """
 
 import asyncio
@@ -36,7 +37,8 @@ class Asking:
 
     `key` is its id and `token` what it wants to hear of its progress under, as message.id_keys;
     `cut` is called where its client reads too slowly. One that `lasts` is a subscription, which
-    holds its id as long as its client likes.
+    holds its id as long as its client likes. One that is held has in `probe` the id of the proxy's
+    own question, which its server is asked first.
     """
 
     def __init__(
@@ -46,8 +48,12 @@ class Asking:
         cut: Callable[[], None],
         *,
         lasts: bool = False,
+        probe: bytes | None = None,
     ) -> None:
         self.lasts = lasts
+        self.probe = probe
+        self.sent = probe is None
+        """True where the server knows of the request itself."""
         self.key = key
         self.token = token
         self.number = 0  # how many its server was asked before it, and it
@@ -57,6 +63,10 @@ class Asking:
         self._waiting: deque[bytes] = deque()
         self._size = 0
         self._news = asyncio.Event()
+
+    def awaits(self, key: bytes) -> bool:
+        """Say whether an answer with this id is to come."""
+        return key == self.probe or (key == self.key and self.sent)
 
     def put(self, raw: bytes) -> None:
         """Take a message of the server."""
@@ -112,7 +122,6 @@ class Member:
         self._cancelled: dict[bytes, Cancelled] = {}  # by their ids
         self._asked = 0
         self._answered = 0  # the last asked of those that were answered
-        self._tasks: set[asyncio.Task[None]] = set()
         self._end: asyncio.Task[None] | None = None
         self.reading = self._loop.create_task(self._read())
 
@@ -149,6 +158,8 @@ class Member:
         self._asked += 1
         asking.number = self._asked
         self._held[asking.key] = asking
+        if asking.probe is not None:
+            self._held[asking.probe] = asking
         if asking.token is not None:
             self._tokens[asking.token] = asking
         self.used = self._loop.time()
@@ -157,16 +168,24 @@ class Member:
         """Let the server know that nobody waits for an answer any more; an answered one is none."""
         if self._held.get(asking.key) is not asking:
             return
+        probe = asking.probe
         self._let_go(asking)
-        self._cancelled[asking.key] = Cancelled(asking.token, self._loop.time(), self._asked)
-        if len(self._cancelled) > _MOST_CANCELLED:
-            self.leaving = True
-        params = {"requestId": Raw(asking.key), "reason": "the client closed the stream"}
-        note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-        task = self._loop.create_task(self.child.send([encode(note)]))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        if asking.sent:
+            self._cancelled[asking.key] = Cancelled(asking.token, self._loop.time(), self._asked)
+            if len(self._cancelled) > _MOST_CANCELLED:
+                self.leaving = True
+        for key in (asking.key if asking.sent else None, probe):
+            if key is not None:
+                params = {"requestId": Raw(key), "reason": "the client closed the stream"}
+                note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+                self.child.post([encode(note)])
         self._freed()
+
+    def settle(self, asking: Asking) -> None:
+        """Take note that a request has the answer to its question, or waits for it no longer."""
+        if asking.probe is not None and self._held.get(asking.probe) is asking:
+            del self._held[asking.probe]
+        asking.probe = None
 
     def finish(self) -> None:
         """End the server."""
@@ -174,6 +193,7 @@ class Member:
             self._end = self._loop.create_task(self.child.end(ORDERLY))
 
     def _let_go(self, asking: Asking) -> None:
+        self.settle(asking)
         del self._held[asking.key]
         if asking.token is not None:
             self._tokens.pop(asking.token, None)
@@ -186,7 +206,8 @@ class Member:
                     for raw in elements(line) or [line]:
                         self._hear(raw)
             elif isinstance(event, Over | Discarded):
-                answer = said_of_long(event, self._held, self._limit)
+                awaited = {key for key, each in self._held.items() if each.awaits(key)}
+                answer = said_of_long(event, awaited, self._limit)
                 if answer is not None:
                     self._hear(answer)
             elif isinstance(event, Cut):
@@ -197,9 +218,9 @@ class Member:
         self.leaving = True
         await self.child.end(HASTY)
         if self._held:
-            cause = self.child.cause
-            self._log.error(f"{cause}; requests answered with an error: {len(self._held)}")
-            for asking in self._held.values():
+            cause, held = self.child.cause, set(self._held.values())
+            self._log.error(f"{cause}; requests answered with an error: {len(held)}")
+            for asking in held:
                 asking.finish(cause)
             self._held.clear()
         self._freed()
@@ -214,7 +235,9 @@ class Member:
         if asking is None:
             return
         asking.put(raw)
-        if asking.key in (found.answers, found.cancels):
+        if found.answers is not None and found.answers == asking.probe:
+            self.settle(asking)
+        elif asking.key in (found.answers, found.cancels):
             # A server that ends a subscription by itself says so by a cancellation.
             self._answered = max(self._answered, asking.number)
             self._let_go(asking)
@@ -229,7 +252,7 @@ class Member:
             return self._tokens.get(found.token)
         if not _speaks(raw):
             self._log.put_aside(raw)
-        elif len(self._held) == 1:
+        elif len(set(self._held.values())) == 1:
             return next(iter(self._held.values()))
         else:
             self._log.debug("a message that belongs to no request was dropped")

@@ -7,7 +7,6 @@ request to the upstream, which then does what it does for a client that went awa
 
 import asyncio
 import secrets
-from contextlib import suppress
 
 import aiohttp
 import msgspec
@@ -15,17 +14,20 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from proxy import message, sse
-from proxy.document import ABSENT
-from proxy.errors import DocumentError
+from proxy.outputs import Probe
 from proxy.sse import Event
-from proxy.transports.driver import Driver
+from proxy.transports.driver import Driver, Sent
 from proxy.transports.http import body, legacy, passing, post
+from proxy.transports.http.addressed import address
 from proxy.transports.http.answer import Answer, unframed
 from proxy.transports.http.callers import Callers, Exchange
 from proxy.transports.http.post import FAILED, SESSION, Post, Refused
+from proxy.transports.http.probing import Probing, Rejected, TakenBack
 from proxy.transports.http.route import Asked, Route, Rules, Shared
-from proxy.transports.http.upstream import Lost, Upstream
+from proxy.transports.http.upstream import Lost, Upstream, question
 
+_CANCELLED = -32800
+_UNASKED = "the client takes no event stream, so it cannot be asked"
 _PROMPT = 1.0  # seconds
 _STREAM = "text/event-stream"
 _JSON = "application/json"
@@ -39,6 +41,8 @@ class Remote:
         self._limits = shared.limits
         self._upstream = Upstream(route, shared.limits.message)
         self._callers = Callers(route, rules, shared)
+        self._log = shared.log
+        self._probing = Probing(self._upstream, self._aside)
         self._streams: dict[str, legacy.Stream] = {}
         self._listening: dict[Driver, Answer] = {}
 
@@ -55,6 +59,7 @@ class Remote:
 
     async def close(self) -> None:
         """Let all connections go."""
+        await self._probing.close()
         await self._upstream.close()
 
     async def handle(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
@@ -78,17 +83,22 @@ class Remote:
         driver = exchange.driver
         sent = await driver.from_client(read.raw, exchange.mark, exchange.scope)
         asked.client = driver.session.client or ""
-        if not sent.to_server:
-            asked.answered_by = "proxy"
-            if not read.ids:
-                return web.Response(status=202)
-            answer = _answer(request, read, streams=False)
-            return await self._finish(answer, sent.to_client, asked)
-        raw = sent.to_server[0]
-        ours = [*await self._told(exchange, sent.told), *sent.to_client]
+        self._probing.taken_back(sent.to_server)
         try:
+            for probe in sent.probes:
+                sent = await self._decided(request, exchange, probe, sent.told)
+            if not sent.to_server:
+                asked.answered_by = "proxy"
+                if not read.ids:
+                    return web.Response(status=202)
+                answer = _answer(request, read, streams=False)
+                return await self._finish(answer, sent.to_client, asked)
+            raw = sent.to_server[0]
+            ours = [*await self._told(exchange, sent.told), *sent.to_client]
             async with self._upstream.ask(request, raw, read) as upstream:
                 return await self._answered(request, exchange, ours, upstream, asked)
+        except Rejected as rejected:
+            return self._rejected(request, exchange, rejected, asked)
         except Lost as lost:
             exchange.drop()
             asked.answered_by, asked.failure = "proxy", str(lost)
@@ -96,6 +106,52 @@ class Remote:
         finally:
             if exchange.mark:
                 exchange.drop()
+
+    async def _decided(
+        self, request: web.BaseRequest, exchange: Exchange, probe: Probe, told: list[bytes]
+    ) -> Sent:
+        """Return what becomes of a call that is held; `told` is what its client is told meanwhile.
+
+        Raises Rejected.
+        """
+        [id] = exchange.post.ids
+        try:
+            sent = await self._probing.ask(request, exchange, probe)
+        except TakenBack as cause:
+            # The server has never heard of it, so no answer could come.
+            return Sent([], [message.error(id, _CANCELLED, str(cause))], told, [])
+        mine = [raw for raw in sent.to_client if address(raw).answers == id]
+        for line in sent.to_client:
+            if line not in mine:
+                await self._spare(exchange, line)
+        if not (sent.to_server or mine):
+            mine = [message.error(id, post.INVALID, "another request has the same id")]
+        return Sent(sent.to_server, mine, [*told, *sent.told], [])
+
+    def _rejected(
+        self, request: web.BaseRequest, exchange: Exchange, rejected: Rejected, asked: Asked
+    ) -> web.Response:
+        """Answer a call that was held as the server would, who wants nothing of this client."""
+        exchange.drop()
+        upstream = rejected.upstream
+        self._forget_ended(request, upstream)
+        asked.received = asked.sent = len(rejected.raw)
+        return web.Response(
+            status=upstream.status,
+            reason=upstream.reason,
+            headers=passing.to_client(upstream.headers),
+            body=rejected.raw,
+        )
+
+    async def _aside(self, exchange: Exchange, raw: bytes) -> None:
+        """Take what the server says while it is asked something of the proxy's own."""
+        for line in await self._tell(exchange, raw):
+            await self._spare(exchange, line)
+
+    async def _spare(self, exchange: Exchange, line: bytes) -> None:
+        """Tell a client what it need not know, if it has a stream for such."""
+        if await self._told(exchange, [line]):
+            self._log.debug("a message that came while a call was held was dropped")
 
     async def _told(self, exchange: Exchange, told: list[bytes]) -> list[bytes]:
         """Tell a client what answers nothing, and return it where it has no stream for such."""
@@ -172,8 +228,8 @@ class Remote:
         try:
             async for event in self._upstream.events(upstream, asked):
                 resumable |= event.id is not None and not exchange.mark
-                if exchange.post.wanted == "json" and (id := _question(event)) is not None:
-                    await self._decline(request, exchange.post, id)
+                if exchange.post.wanted == "json" and (id := question(event)) is not None:
+                    await self._upstream.decline(request, exchange.post, id, _UNASKED)
                 for each in await self._translated(exchange, event):
                     await answer.put(each)
                 if answer.complete:
@@ -186,26 +242,23 @@ class Remote:
                 asked.failure = cause
                 await answer.put(unframed(line))
 
-    async def _decline(self, request: web.BaseRequest, read: Post, id: bytes) -> None:
-        """Answer a question of the server's that this client cannot be asked; it would wait."""
-        raw = message.error(id, FAILED, "the client takes no event stream, so it cannot be asked")
-        with suppress(Lost, body.TooLarge):
-            async with self._upstream.ask(request, raw, read) as upstream:
-                await self._upstream.whole(upstream)
-
     async def _translated(self, exchange: Exchange, event: Event) -> list[Event]:
         """Return what becomes of an event: mostly itself."""
-        if not event.data:
+        if not event.data or event.data.isspace():
             return [event]
         lines = await self._tell(exchange, event.data)
         if lines == [event.data]:
             return [event]
-        *first, last = lines or [event.data]
+        if not lines:
+            return _without_message(event)
+        *first, last = lines
         raw = sse.replaced(event, last)
         return [*map(unframed, first), msgspec.structs.replace(event, raw=raw, data=last)]
 
     async def _tell(self, exchange: Exchange, raw: bytes) -> list[bytes]:
         """Let the session take a message of the upstream; return what goes to the client."""
+        if self._probing.answered(raw):
+            return []
         if exchange.post.modern and exchange.post.method == "tools/list":
             self._upstream.listed(raw)
         sent = await exchange.driver.from_server(raw, exchange.mark)
@@ -254,7 +307,7 @@ class Remote:
             async for event in self._upstream.events(upstream, asked):
                 if event.event == legacy.ENDPOINT:
                     url = legacy.named(event, upstream.url)
-                    self._streams[name] = legacy.Stream(url, exchange.driver, answer)
+                    self._streams[name] = legacy.Stream(url, exchange, answer)
                     await answer.put(legacy.announcement(event, name))
                 else:
                     for each in await self._translated(exchange, event):
@@ -264,7 +317,9 @@ class Remote:
             for line in exchange.driver.ended(asked.failure):
                 await answer.put(unframed(line))
         finally:
-            self._streams.pop(name, None)
+            stream = self._streams.pop(name, None)
+            for task in () if stream is None else stream.held:
+                task.cancel()
 
     async def _to_endpoint(
         self, request: web.BaseRequest, name: str, asked: Asked
@@ -276,13 +331,38 @@ class Remote:
         read = await post.read(request, self._route, self._limits, asked)
         sent = await stream.driver.from_client(read.raw)
         asked.client = stream.driver.session.client or ""
+        self._probing.taken_back(sent.to_server)
         for line in sent.to_client:
             await stream.answer.put(unframed(line))
+        for probe in sent.probes:
+            # Its client says nothing more until this is accepted.
+            task = self._probing.spawn(self._held(request, stream, read, probe))
+            stream.held.add(task)
+            task.add_done_callback(stream.held.discard)
         if not sent.to_server:
             asked.answered_by = "proxy"
             return web.Response(status=202, text="Accepted")
         async with self._upstream.ask(request, sent.to_server[0], url=stream.url) as upstream:
             return await self._as_it_is(request, upstream, asked)
+
+    async def _held(
+        self, request: web.BaseRequest, stream: legacy.Stream, read: Post, probe: Probe
+    ) -> None:
+        """Do with a call that is held what is decided; its answer comes on the stream."""
+        exchange = msgspec.structs.replace(stream.exchange, post=read)
+        try:
+            sent = await self._probing.ask(request, exchange, probe, stream.url)
+            for line in sent.to_client:
+                await stream.answer.put(unframed(line))
+            for raw in sent.to_server:
+                async with self._upstream.ask(request, raw, url=stream.url) as upstream:
+                    if upstream.status >= 300:
+                        raise Lost(f"the server answered HTTP {upstream.status}")
+        except (Lost, Rejected) as cause:
+            for line in exchange.end(str(cause)):
+                await stream.answer.put(unframed(line))
+        except (TakenBack, ConnectionError):
+            return
 
     def _forget_ended(self, request: web.BaseRequest, upstream: aiohttp.ClientResponse) -> None:
         session = request.headers.get(SESSION)
@@ -335,15 +415,12 @@ _NOTHING = Post(
 )
 
 
-def _question(event: Event) -> bytes | None:
-    """Return the id of the server's request that an event brings."""
-    try:
-        read = message.read(event.data or b"")
-    except DocumentError:
-        return None
-    if not isinstance(read, message.Message) or read.method is ABSENT:
-        return None
-    return read.key
+def _without_message(event: Event) -> list[Event]:
+    """Return what a client needs of an event whose message is not for it: how far the stream is."""
+    named = [] if event.id is None else [f"id: {event.id}"]
+    named += [] if event.retry is None else [f"retry: {event.retry}"]
+    raw = "\n".join([*named, "", ""]).encode()
+    return [Event(raw, None, event.id, None, event.retry)] if named else []
 
 
 def _answer(

@@ -3,17 +3,20 @@
 Each POST is one request and its answer. A client that goes away has cancelled it.
 """
 
+import asyncio
+
 from aiohttp import web
 
 from proxy import message, sse
 from proxy.accept import Wanted
 from proxy.document import ABSENT
 from proxy.sse import Event
+from proxy.transports.driver import Sent
 from proxy.transports.http import envelope, headers
 from proxy.transports.http.addressed import address, progress_token
 from proxy.transports.http.answer import Answer
 from proxy.transports.http.callers import Callers, Exchange
-from proxy.transports.http.pool import Asking, Pool, Start
+from proxy.transports.http.pool import Asking, Member, Pool, Start
 from proxy.transports.http.post import FAILED, INVALID, Post, Refused
 from proxy.transports.http.route import Asked, Route, Rules, Shared
 from proxy.transports.http.streams import PING, SILENCE
@@ -73,6 +76,10 @@ class Stateless:
         """The servers."""
         return self._pool
 
+    def unheard(self) -> None:
+        """Take note of what a server has said and nobody is to hear."""
+        self._shared.log.debug("a message that came while a call was held was dropped")
+
     async def learn(self, exchange: Exchange, raw: bytes) -> None:
         """Let others know what the server has said of itself."""
         if exchange.post.method == "tools/list":
@@ -100,6 +107,9 @@ class _Answering:
         self._asked = asked
         self._answer: Answer | None = None
         self._responded = False
+        self._loop = asyncio.get_running_loop()
+        self._probe: bytes | None = None  # the proxy's own question, while its answer is awaited
+        self._due = 0.0  # until when
 
     async def answered(self) -> web.StreamResponse:
         """Ask what the client asks, and pass on the answer; raises Refused."""
@@ -107,12 +117,19 @@ class _Answering:
         line = message.one_line(read.raw.strip())
         sent = await self._driver.from_client(line, self._mark)
         self._asked.client = self._driver.session.client or ""
-        if not sent.to_server:
+        if not (sent.to_server or sent.probes):
             self._asked.answered_by = "proxy"
             return await self._finished(sent.to_client)
         assert read.first is not None
-        lasts = read.method == _LISTEN
-        asking = Asking(self._key, progress_token(read.first), self._cut, lasts=lasts)
+        for probe in sent.probes:
+            self._probe = probe.token.removeprefix(self._mark)
+        asking = Asking(
+            self._key,
+            progress_token(read.first),
+            self._cut,
+            lasts=read.method == _LISTEN,
+            probe=self._probe,
+        )
         try:
             member = await self._whole.pool.take(asking)
         except OSError as error:
@@ -121,35 +138,77 @@ class _Answering:
             said = "every server is busy with a request of this id or progress token"
             raise Refused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
         try:
-            await member.child.send(sent.to_server)
+            member.child.post([*sent.to_server, *(probe.raw for probe in sent.probes)])
+            for probe in sent.probes:
+                self._due = self._loop.time() + probe.seconds
+            if asking.sent:
+                await member.child.ready()
             for line in sent.to_client:
                 await self._say(line)
-            await self._pass_on(asking)
+            await self._pass_on(asking, member)
         finally:
             member.cancel(asking)
+        if not asking.sent:
+            self._asked.answered_by = "proxy"
         lines: list[bytes] = []
         if asking.over:
             self._asked.failure = asking.over
             lines = self._exchange.end(asking.over)
         return await self._finished(lines, asking.over or "the server gave no answer")
 
-    async def _pass_on(self, asking: Asking) -> None:
-        """Pass on what the server says until it has answered, or can no more."""
-        while True:
+    async def _pass_on(self, asking: Asking, member: Member) -> None:
+        """Pass on what the server says until it has answered, can no more, or need not."""
+        while asking.sent or self._probe is not None:
             try:
-                raw = await asking.next(PING if self._streams else None)
+                raw = await asking.next(self._patience())
             except TimeoutError:
+                if self._probe is not None and self._loop.time() >= self._due:
+                    member.settle(asking)
+                    sent = await self._driver.unanswered(self._mark + self._probe)
+                    await self._go_on(sent, asking, member)
+                    continue
                 # For those between us and the client, who would take silence for the end.
                 self._answer = self._answer or self._begun("stream")
                 await self._answer.put(SILENCE)
                 continue
             if raw is None:
                 return
-            self._asked.received += len(raw)
             sent = await self._driver.from_server(raw, self._mark)
+            if self._probe is not None:
+                await self._held(raw, sent, asking, member)
+                continue
+            self._asked.received += len(raw)
             await self._whole.learn(self._exchange, raw)
             for line in sent.to_client:
                 await self._say(line)
+
+    def _patience(self) -> float | None:
+        """Return for how many seconds nothing is to be done where the server says nothing."""
+        ping = PING if self._streams else None
+        if self._probe is None:
+            return ping
+        left = max(0.0, self._due - self._loop.time())
+        return left if ping is None else min(left, ping)
+
+    async def _held(self, raw: bytes, sent: Sent, asking: Asking, member: Member) -> None:
+        """Take what the server has said while the call is held."""
+        if address(raw).answers in (self._probe, self._key):
+            await self._go_on(sent, asking, member)
+        elif self._answer is not None and self._answer.started:
+            for line in sent.to_client:
+                await self._say(line)
+        elif sent.to_client:
+            # The call may still be answered in one piece.
+            self._whole.unheard()
+
+    async def _go_on(self, sent: Sent, asking: Asking, member: Member) -> None:
+        """Do with a call that was held what was decided."""
+        self._probe = None
+        # All but the cancellation of the question is the call.
+        asking.sent |= any(address(line).cancels is None for line in sent.to_server)
+        member.child.post(sent.to_server)
+        for line in sent.to_client:
+            await self._say(line)
 
     async def _finished(self, lines: list[bytes], cause: str = "") -> web.StreamResponse:
         for line in lines:

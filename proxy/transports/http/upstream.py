@@ -3,22 +3,29 @@
 Everything that goes wrong on that side is a Lost, so that it is never taken for a client's fault.
 """
 
+import re
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
-from proxy import accept, sse
-from proxy.errors import AbridgeError
+from proxy import accept, message, sse
+from proxy.document import ABSENT
+from proxy.errors import AbridgeError, DocumentError
 from proxy.message import string_at
 from proxy.sse import Event
 from proxy.transports.endpoint import LOST, Astray, Endpoint, reason
 from proxy.transports.http import body, headers, passing
-from proxy.transports.http.post import Post
+from proxy.transports.http.post import FAILED, Post
 from proxy.transports.http.route import Asked, Route
+
+# What is true of a client's own message only: that it is the same one again, what stands in it.
+_OF_ONE_MESSAGE = re.compile(
+    r"(x-)?idempotency-key|mcp-param-.*|(content-|repr-)?digest|content-md5|signature(-input)?"
+)
 
 
 class Lost(AbridgeError):
@@ -50,12 +57,15 @@ class Upstream:
         raw: bytes,
         read: Post | None = None,
         url: URL | None = None,
+        *,
+        own: bool = False,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send `raw` as the client sent its request; raises Lost.
 
-        A connection on which more would come is closed at the end: that tells the server.
+        What is the proxy's `own` goes without what belongs to the client's message alone. A
+        connection on which more would come is closed at the end: that tells the server.
         """
-        passed = self._headers(request, raw, read)
+        passed = self._headers(request, raw, read, own)
         async with AsyncExitStack() as open:
             try:
                 response = await open.enter_async_context(
@@ -68,6 +78,13 @@ class Upstream:
             except LOST as cause:
                 raise Lost(f"the server cannot be reached: {reason(cause)}") from None
             yield response
+
+    async def decline(self, request: web.BaseRequest, read: Post, id: bytes, said: str) -> None:
+        """Answer a question of the server's that nobody can be asked; it would wait."""
+        raw = message.error(id, FAILED, said)
+        with suppress(Lost, body.TooLarge):
+            async with self.ask(request, raw, read) as upstream:
+                await self.whole(upstream)
 
     async def whole(self, response: aiohttp.ClientResponse) -> bytes:
         """Return the body of an answer; raises Lost, body.TooLarge."""
@@ -114,11 +131,15 @@ class Upstream:
             text += ("&" if "?" in text else "?") + request.rel_url.raw_query_string
         return URL(text, encoded=True)
 
-    def _headers(self, request: web.BaseRequest, raw: bytes, read: Post | None) -> CIMultiDict[str]:
+    def _headers(
+        self, request: web.BaseRequest, raw: bytes, read: Post | None, own: bool
+    ) -> CIMultiDict[str]:
         route = self._route
         # A token that opens this route is not for the upstream.
         credentials = route.auth == "forward" and not route.access.opened_by(request.headers)
         passed = passing.to_upstream(request.headers, credentials=credentials, fixed=route.headers)
+        for name in [each for each in passed if own and _OF_ONE_MESSAGE.fullmatch(each.lower())]:
+            passed.popall(name, None)
         if read is None:
             return passed
         passed["Accept"] = accept.MEDIA_TYPES
@@ -129,3 +150,14 @@ class Upstream:
                 passed.popall(name, None)
             passed.update(headers.request_headers(raw, self._parameters))
         return passed
+
+
+def question(event: Event) -> bytes | None:
+    """Return the id of the server's request that an event brings."""
+    try:
+        read = message.read(event.data or b"")
+    except DocumentError:
+        return None
+    if not isinstance(read, message.Message) or read.method is ABSENT:
+        return None
+    return read.key

@@ -2,11 +2,15 @@
 
 import asyncio
 import json
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.faults.routes import NAUGHTY
+from tests.transports.guarded import guarded, onward, told
 from tests.transports.http.hosting import (
     JSON,
     STREAM,
@@ -382,3 +386,33 @@ def test_nothing_is_left_of_many_sessions() -> None:
     before = descriptors()
     assert asyncio.run(many()) == 1
     assert descriptors() == before
+
+
+async def test_a_call_that_is_held_is_answered_on_the_one_stream_of_2024() -> None:
+    rules = guarded(onward, covers="echo", asks="pid")
+    async with hosting(rules=rules) as made:
+        stream = await made.client("/mcp/sse").send("GET", accept=STREAM)
+        event = await stream.event()
+        assert event is not None
+        assert event.data is not None
+        endpoint = made.client("/mcp/sse" + event.data.decode())
+        assert (await endpoint.call(1, "echo", {"a": 1})).status == 202
+        assert (await stream.next())["result"]["content"][0]["text"] == '{"a": 1}'
+        assert (await endpoint.call(2, "seen")).status == 202
+        seen = json.loads((await stream.next())["result"]["content"][0]["text"])
+        assert [each["params"]["name"] for each in seen] == ["pid", "echo", "seen"]
+
+
+async def test_a_server_that_takes_no_question_holds_nobody_up(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    rules = guarded(told, 0.1, covers="write", text="x" * 300_000)
+    async with hosting((sys.executable, str(NAUGHTY), "deaf", str(gate)), rules) as made:
+        client = made.client()
+        client.session = (await client.ask(0, "initialize", {})).headers["Mcp-Session-Id"]
+        heard = await client.call(1, "write")
+        assert [said["result"]["content"][0]["text"] for said in await heard.rest()] == [
+            "no answer in time"
+        ]
+        # It reads on, and ends.
+        os.close(os.open(gate, os.O_WRONLY))

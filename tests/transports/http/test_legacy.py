@@ -1,6 +1,7 @@
 """HTTP+SSE of 2024-11-05: the endpoint is ours, and answers come on the stream of the GET."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -8,9 +9,11 @@ from typing import Any
 import pytest
 from yarl import URL
 
+from proxy.rule import RuleSet
 from proxy.sse import Event
 from proxy.transports.http import legacy
-from tests.given import answer, call, document, rules
+from tests.given import answer, call, document, line, rules, said
+from tests.transports.guarded import guarded, onward, told
 from tests.transports.http.raw import Request, chunk, head, response, upstream
 from tests.transports.http.standing import Standing, before
 
@@ -88,6 +91,127 @@ async def test_an_endpoint_is_good_as_long_as_its_stream() -> None:
 async def gone(proxy: Standing, query: str) -> None:
     while b" 404 " not in await post(proxy, query, call("get")):
         await asyncio.sleep(0.01)
+
+
+# Calls that are held
+
+
+class Careful(Server):
+    """Answers each call by its tool: what is asked, what is held; `status` of the answer to those.
+
+    Where it is told to `wait`, it answers no questions.
+    """
+
+    def __init__(self, *, wait: bool = False, status: str = "202 Accepted") -> None:
+        super().__init__(b"/messages")
+        self.wait = wait
+        self.status = status
+        self.bodies: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def __call__(self, request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        if not request.line.startswith("POST"):
+            await super().__call__(request, reader, writer)
+            return
+        message = json.loads(request.body)
+        self.bodies.put_nowait(message)
+        name = message["params"].get("name")
+        status = self.status if name == "write" else "202 Accepted"
+        writer.write(response(b"Accepted", status, content_type="text/plain"))
+        if name == "status" and not self.wait:
+            self.said.put_nowait(answer(document({"busy": False}), message["id"]))
+        if name == "write" and status[0] == "2":
+            self.said.put_nowait(answer(said("done"), message["id"]))
+
+    async def posted_names(self, count: int) -> list[str]:
+        async with asyncio.timeout(10):
+            found = [await self.bodies.get() for _ in range(count)]
+        assert self.bodies.empty()
+        return [each["params"].get("name", each["method"]) for each in found]
+
+
+WRITE = call("write", {})
+
+
+@asynccontextmanager
+async def opened(
+    server: Server, rules: RuleSet
+) -> AsyncIterator[tuple[Standing, asyncio.StreamReader, str]]:
+    async with (
+        upstream(server) as there,
+        before(there.url, rules) as proxy,
+        stream(proxy) as (reader, query),
+    ):
+        yield proxy, reader, query
+
+
+async def heard(reader: asyncio.StreamReader) -> Any:
+    """Return the next message of a stream."""
+    async with asyncio.timeout(10):
+        while not (found := await reader.readline()).startswith(b"data: "):
+            pass
+    assert b"abridge-" not in found
+    return json.loads(found[6:])
+
+
+async def test_a_call_is_accepted_at_once_and_goes_on_when_a_guard_has_its_answer() -> None:
+    server = Careful(wait=True)
+    async with opened(server, guarded(onward)) as (proxy, reader, query):
+        assert (await post(proxy, query, WRITE)).startswith(b"HTTP/1.1 202 ")
+        async with asyncio.timeout(10):
+            question = await server.bodies.get()
+        server.said.put_nowait(answer(document([1]), question["id"]))
+        assert (await heard(reader))["result"] == said("done")
+        assert await server.posted_names(1) == ["write"]
+
+
+async def test_what_a_guard_answers_comes_on_the_stream() -> None:
+    server = Careful()
+    async with opened(server, guarded(told)) as (proxy, reader, query):
+        await post(proxy, query, WRITE)
+        assert (await heard(reader))["result"] == said('{"busy":false}')
+        assert await server.posted_names(1) == ["status"]
+
+
+async def test_a_call_that_is_not_taken_once_it_goes_on_is_an_error_on_the_stream() -> None:
+    server = Careful(status="503 Later")
+    async with opened(server, guarded(onward)) as (proxy, reader, query):
+        assert (await post(proxy, query, WRITE)).startswith(b"HTTP/1.1 202 ")
+        failed = said("the server answered HTTP 503", isError=True)
+        assert (await heard(reader))["result"] == failed
+        assert await server.posted_names(2) == ["status", "write"]
+
+
+async def test_a_question_without_an_answer_is_taken_back_there_too() -> None:
+    server = Careful(wait=True)
+    async with opened(server, guarded(told, 0.1)) as (proxy, reader, query):
+        await post(proxy, query, WRITE)
+        assert (await heard(reader))["result"] == said("no answer in time")
+        assert await server.posted_names(2) == ["status", "notifications/cancelled"]
+
+
+async def test_a_call_that_is_taken_back_is_not_answered() -> None:
+    server = Careful(wait=True)
+    async with opened(server, guarded(onward)) as (proxy, reader, query):
+        await post(proxy, query, WRITE)
+        question = await asyncio.wait_for(server.bodies.get(), 10)
+        cancel = line(method="notifications/cancelled", params={"requestId": 1})
+        await post(proxy, query, cancel)
+        told = await asyncio.wait_for(server.bodies.get(), 10)
+        assert told["params"]["requestId"] == question["id"]
+        # Neither is a late answer shown.
+        server.said.put_nowait(answer(document([1]), question["id"]))
+        server.said.put_nowait(answer(said("next"), 2))
+        assert (await heard(reader))["id"] == 2
+        assert server.bodies.empty()
+
+
+async def test_the_end_of_the_stream_ends_what_is_held() -> None:
+    server = Careful(wait=True)
+    async with upstream(server) as there, before(there.url, guarded(onward)) as proxy:
+        async with stream(proxy) as (_, query):
+            await post(proxy, query, WRITE)
+            assert await server.posted_names(1) == ["status"]
+        assert await server.posted_names(1) == ["notifications/cancelled"]
 
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:1/x", "//127.0.0.1:1/x", "http://["])

@@ -5,7 +5,7 @@ from collections import defaultdict
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from proxy.meter import OTHER, Meters, Outcome, Row, Sizes
+from proxy.meter import OTHER, Meters, Outcome, Row, Sizes, Warnings
 from proxy.transports.http.metrics import Metrics
 from proxy.transports.http.route import Asked
 
@@ -13,6 +13,7 @@ SECONDS = "mcp_server_operation_duration_seconds"
 BYTES = "mcp_abridge_response_bytes_total"
 CALLS = "mcp_abridge_calls_total"
 REFUSED = "mcp_abridge_refused_requests_total"
+WARNINGS = "mcp_abridge_warnings_total"
 
 Series = dict[tuple[str, ...], float]
 
@@ -40,8 +41,11 @@ def test_what_meters_count_is_counted_by_tool_stage_and_outcome() -> None:
     meters.of("github", None).passed("list", 7)
     meters.of(None, None).passed("get_me", 30)
 
+    meters.of(None, None).count("reindex", "preflight", Sizes(0, 40, 0, 30), "answered")
+
     assert read(metrics)[CALLS] == {
         ("shaped", "list"): 1,
+        ("answered", "reindex"): 1,
         ("untouched", "list"): 1,
         ("untouched", "get_me"): 1,
     }
@@ -54,7 +58,25 @@ def test_what_meters_count_is_counted_by_tool_stage_and_outcome() -> None:
         ("after", "get_me"): 30,
         ("visible_before", "get_me"): 30,
         ("visible_after", "get_me"): 30,
+        ("before", "reindex"): 0,
+        ("after", "reindex"): 40,
+        ("visible_before", "reindex"): 0,
+        ("visible_after", "reindex"): 30,
     }
+
+
+def test_warnings_are_counted_by_rule_and_kind() -> None:
+    metrics = Metrics()
+    meters = Meters(metrics.observe, metrics.warned)
+    for tool in ("get_job", "list_jobs"):
+        meters.of("jobs", None).warned(tool, "jobs", "recast: no case fits")
+    meters.of(None, None).warned("get_job", "\ud800", "x" * 1_000)
+
+    assert read(metrics)[WARNINGS] == {
+        ("recast: no case fits", "jobs"): 2,
+        ("x" * 200, "?"): 1,
+    }
+    assert read(metrics)[CALLS] == {}
 
 
 def test_a_shadow_rule_has_made_nothing_smaller() -> None:
@@ -131,13 +153,14 @@ def test_no_metric_has_more_than_a_thousand_sets_of_labels() -> None:
     for number in range(3_000):
         metrics.observe(row(f"tool {number}"))
         metrics.observe(row(f"tool {number}", "untouched"))
+        metrics.warned(Warnings("tool", f"rule {number % 100}", f"kind {number}", 1))
         metrics.asked(Asked(method="tools/call", tool=f"tool {number}"), 200, 0.1)
         metrics.asked(
             Asked(method="tools/list", failure="x", answered_by="proxy"), 400 + number, 0.1
         )
 
     found = read(metrics)
-    for name in (BYTES, CALLS, f"{SECONDS}_count", REFUSED):
+    for name in (BYTES, CALLS, f"{SECONDS}_count", REFUSED, WARNINGS):
         assert 500 < len(found[name]) <= 1_000
     calls, sizes = found[CALLS], found[BYTES]
     assert calls["shaped", "tool 0"] == 1
@@ -147,6 +170,8 @@ def test_no_metric_has_more_than_a_thousand_sets_of_labels() -> None:
     assert sum(size for (stage, _), size in sizes.items() if stage == "before") == 6_000_000
     assert sum(found[f"{SECONDS}_count"].values()) == 6_000
     assert sum(found[REFUSED].values()) == 3_000
+    assert sum(found[WARNINGS].values()) == 3_000
+    assert found[WARNINGS][OTHER, "rule 7"] > 1
 
 
 def test_a_flood_of_tools_leaves_room_for_methods_and_errors() -> None:

@@ -1,6 +1,7 @@
 """Servers that are shared: who gets which, and what of a cancelled request."""
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,13 +13,16 @@ from proxy.transports.http.pool import Asking, Pool
 from proxy.transports.log import Log
 from tests.transports.http.hosting import wait_gone
 
-# Says back whatever it is sent, except where it is told not to.
+# Says back whatever it is sent, except where it is told not to, or which ids were cancelled.
 ECHO = r"""
-import sys
+import json, sys
+cancelled = []
 for line in sys.stdin:
-    if '"method":"notifications/cancelled"' in line or '"quiet"' in line:
-        continue
-    print(line.replace('"method":"x"', '"result":1'), end="", flush=True)
+    if '"method":"notifications/cancelled"' in line:
+        cancelled.append(json.loads(line)["params"]["requestId"])
+    elif '"quiet"' not in line:
+        told = json.dumps(cancelled if '"told"' in line else 1)
+        print(line.replace('"method":"x"', '"result":' + told), end="", flush=True)
 """
 
 
@@ -96,6 +100,66 @@ async def test_whoever_waits_gets_the_first_server_that_is_free() -> None:
         assert await first.next() is None
         assert first.over == ""
         assert await waiting is member
+
+
+def held(key: bytes, probe: bytes) -> Asking:
+    return Asking(key, None, lambda: None, probe=probe)
+
+
+def answered(key: bytes) -> bytes:
+    return request(key).replace(b'"method":"x"', b'"result":1')
+
+
+async def test_a_request_that_is_held_keeps_its_id_and_gets_the_answer_to_its_question() -> None:
+    async with pool(most=2) as made:
+        first = held(b"1", b'"own"')
+        member = await made.take(first)
+        assert member is not None
+        assert not member.takes(asking(b"1"))
+        member.child.post([request(b'"own"')])
+        assert await first.next() == answered(b'"own"')
+        assert first.over is None
+        # From now on it is a request like any other.
+        first.sent = True
+        member.child.post([request(b"1")])
+        assert await first.next() == answered(b"1")
+        assert await first.next() is None
+        assert member.idle
+
+
+@pytest.mark.parametrize("sent", [True, False])
+async def test_a_server_is_told_of_what_it_knows_and_ids_that_it_does_not_know_are_free(
+    sent: bool,
+) -> None:
+    async with pool(most=1) as made:
+        first, witness = held(b"1", b'"own"'), asking(b"9")
+        member = await made.take(first)
+        assert member is not None
+        assert await made.take(witness) is member
+        if sent:
+            member.settle(first)
+            first.sent = True
+        member.cancel(first)
+        member.child.post([request(b"9", b',"told":true')])
+        assert json.loads(await witness.next() or b"")["result"] == [1 if sent else "own"]
+        assert member.takes(asking(b"1")) is not sent
+        # A late answer is nobody's.
+        again = asking(b"9")
+        assert await made.take(again) is member
+        member.child.post([request(b'"own"'), request(b"9")])
+        assert await again.next() == answered(b"9")
+        assert member.idle
+
+
+async def test_a_request_whose_question_was_settled_waits_for_its_own_answer_alone() -> None:
+    async with pool() as made:
+        first = held(b"1", b'"own"')
+        member = await made.take(first)
+        assert member is not None
+        assert [first.awaits(key) for key in (b"1", b'"own"')] == [False, True]
+        member.settle(first)
+        first.sent = True
+        assert [first.awaits(key) for key in (b"1", b'"own"')] == [True, False]
 
 
 async def test_a_late_answer_to_a_cancelled_request_is_nobodys() -> None:

@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.faults.routes import NAUGHTY
 from tests.given import rules
+from tests.transports.guarded import guarded, told
 from tests.transports.http.hosting import JSON, META, STREAM, Client, hosting, wait_gone
 from tests.transports.http.standing import BOTH
 
@@ -237,3 +241,15 @@ for line in sys.stdin:
         assert (await client.modern(2, "tools/call", call)).status == 400
         assert (await client.modern(2, "tools/call", call, Mcp_Param_To="me")).status == 400
         assert (await client.modern(2, "tools/call", call, Mcp_Param_To="you")).status == 200
+
+
+async def test_a_server_that_takes_no_question_holds_nobody_up(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    rules = guarded(told, 0.1, covers="write", text="x" * 300_000)
+    async with hosting((sys.executable, str(NAUGHTY), "deaf", str(gate)), rules) as made:
+        client = made.client()
+        assert await (await client.modern_call(1, "echo")).said() == "ok"
+        assert await (await client.modern_call(2, "write")).said() == "no answer in time"
+        # It reads on, and ends.
+        os.close(os.open(gate, os.O_WRONLY))

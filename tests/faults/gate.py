@@ -1,0 +1,33 @@
+"""A guard that does what the arguments of a call say: what it asks first, what it does then."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from msgspec import Struct
+
+from proxy.guard import Answer, Ask, Decision, Forward, Found
+from proxy.transforms.base import Call, Parameter
+
+
+class Gate(Struct, frozen=True):
+    """Asks `check` with the call's `how`, and then does what its `then` says."""
+
+    name: ClassVar[str] = "gate"
+    shorthand: ClassVar[str | None] = None
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    def __call__(self, call: Call, found: Found | None) -> Decision:
+        """Decide on a call; without `how` nothing is asked."""
+        how, then = call.argument("how"), call.argument("then")
+        if found is None and how is not None:
+            return Ask("check", {"how": how}, call.argument("seconds") or 20.0)
+        match then:
+            case "pass":
+                return Forward()
+            case "change":
+                return Forward({"then": "changed"})
+            case "raise":
+                raise KeyError("on purpose")
+            case "ask again":
+                return Ask("check", {"how": how})
+        return Answer("no question" if found is None else found.failure or found.document)

@@ -1,0 +1,108 @@
+"""A server whose tool `check` answers as it is asked to: raw bytes, no SDK.
+
+    python probed.py
+
+`heard` answers with what the server was told since it was last asked that; whatever else is called
+is done.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+NOTE = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"checking"}}'
+ASKS = b'{"jsonrpc":"2.0","id":"s-1","method":"roots/list"}'
+
+
+def answer(id: bytes, text: str = "done", *, failed: bool = False) -> bytes:
+    """Return the answer to a call."""
+    block = json.dumps({"type": "text", "text": text}).encode()
+    more = b',"isError":true' if failed else b""
+    return b'{"jsonrpc":"2.0","id":%s,"result":{"content":[%s]%s}}' % (id, block, more)
+
+
+def error(id: bytes) -> bytes:
+    return b'{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no such check"}}' % id
+
+
+def said(id: bytes, how: str) -> list[bytes]:
+    """Return what is said to a check, message by message."""
+    right = answer(id, '{"busy":false}')
+    return {
+        "fine": [right],
+        "failed": [answer(id, "the index is locked", failed=True)],
+        "error": [error(id)],
+        "error of nobody": [error(b"null")],
+        "garbage": [right[:-9]],
+        "twice": [right, right],
+        "another id": [answer(b'"nobody"'), right],
+        "note": [NOTE, right],
+        "question": [ASKS, right],
+        "long": [answer(id, "x" * 2_000_000)],
+        "never": [],
+        "late": [],
+    }[how]
+
+
+def name(message: dict[str, Any]) -> str:
+    """Return the tool that a message calls, or else its method."""
+    named: str = message.get("params", {}).get("name", message.get("method", "answer"))
+    return named
+
+
+def spoken() -> Iterator[dict[str, Any]]:
+    for line in sys.stdin.buffer:
+        found = json.loads(line)
+        yield from found if isinstance(found, list) else [found]
+
+
+def say(*lines: bytes) -> None:
+    for line in lines:
+        sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def main() -> None:
+    heard: list[dict[str, Any]] = []
+    late: dict[str, bytes] = {}
+    for message in spoken():
+        tool, id = name(message), json.dumps(message.get("id")).encode()
+        if tool == "heard":
+            # Nothing of the proxy's own questions may be seen in what clients are sent.
+            say(answer(id, json.dumps(heard).encode().hex()))
+            heard.clear()
+            continue
+        heard.append(message)
+        if tool == "initialize":
+            told = {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "serverInfo": {"name": "p"},
+            }
+            say(b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, json.dumps(told).encode()))
+        elif tool == "notifications/cancelled":
+            say(*filter(None, [late.pop(message["params"]["requestId"], b"")]))
+        elif tool == "check":
+            how = message["params"]["arguments"]["how"]
+            if how == "death":
+                os.write(2, b"the disk is on fire\n")
+                os._exit(3)
+            if how.startswith("/"):
+                # Until somebody opens it for writing.
+                os.close(os.open(how, os.O_RDONLY))
+                how = "fine"
+            if how == "slow":
+                time.sleep(0.3)
+                how = "fine"
+            if how == "late":
+                late[message["id"]] = answer(id)
+            say(*said(id, how))
+        elif "id" in message and "method" in message:
+            say(answer(id))
+
+
+if __name__ == "__main__":
+    main()

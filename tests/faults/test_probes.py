@@ -1,0 +1,387 @@
+"""What must be seen of each fault while a guard asks the server something, over every transport.
+
+Everywhere the same: the call that is held gets one answer, the server sees it once or never, the
+next call works, and nothing of the question is shown to a client.
+"""
+
+import itertools
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("what a process holds is read from /proc", allow_module_level=True)
+
+from tests.faults.probed import ASKS, NOTE, answer
+from tests.faults.routes import NAUGHTY
+from tests.faults.sidecar import Left, Sidecar, serving, until
+from tests.faults.ways import (
+    GUARDED,
+    OWN,
+    PROBED,
+    Probed,
+    Said,
+    Served,
+    Way,
+    Written,
+    hears,
+    text,
+)
+
+SESSIONS, STATELESS = "sessions", "stateless"
+WRITTEN = ("stdio", f"run URL, {SESSIONS}", f"run URL, {STATELESS}")
+SERVED = (
+    f"serve URL, {SESSIONS}",
+    f"serve URL, {STATELESS}",
+    f"serve command, {SESSIONS}",
+    f"serve command, {STATELESS}",
+)
+ALL = (*WRITTEN, *SERVED)
+RUN_URL, SERVE_URL, COMMAND = ALL[1:3], ALL[3:5], ALL[5:]
+CANCELLED = "notifications/cancelled"
+IDS = itertools.count(100)
+
+
+class Everything(NamedTuple):
+    """What is started once for all tests."""
+
+    ways: dict[str, Way]
+    sidecars: dict[str, Sidecar]
+
+
+@pytest.fixture(scope="module")
+def everything() -> Iterator[Everything]:
+    with ExitStack() as open:
+        http = open.enter_context(Probed())
+        before_url = open.enter_context(serving(*GUARDED, http.url))
+        before_command = open.enter_context(serving(*GUARDED, "--", *PROBED))
+        stdio = open.enter_context(Written("--", *PROBED))
+        run = open.enter_context(Written(http.url, http=http))
+        ways: dict[str, Way] = {"stdio": stdio}
+        for era in (SESSIONS, STATELESS):
+            ways[f"run URL, {era}"] = run
+            ways[f"serve URL, {era}"] = Served(before_url, era, http)
+            ways[f"serve command, {era}"] = Served(before_command, era)
+        yield Everything(ways, {"serve URL": before_url, "serve command": before_command})
+        for wire in (stdio, run):
+            ended = wire.close()
+            assert (ended.code, ended.rest) == (0, b"")
+            assert b"Traceback" not in ended.stderr
+
+
+@pytest.fixture(params=ALL)
+def name(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+@pytest.fixture
+def way(everything: Everything, name: str) -> Iterator[Way]:
+    """Return a way, and see to it that it works on and has shown nothing of its questions."""
+    found = everything.ways[name]
+    found.modern = name.endswith(STATELESS)
+    found.heard()
+    yield found
+    assert decided(found, "fine", "pass") == ("done", [])
+    hears(found, "check", "act")
+    assert OWN not in found.shown()
+
+
+def only(*names: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("name", names, indirect=True)
+
+
+def decided(
+    way: Way, how: str | None, then: str = "block", seconds: float = 20.0, tool: str = "act"
+) -> tuple[str, Said]:
+    """Make a call; return the text of its answer, and what came before that."""
+    id = next(IDS)
+    *others, last = way.call(id, tool, how=how, then=then, seconds=seconds).messages()
+    assert last["id"] == id
+    return text(last), others
+
+
+# What the server answers
+
+FREE = '{"busy":false}'
+UNREADABLE = "the answer cannot be read"
+ANSWERS = {
+    "failed": "the index is locked",
+    "error": "no such check",
+    "garbage": UNREADABLE,
+    "twice": FREE,
+    "another id": FREE,
+    "note": FREE,
+    "question": FREE,
+}
+STRAY = {
+    "another id": json.loads(answer(b'"nobody"')),
+    "note": json.loads(NOTE),
+    "question": json.loads(ASKS),
+}
+# Whatever is not the answer goes on as ever where there is a stream for it.
+SEEN = {
+    **dict.fromkeys(WRITTEN, ("another id", "note", "question")),
+    COMMAND[0]: ("note", "question"),
+}
+
+
+def test_what_the_server_answers_is_what_a_guard_finds(way: Way, name: str) -> None:
+    for how, found in ANSWERS.items():
+        beside = [STRAY[how]] if how in SEEN.get(name, ()) else []
+        declined = ["answer"] if how == "question" and name in SERVE_URL else []
+        assert (how, *decided(way, how)) == (how, found, beside)
+        hears(way, "check", *declined)
+        assert (how, *decided(way, how, "pass")) == (how, "done", beside)
+        heard = hears(way, "check", *declined, "act")
+        assert heard[0]["params"]["arguments"] == {"how": how}
+        assert heard[-1]["params"]["arguments"] == {"how": how, "then": "pass", "seconds": 20.0}
+        for each in heard[1:-1]:
+            assert each["id"] == "s-1"
+            assert each["error"]["message"] == (
+                "nobody can be asked anything before the call that this is about"
+            )
+
+
+LONG = {
+    **dict.fromkeys(
+        ALL, r"a message of \d+ bytes from the server is over the limit of 1000000 bytes"
+    ),
+    **dict.fromkeys(RUN_URL, "the answer is over the limit of 1000000 bytes"),
+    **dict.fromkeys(SERVE_URL, "the server's answer is too long: more than 1000000 bytes"),
+}
+
+
+def test_an_answer_over_the_limit_is_a_failure(way: Way, name: str) -> None:
+    found, _ = decided(way, "long")
+    assert re.fullmatch(LONG[name], found)
+    hears(way, "check")
+
+
+BROKEN_OFF = "the server ended its stream before it had answered"
+NO_ANSWER = "the server answered something else"
+OOPS = "the server answered HTTP 500 Internal Server Error"
+HTTP = {
+    "reset": (
+        "the server at {url} gave no answer: the connection failed: connection reset by peer",
+        "the server cannot be reached: the connection failed: connection reset by peer",
+    ),
+    "broken": (
+        "no answer came: the server's event stream ended in the middle of an event",
+        "the server's stream broke off: it ended within an event, after 115 bytes of it",
+    ),
+    "ended": ("no answer came: the server's event stream ended", BROKEN_OFF),
+    "failing": (f"{OOPS}: <h1>Oops</h1>", OOPS),
+    "failing with an error": ("no such check", "no such check"),
+    "error of nobody": ("no such check", "no such check"),
+    "empty": (
+        "HTTP 202 without an answer to it: no Content-Type, empty",
+        "the server gave no answer",
+    ),
+    "other": ("HTTP 200 without an answer to it: text/html, <h1>Hello</h1>", NO_ANSWER),
+    "streamed": (FREE, FREE),
+    "chunked": (FREE, FREE),
+}
+
+
+@only(*RUN_URL, *SERVE_URL)
+def test_what_becomes_of_the_http_request_is_what_a_guard_finds(way: Way, name: str) -> None:
+    assert way.http is not None
+    for how, words in HTTP.items():
+        found, _ = decided(way, how)
+        assert (how, found) == (how, words[name in SERVE_URL].replace("{url}", way.http.url))
+        hears(way, "check")
+        assert (how, decided(way, how, "pass")[0]) == (how, "done")
+        hears(way, "check", "act")
+
+
+# Time is up, or the call is taken back
+
+
+def ended(http: Probed, count: int) -> None:
+    """Wait until so many questions were given up by the end of their connections."""
+    until(lambda: http.left >= count)
+    assert http.left == count
+
+
+@pytest.mark.parametrize("how", ["never", "late"])
+def test_a_server_that_does_not_answer_in_time_is_told_and_waited_for_no_longer(
+    way: Way, name: str, how: str
+) -> None:
+    # In the stateless era the end of the connection says so.
+    told = [] if way.http is not None and way.modern else [CANCELLED]
+    left = 0 if way.http is None else way.http.left
+    assert decided(way, how, seconds=0.1) == ("no answer in time", [])
+    check, *cancelled = hears(way, "check", *told)
+    assert [each["params"]["requestId"] for each in cancelled] == [check["id"]] * len(told)
+    assert decided(way, how, "pass", seconds=0.1) == ("done", [])
+    hears(way, "check", *told, "act")
+    if way.http is not None and way.modern:
+        ended(way.http, left + 2)
+
+
+@only("stdio", RUN_URL[0], SERVE_URL[0], COMMAND[0])
+def test_a_call_that_is_taken_back_takes_the_question_along(way: Way, name: str) -> None:
+    id = next(IDS)
+    call = way.call(id, "act", how="never", then="pass")
+    [check] = hears(way, "check")
+    way.cancel(id)
+    [cancelled] = hears(way, CANCELLED)
+    assert cancelled["params"]["requestId"] == check["id"]
+    if name in SERVED:
+        # Not left waiting: the server knows of nothing that it could answer.
+        [answer] = call.messages()
+        assert answer["error"] == {"code": -32800, "message": "Request cancelled"}
+
+
+@only(*SERVED)
+def test_a_client_that_goes_away_takes_the_question_along(
+    way: Way, name: str, everything: Everything
+) -> None:
+    sidecar = everything.sidecars[name.partition(",")[0]]
+    before: Left = sidecar.left
+    left = 0 if way.http is None else way.http.left
+    id = next(IDS)
+    call = way.call(id, "act", how="never", then="pass", seconds=0.5)
+    [check] = hears(way, "check")
+    call.leave()
+    if way.http is not None:
+        ended(way.http, left + 1)
+    if name == COMMAND[0]:
+        # The call goes on, as calls of a session do.
+        hears(way, CANCELLED, "act")
+    elif name != SERVE_URL[1]:
+        [cancelled] = hears(way, CANCELLED)
+        assert cancelled["params"]["requestId"] == check["id"]
+    sidecar.settles(before)
+
+
+@pytest.mark.parametrize("server", ["command", "URL"])
+def test_a_call_that_is_held_goes_on_when_the_client_will_ask_no_more(
+    server: str, everything: Everything
+) -> None:
+    http = everything.ways[RUN_URL[0]].http
+    assert http is not None
+    to_url = server == "URL"
+    command = [http.url] if to_url else ["--", *PROBED]
+    with Written(*command, http=http if to_url else None) as wire:
+        call = wire.call(7, "act", how="slow", then="pass")
+        wire.shut_stdin()
+        [answer] = call.messages()
+        assert text(answer) == "done"
+        assert wire.process.wait(20) == 0
+    http.heard()
+
+
+# Two at once
+
+
+@only(*SERVED)
+def test_calls_with_equal_ids_that_are_held_at_once_are_told_apart(
+    way: Way, name: str, everything: Everything, tmp_path: Path
+) -> None:
+    sidecar = everything.sidecars[name.partition(",")[0]]
+    gates = [str(tmp_path / "one"), str(tmp_path / "two")] if way.http is None else []
+    other = Served(sidecar, STATELESS if way.modern else SESSIONS, way.http)
+    first, second = gates or ["together"] * 2
+    for gate in gates:
+        os.mkfifo(gate)
+    one = way.call(7, "act", how=first, then="pass")
+    two = other.call(7, "act", how=second, then="block")
+    for gate in gates:
+        # Each of two servers waits until somebody opens it.
+        os.close(os.open(gate, os.O_WRONLY))
+    assert [text(each) for each in (*one.messages(), *two.messages())] == ["done", FREE]
+    if way.http is not None:
+        hears(way, "check", "check", "act")
+    else:
+        way.heard()
+
+
+# The server ends
+
+
+DEATH = "the server ended with exit code 3; its stderr ends with:\nthe disk is on fire"
+
+
+def test_a_server_on_stdio_that_takes_no_question_holds_nobody_up(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    with Written("--", sys.executable, str(NAUGHTY), "deaf", str(gate)) as wire:
+        call = wire.call(7, "act", how="x" * 300_000, then="block", seconds=0.1)
+        assert text(call.messages()[-1]) == "no answer in time"
+        # It reads on.
+        os.close(os.open(gate, os.O_WRONLY))
+        assert text(wire.call(8, "free").messages()[-1]) == "ok"
+        ended = wire.close()
+        assert (ended.code, OWN in ended.rest) == (0, False)
+
+
+def test_a_server_on_stdio_that_dies_answers_what_is_held() -> None:
+    with Written("--", *PROBED) as wire:
+        [answer] = wire.call(7, "act", how="death", then="pass").messages()
+        assert text(answer) == DEATH
+        assert answer["result"]["isError"] is True
+        ended = wire.close()
+        assert (ended.code, ended.rest) == (3, b"")
+
+
+@only(*COMMAND)
+def test_a_server_behind_a_sidecar_that_dies_answers_what_is_held(
+    name: str, everything: Everything
+) -> None:
+    sidecar = everything.sidecars["serve command"]
+    before = sidecar.left
+    way = Served(sidecar, name.partition(", ")[2])
+    [answer] = way.call(7, "act", how="death", then="pass").messages()
+    assert text(answer) == DEATH
+    sidecar.settles(before)
+    assert OWN not in way.shown()
+
+
+# The guard
+
+
+@pytest.mark.parametrize("how", [None, "fine"])
+def test_a_guard_that_fails_lets_the_call_go_or_withholds_it_as_the_rule_says(
+    way: Way, name: str, how: str | None
+) -> None:
+    asked = ["check"] if how else []
+    for then in ("raise", "ask again") if how else ("raise",):
+        assert decided(way, how, then) == ("done", [])
+        hears(way, *asked, "act")
+        withheld = "the call was withheld: the guard of rule 'strict' failed"
+        assert decided(way, how, then, tool="strict") == (withheld, [])
+        hears(way, *asked)
+
+
+def test_a_guard_that_asks_nothing_decides_at_once(way: Way, name: str) -> None:
+    assert decided(way, None, "block") == ("no question", [])
+    assert decided(way, None, "pass") == ("done", [])
+    [call] = hears(way, "act")
+    assert call["params"]["arguments"] == {"how": None, "then": "pass", "seconds": 20.0}
+
+
+def test_a_guard_changes_the_call_that_it_has_held(way: Way, name: str) -> None:
+    assert decided(way, "fine", "change") == ("done", [])
+    call = hears(way, "check", "act")[-1]
+    assert call["params"]["arguments"] == {"how": "fine", "then": "changed", "seconds": 20.0}
+
+
+@only("stdio", RUN_URL[0], SERVE_URL[0], COMMAND[0])
+def test_a_call_in_a_batch_is_not_held(way: Way, name: str) -> None:
+    one, two = next(IDS), next(IDS)
+    found = way.batch((one, "act", {"how": "fine", "then": "pass"}), (two, "free", {}))
+    said = {each["id"]: text(each) for each in found}
+    assert said == {
+        one: "the server must be asked something before this call: send it alone",
+        two: "done",
+    }
+    hears(way, "free")

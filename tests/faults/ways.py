@@ -1,0 +1,338 @@
+"""The ways in which a guard may stand before a server, and what server and client get to see.
+
+Over each way calls are made alike. All that clients are sent is kept: nothing in it may be of the
+proxy's own questions.
+"""
+
+import itertools
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from tests.faults import probed
+from tests.faults.probed import name
+from tests.faults.routes import META, stateless
+from tests.faults.sidecar import INITIALIZE, ROOT, Client, Sidecar, call, compact, post, until
+from tests.raw_http import STREAM, Asked, RawServer, Reset, event, initialized, whole
+from tests.wire import Wire, answers
+
+GATE = Path(__file__).with_name("gate.yaml")
+PROBED = (sys.executable, str(Path(__file__).with_name("probed.py")))
+GUARDED = ("--allow-python", "--rules", str(GATE), "--max-message", "1MB")
+OWN = b"abridge-"
+"""What every id of the proxy's own questions has in it."""
+
+Said = list[dict[str, Any]]
+Called = tuple[int, str, dict[str, Any]]
+
+
+class Exchange(Protocol):
+    """A call on its way."""
+
+    def messages(self) -> Said:
+        """Return what comes up to its answer, which is the last."""
+
+    def leave(self) -> None:
+        """Go away without a word."""
+
+
+class Way(Protocol):
+    """A client, the proxy and a server, in a conversation that goes on.
+
+    `http` is the server, where it is one over HTTP; `modern` is true in the stateless era.
+    """
+
+    http: "Probed | None"
+    modern: bool
+
+    def call(self, id: int, tool: str, **arguments: Any) -> Exchange:
+        """Begin a call."""
+
+    def cancel(self, id: int) -> None:
+        """Take a call back."""
+
+    def heard(self) -> Said:
+        """Return what the server was told since the last time."""
+
+    def shown(self) -> bytes:
+        """Return all that clients were sent."""
+
+    def batch(self, *calls: Called) -> Said:
+        """Make several calls at once; return the answers."""
+
+
+def hears(way: Way, *names: str) -> Said:
+    """Wait until the server was told this, and nothing else; return the messages in this order."""
+    found: Said = []
+
+    def enough() -> bool:
+        found.extend(way.heard())
+        return len(found) >= len(names)
+
+    until(enough, said=lambda: str(found))
+    # Over HTTP each message goes on its own.
+    assert sorted(map(name, found)) == sorted(names)
+    return sorted(found, key=lambda message: names.index(name(message)))
+
+
+class Written(Wire):
+    """`run`: lines on stdin and stdout, before a command or a URL."""
+
+    def __init__(self, *server: str, http: "Probed | None" = None) -> None:
+        own = [sys.executable, "-m", "proxy", "--ledger", "off", *GUARDED]
+        super().__init__([*own, *server], cwd=ROOT)
+        self.http = http
+        self.modern = False
+        self.all = bytearray()
+        self.write(INITIALIZE + b"\n")
+        self.line()
+
+    def line(self, seconds: float = 20.0) -> bytes:
+        found = super().line(seconds)
+        self.all += found
+        return found
+
+    def call(self, id: int, tool: str, **arguments: Any) -> "Line":
+        more = {"_meta": META} if self.modern else {}
+        self.write(call(id, tool, arguments=arguments, **more) + b"\n")
+        return Line(self, id)
+
+    def cancel(self, id: int) -> None:
+        self.send("notifications/cancelled", requestId=id)
+
+    def heard(self) -> Said:
+        if self.http is not None:
+            return self.http.heard()
+        return listed(self.call(0, "heard").messages())
+
+    def shown(self) -> bytes:
+        return bytes(self.all)
+
+    def batch(self, *calls: Called) -> Said:
+        self.write(batched(calls) + b"\n")
+        found: Said = []
+        while len(found) < len(calls):
+            said = json.loads(self.line())
+            found += said if isinstance(said, list) else [said]
+        return found
+
+
+class Line:
+    """A call that was written."""
+
+    def __init__(self, wire: Written, id: int) -> None:
+        self.wire = wire
+        self.id = id
+
+    def messages(self) -> Said:
+        found: Said = []
+        while not found or not answers(compact(found[-1]), self.id):
+            line = self.wire.line()
+            assert line, bytes(self.wire.errors)
+            found.append(json.loads(line))
+        return found
+
+    def leave(self) -> None:
+        raise NotImplementedError
+
+
+class Served:
+    """`serve`: a client of one era before a command or a URL."""
+
+    def __init__(self, sidecar: Sidecar, era: str, http: "Probed | None" = None) -> None:
+        self.sidecar = sidecar
+        self.modern = era == "stateless"
+        self.http = http
+        self.all = bytearray()
+        self.headers: list[str] = []
+        if not self.modern:
+            got = sidecar.post(INITIALIZE)
+            self.headers = [f"Mcp-Session-Id: {got.one('mcp-session-id')}"]
+        self.heard()
+
+    def call(self, id: int, tool: str, *headers: str, **arguments: Any) -> "Posted":
+        params = {"arguments": arguments, **({"_meta": META} if self.modern else {})}
+        own = stateless(tool) if self.modern else self.headers
+        client = self.sidecar.client()
+        client.send(post(call(id, tool, **params), *own, *headers))
+        return Posted(self, client)
+
+    def cancel(self, id: int) -> None:
+        assert not self.modern
+        self.tell("notifications/cancelled", requestId=id)
+
+    def tell(self, method: str, **params: Any) -> None:
+        note = {"jsonrpc": "2.0", "method": method, "params": params}
+        assert self.sidecar.post(compact(note), *self.headers).status == 202
+
+    def heard(self) -> Said:
+        if self.http is not None:
+            return self.http.heard()
+        return listed(self.call(0, "heard").messages())
+
+    def shown(self) -> bytes:
+        return bytes(self.all)
+
+    def batch(self, *calls: Called) -> Said:
+        client = self.sidecar.client()
+        client.send(post(batched(calls), *self.headers))
+        found: list[Any] = [*Posted(self, client).messages()]
+        return [each for said in found for each in (said if isinstance(said, list) else [said])]
+
+
+class Posted:
+    """A call that was posted on a connection of its own."""
+
+    def __init__(self, way: Served, client: Client) -> None:
+        self.way = way
+        self.client = client
+
+    def messages(self) -> Said:
+        with self.client:
+            got = self.client.answer()
+        self.way.all += repr(got).encode()
+        assert got.ended
+        events = [data for data in got.events if data]
+        found: Said = [json.loads(raw) for raw in events or [got.body]]
+        return found
+
+    def leave(self) -> None:
+        self.client.reset()
+
+
+def batched(calls: Iterable[Called]) -> bytes:
+    each = [call(id, tool, arguments=arguments) for id, tool, arguments in calls]
+    return b"[" + b",".join(each) + b"]"
+
+
+def listed(messages: Said) -> Said:
+    """Return what a server over stdio says that it was told."""
+    found: Said = json.loads(bytes.fromhex(text(messages[-1])))
+    return found
+
+
+def text(answer: dict[str, Any]) -> str:
+    """Return the text of a result."""
+    [block] = answer["result"]["content"]
+    found: str = block["text"]
+    return found
+
+
+class Probed(RawServer):
+    """The same server over HTTP, which can be at fault in more ways."""
+
+    def __init__(self) -> None:
+        self.read = 0
+        self.left = 0
+        """How many of its questions were given up by the end of their connection."""
+        self.sessions = itertools.count(1)
+        self.together = threading.Barrier(2, timeout=20)
+        super().__init__(self._answer)
+
+    def heard(self) -> Said:
+        asked = self.of("POST")
+        self.read, before = len(asked), self.read
+        bodies = [json.loads(each.body) for each in asked[before:]]
+        return [each for body in bodies for each in (body if isinstance(body, list) else [body])]
+
+    def _answer(self, asked: Asked) -> Iterator[bytes]:
+        yield from self._said(asked) if asked.method == "POST" else [_closing("405 No", b"")]
+        yield b""
+
+    def _said(self, asked: Asked) -> Iterator[bytes]:
+        if asked.body[:1] == b"[":
+            each = [b"%d" % message["id"] for message in json.loads(asked.body)]
+            yield _closing("200 OK", b"[" + b",".join(map(probed.answer, each)) + b"]")
+            return
+        message = asked.message
+        match name(message):
+            case "initialize":
+                session = f"Mcp-Session-Id: s-{next(self.sessions)}"
+                yield _closing("200 OK", initialized(asked.id), session)
+            case "check":
+                yield from self._checked(asked, message["params"]["arguments"]["how"])
+            case _ if "id" in message and "method" in message:
+                yield _closing("200 OK", probed.answer(asked.id))
+            case _:
+                yield _closing("202 Accepted", b"")
+
+    def _checked(self, asked: Asked, how: str) -> Iterator[bytes]:
+        if how in FAULTS:
+            yield from FAULTS[how](asked)
+            return
+        if how == "together":
+            self.together.wait()
+            how = "fine"
+        if how == "slow":
+            time.sleep(0.3)
+            how = "fine"
+        messages = probed.said(asked.id, how)
+        if not messages:
+            self.left += asked.gone()
+        elif len(messages) == 1:
+            yield _closing("200 OK", messages[0])
+        else:
+            yield STREAM + b"".join(map(event, messages))
+
+
+def _closing(status: str, body: bytes, *headers: str) -> bytes:
+    return whole(body, status, "Connection: close", *headers)
+
+
+def _reset(asked: Asked) -> Iterator[bytes]:
+    yield from ()
+    raise Reset
+
+
+def _broken(asked: Asked) -> Iterator[bytes]:
+    yield STREAM + event(probed.answer(asked.id))[:-9]
+
+
+def _ended(asked: Asked) -> Iterator[bytes]:
+    yield STREAM + event(probed.NOTE)
+
+
+def _failing(asked: Asked) -> Iterator[bytes]:
+    yield _closing("500 Internal Server Error", b"<h1>Oops</h1>", "Content-Type: text/html")
+
+
+def _failing_with_an_error(asked: Asked) -> Iterator[bytes]:
+    yield _closing("404 Not Found", probed.error(asked.id))
+
+
+def _empty(asked: Asked) -> Iterator[bytes]:
+    yield _closing("202 Accepted", b"")
+
+
+def _other(asked: Asked) -> Iterator[bytes]:
+    yield _closing("200 OK", b"<h1>Hello</h1>", "Content-Type: text/html")
+
+
+def _streamed(asked: Asked) -> Iterator[bytes]:
+    [raw] = probed.said(asked.id, "fine")
+    yield STREAM + event(b"", "id: 1") + event(raw, "id: 2")
+
+
+def _chunked(asked: Asked) -> Iterator[bytes]:
+    [raw] = probed.said(asked.id, "fine")
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+    yield head + b"Connection: close\r\n\r\n"
+    yield from (b"1\r\n%c\r\n" % byte for byte in raw)
+    yield b"0\r\n\r\n"
+
+
+FAULTS: dict[str, Callable[[Asked], Iterator[bytes]]] = {
+    "reset": _reset,
+    "broken": _broken,
+    "ended": _ended,
+    "failing": _failing,
+    "failing with an error": _failing_with_an_error,
+    "empty": _empty,
+    "other": _other,
+    "streamed": _streamed,
+    "chunked": _chunked,
+}

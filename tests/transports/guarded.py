@@ -1,0 +1,62 @@
+"""Rules whose guard asks the server something before each call of a tool."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from proxy.guard import Answer, Ask, Decision, Forward, Found
+from proxy.rule import RuleFile, RuleSet
+from proxy.transforms.base import Call, Parameter
+from tests.given import rule
+
+
+def told(found: Found) -> Decision:
+    """Answer with what was found."""
+    return Answer(found.failure or found.document)
+
+
+def onward(found: Found) -> Decision:
+    """Let the call go, whatever was found."""
+    return Forward()
+
+
+class Careful(Struct, frozen=True):
+    """Asks a tool first, for so many seconds, and does then what `then` says."""
+
+    name: ClassVar[str] = "careful"
+    shorthand: ClassVar[str | None] = None
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    then: Callable[[Found], Decision]
+    seconds: float
+    asks: str
+    arguments: dict[str, Any]
+
+    def __call__(self, call: Call, found: Found | None) -> Decision:
+        """Decide on a call."""
+        if found is None:
+            return Ask(self.asks, self.arguments, self.seconds)
+        return self.then(found)
+
+
+def guarded(
+    then: Callable[[Found], Decision],
+    seconds: float = 20.0,
+    *,
+    covers: str = "write",
+    asks: str = "status",
+    **arguments: Any,
+) -> RuleSet:
+    made = rule(f"{{name: guarded, tools: {covers}}}")
+    made = replace(made, guard=Careful(then, seconds, asks, arguments))
+    return RuleSet((RuleFile(name="rules.yaml", rules=(made,)),))
+
+
+def asked(raw: bytes) -> bytes:
+    """Return the id of a question, as JSON."""
+    message = json.loads(raw)
+    assert message["params"]["name"] == "status"
+    return json.dumps(message["id"]).encode()
