@@ -20,15 +20,16 @@ Log = Callable[[str], None]
 _MOST_KEPT = 256
 
 
-def load(names: Sequence[str]) -> tuple[RuleFile, ...]:
+def load(names: Sequence[str], *, allow_python: bool = False) -> tuple[RuleFile, ...]:
     """Load rule files, in the order given.
 
     A name is a file, a directory (its *.yaml by name) or a word, which names a file of the bundled
-    library. Raises RuleErrors with every problem of every file.
+    library. Where `allow_python`, the Python that a file names is run. Raises RuleErrors with every
+    problem of every file.
     """
     files: list[RuleFile] = []
     problems: list[Problem] = []
-    for reading in readings(names):
+    for reading in readings(names, allow_python=allow_python):
         problems += reading.problems
         if reading.rules is not None:
             files.append(reading.rules)
@@ -37,7 +38,7 @@ def load(names: Sequence[str]) -> tuple[RuleFile, ...]:
     return tuple(files)
 
 
-def readings(names: Iterable[str]) -> "Iterator[Reading]":
+def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[Reading]":
     """Yield what comes of each file that `names` stand for, in order; see `load`."""
     from proxy.loading import rulefile
 
@@ -47,7 +48,7 @@ def readings(names: Iterable[str]) -> "Iterator[Reading]":
                 with open(path, "rb") as file:
                     # One byte more than a file may have shows that it has too many.
                     raw = file.read(rulefile.MOST_BYTES + 1)
-                yield rulefile.read(str(path), raw)
+                yield rulefile.read(str(path), raw, allow_python=allow_python)
         except (OSError, _NoFile) as error:
             reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
             problem = Problem(name, 0, 0, reason[:1].lower() + reason[1:])

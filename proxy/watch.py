@@ -1,5 +1,7 @@
 """Rule files that are read again once they change; a mistake in them then changes nothing.
 
+The Python that they name is not read again: it may hold what is in use.
+
 Looking costs a few microseconds a file: time and size are compared, and every 25th time what the
 files hold, since an edit may change neither.
 """
@@ -21,18 +23,24 @@ class Watch:
     """The rule files that `names` stand for (see `ruleset.load`); raises RuleErrors.
 
     `say` gets a line whenever they have changed, `warn` where a mistake in them is why they do not
-    apply.
+    apply. Whether they may name Python (`allow_python`) is settled once.
     """
 
     def __init__(
-        self, names: Sequence[str], say: Callable[[str], None], warn: Callable[[str], None]
+        self,
+        names: Sequence[str],
+        say: Callable[[str], None],
+        warn: Callable[[str], None],
+        *,
+        allow_python: bool = False,
     ) -> None:
         self._names = names
+        self._allow_python = allow_python
         self._say = say
         self._warn = warn
         self._looks = 0
         self._note(self._read())
-        self.files: tuple[RuleFile, ...] = load(names)
+        self.files: tuple[RuleFile, ...] = self._load()
         """The rules, as the files last held them without a mistake."""
 
     def look(self) -> None:
@@ -47,7 +55,7 @@ class Watch:
         if not changed:
             return
         try:
-            self.files = load(self._names)
+            self.files = self._load()
         except RuleErrors as errors:
             first, *others = map(str, errors.problems)
             more = f" (and {len(others)} more)" if others else ""
@@ -55,6 +63,9 @@ class Watch:
         else:
             names = ", ".join(file.name for file in self.files)
             self._say(f"the rules have changed and apply from now on: {names}")
+
+    def _load(self) -> tuple[RuleFile, ...]:
+        return load(self._names, allow_python=self._allow_python)
 
     def _note(self, held: dict[str, bytes]) -> None:
         """Take note of what the files hold, and of when they and their folders were written."""

@@ -1,21 +1,24 @@
 """Every case of every rule file of the project: the bundled ones, and those of the examples."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from proxy.loading import rulefile
 from proxy.rule import Rule, RuleFile
 from proxy.ruleset import load, readings
 from proxy.testing import cases
 from proxy.testing.cases import Case
 
 ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
 FILES = sorted([*ROOT.glob("rules/*.yaml"), *ROOT.glob("examples/*/rules*.yaml")])
 
 
 def every() -> Iterator[tuple[str, RuleFile, Rule, Case]]:
-    for reading in readings(map(str, FILES)):
+    for reading in readings(map(str, FILES), allow_python=True):
         file = reading.rules
         if file is None:
             continue  # the test of its rules, below, says why
@@ -35,7 +38,7 @@ def test_a_case_that_stands_beside_its_rule(file: RuleFile, rule: Rule, case: Ca
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_rule_has_a_case(path: Path) -> None:
-    [file] = load([str(path)])
+    [file] = load([str(path)], allow_python=True)
 
     assert [rule.name for rule in file.rules if not rule.tests] == []
 
@@ -43,3 +46,18 @@ def test_every_rule_has_a_case(path: Path) -> None:
 def test_there_are_bundled_rule_files_and_examples() -> None:
     assert {path.stem for path in FILES} >= {"github", "filesystem", "git", "sqlite"}
     assert {path.parent.name for path in FILES} >= {"fullsync", "obsidian"}
+
+
+def test_no_bundled_file_needs_more_than_the_rule_language() -> None:
+    load([path.stem for path in ROOT.glob("rules/*.yaml")])
+
+
+def test_every_rule_file_that_the_readme_shows_passes_its_tests() -> None:
+    shown = re.findall(r"^```yaml\n(version: 1\nrules:.+?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert len(shown) == 2
+    for text in shown:
+        read = rulefile.read("README.yaml", text.encode())
+        assert read.rules is not None, read.problems
+        verdicts = list(cases.run(read.rules))
+        assert verdicts
+        assert [each.message for each in verdicts if not each.ok] == []

@@ -8,6 +8,7 @@ import pytest
 from proxy.errors import RuleErrors
 from proxy.ruleset import Selection
 from proxy.watch import Watch
+from tests.rulecases import PYTHON
 
 ONE = "version: 1\nrules: [{name: one, tools: a}]\n"
 TWO = "version: 1\nrules: [{name: two, tools: a}]\n"
@@ -102,6 +103,23 @@ def test_a_file_that_goes_away_leaves_its_rules(file: Path) -> None:
     assert names(watch) == ["one"]
     [line] = said
     assert line.startswith("the rules have changed, but the old ones stay: ")
+
+
+def test_python_stays_allowed_and_as_it_was_first_read(file: Path) -> None:
+    own = file.with_name("own.py")
+    own.write_text((PYTHON / "own.py").read_text())
+    step = "transforms: {noise: 'own:Noise'}\nrules: [{tools: a, response: [noise]}]\n"
+    write(file, f"version: 1\n{step}")
+    with pytest.raises(RuleErrors):
+        Watch([str(file)], print, print)
+    watch = Watch([str(file)], print, pytest.fail, allow_python=True)
+    [before] = watch.files[0].rules[0].pipeline
+    own.write_text("raise ValueError")
+    write(file, f"version: 1\n# another one\n{step}")
+    watch.look()
+    [after] = watch.files[0].rules[0].pipeline
+    assert watch.files[0].rules[0].place.endswith(":4")
+    assert type(after) is type(before)
 
 
 def test_what_is_wrong_from_the_start_is_raised(file: Path) -> None:

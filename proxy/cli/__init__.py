@@ -81,13 +81,19 @@ def _unexpected(parser: "argparse.ArgumentParser", word: str) -> None:
 
 
 def takes_rules(parser: "argparse.ArgumentParser") -> None:
-    """Declare the rule files that a verb works on."""
+    """Declare the rule files that a verb works on, and whether it may run the Python they name."""
+    from proxy.cli import options
+
     parser.add_argument(
         "rules",
         nargs="+",
         metavar="R",
         help="a rule file, a directory of them, or the name of a bundled one, such as github",
     )
+    allow = options.ALLOW_PYTHON
+    options.add(parser, (allow,))
+    allowed = os.environ.get(allow.variable, "").lower() not in options.FALSE
+    parser.set_defaults(**{allow.name: allowed})
 
 
 def _parser() -> "argparse.ArgumentParser":

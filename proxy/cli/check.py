@@ -19,7 +19,7 @@ def run(arguments: argparse.Namespace) -> int:
     from proxy.ruleset import readings
 
     code = 0
-    for reading in readings(arguments.rules):
+    for reading in readings(arguments.rules, allow_python=arguments.allow_python):
         for problem in reading.problems:
             print(problem, file=sys.stderr)
         if reading.rules is not None:

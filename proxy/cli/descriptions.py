@@ -3,8 +3,9 @@
 from msgspec import Struct
 
 from proxy.loading import configkeys
-from proxy.loading.rulekeys import Blocks, Case, Head, Match, Written
-from proxy.rule import Bounds, Definition, Hidden, Server
+from proxy.loading.rulekeys import Asks, Blocks, Case, Head, Match, Written
+from proxy.rule import Bounds, Definition, Hidden, Messages, Server
+from proxy.transforms import recast
 from proxy.transforms.abridge import Abridge
 from proxy.transforms.base import Argument
 from proxy.transforms.clip import Clip
@@ -18,6 +19,7 @@ from proxy.transforms.parse import Parse
 from proxy.transforms.project import Computed, Group, Project, Sourced
 from proxy.transforms.rename import Rename
 from proxy.transforms.replace import Replace
+from proxy.transforms.shapes import Passed
 from proxy.transforms.sort import Sort
 from proxy.transforms.table import Table
 from proxy.transforms.truncate import Truncate
@@ -31,6 +33,12 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
     Head: {
         "version": "The version of the rule language: 1.",
         "server": "Which server the file is for; for another one, none of its rules apply.",
+        "transforms": (
+            "Transforms of your own, in Python: the name of each, and its class as `module:Class`. "
+            "The module is a file beside the rule file (`module.py`), or else an installed one; it "
+            "is run only with `--allow-python`."
+        ),
+        "guards": "Guards, in Python, named in the same way; a rule's `guard` is one of them.",
         "expose": "Only these tools (names or globs) are shown and may be called.",
         "defaults": (
             "Keys that every rule of the file starts from; a rule that has the key itself wins. "
@@ -47,10 +55,14 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "name": "Shown by explain, report and in errors; by default the tools.",
         "when": (
             "A condition over the call's arguments as the client sent them, such as "
-            "`action == 'status'`. Where it fails, the rule does not apply; one with bounds or "
-            "`on_failure: refuse` refuses the call instead."
+            "`action == 'status'`. Where it fails, the rule does not apply; one with bounds, a "
+            "guard, `on_failure: refuse` or `validate: refuse` refuses the call instead."
         ),
         "response": "Transforms, in the order in which they run; a list in the list is spliced in.",
+        "guard": (
+            "Decides on each call before it reaches the server: a name of `guards` at the top of "
+            "the file, with its options (`{name: options}`) or alone; `null` for none."
+        ),
         "arguments": (
             "Bounds, defaults and aliases of arguments, by name or dotted path (`filter.limit`). "
             "They are checked and completed before the call is sent."
@@ -60,17 +72,22 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
             "The tool is not listed, and a call of it is answered as one of an unknown tool, "
             "without reaching the server. Not beside `when`."
         ),
+        "errors": (
+            "The transforms for errors, in order: results with `isError`, JSON-RPC errors, what "
+            "`error_if` says, and refusals of the proxy's own. No windows."
+        ),
         "document": "Which part of the result the transforms work on.",
         "blocks": "Content blocks beside the document that are dropped; a note counts them.",
         "layout": "JSON is written compact, or with the indentation it came with.",
         "error_if": (
-            "Results that count as errors, and pass untouched: a JMESPath condition, or "
-            "`{match: regular expression}` for a text."
+            "Results that count as errors, so that `errors` is for them and `response` is not: a "
+            "JMESPath condition, or `{match: regular expression}` for a text."
         ),
         "copies": "Which copies of a document that came twice are sent.",
         "on_failure": (
             "Where a step fails: `pass` the untouched response, or `refuse`: withhold it, and "
-            "answer an error that names the rule."
+            "answer an error that names the rule. Where the guard fails: send the call, or "
+            "withhold it."
         ),
         "mode": "`shadow` measures what the rule would save, and changes nothing.",
         "max_bytes": (
@@ -78,8 +95,13 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         ),
         "view": "`false`: the tool gains no argument that shows what `abridge` left out.",
         "output_schema": (
-            "The JSON Schema of what the rule yields, where it cannot be derived. It is advertised "
-            "where the server declares an `outputSchema`."
+            "The JSON Schema of what the rule yields: where it cannot be derived, or as a "
+            "contract. It is advertised, and every result that is no error then carries a "
+            "structuredContent. Its root is `type: object`; `nullable: true` admits null."
+        ),
+        "validate": (
+            "Checks every response against `output_schema`: `warn` counts and logs what breaks "
+            "it, `refuse` answers an error that says what does."
         ),
         "tests": "Cases that `mcp-abridge test` runs.",
     },
@@ -108,8 +130,16 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         ),
         "alias_of": "A further name for that argument; the server gets the value by that one.",
         "upstream": "`false`: the argument is the rule's alone, and the server never sees it.",
-        "message": "What a refusal says, in place of its own words.",
+        "message": "What a refusal says in place of its own words: one text, or one by the bound.",
         "description": "The description of the argument that the client is shown.",
+    },
+    Messages: {
+        "minimum": "Said of a lesser number.",
+        "maximum": "Said of a greater number.",
+        "enum": "Said of a value that is none of these.",
+        "max_length": "Said of a longer text.",
+        "pattern": "Said of a text in which it finds nothing.",
+        "type": "Said of a value of another type.",
     },
     Case: {
         "name": "Shown where the test fails.",
@@ -125,6 +155,10 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
             "A recorded response, result or exchange, or any other JSON, beside the rule file."
         ),
         "given_result": "The whole CallToolResult, where `structuredContent` or blocks matter.",
+        "given_error": "An error result with this text, or with a document as its text.",
+        "found": "What the server answers to the question of a guard: a document or a text.",
+        "found_error": "The text of the error that it answers to the question.",
+        "found_nothing": "`true`: it does not answer the question.",
         "expect": "The document that the client gets, member order aside.",
         "expect_text": "The first text that the client gets; of a list, all texts.",
         "expect_at": "Values in that document, by path.",
@@ -132,10 +166,20 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "absent": "Paths that name nothing in that document.",
         "max_bytes": "The most bytes that the model sees.",
         "min_reduction": "How many times smaller the answer is at least, in bytes the model sees.",
+        "expect_error": "The answer is an error with this text, or this document as its text.",
         "untouched": "The response leaves byte for byte as it came.",
-        "refused": "The call does not reach the server; the refusal says exactly this.",
-        "upstream": "Exactly the arguments that the server gets.",
+        "refused": (
+            "The call does not reach the server; the refusal says exactly this, or holds this "
+            "document."
+        ),
+        "asks": "What a guard asks the server first.",
+        "upstream": "Exactly the arguments that the server gets; `null`: it gets no call at all.",
         "rejoins": "All pages or windows together give the original.",
+        "warns": "The kinds of all warnings, each once.",
+    },
+    Asks: {
+        "tool": "The tool that is called.",
+        "arguments": "The arguments of that call.",
     },
     Keep: {
         "paths": "What stays of each object; the result has their order.",
@@ -155,6 +199,7 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
     Sourced: {
         "path": "Where the value stands in the object.",
         "default": "What comes where nothing stands there.",
+        "over_null": "`true`: the default comes in place of a null too.",
     },
     Computed: {
         "jmespath": "Evaluated over the object.",
@@ -228,6 +273,21 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
     Jmespath: {
         "expression": "Evaluated over each value at `at`.",
         "at": "The values.",
+    },
+    recast.Recast: {
+        "cases": "What the document may be, and what becomes of it; the first that fits counts.",
+        "common": "What the shapes of all cases have; `to` is laid over it.",
+        "unless": "A condition over the document; where it holds, the document stays as it is.",
+        "vocabulary": "Left a path in the shapes, right the only words that may stand there.",
+    },
+    recast.Case: {
+        "match": "Searched for in a text; its named groups are captures. Not beside `where`.",
+        "where": "A condition over the document; of a text, `@` is the text.",
+        "to": "The shape, as far as it is this case's own.",
+    },
+    Passed: {
+        "argument": "The name of the argument, or a dotted path into one.",
+        "default": "What comes where the call does not carry it, or as null.",
     },
     Abridge: {
         "max_bytes": "The most bytes of the document; without it, the rule's own bound counts.",

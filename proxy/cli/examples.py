@@ -4,12 +4,13 @@ import doctest
 import inspect
 import sys
 from collections.abc import Collection, Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
 import msgspec
 from msgspec import NODEFAULT, UNSET, Raw, Struct
 
-from proxy.cli.prose import wrapped
+from proxy.cli.prose import WIDTH, wrapped
 from proxy.document import Slot
 from proxy.loading.fields import fields
 from proxy.paths import Path
@@ -58,14 +59,38 @@ def example(kind: Any) -> Iterator[str]:
     shown = runs(kind)
     if all(each.gives is not None and len(each.given) <= _LARGEST for each in shown):
         yield "Example:"
-        yield from (f"```yaml\n{_rule(each)}\n```" for each in shown)
+        for _, calls in groupby(shown, key=lambda each: id(each.step)):
+            yield f"```yaml\n{_rule(list(calls))}\n```"
         return
     _, mark, code = (inspect.getdoc(kind) or "").partition(">>>")
     yield "Example, as the code has it:"
     yield f"```python\n{mark}{code}\n```"
 
 
-def _rule(shown: Shown) -> str:
+def _rule(calls: list[Shown]) -> str:
+    """Return calls of one step as the tests of a rule that has it."""
+    lines = ["response:", *_response(calls[0].step), "tests:"]
+    return "\n".join([*lines, *(line for each in calls for line in _case(each))])
+
+
+def _response(step: Any) -> list[str]:
+    line = f"  - {flow({step.name: options(step)})}"
+    if len(line) <= WIDTH:
+        return [line]
+    import yaml
+
+    # Only what holds nothing further stands on one line.
+    written = yaml.safe_dump(
+        [{step.name: options(step)}],
+        default_flow_style=None,
+        width=WIDTH - 2,
+        sort_keys=False,
+        allow_unicode=True,
+    )
+    return [f"  {line}" for line in written.splitlines()]
+
+
+def _case(shown: Shown) -> Iterator[str]:
     assert shown.gives is not None
     case = [
         ("arguments", msgspec.json.encode(shown.arguments)) if shown.arguments else None,
@@ -73,11 +98,9 @@ def _rule(shown: Shown) -> str:
         ("expect", shown.gives),
     ]
     first, *rest = [f"{pair[0]}: {_spaced(pair[1])}" for pair in case if pair is not None]
-    lines = ["response:", f"  - {_flow({shown.step.name: options(shown.step)})}", "tests:"]
-    lines += wrapped(f"  - {first}", 6)
+    yield from wrapped(f"  - {first}", 6)
     for line in rest:
-        lines += wrapped(f"    {line}", 6)
-    return "\n".join(lines)
+        yield from wrapped(f"    {line}", 6)
 
 
 def options(step: Any) -> Any:
@@ -112,7 +135,7 @@ def _fields(value: Struct) -> Collection[tuple[str, msgspec.structs.FieldInfo]]:
     return fields(type(value)).items()
 
 
-def _flow(value: dict[str, Any]) -> str:
+def flow(value: dict[str, Any]) -> str:
     """Return a mapping of one key as one line of YAML."""
     import yaml
 

@@ -119,6 +119,8 @@ LABELS: Mapping[str, str] = {
         "model reads it."
     ),
     "outcome": "What became of the response: {outcomes}.",
+    "rule": "The name of the rule.",
+    "kind": "What the rule warned of.",
     "status": "The status.",
 }
 """What the labels of the metrics mean."""

@@ -25,6 +25,7 @@ class Options:
     log_format: "Literal['text', 'json']"
     verbose: bool
     quiet: bool
+    allow_python: bool
     header: list[str] | None
     headers: list[tuple[str, str]]
     command: list[str]
@@ -86,6 +87,12 @@ def _header(text: str) -> object:
     return remote.header(text)
 
 
+ALLOW_PYTHON = Option(
+    "--allow-python",
+    "run the Python that rule files name under transforms and guards; it may do whatever you may",
+    default=False,
+)
+
 OPTIONS = (
     Option(
         "--rules",
@@ -96,6 +103,7 @@ OPTIONS = (
         str,
         many=True,
     ),
+    ALLOW_PYTHON,
     Option(
         "--budget",
         "the most bytes of a response that no rule covers: a size, auto for what suits the client, "

@@ -4,9 +4,11 @@ import inspect
 import re
 import textwrap
 
+from proxy.formats import FORMATS
+
 WIDTH = 120
 
-OPENING = """
+_OPENING = """
 # The rule language
 
 This page is printed by `mcp-abridge schema --reference`, from the code that reads rule files.
@@ -51,8 +53,8 @@ array with one element for each text block). With `max_bytes`, such a result is 
 `blocks`. Images, audio, links, annotations and `_meta` stay; `blocks` drops them by type.
 
 What a rule keeps is spelled as the server spelled it: `1.0` stays `1.0`, and 23 digits stay 23
-digits. Error results and results that are not final (a task, a request for input) are never
-touched.
+digits. Results that are not final (a task, a request for input) are never touched. Error results
+are not either, but for the steps of [`errors`](#error-results).
 
 ## Paths
 
@@ -77,8 +79,9 @@ Windows (`paginate`, `truncate`) need a path to one place: names only, through n
 
 Conditions (`when`, `where`, `error_if`) and computed values are JMESPath; `argument('name')` in
 one is the call's argument. Paths are not JMESPath, and have no conditions or slices. Regular
-expressions are those of RE2, which take linear time on any text. Where a constant may come from
-the call, `{argument: name}` stands for it.
+expressions are those of RE2, which take linear time on any text; where `replace` and `parse` look
+for one match after another, an expression is refused that is found to take quadratic time so.
+Where a constant may come from the call, `{argument: name}` stands for it.
 
 ## Where notices go
 
@@ -131,15 +134,134 @@ true`, calls the server again; any other call is refused, and says to start at t
 
 A path that names nothing is no error; `explain` shows it. Where nothing that a `keep` or
 `project` names exists, or a text cannot be read as `parse` says, the document has another shape
-than the rule expects, a mismatch: the response passes as it came, bounded by the rule's
-`max_bytes` alone, and a line on stderr says so. Below, that is called a Mismatch. Where a step
+than the rule expects, a mismatch: the response passes as it came, but for the rule's `validate`
+and `max_bytes`, and a line on stderr says so. Below, that is called a Mismatch. Where a step
 fails, the response passes as it came too, or is withheld with `on_failure: refuse`.
+
+A **warning** is something that whoever runs the proxy should know of, while the answer goes out
+all the same: a text that no case of a `recast` knows, a broken contract, and whatever Python of
+yours warns of. Its kind is a few words (`recast: no case fits`). Warnings are counted by kind, for
+`mcp-abridge report` and as the metric `mcp_abridge_warnings_total`; the first of each kind is
+logged in full.
+
+## Error results
+
+The steps of `response` never see an error; those of `errors` are for errors alone. These are:
+
+- a result with `isError`
+- a result of which `error_if` says that it is an error
+- a JSON-RPC error: its message is the document, a text; its code and data stay
+- what the proxy itself refuses for the rule: arguments out of bounds, a response that breaks its
+contract, a call or a response that is withheld
+
+So all errors of a tool can have one form, whoever they come from:
+
+```yaml
+version: 1
+rules:
+  - tools: get_job
+    arguments: {limit: {maximum: 100}}
+    errors:
+      - recast:
+          unless: error.code                   # has the form already
+          common: {error: {message: "{text}"}}
+          vocabulary: {error.code: [NOT_FOUND, INVALID]}
+          cases:
+            - {match: '^no job (?P<id>\\S+)', to: {error: {code: NOT_FOUND, job: "{id}"}}}
+            - {match: 'is (?:greater|less) than', to: {error: {code: INVALID}}}
+    tests:
+      - given_error: no job 17
+        expect_error: {error: {message: no job 17, code: NOT_FOUND, job: "17"}}
+      - arguments: {limit: 101}
+        refused: {error: {message: "limit: 101 is greater than the maximum of 100", code: INVALID}}
+      - {given_error: disk full, expect_error: disk full, warns: ["recast: no case fits"]}
+```
+
+An error stays one of its kind. A result of which only `error_if` says that it is an error is
+marked `isError: true`, where the rule has `errors` or an `output_schema`. Where steps make more
+than a text of a message or a refusal, it stands there as JSON. No window can stand in `errors`,
+and neither `max_bytes` nor `validate` is for errors. A step that fails there costs no error: it
+goes out as it came, with a line in the log.
+
+## Output schemas and contracts
+
+A tool with an `outputSchema` has clients that check results by it. So the one that the proxy
+advertises is `anyOf` what the rules of the tool make of it, and the server's own, since a rule may
+not apply, or fail. What a step makes of a schema stands with each of the
+[transforms](#the-transforms). Where one cannot say, the `outputSchema` is no longer advertised.
+
+`output_schema` says what a rule yields where that cannot be derived. With `validate` it is a
+contract, and each response of the rule is checked against it, after the steps of `response` and
+before `max_bytes` abridges what is left:
+
+```yaml
+version: 1
+rules:
+  - tools: get_job
+    output_schema:
+      type: object
+      properties:
+        id: {type: string, format: uuid}
+        percent: {type: integer, minimum: 0, maximum: 100}
+        ended_at: {type: string, format: date-time, nullable: true}
+      required: [id, percent]
+      additionalProperties: false
+    validate: refuse
+    tests:
+      - given: {id: 550e8400-e29b-41d4-a716-446655440000, percent: 40, ended_at: null}
+        expect: {id: 550e8400-e29b-41d4-a716-446655440000, percent: 40, ended_at: null}
+      - given: {id: 550e8400-e29b-41d4-a716-446655440000, percent: 140}
+        expect_error: >-
+          the response breaks its contract: percent: 140 is greater than the maximum of 100
+        warns: ["contract: percent maximum"]
+```
+
+With `warn`, what breaks the contract passes, and each kind of it is a warning. With `refuse` it is
+a warning too, and the answer is an error that names up to three of the places.
+
+The schema is one of JSON Schema 2020-12, or of draft-07 where its `$schema` says so. All keywords
+of that are checked. Of `format`, {formats} are; any other is a note to the reader. A `pattern`
+must be one that RE2, and clients in Python and JavaScript, can read. A `$ref` leads to a place in
+the schema itself (`#/$defs/...`); nothing is ever fetched. The root is `type: object`, as clients
+ask. `nullable: true`, OpenAPI's word, admits null, and is advertised in JSON Schema's own words
+(`type: [string, 'null']`). What is no such schema, `check` refuses, with its place.
+
+Every result of a rule with `output_schema` that is no error carries `structuredContent`: the
+document where that is an object, else `{text: ...}`. What is advertised:
+
+| the tool | its `outputSchema` becomes |
+| --- | --- |
+| declares an `outputSchema` | `anyOf` the contract and the server's own |
+| declares none, and each of its calls falls under a rule with `output_schema` | the contract |
+| declares none, and some calls fall under no such rule | none; a line in the log says why |
+
+`validate: warn` lets results pass that break the contract, as does a rule without `validate`, and a
+guard may answer anything. So `anyOf` then has one more branch, which admits any object. Only with
+`validate: refuse`, and without a guard, the contract of a tool that declares none stands alone; or
+with `{view: ...}` beside it, where the rule has `max_bytes`. A rule with `copies: text` or `mode:
+shadow` promises nothing.
+
+## Guards on calls
+
+A guard is Python of yours (`guards`) that decides on each call of a rule (`guard`) that would go to
+the server, when its arguments are checked and complete. It lets the call go on, perhaps with other
+arguments; or it answers it; or it has the proxy call another tool of the server first, and decides
+by what comes of that. The call is held meanwhile, and given up when the client gives it up. Pages
+and views that come from a snapshot are not asked about. Arguments of its own are advertised and
+never sent. What it tells the steps of the rule they find in the argument `guard`:
+`{argument: guard.reason}`, `argument('guard').reason`. Where it fails, `on_failure` lets the call
+go on, or refuses it. A call in a JSON-RPC batch is refused where its guard asks something first:
+it must be sent alone. [PYTHON.md](PYTHON.md) makes one, with its tests.
 """
+
+OPENING = _OPENING.replace("{formats}", ", ".join(f"`{name}`" for name in sorted(FORMATS)))
 
 TRANSFORM = """
 A step is `name: options`. Where a transform has a short form, the value of that one option may
 stand in place of the options; where it needs none, its name may stand alone. The examples are
-written as tests of a rule.
+written as tests of a rule. What becomes of an `outputSchema` is shown by a strict schema of the
+example's document, before and after. Where none of these transforms does it, a file can name some
+in Python (`transforms`): [PYTHON.md](PYTHON.md).
 """
 
 

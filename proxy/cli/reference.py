@@ -1,7 +1,8 @@
 """The reference page of the rule language, as Markdown: made from what the loader reads by.
 
 Options, defaults and arguments are those of the Structs; what a transform does is its docstring,
-and its example is what its doctest does when it is run.
+its example is what its doctest does when it is run, and what becomes of a schema is what it makes
+of that example's.
 """
 
 import inspect
@@ -16,13 +17,15 @@ from msgspec import Meta, Struct, UnsetType
 from proxy.cli import examples
 from proxy.cli.descriptions import DESCRIPTIONS
 from proxy.cli.prose import OPENING, TRANSFORM, filled
+from proxy.cli.reshaping import reshaping
 from proxy.loading import configkeys
 from proxy.loading.fields import LISTS, MAPS, TEXTS, UNIONS, fields
-from proxy.loading.rulekeys import Case, Defaults, Head, Rules, Steps, Written
+from proxy.loading.rulekeys import Case, Defaults, Guarding, Head, Own, Rules, Steps, Written
 from proxy.paths import ROOT, Path
 from proxy.rule import Bounds
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.project import Field
+from proxy.transforms.shapes import Part
 
 KEYS: tuple[tuple[str, type[Struct], str], ...] = (
     ("Keys of a file", Head, "What stands at the top of a rule file."),
@@ -38,11 +41,25 @@ KEYS: tuple[tuple[str, type[Struct], str], ...] = (
     (
         "Keys of a test",
         Case,
-        """A test has one of `given`, `given_text`, `given_file` and `given_result` (or only
-        `refused` or `upstream`), and at least one expectation. A test for a later page is
-        preceded by the call for the first one.""",
+        """A test has one of `given`, `given_text`, `given_file`, `given_result` and `given_error`,
+        which is what the server answers; or none, where only its refusal, what reaches the server
+        or a guard's question is of interest. It has at least one expectation. A test for a later
+        page is preceded by the call for the first one. Where a guard asks something, one of
+        `found`, `found_error` and `found_nothing` is what comes of that; without any, nothing
+        does. A rule in shadow mode is tested as if it were active.""",
     ),
 )
+
+# The section that has more to say of a key.
+_MORE = {
+    (Head, "transforms"): "The transforms",
+    (Head, "guards"): "Guards on calls",
+    (Written, "guard"): "Guards on calls",
+    (Written, "errors"): "Error results",
+    (Written, "error_if"): "Error results",
+    (Written, "output_schema"): "Output schemas and contracts",
+    (Written, "validate"): "Output schemas and contracts",
+}
 
 
 def page() -> str:
@@ -64,14 +81,16 @@ def bound(opening: str, sections: Iterable[str]) -> str:
 def _section(title: str, kind: type[Struct], about: str) -> str:
     parts = [f"## {title}", filled(about)]
     for word, field in fields(kind).items():
-        said = f"*{_capital(words(field.type))}. {_default(word, field)}".rstrip()
-        parts += [f"### {word}", filled(f"{DESCRIPTIONS[kind][word]} {said}*")]
+        said = f"*{_capital(words(field.type))}. {_default(word, field)}".rstrip() + "*"
+        more = _MORE.get((kind, word))
+        see = f" See [{more}](#{anchor(more)})." if more is not None else ""
+        parts += [f"### {word}", filled(f"{DESCRIPTIONS[kind][word]} {said}{see}")]
         parts += _inner(field.type)
     return "\n\n".join(parts)
 
 
 def _transforms() -> Iterator[str]:
-    yield "## Transforms"
+    yield "## The transforms"
     yield filled(TRANSFORM)
     yield filled(" · ".join(f"[{name}](#{name})" for name in TRANSFORMS))
     for name, kind in TRANSFORMS.items():
@@ -83,6 +102,7 @@ def _transforms() -> Iterator[str]:
             yield f"Short form: the value of `{kind.shorthand}`."
         yield from _arguments(kind)
         yield from examples.example(kind)
+        yield from reshaping(kind)
 
 
 def _table(kind: Any) -> str:
@@ -158,9 +178,12 @@ _NAMED: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
     Steps: "a transform, or a list of them",
+    Guarding: "a guard",
+    Own: "a mapping of each name to `module:Class`",
     Rules: "a list of rules",
     Defaults: "a mapping of keys of a rule",
     Field: "a field",
+    Part: "a part of the shape",
     Bounds: "its [bounds](#bounds-of-an-argument)",
     Case: "a [test](#keys-of-a-test)",
     configkeys.Address: "`HOST:PORT`",
@@ -178,7 +201,9 @@ _NAMED: dict[Any, str] = {
     configkeys.Value: "a text",
 }
 # What has a section of its own, or is no mapping of options.
-_ELSEWHERE = frozenset((*_KINDS, *TEXTS, Head, Written, Bounds, Case, Steps, Rules, Defaults))
+_ELSEWHERE = frozenset(
+    (*_KINDS, *TEXTS, Head, Written, Bounds, Case, Steps, Guarding, Own, Rules, Defaults)
+)
 
 
 def words(kind: Any) -> str:

@@ -1,4 +1,4 @@
-"""`mcp-abridge report`: what was saved, as a table or as JSON, from the ledger."""
+"""`mcp-abridge report`: what was saved and warned of, as tables or as JSON, from the ledger."""
 
 import argparse
 import os
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from proxy.ledger import BY, Figures, LedgerError, default_path, rows
+from proxy.ledger import BY, Figures, LedgerError, Warned, default_path, rows, warnings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,6 +21,7 @@ _UNITS = {
     "w": (604_800, "weeks"),
 }
 _OFF = "off"
+_MOST_WARNINGS = 20
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -55,13 +56,15 @@ def run(arguments: argparse.Namespace) -> int:
     unborn = arguments.ledger is None and not os.path.exists(path)
     try:
         found = [] if unborn else rows(path, since, arguments.by)
+        warned = [] if unborn else warnings(path, since)
         earlier = not (found or unborn) and bool(rows(path))
     except LedgerError as error:
         return _refuse(str(error))
     if arguments.json:
-        _print_json(found, path, since, arguments.by)
+        _print_json(found, warned, path, since, arguments.by)
     elif found:
         _print_table(found, looked, arguments.by)
+        _print_warnings(warned)
     if not found:
         print(f"mcp-abridge report: {_advice(path, looked, earlier)}", file=sys.stderr)
     return 0
@@ -105,13 +108,16 @@ def _advice(path: str, looked: Span, earlier: bool) -> str:
     )
 
 
-def _print_json(found: list[Figures], path: str, since: float | None, by: str) -> None:
+def _print_json(
+    found: list[Figures], warned: list[Warned], path: str, since: float | None, by: str
+) -> None:
     document = {
         "ledger": path,
         "since": None if since is None else int(since),
         "by": by,
         "total": _figures(_total(found)),
         "rows": [{"name": each.name, **_figures(each)} for each in found],
+        "warnings": [msgspec.structs.asdict(each) for each in warned],
     }
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
 
@@ -158,6 +164,26 @@ def _print_table(found: list[Figures], looked: Span, by: str) -> None:
     console.print(table)
     if total.shadow_saves > 0:
         console.print(f"Rules in shadow mode would have saved {_size(total.shadow_saves)} more.")
+
+
+def _print_warnings(warned: list[Warned]) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    if not warned:
+        return
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
+    table.add_column("rule", overflow="fold")
+    table.add_column("warned of", overflow="fold")
+    table.add_column("times", justify="right", no_wrap=True)
+    for each in warned[:_MOST_WARNINGS]:
+        table.add_row(Text(_printable(each.rule)), Text(_printable(each.kind)), f"{each.count:,}")
+    console = _console()
+    console.print(table)
+    left = len(warned) - _MOST_WARNINGS
+    if left > 0:
+        console.print(f"{left:,} more kinds of warnings are in --json.")
 
 
 def _console() -> "Console":

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from proxy.rule import RuleSet
     from proxy.ruleset import Selection
     from proxy.transports.log import Level, Log
+    from proxy.watch import Watch
 
 _BAD_RULES = 2
 _NONE = "none"
@@ -137,14 +138,13 @@ class _Rules:
         """Read the files."""
         from proxy.errors import RuleErrors
         from proxy.ruleset import Selection
-        from proxy.watch import Watch
 
         names, budget = self._options.rules, self._options.budget
         try:
             if names == [_NONE]:
                 self._selection = Selection((), "off", self._log.info)
             else:
-                files = None if names is None else Watch(names, self._log.info, self._log.warning)
+                files = None if names is None else self._watched(names)
                 self._selection = Selection(files, budget, self._log.info)
         except RuleErrors as errors:
             self._fail(errors)
@@ -153,6 +153,15 @@ class _Rules:
             self.refuse(_BAD_RULES, RuleErrors.brief)
         finally:
             self._loaded.set()
+
+    def _watched(self, names: list[str]) -> "Watch":
+        from proxy.watch import Watch
+
+        allowed = self._options.allow_python
+        if allowed:
+            # What such code prints is no message.
+            sys.stdout = sys.stderr
+        return Watch(names, self._log.info, self._log.warning, allow_python=allowed)
 
     def __call__(self, server: str | None, client: str | None) -> "RuleSet":
         """Return the rules for a server and a client; raises RuleErrors."""

@@ -7,7 +7,7 @@ say what a file looks like; what its parts must be to each other only the loader
 import argparse
 import inspect
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -17,10 +17,11 @@ from proxy.cli import reference
 from proxy.cli.descriptions import DESCRIPTIONS
 from proxy.loading import configkeys
 from proxy.loading.fields import LISTS, MAPS, TEXTS, UNIONS, fields
-from proxy.loading.rulekeys import NO_DEFAULTS, Defaults, Head, Rules, Steps, Written
+from proxy.loading.rulekeys import NO_DEFAULTS, Defaults, Guarding, Head, Own, Rules, Steps, Written
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
 from proxy.transforms import TRANSFORMS
+from proxy.transforms.shapes import SOURCES, Part
 
 Schema = dict[str, Any]
 
@@ -51,9 +52,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def schema() -> Schema:
-    """Return the JSON Schema of a rule file."""
+    """Return the JSON Schema of a rule file.
+
+    What a file names itself under `transforms`, with options of its own, may be a step; only in a
+    file that names nothing there, an editor can say that a step is unknown.
+    """
     made = _Definitions()
-    return _file("mcp-abridge rules", made.options(Head), made)
+    head = made.options(Head)
+    strict = {"if": {"not": {"required": ["transforms"]}}, "then": made.ours()}
+    return _file("mcp-abridge rules", head | strict, made)
 
 
 def configuration() -> Schema:
@@ -82,7 +89,14 @@ class _Definitions:
 
     def __init__(self) -> None:
         self.held: dict[str, Schema] = {}
-        self.notations = {Steps: self.response, Rules: self.rules, Defaults: self.defaults}
+        self.notations = {
+            Steps: self.response,
+            Guarding: self.guard,
+            Own: self.own,
+            Part: self.part,
+            Rules: self.rules,
+            Defaults: self.defaults,
+        }
 
     def of(self, kind: Any) -> Schema:
         """Return the schema of a value of the type `kind`."""
@@ -136,6 +150,21 @@ class _Definitions:
         required = [word for word, field in known.items() if field.required]
         return made | ({"required": required} if required else {})
 
+    def part(self) -> Schema:
+        """Return the schema of a part of a shape: anything, of which only the sources are told."""
+        inside = {"$ref": "#/definitions/part"}
+        return self.named(
+            "part",
+            lambda: _any(
+                [
+                    *map(self.of, SOURCES),
+                    {"type": "object", "additionalProperties": inside},
+                    {"type": "array", "items": inside},
+                    {"type": ["string", "number", "boolean", "null"]},
+                ]
+            ),
+        )
+
     def rules(self) -> Schema:
         """Return the schema of the rules of a file."""
         return self.of(tuple[Written, ...])
@@ -151,17 +180,33 @@ class _Definitions:
         return self.named("response", lambda: _any([step, {"type": "array", "items": whole}]))
 
     def step(self) -> Schema:
-        """Return the schema of `{transform: options}`, or of a transform that needs no options."""
+        """Return the schema of `{transform: options}`, or of a transform that needs no options.
+
+        Names that are not ours, see `ours`, may have any options.
+        """
         steps = {name: self.transform(kind) for name, kind in TRANSFORMS.items()}
-        alone = [name for name, kind in TRANSFORMS.items() if not _required(kind)]
-        step = {
-            "type": "object",
-            "properties": steps,
-            "additionalProperties": False,
-            "minProperties": 1,
-            "maxProperties": 1,
-        }
-        return _any([step, {"enum": alone}])
+        needy = [name for name, kind in TRANSFORMS.items() if _required(kind)]
+        alone = [name for name in TRANSFORMS if name not in needy]
+        step = {**_ONE_MEMBER, "properties": steps}
+        return _any([step, {"enum": alone}, {"type": "string", "not": {"enum": needy}}])
+
+    def ours(self) -> Schema:
+        """Return the schema of a file none of whose steps has a name that is not ours."""
+        whole = {"$ref": "#/definitions/ours"}
+        names = {"enum": list(TRANSFORMS)}
+        known: list[Schema] = [names, {"type": "object", "propertyNames": names}]
+        steps = self.named("ours", lambda: _any([*known, {"type": "array", "items": whole}]))
+        rule = {"properties": {word: steps for word, kind in _kinds(Written) if kind is Steps}}
+        rules = {"items": rule, **rule}  # a list of rules, or one
+        return {"properties": {"rules": rules, "defaults": rule}}
+
+    def guard(self) -> Schema:
+        """Return the schema of `{guard: options}`, or of a guard that needs no options."""
+        return _any([_ONE_MEMBER, {"type": ["string", "null"]}])
+
+    def own(self) -> Schema:
+        """Return the schema of Python by the names that a file gives it."""
+        return self.named(Own, lambda: {**_OF_CLASSES, "description": _summary(Own)})
 
     def transform(self, kind: Any) -> Schema:
         """Return the schema of what may stand behind the name of a transform."""
@@ -173,6 +218,12 @@ class _Definitions:
         return {"description": _summary(kind), **_any(written)}
 
 
+_ONE_MEMBER = {"type": "object", "minProperties": 1, "maxProperties": 1}
+_OF_CLASSES = {
+    "type": "object",
+    "propertyNames": {"not": {"enum": list(TRANSFORMS)}},
+    "additionalProperties": {"type": "string", "pattern": "^[^:/]+:[^:/]+$"},
+}
 _PLAIN: dict[Any, str | list[str]] = {
     int: "integer",
     float: "number",
@@ -219,6 +270,10 @@ _LENGTHS = {"min_length": "min", "max_length": "max"}
 
 
 _NAMES: dict[type, str] = {Written: "rule", configkeys.Written: "route"}
+
+
+def _kinds(kind: type[Struct]) -> Iterator[tuple[str, Any]]:
+    return ((word, field.type) for word, field in fields(kind).items())
 
 
 def _said(kind: type[Struct], word: str) -> Schema:

@@ -93,6 +93,7 @@ OPTIONS = (
         _read(configkeys.address),
     ),
     _SAME["rules"],
+    _SAME["allow_python"],
     _SAME["budget"],
     Option(
         "--config", "several routes, or one, as a YAML file; flags stand in for its top", "F", str
@@ -233,7 +234,7 @@ def run(arguments: argparse.Namespace) -> int:
         settings = Settings(given, _config(given, os.environ))
         routes = [_route(written) for written in settings.config.routes]
         _guarded(routes, insecure=given.get("insecure", False))
-        rules = _rules(routes, log)
+        rules = _rules(routes, log, allow_python=given.get("allow_python", False))
         store = _store(given.get("store") or settings.config.store)
     except RuleErrors as errors:
         for problem in errors.problems:
@@ -243,7 +244,7 @@ def run(arguments: argparse.Namespace) -> int:
         log.error(str(error))
         return _UNUSABLE
     metrics = Metrics()
-    meters = Meters(metrics.observe)
+    meters = Meters(metrics.observe, metrics.warned)
     ledger = None
     if given.get("ledger") != "off":
         ledger = Ledger(given.get("ledger") or default_path(), meters, warn=log.warning)
@@ -380,11 +381,11 @@ def _guarded(routes: Sequence[Route], *, insecure: bool) -> None:
             )
 
 
-def _rules(routes: Sequence[Route], log: Log) -> list[Rules]:
+def _rules(routes: Sequence[Route], log: Log, *, allow_python: bool) -> list[Rules]:
     """Load the rules of each route; raises RuleErrors with every problem of all of them."""
     problems: dict[Problem, None] = {}
     loaded: list[Rules] = []
-    read = cache(partial(Watch, say=log.info, warn=log.warning))
+    read = cache(partial(Watch, say=log.info, warn=log.warning, allow_python=allow_python))
     for route in routes:
         try:
             if route.rules == (configkeys.NO_RULES,):

@@ -22,7 +22,7 @@ from proxy.cli.reference import bound, table, words
 from proxy.loading import config
 from proxy.loading.configkeys import NO_DEFAULTS, Head, Limits, Written
 from proxy.loading.fields import fields
-from proxy.meter import OTHER, Outcome, Row
+from proxy.meter import OTHER, Outcome, Row, Warnings
 from proxy.transports.http.metrics import Metrics
 from proxy.transports.http.route import Asked, Route
 
@@ -138,6 +138,7 @@ def figures() -> list[tuple[str, str, Collection[str], str]]:
     """Return the name, the kind, the labels and the meaning of each metric of a sidecar."""
     metrics = Metrics()
     metrics.observe(Row("find", None, "shaped", 1, 2, 1, 2, 1))
+    metrics.warned(Warnings("find", "lists", "recast: no case fits", 1))
     metrics.asked(Asked(method="tools/call", tool="find", answered_by="proxy"), 503, 0.1)
     found: list[tuple[str, str, Collection[str], str]] = []
     for family in text_string_to_metric_families(metrics.exposition()[0].decode()):

@@ -5,6 +5,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from proxy.cli import takes_rules
@@ -43,9 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
     """
     began = time.perf_counter()
     try:
-        files = load(arguments.rules)
-        if arguments.update and _updated(files):
-            files = load(arguments.rules)
+        loaded = partial(load, arguments.rules, allow_python=arguments.allow_python)
+        files = loaded()
+        if arguments.update and _updated(files, allow_python=arguments.allow_python):
+            files = loaded()
     except RuleErrors as errors:
         for problem in errors.problems:
             print(problem, file=sys.stderr)
@@ -68,11 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if failed or (arguments.require_tests and bare) else 0
 
 
-def _updated(files: Iterable[RuleFile]) -> bool:
+def _updated(files: Iterable[RuleFile], *, allow_python: bool) -> bool:
     """Fill the cases that expect nothing; say which, and whether there were any."""
     written = False
     for file in files:
-        for line in filling.fill(file):
+        for line in filling.fill(file, allow_python=allow_python):
             print(line)
             written = True
     return written

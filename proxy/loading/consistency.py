@@ -4,12 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import UNSET, Struct
+from msgspec.structs import asdict
 
+from proxy.contract import normalised
+from proxy.loading import contracts
 from proxy.loading.conditions import slip
-from proxy.loading.fields import BAD, Fields
+from proxy.loading.fields import BAD, Fields, led
 from proxy.loading.positions import Node
 from proxy.paths import Name, Path, matches
-from proxy.rule import Bounds
+from proxy.rule import Bounds, Messages
 from proxy.spelling import did_you_mean
 from proxy.transforms.base import Transform
 
@@ -85,6 +88,32 @@ def windows(notes: Fields, steps: Sequence[Placed]) -> None:
             before.append(step)
 
 
+def errors(notes: Fields, steps: Iterable[Placed]) -> None:
+    """Report windows among the steps for error results."""
+    for node, step in steps:
+        if step.window:
+            said = "a window cannot stand in 'errors': an error result is sent whole"
+            notes.report(node, said)
+
+
+def contract(notes: Fields, node: Node, members: Mapping[str, Any]) -> Any:
+    """Return the `output_schema` as it is advertised: None where there is none, BAD if it is wrong.
+
+    Reports what is wrong in it, and a `validate` without one.
+    """
+    schema = members.get("output_schema")
+    if schema is not None:
+        wrong = contracts.problems(schema)
+        for each in wrong:
+            notes.report(led(node.value["output_schema"], each), f"output_schema: {each.message}")
+        return BAD if wrong else normalised(schema)
+    given = "output_schema" in node.value and node.value["output_schema"].value is not None
+    if members.get("validate") is not None and not given:
+        said = "validate: there is no output_schema to check the response against"
+        notes.report(node.value["validate"], said)
+    return None
+
+
 def _one_place(notes: Fields, node: Node, step: Transform) -> None:
     for path in _at(step):
         if not path.plain:
@@ -155,11 +184,19 @@ def _contradictions(
     if bounds.clamp and not {"minimum", "maximum", "max_length"} & given:
         yield "clamp", "'clamp' needs a minimum, a maximum or a max_length"
     values = [("enum", value) for value in bounds.enum or ()]
+    for word in _unsaid(bounds, window, given):
+        yield "message", f"the message for {word!r} is never said, since there is no {word!r}"
     for word, value in [("default", bounds.default), *values]:
         if value is not UNSET and (wrong := _refused(value, kind, bounds, window)):
             yield word, f"the {word} {value!r} {wrong}"
     if bounds.enum is not None and bounds.default not in (UNSET, *bounds.enum):
         yield "default", f"the default {bounds.default!r} is none of the values of enum"
+
+
+def _unsaid(bounds: Bounds, window: Mapping[str, Any], given: set[str]) -> Iterable[str]:
+    if isinstance(bounds.message, Messages):
+        said = {word for word, text in asdict(bounds.message).items() if text is not None}
+        yield from sorted(said - given - window.keys())
 
 
 _OF_VALUES = frozenset(
@@ -201,21 +238,32 @@ def _refused(value: Any, kind: str | None, bounds: Bounds, window: Mapping[str, 
     return None
 
 
-def tests(notes: Fields, node: Node, tools: Sequence[str]) -> None:
-    """Report tests that give nothing, too much, or a tool that is not the rule's."""
+def tests(notes: Fields, node: Node, tools: Sequence[str], *, guarded: bool) -> None:
+    """Report tests that give nothing, too much, or what their rule has no use for.
+
+    That is a tool that is none of its `tools`; or a question, where it is not `guarded`.
+    """
     for case in node.value if isinstance(node.value, list) else [node]:
         if not isinstance(case.value, dict):
             continue
         given = [word for word in _GIVEN if word in case.value]
-        if len(given) > 1:
-            message = f"a test has {given[0]!r} or {given[1]!r}, not both"
-            notes.report(case.keys[given[1]], message)
-        elif not given and not {"refused", "upstream"} & set(case.value):
+        found = [word for word in _FOUND if word in case.value]
+        for words in (given, found):
+            if len(words) > 1:
+                message = f"a test has {words[0]!r} or {words[1]!r}, not both"
+                notes.report(case.keys[words[1]], message)
+        if not given and not _UNGIVEN & set(case.value):
             notes.report(case, f"a test needs one of {', '.join(_GIVEN)}, refused and upstream")
+        for word in () if guarded else [*found, *({"asks"} & case.value.keys())]:
+            notes.report(case.keys[word], f"{word}: the rule has no guard that asks")
         tool = case.value["tool"].value if "tool" in case.value else None
         if isinstance(tool, str) and not any(matches(each, tool) for each in tools):
             message = f"tool: {tool!r} is none of the rule's tools{did_you_mean(tool, tools)}"
             notes.report(case.value["tool"], message)
 
 
-_GIVEN = ("given", "given_text", "given_file", "given_result")
+_GIVEN = ("given", "given_text", "given_file", "given_result", "given_error")
+# What comes of the question of a guard.
+_FOUND = ("found", "found_error", "found_nothing")
+# With one of these, it may be of no interest what the server answers.
+_UNGIVEN = frozenset(("refused", "upstream", "asks", *_FOUND))

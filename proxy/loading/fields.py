@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-from proxy.errors import AbridgeError, Problem
+from proxy.errors import AbridgeError, OptionErrors, Problem, Wrong
 from proxy.loading.conditions import mistake
 from proxy.loading.positions import Node, unwrapped
 from proxy.loading.slips import quoted
@@ -43,9 +43,9 @@ TEXTS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     Expression: ("a JMESPath expression", _expression),
 }
 # Words of the rule language that are not built yet.
-LATER = frozenset(
-    ("allow_growth", "errors", "guards", "preflight", "recast", "transforms", "validate")
-)
+LATER = frozenset(("allow_growth",))
+# Words that are like none of the language, and what is meant by them.
+MEANT = {"preflight": "guard", "transforms": "response"}
 LISTS = (tuple, list, Sequence)
 MAPS = (dict, Mapping)
 UNIONS = (Union, UnionType)
@@ -80,7 +80,9 @@ class Fields:
         if node.value in LATER:
             return self.report(node, f"this version does not know {node.value!r} yet; take it out")
         words = list(known)
-        advice = did_you_mean(node.value, words) or f"; known: {', '.join(words)}"
+        meant = MEANT.get(node.value)
+        advice = f"; did you mean {meant!r}?" if meant in words else did_you_mean(node.value, words)
+        advice = advice or f"; known: {', '.join(words)}"
         return self.report(node, f"unknown {what} {found(node)}{of}{advice}")
 
     def value(self, node: Node, kind: Any, label: str) -> Any:
@@ -143,6 +145,10 @@ class Fields:
         known = fields(kind)
         try:
             return kind(**{known[word].name: value for word, value in values.items()})
+        except OptionErrors as errors:
+            for each in errors.wrong:
+                self.report(led(node, each), f"{label}: {each.message}")
+            return BAD
         except (ValueError, AbridgeError) as error:
             named = re.match(r"'?(\w+)'?:?", str(error))
             place = node.value.get(named[1]) if named and isinstance(node.value, dict) else None
@@ -196,6 +202,20 @@ class Fields:
         return self.report(node, f"{label}: expected {expected}, found {found(node)}{advice}")
 
 
+def led(node: Node, wrong: Wrong) -> Node:
+    """Return the place of a mistake in what stands at `node`, as near as there is a node."""
+    place = node
+    for depth, word in enumerate(wrong.at, 1):
+        # A single value may stand for a list of one.
+        if isinstance(place.value, dict) and word in place.value:
+            key, place = place.keys[str(word)], place.value[word]
+            if wrong.of_key and depth == len(wrong.at):
+                return key
+        elif isinstance(place.value, list) and isinstance(word, int):
+            place = place.value[word]
+    return place
+
+
 @lru_cache
 def fields(kind: type[Struct]) -> dict[str, msgspec.structs.FieldInfo]:
     """Return the fields of a Struct by their names in YAML."""
@@ -222,6 +242,27 @@ def fits(node: Node, kind: Any) -> bool:
     if kind in _PLAIN:
         return type(value) is kind or (kind is float and type(value) is int)
     return isinstance(value, dict) if issubclass(kind, Struct) else True
+
+
+def unreadable(kind: Any, within: frozenset[Any] = frozenset()) -> Any:
+    """Return what of the type `kind` no value of a rule file can be read as, None where all can.
+
+    >>> unreadable(dict[str, int | None]), unreadable(tuple[set[str], ...])
+    (None, set[str])
+    """
+    shape, inside = get_origin(kind), get_args(kind)
+    if kind is Any or kind in TEXTS or kind in _PLAIN or shape is Literal or kind in within:
+        return None
+    if shape is Annotated:
+        inside = inside[:1]
+    elif shape is tuple and inside[1:] != (Ellipsis,):
+        return kind
+    elif isinstance(kind, type) and issubclass(kind, Struct):
+        inside = tuple(field.type for field in fields(kind).values())
+    elif shape not in (*LISTS, *MAPS, *UNIONS):
+        return kind
+    parts = (unreadable(each, within | {kind}) for each in inside if each is not Ellipsis)
+    return next((found for found in parts if found is not None), None)
 
 
 _PLAIN = {int: "a whole number", float: "a number", bool: "true or false", NoneType: "nothing"}

@@ -1,18 +1,34 @@
 """One rule file: its bytes -> a RuleFile, or every problem in it with its place."""
 
-from collections.abc import Iterator
-from typing import Any, get_origin
+from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from proxy.contract import Contract
 from proxy.errors import Problem
 from proxy.loading import consistency, positions
-from proxy.loading.fields import BAD, MAPS, Fields, fields, fits, found
+from proxy.loading.fields import BAD, Fields, fields, found
 from proxy.loading.positions import MOST_BYTES, Node
-from proxy.loading.rulekeys import NO_DEFAULTS, Case, Defaults, Head, Match, Rules, Steps, Written
+from proxy.loading.python import ROLES, Python
+from proxy.loading.rulekeys import (
+    NO_DEFAULTS,
+    Asks,
+    Case,
+    Defaults,
+    Guarding,
+    Head,
+    Match,
+    Rules,
+    Steps,
+    Written,
+)
+from proxy.loading.shapes import part
+from proxy.loading.steps import Names
 from proxy.rule import Hidden, Rule, RuleFile
 from proxy.transforms import TRANSFORMS
+from proxy.transforms.shapes import Part
 
 __all__ = ["MOST_BYTES", "Reading", "read"]
 
@@ -25,8 +41,10 @@ class Reading(Struct, frozen=True):
     readable: bool = True
 
 
-def read(file: str, raw: bytes) -> Reading:
+def read(file: str, raw: bytes, *, allow_python: bool = False) -> Reading:
     """Read the bytes of one rule file; `file` is its name in messages.
+
+    Where `allow_python`, the Python that it names, beside it or installed, is run.
 
     >>> read("r.yaml", b"version: 1\\nrules: [{tools: a, respons: []}]").problems[0].message
     "unknown key 'respons' of a rule; did you mean 'response'?"
@@ -34,24 +52,27 @@ def read(file: str, raw: bytes) -> Reading:
     root, slips = positions.read(file, raw)
     if root is None:
         return Reading(None, tuple(slips), readable=False)
-    notes = Fields(file, {Steps: _steps, Rules: _rules, Defaults: _defaults})
-    made = _file(notes, root)
+    names = Names(Python(Path(file).parent, allowed=allow_python))
+    notes = Fields(file, {**names.readers, Part: part, Rules: _rules, Defaults: _defaults})
+    made = _file(notes, names, root)
     problems = sorted({*slips, *notes.problems})
     return Reading(None if problems else made, tuple(problems))
 
 
-def _file(notes: Fields, root: Node) -> RuleFile | None:
+def _file(notes: Fields, names: Names, root: Node) -> RuleFile | None:
     if not isinstance(root.value, dict):
         notes.report(root, f"expected a mapping with version and rules, found {found(root)}")
         return None
-    own = {word: node for word, node in root.value.items() if not word.startswith("x-")}
+    # What the file names itself comes first, wherever it stands: the defaults may use it.
+    ordered = sorted(root.value.items(), key=lambda pair: pair[0] not in ROLES)
+    own = {word: node for word, node in ordered if not word.startswith("x-")}
     head = notes.members(replace(root, value=own), Head, "a rule file", "key")
     defaults, entries = head.get("defaults", Defaults()), head.get("rules", Rules())
     starts = Defaults().node if defaults is BAD else defaults.node
     nodes = [_merged(starts, node) for node in (() if entries is BAD else entries.nodes)]
     written = [(node, notes.members(node, Written, "a rule", "key")) for node in nodes]
     consistency.order(notes, written)
-    made = [_rule(notes, node, members) for node, members in written]
+    made = [_rule(notes, names, node, members) for node, members in written]
     if notes.problems:
         return None
     rules = tuple(rule for rule in made if rule is not None)
@@ -88,29 +109,40 @@ def _merged(defaults: Node, rule: Node) -> Node:
     return replace(rule, value=value, keys=keys)
 
 
-def _rule(notes: Fields, node: Node, members: dict[str, Any]) -> Rule | None:
+def _rule(notes: Fields, names: Names, node: Node, members: dict[str, Any]) -> Rule | None:
     """Check what the keys of a rule say together, and make the rule of them."""
     read = {word: value for word, value in members.items() if value is not BAD}
     steps = read.get("response", Steps()).placed
     consistency.whole_tool(notes, node, read)
     consistency.windows(notes, steps)
+    consistency.errors(notes, read.get("errors", Steps()).placed)
+    schema = consistency.contract(notes, node, read)
     if "arguments" in read:
         consistency.arguments(notes, node.value["arguments"], read["arguments"], steps)
     if "tests" in node.value and "tools" in read:
-        consistency.tests(notes, node.value["tests"], read["tools"])
+        guarding = members.get("guard", Guarding())
+        guarded = guarding is BAD or guarding.placed is not None
+        consistency.tests(notes, node.value["tests"], read["tools"], guarded=guarded)
     pipeline = [step for _, step in steps]
+    if read.get("validate") is not None and isinstance(schema, dict):
+        pipeline.append(Contract(schema, refuses=read["validate"] == "refuse"))
     if read.get("max_bytes") is not None:
         bound = {"max_bytes": read["max_bytes"]}
         abridge: Any = TRANSFORMS["abridge"]
         pipeline.append(notes.made(node.value["max_bytes"], abridge, bound, "max_bytes"))
-    if len(read) < len(members) or BAD in pipeline:
+    if len(read) < len(members) or schema is BAD or BAD in pipeline:
         return None
-    written = Written(**read)
+    written = Written(**{**read, "output_schema": schema})
     hide, error_if = written.hide, written.error_if
+    errors = tuple(step for _, step in written.errors.placed)
+    guard = written.guard.placed[1] if written.guard.placed else None
     return Rule(
         name=written.name or ", ".join(written.tools),
         pipeline=tuple(pipeline),
         drop_blocks=written.blocks.drop if written.blocks else (),
+        errors=errors,
+        guard=guard,
+        foreign=any(map(names.foreign, (*pipeline, *errors, guard))),
         hide=hide if isinstance(hide, Hidden) else Hidden() if hide else None,
         error_if=error_if.match if isinstance(error_if, Match) else error_if,
         tests=tuple(map(_plain, written.tests)),
@@ -123,7 +155,8 @@ def _rule(notes: Fields, node: Node, members: dict[str, Any]) -> Rule | None:
 _SAME = tuple(
     word
     for word in Written.__struct_fields__
-    if word in Rule.__struct_fields__ and word not in ("name", "hide", "error_if", "tests")
+    if word in Rule.__struct_fields__
+    and word not in ("name", "errors", "guard", "hide", "error_if", "tests")
 )
 
 
@@ -133,66 +166,7 @@ def _plain(case: Case) -> dict[str, Any]:
     for word, option in fields(Case).items():
         value = getattr(case, word)
         if value != option.default:
+            if isinstance(value, Asks):
+                value = {"tool": value.tool, "arguments": value.arguments}
             said[word] = list(map(str, value)) if isinstance(value, tuple) else value
     return said
-
-
-def _steps(notes: Fields, node: Node, label: str) -> Any:
-    # The wrong ones are reported; what the others are to each other is checked all the same.
-    return Steps(tuple(pair for pair in _placed(notes, node) if pair[1] is not BAD))
-
-
-def _placed(notes: Fields, node: Node) -> Iterator[tuple[Node, Any]]:
-    if isinstance(node.value, list):
-        for each in node.value:
-            yield from _placed(notes, each)
-    else:
-        yield node, _step(notes, node)
-
-
-def _step(notes: Fields, node: Node) -> Any:
-    """Read `{transform: options}`; a transform that needs none may stand alone."""
-    if node.spoiled:
-        return BAD
-    if isinstance(node.value, str):
-        word, options = node, replace(node, value={})
-    elif isinstance(node.value, dict) and len(node.value) == 1:
-        ((name, options),) = node.value.items()
-        word = node.keys[name]
-    else:
-        return notes.report(node, f"expected one step, {{transform: options}}, found {_many(node)}")
-    if word.value not in TRANSFORMS:
-        return notes.unknown(word, "transform", TRANSFORMS)
-    kind: Any = TRANSFORMS[word.value]
-    if options.spoiled:
-        return BAD
-    if options.value is None:
-        options = replace(options, value={})
-    short = _short(kind, options)
-    if short is not None:
-        values = {short: notes.value(options, fields(kind)[short].type, word.value)}
-    elif isinstance(options.value, dict):
-        values = notes.members(options, kind, word.value)
-    else:
-        known = ", ".join(fields(kind))
-        wanted = f"expected options ({known}), found {found(options)}"
-        return notes.report(options, f"{word.value}: {wanted}")
-    return notes.made(options, kind, values, word.value)
-
-
-def _short(kind: Any, options: Node) -> str | None:
-    """Return the option that is meant where `options` are no options but the value of one."""
-    short: str | None = kind.shorthand
-    if short is None or not isinstance(options.value, dict):
-        return short
-    # Where the value is a mapping too, its keys are free words, and one may be an option's name.
-    own = fields(kind)[short].type
-    named = short in options.value and fits(options.value[short], own)
-    return short if get_origin(own) in MAPS and not named else None
-
-
-def _many(node: Node) -> str:
-    if isinstance(node.value, dict) and node.value:
-        names = " and ".join(map(repr, list(node.value)[:3]))
-        return f"{names} in one; begin each with '- '"
-    return found(node)

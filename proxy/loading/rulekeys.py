@@ -1,9 +1,11 @@
 """The keys of a rule file and of its parts as they are written; proxy.rule has what they become."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, field
 
+from proxy.guard import Guard
 from proxy.loading.positions import Node
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
@@ -15,10 +17,26 @@ Count = Annotated[int, Meta(ge=0)]
 Bound = Annotated[int, Meta(ge=300)]
 
 
+# For a key whose value may be null.
+_NOT_SAID: Any = UNSET
+
+
 class Steps(Struct, frozen=True):
     """The steps of a response, each with its place; a list in the list is spliced in."""
 
     placed: tuple[tuple[Node, Transform], ...] = ()
+
+
+class Guarding(Struct, frozen=True):
+    """The guard of a rule, with its place: `{name: options}`, a name of `guards` at the top."""
+
+    placed: tuple[Node, Guard] | None = None
+
+
+class Own(Struct, frozen=True):
+    """Classes of Python by the names that the file gives them, each as `module:Class`."""
+
+    classes: Mapping[str, type] = {}
 
 
 class Match(Struct, frozen=True):
@@ -33,6 +51,13 @@ class Blocks(Struct, frozen=True):
     drop: tuple[Literal["text", "image", "audio", "resource", "resource_link"], ...]
 
 
+class Asks(Struct, frozen=True):
+    """What a guard asks the server: a tool, and the arguments of the call."""
+
+    tool: str
+    arguments: dict[str, Any] = {}
+
+
 class Case(Struct, frozen=True, kw_only=True):
     """A test of a rule: what was given, and what must come of it."""
 
@@ -43,6 +68,10 @@ class Case(Struct, frozen=True, kw_only=True):
     given_text: str | dict[str, Any] | None = None
     given_file: str | None = None
     given_result: dict[str, Any] | None = None
+    given_error: str | dict[str, Any] | None = None
+    found: Any = UNSET
+    found_error: str | None = None
+    found_nothing: bool = False
     expect: Any = UNSET
     expect_text: str | tuple[str, ...] | None = None
     expect_at: dict[str, Any] | None = None
@@ -50,9 +79,12 @@ class Case(Struct, frozen=True, kw_only=True):
     absent: tuple[Path, ...] = ()
     max_bytes: Count | None = None
     min_reduction: float | None = None
+    expect_error: str | dict[str, Any] | None = None
     untouched: bool = False
-    refused: str | None = None
-    upstream: dict[str, Any] | None = None
+    refused: str | dict[str, Any] | None = None
+    asks: Asks | None = None
+    upstream: dict[str, Any] | None = _NOT_SAID
+    warns: tuple[str, ...] | None = None
     rejoins: bool = False
 
 
@@ -63,6 +95,8 @@ class Written(Struct, frozen=True, kw_only=True):
     name: str | None = None
     when: Expression | None = None
     response: Steps = Steps()
+    errors: Steps = Steps()
+    guard: Guarding = Guarding()
     arguments: dict[str, Bounds] = {}
     definition: Definition | None = None
     hide: bool | Hidden = False
@@ -76,6 +110,7 @@ class Written(Struct, frozen=True, kw_only=True):
     max_bytes: Bound | None = None
     view: bool = True
     output_schema: dict[str, Any] | None = None
+    validate: Literal["warn", "refuse"] | None = None
     tests: tuple[Case, ...] = ()
 
 
@@ -100,6 +135,8 @@ class Head(Struct, frozen=True, kw_only=True):
 
     version: Literal[1]
     server: Server | None = None
+    transforms: Own = Own()
+    guards: Own = Own()
     expose: tuple[str, ...] | None = None
     defaults: Defaults = field(default_factory=Defaults)
     rules: Rules = Rules()

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from proxy.cli import check
-from tests.rulecases import BAD, GOOD, expected
+from tests.rulecases import BAD, GOOD, PYTHON, expected
 
 
 def checked(*rules: object) -> int:
@@ -46,6 +46,40 @@ def test_what_cannot_be_read_gives_2_and_the_other_files_are_checked_all_the_sam
     assert lines[0] == f"{missing}: no such file or directory"
     assert lines[-1] == f"{broken}:1:10: this quote is not closed"
     assert len(lines) == 9
+
+
+@pytest.mark.parametrize(
+    ("words", "variable", "code"),
+    [
+        ((), "", 1),
+        ((), "off", 1),
+        (("--allow-python",), "", 0),
+        ((), "1", 0),
+    ],
+)
+def test_python_is_loaded_only_where_a_flag_or_its_variable_says_so(
+    words: tuple[str, ...],
+    variable: str,
+    code: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MCP_ABRIDGE_ALLOW_PYTHON", variable)
+    [path] = PYTHON.glob("*.yaml")
+    assert checked(path, *words) == code
+    out, err = capsys.readouterr()
+    assert out == (f"ok: {path}: 3 rules, 7 tests\n" if code == 0 else "")
+    assert err.splitlines() == (
+        []
+        if code == 0
+        else [
+            f"{path}:4:21: transforms: 'own:Noise' is Python code, which runs only with "
+            "--allow-python",
+            f"{path}:6:9: guards: 'own:Gate' is Python code, which runs only with --allow-python",
+            f"{path}:7:12: guards: 'own:Careful' is Python code, which runs only with "
+            "--allow-python",
+        ]
+    )
 
 
 def test_no_file_at_all_is_a_wrong_usage() -> None:

@@ -5,8 +5,11 @@ from msgspec import Struct
 from proxy.cli.descriptions import DESCRIPTIONS
 from proxy.loading import configkeys
 from proxy.loading.fields import TEXTS, fields
-from proxy.loading.rulekeys import Defaults, Head, Rules, Steps, Written
+from proxy.loading.rulekeys import Defaults, Guarding, Head, Own, Rules, Steps, Written
 from proxy.transforms import TRANSFORMS
+
+# Structs that are read from something else than a mapping of their fields.
+NOTATIONS = (Steps, Guarding, Own, Rules, Defaults)
 
 
 def written() -> set[type[Struct]]:
@@ -15,7 +18,7 @@ def written() -> set[type[Struct]]:
     waiting: list[Any] = [Head, Written, *TRANSFORMS.values(), configkeys.Head, configkeys.Written]
     while waiting:
         kind = waiting.pop()
-        if kind in found or kind in TEXTS or kind in (Steps, Rules, Defaults):
+        if kind in found or kind in TEXTS or kind in NOTATIONS:
             continue
         if isinstance(kind, type) and issubclass(kind, Struct):
             found.add(kind)

@@ -9,6 +9,7 @@ import pytest
 
 from proxy.cli import explain
 from tests.given import answer, call, document, line, said
+from tests.rulecases import PYTHON
 
 RULES = """\
 version: 1
@@ -24,6 +25,20 @@ rules:
   - {name: bound, tools: [long, mirrored], max_bytes: 1000}
   - {name: broken, tools: broken, response: [{drop: b}, {jmespath: 'abs(a)'}]}
   - {name: hidden, tools: gone, hide: true}
+"""
+ERRORS = """\
+version: 1
+rules:
+  - tools: read
+    arguments: {limit: {maximum: 5}}
+    response: [{drop: b}]
+    errors:
+      - recast:
+          vocabulary: {code: [lock, limit]}
+          cases: [{match: '^(?P<code>lock|limit): (?P<why>.*)', to: {code: "{code}", why: "{why}"}}]
+      - clip: {at: gone.why, max_chars: 12}
+    output_schema: {type: object, properties: {a: {maximum: 5}}}
+    validate: refuse
 """
 ITEMS = {"items": [{"id": n, "body": "x" * 100} for n in range(5)]}
 
@@ -77,11 +92,13 @@ def test_each_step_is_told_with_its_bytes_and_the_paths_that_matched_nothing(
     size = len(json.dumps(ITEMS, separators=(",", ":")))
     assert steps[0] == {
         "step": "received",
+        "key": None,
         "wire": len(raw),
         "visible": size,
         "structured": size,
         "text": size,
         "missing": [],
+        "warnings": [],
         "said": None,
     }
     dropped = {"items": [{"id": n} for n in range(5)]}
@@ -237,7 +254,7 @@ def test_a_call_that_is_refused_has_no_steps(
 
     found = explained(capsys)
 
-    assert (found["outcome"], found["upstream"], found["steps"]) == ("refused", None, [])
+    assert (found["outcome"], found["upstream"], found["steps"]) == ("hidden", None, [])
     assert found["shown"]["text"]["lines"] == ["Unknown tool: gone"]
 
 
@@ -259,13 +276,14 @@ def test_a_step_that_fails_says_so_and_the_original_goes_out(
     assert found["outcome"] == "failed"
     assert found["before"] == found["after"]
     assert found["steps"][1]["said"] is None
-    assert found["steps"][2]["said"].startswith("broken: broken: failed at jmespath: ")
+    assert found["steps"][2]["said"].startswith("broken: failed at jmespath: ")
     assert found["log"] == [found["steps"][2]["said"]]
 
 
 def test_the_keys_of_the_json_stay(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    keys = ["file", "tool", "arguments", "upstream", "rule", "rules", "document", "outcome"]
-    keys += ["steps", "missing", "notices", "log", "before", "after", "shown", "clients"]
+    keys = ["file", "tool", "arguments", "upstream", "rule", "rules", "guard", "document"]
+    keys += ["outcome", "steps", "missing", "notices", "warnings", "vocabulary", "log"]
+    keys += ["before", "after", "shown", "clients"]
 
     for tool in ("list", "other", "gone", "broken"):
         record(tool, document(ITEMS))
@@ -353,6 +371,70 @@ def test_a_recording_that_cannot_be_used_is_told(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(f"mcp-abridge explain: {message}")
+
+
+def test_python_that_rules_name_is_run_where_that_is_allowed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("rules.yaml").write_text((PYTHON / "rules.yaml").read_text())
+    Path("own.py").write_text((PYTHON / "own.py").read_text())
+    record("list", document({"a": 1}))
+    assert run() == 2
+    assert "is Python code, which runs only with --allow-python" in capsys.readouterr().err
+    found = explained(capsys, "--allow-python")
+    assert [step["step"] for step in found["steps"]] == ["received", "noise", "noise", "clip"]
+
+
+def test_what_a_guard_asked_found_and_decided_is_printed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("rules.yaml").write_text((PYTHON / "rules.yaml").read_text())
+    Path("own.py").write_text((PYTHON / "own.py").read_text())
+    record("remove", document({"a": 1}), {"path": "x"})
+
+    def said(*words: str) -> list[str]:
+        lines = printed(capsys, "--allow-python", *words).splitlines()
+        return [text for text in lines if text.startswith(("guard", "warning", "outcome", "log"))]
+
+    asks = 'guard careful asks may({"path": "x"})'
+    assert said("--found", "yes") == [
+        asks,
+        'guard careful finds: "yes"',
+        "guard careful lets the call go on",
+        'guard careful tells the steps: {"asked": "may"}',
+        "outcome: shaped",
+    ]
+    assert said("--found", '{"no": true}') == [
+        asks,
+        'guard careful finds: {"no": true}',
+        "guard careful answers the call itself",
+        "outcome: answered",
+    ]
+    assert said() == [
+        asks,
+        "guard careful finds nothing: no answer in time (--found gives an answer)",
+        "guard careful lets the call go on",
+        "outcome: shaped",
+        "warning (not asked): no answer in time",
+    ]
+
+
+def test_what_became_of_an_error_is_printed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "rules.yaml").write_text(ERRORS)
+    record("read", said("lock: try again", isError=True))
+
+    out = printed(capsys)
+
+    rows = [text.split() for text in out.splitlines()]
+    assert "document: text, content block 1" in out.splitlines()
+    assert [row[:2] for row in rows if row[:1] in (["received"], ["errors:"])] == [
+        ["received", str(len(answer(said("lock: try again", isError=True))))],
+        ["errors:", "recast"],
+        ["errors:", "clip"],
+    ]
+    assert "words of code: lock, limit\n" in out
 
 
 def test_rules_that_do_not_load_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,22 +30,24 @@ def test_everything_after_two_hyphens_is_the_server_s() -> None:
     assert chosen is not None
     assert chosen.command == ["npx", "-y", "--rules", "--", "-v"]
     assert chosen.rules is None
-    assert chosen.verbose is False
+    assert (chosen.verbose, chosen.allow_python) == (False, False)
 
 
 def test_each_option_is_read_in_both_spellings() -> None:
     apart = (
         "--rules a --rules b --budget 8kB --ledger off --max-message 1MiB --log-format json -v -q"
+        " --allow-python"
     )
     joined = (
         "--rules=a --rules=b --budget=8kB --ledger=off --max-message=1MiB --log-format=json"
-        " --verbose --quiet"
+        " --verbose --quiet --allow-python"
     )
     for words in (apart, joined):
         chosen = quick([*words.split(), "--", "server"], {})
         assert chosen is not None
         assert vars(chosen) == {
             "rules": ["a", "b"],
+            "allow_python": True,
             "budget": 8000,
             "ledger": "off",
             "max_message": 1 << 20,
@@ -66,6 +68,7 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
         "MCP_ABRIDGE_MAX_MESSAGE": "2MB",
         "MCP_ABRIDGE_VERBOSE": "1",
         "MCP_ABRIDGE_QUIET": "no",
+        "MCP_ABRIDGE_ALLOW_PYTHON": "on",
         "MCP_ABRIDGE_LEDGER": "",
     }
     chosen = quick(["--budget", "auto", "--", "server"], environment)
@@ -73,7 +76,7 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
     assert chosen.rules == ["a", "b"]
     assert chosen.budget == "auto"
     assert chosen.max_message == 2_000_000
-    assert (chosen.verbose, chosen.quiet) == (True, False)
+    assert (chosen.verbose, chosen.quiet, chosen.allow_python) == (True, False, True)
     assert chosen.ledger is None
     assert chosen.log_format == "text"
     again = quick(["--rules", "c", "--", "server"], environment)

@@ -3,16 +3,39 @@ import re
 import yaml
 
 from proxy.cli.prose import OPENING, filled
+from proxy.formats import FORMATS
 from proxy.loading import rulefile
 from proxy.loading.consistency import AFTER_A_WINDOW
 from proxy.paths import Path
+from proxy.rule import RuleFile
+from proxy.testing import cases
 
 
-def test_the_opening_example_is_a_rule_file() -> None:
-    found = re.search(r"```yaml\n(.*?)```", OPENING, re.DOTALL)
-    assert found is not None
-    read = rulefile.read("opening.yaml", found[1].encode())
-    assert read.problems == ()
+def files() -> list[RuleFile]:
+    found = []
+    for number, block in enumerate(re.findall(r"```yaml\n(.*?)```", OPENING, re.DOTALL)):
+        read = rulefile.read(f"{number}.yaml", block.encode())
+        assert read.rules is not None, read.problems
+        found.append(read.rules)
+    return found
+
+
+def test_every_example_is_a_rule_file_whose_tests_pass() -> None:
+    verdicts = [verdict for file in files() for verdict in cases.run(file)]
+    assert [verdict.message for verdict in verdicts if not verdict.ok] == []
+    assert len(verdicts) == 5
+
+
+def test_the_form_of_errors_and_a_contract_have_an_example() -> None:
+    rules = [rule for file in files() for rule in file.rules]
+    assert any(rule.errors for rule in rules)
+    assert any(rule.validate == "refuse" for rule in rules)
+
+
+def test_every_format_that_is_checked_is_named() -> None:
+    said = re.search(r"Of `format`, (.+?) are;", " ".join(OPENING.split()))
+    assert said is not None
+    assert set(re.findall(r"`([\w-]+)`", said[1])) == set(FORMATS)
 
 
 def test_every_path_that_is_shown_can_be_read() -> None:

@@ -42,9 +42,16 @@ def test_every_transform_has_an_example(name: str) -> None:
     assert "\nExample" in section(name)
 
 
-def test_every_link_leads_to_a_title() -> None:
-    titles = {reference.anchor(title) for title in re.findall(r"^##+ (.+)$", PAGE, re.MULTILINE)}
-    assert set(re.findall(r"\]\(#([^)]+)\)", PAGE)) <= titles
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_every_transform_says_what_becomes_of_a_schema(name: str) -> None:
+    assert "\nWhat becomes of an `outputSchema`: " in section(name)
+
+
+def test_every_link_leads_to_one_title() -> None:
+    titles = [reference.anchor(title) for title in re.findall(r"^##+ (.+)$", PAGE, re.MULTILINE)]
+    links = set(re.findall(r"\]\(#([^)]+)\)", PAGE))
+    # Of several titles of one name, a link leads to the first alone.
+    assert {link: titles.count(link) for link in links} == dict.fromkeys(links, 1)
 
 
 def test_lines_are_short_but_for_tables_and_code() -> None:

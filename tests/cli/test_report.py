@@ -15,7 +15,7 @@ import pytest
 
 from proxy.cli import report
 from proxy.ledger import Book
-from proxy.meter import Row
+from proxy.meter import Row, Warnings
 
 ROOT = Path(__file__).parents[2]
 MAIN = """
@@ -44,6 +44,15 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def filled(path: str, *rows: Row, server: str | None = "github", client: str | None = None) -> None:
     with closing(Book(path)) as book:
         book.write([(server, client, row) for row in rows], "a session")
+
+
+def warned(path: str, *warnings: tuple[str, str, int]) -> None:
+    with closing(Book(path)) as book:
+        book.write(
+            (),
+            "a session",
+            [(None, None, Warnings("a tool", rule, kind, count)) for rule, kind, count in warnings],
+        )
 
 
 def run(*arguments: str) -> int:
@@ -108,6 +117,52 @@ def test_what_a_shadow_rule_would_have_saved_is_said_apart(
     out = capsys.readouterr().out
     assert "the model read 98.0 kB instead of 720 kB" in out
     assert out.endswith("\nRules in shadow mode would have saved 86.0 kB more.\n")
+
+
+def test_what_rules_warned_of_is_listed_where_there_is_anything(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(path, SHAPED)
+    run()
+    assert "warned" not in capsys.readouterr().out
+
+    warned(path, ("jobs", "recast: no case fits", 1_234), ("[b]\x1b[2J", "status enum", 1))
+    run()
+    lines = capsys.readouterr().out.splitlines()
+    begins = next(at for at, line in enumerate(lines) if "warned of" in line)
+    assert [re.split("  +", line.strip()) for line in lines[begins:] if line.strip(" ─")] == [
+        ["rule", "warned of", "times"],
+        ["jobs", "recast: no case fits", "1,234"],
+        ["[b]\N{REPLACEMENT CHARACTER}[2J", "status enum", "1"],
+    ]
+
+
+def test_of_many_kinds_of_warnings_the_most_frequent_are_listed(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(path, SHAPED)
+    warned(path, *(("jobs", f"kind {number}", number) for number in range(1, 24)))
+    run()
+    out = capsys.readouterr().out
+    listed = re.findall(r"^ ?jobs  +kind (\d+)", out, re.MULTILINE)
+    assert listed == [str(number) for number in range(23, 3, -1)]
+    assert out.endswith("3 more kinds of warnings are in --json.\n")
+
+    run("--json")
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["warnings"]) == 23
+    assert document["warnings"][0] == {"rule": "jobs", "kind": "kind 23", "count": 23}
+
+
+def test_a_call_that_a_guard_answered_is_a_call(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(path, Row("reindex", "preflight", "answered", 3, 0, 300, 0, 240))
+    run("--by", "rule", "--json")
+
+    (answered,) = json.loads(capsys.readouterr().out)["rows"]
+    assert (answered["name"], answered["calls"], answered["shaped"]) == ("preflight", 3, 0)
+    assert (answered["visible_before"], answered["visible_after"]) == (0, 240)
 
 
 @pytest.mark.parametrize(
@@ -185,8 +240,9 @@ def test_the_json_has_stable_keys(path: str, capsys: pytest.CaptureFixture[str])
             | untouched
             | {"shadow_saves": 86_000},
         ],
+        "warnings": [],
     }
-    assert list(document) == ["ledger", "since", "by", "total", "rows"]
+    assert list(document) == ["ledger", "since", "by", "total", "rows", "warnings"]
     assert printed.err == ""
 
 

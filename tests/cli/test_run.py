@@ -12,6 +12,7 @@ import pytest
 
 from proxy.cli import VERBS
 from tests.raw_http import RawServer, whole
+from tests.rulecases import PYTHON
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,6 +106,22 @@ def test_rules_from_a_file_apply(tmp_path: Path) -> None:
     hidden, answer = sorted(ended.stdout.splitlines(True))
     assert json.loads(hidden)["error"]["code"] == -32602
     assert answer == ANSWER % 2
+
+
+def test_python_that_rules_name_is_run_where_that_is_allowed(tmp_path: Path) -> None:
+    own = (PYTHON / "own.py").read_text()
+    own = own.replace("        root.set(", "        print(call)\n        root.set(")
+    (tmp_path / "own.py").write_text(f"print('loading')\n{own}")
+    step = "transforms: {noise: 'own:Noise'}\nrules: [{tools: ok, response: [{noise: [a]}]}]\n"
+    words = ["--rules", rules(tmp_path, f"version: 1\n{step}"), "--", *NAUGHTY, "plain"]
+    ended = done(words, CALL % 1)
+    assert ended.returncode == 2
+    assert b"'own:Noise' is Python code, which runs only with --allow-python\n" in ended.stderr
+    ended = done(["--allow-python", *words], CALL % 1)
+    # What it prints stays away from the messages.
+    [line] = ended.stdout.splitlines()
+    assert json.loads(line)["result"]["content"][0]["text"] == '["a"]'
+    assert ended.stderr.startswith(b"loading\nCall(tool='ok'")
 
 
 def test_bad_rules_are_said_with_every_problem_and_end_the_server(tmp_path: Path) -> None:

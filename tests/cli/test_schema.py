@@ -12,10 +12,10 @@ from proxy.cli import reference, schema, sidecar
 from proxy.loading import configkeys
 from proxy.loading.fields import TEXTS, fields
 from proxy.loading.positions import read, unwrapped
-from proxy.loading.rulekeys import Defaults, Head, Rules, Steps, Written
+from proxy.loading.rulekeys import Defaults, Guarding, Head, Own, Rules, Steps, Written
 from proxy.ruleset import library
 from proxy.transforms import TRANSFORMS
-from tests.rulecases import BAD, GOOD, editor
+from tests.rulecases import BAD, GOOD, PYTHON, editor
 
 CONFIGS = Path(__file__).parents[1] / "cases" / "config"
 GOOD_CONFIGS = sorted((CONFIGS / "good").glob("*.yaml"))
@@ -43,7 +43,10 @@ def test_the_verb_prints_a_valid_schema(capsys: pytest.CaptureFixture[str]) -> N
     Draft7Validator.check_schema(json.loads(capsys.readouterr().out))
 
 
-@pytest.mark.parametrize("path", [*GOOD, *library().values()], ids=lambda path: path.stem)
+OWN = sorted(PYTHON.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", [*GOOD, *OWN, *library().values()], ids=lambda path: path.stem)
 def test_every_good_file_fits_the_schema(path: Path) -> None:
     assert [error.message for error in validator().iter_errors(value(path))] == []
 
@@ -60,6 +63,27 @@ def test_a_file_of_the_wrong_structure_does_not_fit(path: Path) -> None:
 )
 def test_what_only_check_can_know_fits(path: Path) -> None:
     assert validator().is_valid(value(path))
+
+
+@pytest.mark.parametrize(
+    ("head", "fits"),
+    [({}, False), ({"guards": {"noise": "own:Gate"}}, False), ({"transforms": {}}, True)],
+)
+@pytest.mark.parametrize("step", ["noise", {"noise": {"most": 3}}, [["noise"]], {"noise": None}])
+@pytest.mark.parametrize("key", ["response", "errors"])
+def test_a_step_that_is_not_ours_fits_where_a_file_may_name_it(
+    key: str, step: Any, head: dict[str, Any], fits: bool
+) -> None:
+    text = {"version": 1, **head, "rules": [{"tools": "a", key: step}]}
+    assert validator().is_valid(text) is fits
+    assert validator().is_valid({"version": 1, **head, "defaults": {key: step}}) is fits
+
+
+def test_a_step_of_ours_is_held_to_its_options_everywhere() -> None:
+    steps: list[Any] = [{"clip": {"word": 1}}, "keep", {"clip": {}, "noise": {}}]
+    for step in steps:
+        text = {"version": 1, "transforms": {}, "rules": [{"tools": "a", "response": step}]}
+        assert not validator().is_valid(text)
 
 
 @pytest.mark.parametrize("path", GOOD_CONFIGS, ids=lambda path: path.stem)
@@ -138,7 +162,7 @@ def _structs(*kinds: Any) -> set[type[Struct]]:
     waiting = list(kinds)
     while waiting:
         kind = waiting.pop()
-        if kind in found or kind in TEXTS or kind in (Steps, Rules, Defaults):
+        if kind in found or kind in TEXTS or kind in (Steps, Guarding, Own, Rules, Defaults):
             continue
         if isinstance(kind, type) and issubclass(kind, Struct):
             found.add(kind)

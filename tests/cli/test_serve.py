@@ -17,7 +17,12 @@ import msgspec
 import pytest
 
 from proxy.cli.options import Option
-from proxy.cli.serve import OPTIONS
+from proxy.cli.serve import OPTIONS, _rules
+from proxy.errors import RuleErrors
+from proxy.transports.http.access import Access
+from proxy.transports.http.route import Route
+from proxy.transports.log import Log
+from tests.rulecases import PYTHON
 from tests.transports.http import raw
 from tests.transports.http.listening import Answered, Client
 from tests.wrapped import START
@@ -321,6 +326,21 @@ async def test_a_path_that_holds_the_token_leaves_authorization_to_the_server(
             assert first.headers["authorization"] == "Bearer theirs"
             assert "authorization" not in second.headers
             assert await running.end() == 0
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_python_that_rules_name_is_loaded_where_that_is_allowed(allowed: bool) -> None:
+    route = Route(
+        path="/mcp", upstream="http://a", rules=(str(PYTHON / "rules.yaml"),), access=Access()
+    )
+    log = Log("error", "text")
+    if allowed:
+        [rules] = _rules([route], log, allow_python=True)
+        assert rules(None, None).files[0].rules[0].foreign
+    else:
+        with pytest.raises(RuleErrors) as caught:
+            _rules([route], log, allow_python=False)
+        assert len(caught.value.problems) == 3
 
 
 def test_every_mistake_in_the_rules_is_said_before_anything_is_served(tmp_path: Path) -> None:

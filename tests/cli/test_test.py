@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from proxy.cli import test as verb
+from tests.rulecases import PYTHON
 
 RULES = """\
 version: 1
@@ -149,6 +150,22 @@ def test_update_fills_what_expects_nothing_and_then_runs(
     )
 
 
+def test_python_that_rules_name_is_run_where_that_is_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for file in PYTHON.iterdir():
+        if file.is_file():
+            (tmp_path / file.name).write_text(file.read_text())
+    path = tmp_path / "rules.yaml"
+    path.write_text(path.read_text().replace(", expect: [a, b]}", "}", 1))
+
+    assert run(path) == 2
+    assert "is Python code, which runs only with --allow-python" in capsys.readouterr().err
+    assert run(path, "--allow-python", "--update") == 0
+    assert capsys.readouterr().out.startswith(f"filled {path}:")
+    assert '- {given: {a: 1}, expect: ["a", "b"]}' in path.read_text()
+
+
 def test_update_changes_no_case_that_expects_something(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,7 +180,7 @@ def test_update_tells_what_it_cannot_write(
 ) -> None:
     from proxy.testing import filling
 
-    def refuse(file: object) -> None:
+    def refuse(file: object, *, allow_python: bool) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(filling, "fill", refuse)

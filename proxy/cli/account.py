@@ -1,0 +1,295 @@
+"""Gives the account of one call that `explain` prints: all there is to say, as one JSON object."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from proxy.clients import CLIENTS
+from proxy.document import Document, plain
+from proxy.guard import Forward, Found
+from proxy.pipeline import Job, Outcome, shape
+from proxy.result import Copy, Reading
+from proxy.rule import Rule
+from proxy.testing import answer as answers
+from proxy.testing.answer import Answer
+from proxy.testing.choice import choices
+from proxy.testing.decisions import Decided
+from proxy.testing.play import Play
+from proxy.transforms.base import Call, Warned
+from proxy.transforms.recast import Recast
+
+_MOST_LINES = 8
+_WIDEST = 160
+
+
+def explained(play: Play, name: str = "") -> dict[str, Any]:
+    """Return all there is to say of a call and its answer; the keys stay the same."""
+    exchange, rule, before = play.exchange, play.applied, play.before
+    told = _Told()
+    steps = [] if rule is None else list(_steps(play, rule, told))
+    return {
+        "file": name,
+        "tool": exchange.tool,
+        "arguments": exchange.arguments,
+        "upstream": play.seen[0] if play.seen else None,
+        "rule": None if rule is None else rule.name,
+        "rules": [
+            {
+                "name": each.rule.name,
+                "place": each.rule.place,
+                "applies": each.applies,
+                "reason": each.reason,
+            }
+            for each in choices(play.rules, exchange.tool, exchange.arguments)
+        ],
+        "guard": _guard(play),
+        "document": None if rule is None else _document(play, rule),
+        "outcome": _outcome(play),
+        "steps": steps,
+        "missing": list(dict.fromkeys(path for step in steps for path in step["missing"])),
+        "notices": told.notices,
+        "warnings": _warnings(play),
+        "vocabulary": {} if rule is None else _vocabulary(rule),
+        "log": list(dict.fromkeys(play.log)),
+        "before": _sizes(before),
+        "after": _sizes(play.answer),
+        "shown": _shown(play.answer),
+        "clients": list(_clients(before, play.answer)),
+    }
+
+
+def _outcome(play: Play) -> str:
+    """Say what became of the call; a failing one is an error though it passes as it came."""
+    return "error" if play.word == "untouched" and play.answer.failed else play.word
+
+
+# Guards
+
+
+def _guard(play: Play) -> dict[str, Any] | None:
+    """Say what the guard asked, what it found, and what it decided then; None where none did."""
+    if not play.decided:
+        return None
+    last = play.decided[-1]
+    return {
+        "name": last.name,
+        "asks": play.asks[0] if play.asks else None,
+        "found": None if last.found is None else _found(last.found),
+        "decision": _decision(play, last),
+        "facts": last.decision.facts if isinstance(last.decision, Forward) else {},
+    }
+
+
+def _decision(play: Play, last: Decided) -> str:
+    said = f"the guard {last.name!r} failed: "
+    if any(said in line for line in play.log):
+        return "failed"
+    return "forward" if isinstance(last.decision, Forward) else "answer"
+
+
+def _found(found: Found) -> dict[str, Any]:
+    return {"document": found.document} if found.failure is None else {"failure": found.failure}
+
+
+# Documents
+
+
+def _document(play: Play, rule: Rule) -> dict[str, Any] | None:
+    """Say where the document stands that the steps work on; None where there is none."""
+    if not play.seen:
+        return {"kind": "text", "copies": ["the refusal"]} if _reshapes(play, rule) else None
+    if play.before.error is not None:
+        found = {"kind": "text", "copies": ["the message of the error"]}
+        return found if rule.errors else None
+    reading = play.reading(rule)
+    return None if reading is None else _read(reading)
+
+
+def _read(reading: Reading) -> dict[str, Any]:
+    copies = reading.frame.copies
+    kind = "text" if reading.document.textual else "JSON"
+    return {"kind": kind, "copies": [_place(copy) for copy in copies]}
+
+
+def _place(copy: Copy) -> str:
+    """Say in words where a copy of the document stands."""
+    if copy.where == "structured":
+        return "structuredContent"
+    if copy.where == "member":
+        return f"the member {copy.member!r} of structuredContent"
+    numbers = ", ".join(str(at + 1) for at in copy.blocks)
+    if len(copy.blocks) > 1:
+        return f"content blocks {numbers}, an element each"
+    return f"content block {numbers}{', as a JSON string' if copy.quoted else ''}"
+
+
+# Steps
+
+
+class _Told:
+    """What the steps said of the call: paths that matched nothing, and notices."""
+
+    def __init__(self) -> None:
+        self.missing: list[str] = []
+        self.notices: list[Any] = []
+
+    def observe(self, step: str, document: Document, call: Call) -> None:
+        """Take what `step` has to say beside what earlier ones said."""
+        self.missing = list(call.missing)
+        self.notices = [{each.name: plain(each.value)} for each in call.notices]
+
+
+def _steps(play: Play, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
+    """Yield what the response weighs as received, and after each step, were it the last one."""
+    if play.shaped:
+        job = _at_once(play)
+        assert job.raw is not None
+        # Steps for responses are for none that is an error, and the other way about.
+        whole = shape(replace(job, rule=replace(rule, errors=(), mode="active")))
+        if play.before.error is None and whole.word != "error":
+            yield _step("received", None, answers.read(job.raw))
+            yield from _of_response(job, rule, told)
+        elif _reshapes(play, rule):
+            yield _step("received", None, answers.read(job.raw))
+    elif _reshapes(play, rule):
+        yield _step("refused", None, play.again(replace(rule, errors=())).answer)
+    if _reshapes(play, rule):
+        yield from _of_error(play, rule)
+
+
+def _at_once(play: Play) -> Job:
+    """Return the job that makes the answer from the whole response, also that of a later page."""
+    first, last = play.shaped[0][0], play.shaped[-1][0]
+    return replace(first, arguments=last.arguments, names=last.names, view=last.view)
+
+
+def _reshapes(play: Play, rule: Rule) -> bool:
+    """Say whether the answer is an error that the rule's own steps for errors were run on."""
+    of_ours = play.answer.failed and play.word in ("error", "refused", "failed")
+    return of_ours and bool(rule.errors) and rule.mode == "active"
+
+
+def _of_response(job: Job, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
+    missing: list[str] = []
+    warned: tuple[Warned, ...] = ()
+    for count, step in enumerate(rule.pipeline, 1):
+        part = replace(rule, pipeline=rule.pipeline[:count], errors=(), mode="active")
+        told.missing = []
+        outcome = shape(replace(job, rule=part), told.observe)
+        answer = answers.read(outcome.raw)
+        yield _step(
+            step.name,
+            "response",
+            answer,
+            told.missing[len(missing) :],
+            outcome.warnings[len(warned) :],
+            answer.said if outcome.word == "refused" else outcome.said,
+        )
+        missing, warned = told.missing, outcome.warnings
+
+
+def _of_error(play: Play, rule: Rule) -> Iterator[dict[str, Any]]:
+    """Yield what an error is after each of the rule's steps for errors."""
+    before: Outcome | None = None
+    for count, step in enumerate(rule.errors, 1):
+        again = play.again(replace(rule, errors=rule.errors[:count]))
+        after = again.shaped[-1][1] if again.shaped else None
+        yield _step(
+            step.name,
+            "errors",
+            again.answer,
+            () if after is None else after.missing[len(before.missing if before else ()) :],
+            () if after is None else after.warnings[len(before.warnings if before else ()) :],
+            None if after is None else after.said,
+        )
+        before = after
+
+
+def _step(
+    name: str,
+    key: str | None,
+    answer: Answer,
+    missing: Iterable[str] = (),
+    warnings: Iterable[Warned] = (),
+    said: str | None = None,
+) -> dict[str, Any]:
+    """Say what one step did; `key` is that of the rule under which it stands."""
+    return {
+        "step": name,
+        "key": key,
+        **_sizes(answer),
+        "missing": list(missing),
+        "warnings": list(map(_warning, warnings)),
+        "said": said,
+    }
+
+
+def _warning(warned: Warned) -> dict[str, Any]:
+    return {"kind": warned.kind, "said": warned.said}
+
+
+def _warnings(play: Play) -> list[dict[str, Any]]:
+    """Return the warnings of the guard and of the steps, each once."""
+    of_guard = (each for decided in play.decided for each in decided.warnings)
+    of_steps = (each for _, outcome in play.shaped for each in outcome.warnings)
+    return list(map(_warning, dict.fromkeys((*of_guard, *of_steps))))
+
+
+def _vocabulary(rule: Rule) -> dict[str, list[str]]:
+    """Return the words that may stand at each path of what the rule recasts."""
+    found: dict[str, list[str]] = {}
+    for step in (*rule.pipeline, *rule.errors):
+        for path, words in step.vocabulary.items() if isinstance(step, Recast) else ():
+            held = found.setdefault(path.text, [])
+            held += [word for word in words if word not in held]
+    return found
+
+
+# Sizes
+
+
+def _sizes(answer: Answer) -> dict[str, int | None]:
+    return {
+        "wire": len(answer.line),
+        "visible": answer.shown.most,
+        "structured": answer.shown.structured,
+        "text": answer.shown.text,
+    }
+
+
+def _shown(answer: Answer) -> dict[str, Any]:
+    """Return what the model reads where structuredContent is shown, and where the text is."""
+    structured = answer.said if answer.structured is None else bytes(answer.structured).decode()
+    sizes = answer.shown
+    return {
+        "structured": {"bytes": sizes.to("structured"), "lines": _first_lines(structured)},
+        "text": {"bytes": sizes.to("text"), "lines": _first_lines(answer.said)},
+    }
+
+
+def _first_lines(said: str) -> list[str]:
+    lines = [
+        line if len(line) <= _WIDEST else f"{line[:_WIDEST]}… (+{len(line) - _WIDEST} chars)"
+        for line in said.split("\n")
+    ]
+    if len(lines) > _MOST_LINES:
+        return [*lines[:_MOST_LINES], f"… (+{len(lines) - _MOST_LINES} lines)"]
+    return lines
+
+
+def _clients(before: Answer, after: Answer) -> Iterator[dict[str, Any]]:
+    """Yield every client with a known limit, and whether the answer overruns it."""
+    for client in CLIENTS:
+        limit = client.limit_bytes
+        if limit is not None:
+            was, is_ = before.shown.to(client.shows), after.shown.to(client.shows)
+            yield {
+                "client": client.name,
+                "limit": limit,
+                "beyond": client.beyond,
+                "before": was,
+                "after": is_,
+                "over_before": was > limit,
+                "over_after": is_ > limit,
+            }

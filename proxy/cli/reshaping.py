@@ -1,0 +1,90 @@
+"""Shows what each transform does to an outputSchema, by the schema of its example's document.
+
+The schema is a strict one, of that document alone, so that what is loosened can be seen.
+"""
+
+import inspect
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from proxy.cli.examples import flow, runs
+from proxy.cli.prose import filled, wrapped
+from proxy.references import Subschema, within
+from proxy.transforms.base import Schema
+
+CANNOT_SAY = (
+    "So it cannot say, and the `outputSchema` is dropped, unless the rule says what it yields "
+    "(`output_schema`)."
+)
+
+_KINDS = {
+    bool: "boolean",
+    dict: "object",
+    float: "number",
+    int: "integer",
+    list: "array",
+    str: "string",
+    type(None): "null",
+}
+
+
+def reshaping(kind: Any) -> Iterator[str]:
+    """Yield what a transform does to a schema: in its words, and before and after."""
+    before, after = example(kind)
+    words = inspect.getdoc(kind.reshape)
+    if after is None:
+        yield filled(f"What becomes of an `outputSchema`: {words} {CANNOT_SAY}")
+        return
+    if after == before:
+        yield filled(f"What becomes of an `outputSchema`: {words} In the example, it stays.")
+        return
+    yield filled(f"What becomes of an `outputSchema`: {words} In the example:")
+    lines = [line for word in ({"from": before}, {"to": after}) for line in wrapped(flow(word), 4)]
+    yield "\n".join(["```yaml", *lines, "```"])
+
+
+def example(kind: Any) -> tuple[Schema, Schema | None]:
+    """Return the schema of the document in a transform's example, and what it makes of that."""
+    shown = runs(kind)[0]
+    before = inferred(json.loads(shown.given))
+    if before["type"] == "object":
+        before["additionalProperties"] = False
+    after = shown.step.reshape(before)
+    return before, after if after is None else _bare(after)
+
+
+def inferred(*values: Any) -> Schema:
+    """Return a schema that admits `values`, and hardly anything else of their shape.
+
+    >>> inferred({"a": ["b", None]})["properties"]
+    {'a': {'type': 'array', 'items': {'type': ['string', 'null'], 'maxLength': 1}, 'minItems': 2}}
+    """
+    kinds = list(dict.fromkeys(_KINDS[type(value)] for value in values))
+    made: Schema = {"type": kinds[0] if len(kinds) == 1 else kinds}
+    objects = [value for value in values if isinstance(value, dict)]
+    arrays = [value for value in values if isinstance(value, list)]
+    texts = [value for value in values if isinstance(value, str)]
+    if objects:
+        names = list(dict.fromkeys(name for each in objects for name in each))
+        made["properties"] = {
+            name: inferred(*(each[name] for each in objects if name in each)) for name in names
+        }
+        made["required"] = [name for name in names if all(name in each for each in objects)]
+    if arrays:
+        elements = [element for each in arrays for element in each]
+        made |= {"items": inferred(*elements)} if elements else {}
+        made["minItems"] = min(map(len, arrays))
+    if texts:
+        made["maxLength"] = max(map(len, texts))
+    return made
+
+
+def _bare(schema: Schema) -> Schema:
+    """Return a schema without its descriptions, which say nothing of a value."""
+
+    def change(node: Subschema) -> Subschema:
+        return node if isinstance(node, bool) else _bare(node)
+
+    kept = {word: value for word, value in schema.items() if word != "description"}
+    return within(kept, change)

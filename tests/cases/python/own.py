@@ -1,0 +1,79 @@
+"""Transforms and guards that rule files name, with options of many kinds."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta, Struct
+
+from proxy.document import Slot
+from proxy.guard import Answer, Ask, Decision, Forward, Found
+from proxy.paths import Path
+from proxy.transforms.base import Call, Parameter, Schema
+
+
+class Noise(Struct, frozen=True):
+    name: ClassVar[str] = "noise"
+    shorthand: ClassVar[str | None] = "words"
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+
+    words: tuple[str, ...] = ()
+    at: Path | None = None
+    fails: Literal["at once", "later", ""] = ""
+    most: Annotated[int, Meta(ge=1)] = 1
+
+    def __post_init__(self) -> None:
+        if "none" in self.words:
+            raise ValueError("'words' must not hold 'none'")
+        if self.fails == "at once":
+            raise KeyError("no such thing")
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        if self.fails:
+            raise RuntimeError("not now")
+        return {}
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        root.set(list(self.words))
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        return None
+
+
+class Gate(Struct, frozen=True):
+    name: ClassVar[str] = "gate"
+    shorthand: ClassVar[str | None] = None
+    parameters: ClassVar[Mapping[str, Parameter]] = {"strict": Parameter({"type": "boolean"})}
+
+    level: int = 1
+
+    def __call__(self, call: Call, found: Found | None) -> Decision:
+        return Forward()
+
+
+class Odd(Struct, frozen=True):
+    name: ClassVar[str] = "odd"
+    shorthand: ClassVar[str | None] = None
+    parameters: ClassVar[Mapping[str, Parameter]] = {"a": Parameter({})}
+
+    def __call__(self, call: Call, found: Found | None) -> Decision:
+        return Forward()
+
+
+class Careful(Struct, frozen=True):
+    """Lets a call go on only where the server says that it may."""
+
+    name: ClassVar[str] = "careful"
+    shorthand: ClassVar[str | None] = None
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    def __call__(self, call: Call, found: Found | None) -> Decision:
+        if found is None:
+            return Ask("may", {"path": call.argument("path")})
+        if found.failure is not None:
+            call.warn("not asked", found.failure)
+            return Forward({"careful": True})
+        if found.document == "yes":
+            return Forward(facts={"asked": "may"})
+        return Answer({"status": "blocked"})
