@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from proxy.errors import AbridgeError
-from proxy.meter import Meters, Row
+from proxy.meter import Meters, Row, Warnings
 
 # sqlite3 costs several milliseconds to import: only the thread that writes, and `report`, pay it.
 if TYPE_CHECKING:
@@ -46,11 +46,31 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
         "CREATE INDEX calls_time ON calls (time)",
     ),
+    (
+        """CREATE TABLE warnings (
+            time INTEGER NOT NULL,
+            session TEXT NOT NULL,
+            server TEXT,
+            client TEXT,
+            tool TEXT NOT NULL,
+            rule TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            count INTEGER NOT NULL
+        )""",
+        "CREATE INDEX warnings_time ON warnings (time)",
+    ),
 )
+_WITH_WARNINGS = 2  # the first version that has a table of them
 
-_COLUMNS = ("time", "session", "server", "client", *Row.__struct_fields__)
-# Columns by name: a process that is still running writes on after a later one added a column.
-_INSERT = f"INSERT INTO calls ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+
+def _insertion(table: str, fields: Sequence[str]) -> str:
+    # Columns by name: a process that is still running writes on after a later one added a column.
+    columns = ("time", "session", "server", "client", *fields)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+_INSERT = _insertion("calls", Row.__struct_fields__)
+_INSERT_WARNINGS = _insertion("warnings", Warnings.__struct_fields__)
 
 _BY = {
     "tool": "tool",
@@ -84,6 +104,14 @@ class Figures(Struct, frozen=True):
     visible_before: int
     visible_after: int
     shadow_saves: int
+
+
+class Warned(Struct, frozen=True):
+    """How often a rule had a warning of one kind."""
+
+    rule: str
+    kind: str
+    count: int
 
 
 def default_path() -> str:
@@ -139,13 +167,14 @@ class Ledger:
 
     def _flush(self) -> None:
         counted = self._meters.drain()
-        if not counted:
+        warned = self._meters.drain_warnings()
+        if not (counted or warned):
             return
         if not self._broken:
             try:
                 if self._book is None:
                     self._book = Book(self._path, self._patience)
-                self._book.write(counted, self._session)
+                self._book.write(counted, self._session, warned)
                 return
             # Not only the errors that SQLite is known to raise: recording must never end a call.
             except Exception as error:
@@ -196,8 +225,13 @@ class Book:
                     raise
                 time.sleep(0.01)
 
-    def write(self, rows: Sequence[tuple[str | None, str | None, Row]], session: str) -> None:
-        """Add `rows`, each with the names of its server and client: all of them or none."""
+    def write(
+        self,
+        rows: Sequence[tuple[str | None, str | None, Row]],
+        session: str,
+        warnings: Sequence[tuple[str | None, str | None, Warnings]] = (),
+    ) -> None:
+        """Add `rows` and `warnings`, each with the names of its server and client: all or none."""
         now = int(time.time())
         values = [
             (
@@ -216,8 +250,22 @@ class Book:
             )
             for server, client, row in rows
         ]
+        warned = [
+            (
+                now,
+                session,
+                _storable(server),
+                _storable(client),
+                _storable(each.tool),
+                _storable(each.rule),
+                _storable(each.kind),
+                each.count,
+            )
+            for server, client, each in warnings
+        ]
         with _transaction(self._db):
             self._db.executemany(_INSERT, values)
+            self._db.executemany(_INSERT_WARNINGS, warned)
 
     def close(self) -> None:
         """Close the file."""
@@ -252,10 +300,11 @@ def _settle(db: "sqlite3.Connection") -> None:
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA cache_size = -256")  # kB: a writer of small rows needs no more
     now = int(time.time())
-    (oldest,) = db.execute("SELECT MIN(time) FROM calls").fetchone()
-    # A day of grace: at most one start in a day has anything to delete.
-    if oldest is not None and oldest < now - (KEPT_DAYS + 1) * _DAY:
-        db.execute("DELETE FROM calls WHERE time < ?", (now - KEPT_DAYS * _DAY,))
+    for table in ("calls", "warnings"):
+        (oldest,) = db.execute(f"SELECT MIN(time) FROM {table}").fetchone()
+        # A day of grace: at most one start in a day has anything to delete.
+        if oldest is not None and oldest < now - (KEPT_DAYS + 1) * _DAY:
+            db.execute(f"DELETE FROM {table} WHERE time < ?", (now - KEPT_DAYS * _DAY,))
 
 
 def _check_kind(db: "sqlite3.Connection") -> None:
@@ -278,11 +327,45 @@ def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figure
     `since` is a time in unix seconds (None: all there is), `by` one of BY; days come in order.
     Raises LedgerError for a file that is missing or cannot be read.
     """
+    order = "name" if by == "day" else "seen_before - seen_after DESC, seen_before DESC, name"
+    found = _read(
+        path,
+        f"""SELECT {_BY[by]} AS name, SUM(calls),
+            SUM(CASE WHEN outcome IN ('shaped', 'page', 'view') THEN calls ELSE 0 END),
+            SUM(CASE WHEN outcome = 'failed' THEN calls ELSE 0 END),
+            SUM(wire_before),
+            SUM(CASE WHEN outcome = 'shadow' THEN wire_before ELSE wire_after END),
+            SUM(visible_before) AS seen_before,
+            SUM(CASE WHEN outcome = 'shadow' THEN visible_before ELSE visible_after END)
+                AS seen_after,
+            SUM(CASE WHEN outcome = 'shadow' THEN visible_before - visible_after ELSE 0 END)
+        FROM calls WHERE time >= ? GROUP BY name ORDER BY {order}""",
+        since,
+    )
+    return [Figures(*figures) for figures in found]
+
+
+def warnings(path: str, since: float | None = None) -> list[Warned]:
+    """Return the warnings that the ledger at `path` holds, by rule and kind, the most first.
+
+    A ledger that a process of an earlier version wrote has none. `since` and what is raised are
+    as for `rows`.
+    """
+    found = _read(
+        path,
+        """SELECT rule, kind, SUM(count) AS times FROM warnings WHERE time >= ?
+        GROUP BY rule, kind ORDER BY times DESC, rule, kind""",
+        since,
+        version=_WITH_WARNINGS,
+    )
+    return [Warned(*each) for each in found]
+
+
+def _read(path: str, query: str, since: float | None, version: int = 1) -> list[tuple[Any, ...]]:
+    """Return what `query` finds in a ledger of at least this version, nothing in an earlier one."""
     import sqlite3
     from urllib.parse import quote
 
-    key = _BY[by]
-    order = "name" if by == "day" else "seen_before - seen_after DESC, seen_before DESC, name"
     if not os.path.exists(path):
         raise LedgerError(f"{path}: no such file")
     try:
@@ -292,23 +375,10 @@ def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figure
         try:
             db.execute("BEGIN")  # one view of the file, also while others create or migrate it
             _check_kind(db)
-            (version,) = db.execute("PRAGMA user_version").fetchone()
-            if version == 0:  # created by a process that has not come to write yet
+            (found,) = db.execute("PRAGMA user_version").fetchone()
+            if found < version:  # 0: created by a process that has not come to write yet
                 return []
-            found = db.execute(
-                f"""SELECT {key} AS name, SUM(calls),
-                    SUM(CASE WHEN outcome IN ('shaped', 'page', 'view') THEN calls ELSE 0 END),
-                    SUM(CASE WHEN outcome = 'failed' THEN calls ELSE 0 END),
-                    SUM(wire_before),
-                    SUM(CASE WHEN outcome = 'shadow' THEN wire_before ELSE wire_after END),
-                    SUM(visible_before) AS seen_before,
-                    SUM(CASE WHEN outcome = 'shadow' THEN visible_before ELSE visible_after END)
-                        AS seen_after,
-                    SUM(CASE WHEN outcome = 'shadow' THEN visible_before - visible_after ELSE 0 END)
-                FROM calls WHERE time >= ? GROUP BY name ORDER BY {order}""",
-                (-1 if since is None else int(since),),
-            )
-            return [Figures(*figures) for figures in found]
+            return db.execute(query, (-1 if since is None else int(since),)).fetchall()
         finally:
             db.close()
     except (sqlite3.Error, LedgerError) as error:

@@ -1,7 +1,8 @@
-"""Counts bytes before and after, on the wire and as the model sees them.
+"""Counts bytes before and after, on the wire and as the model sees them, and warnings of rules.
 
 Invariant: every call that was counted is in exactly one row of exactly one `drain`, whatever the
-threads, and what has not been drained takes bounded memory.
+threads, every warning in one of `drain_warnings`, and what has not been drained takes bounded
+memory.
 """
 
 from collections.abc import Callable
@@ -18,6 +19,7 @@ Outcome = Literal[
     "failed",  # a rule failed, and the original went out
     "shadow",  # measured only: the sizes after are what would have been sent
     "refused",  # answered by the proxy, for arguments or a result that a rule refuses
+    "answered",  # answered by the proxy: a guard had the answer
     "hidden",  # answered by the proxy, for a tool that a rule hides
     "error",  # an error of the upstream's own, sent as it came
 ]
@@ -27,10 +29,14 @@ _SINGLE = frozenset(("shaped", "page", "view", "failed", "shadow"))
 _MOST_ROWS = 4_096
 _MOST_SUMS = 20_000
 _MOST_TOOLS = 1_000
+_MOST_KINDS = 1_000
 _MOST_NAMES = 100
 _LONGEST_NAME = 200
 OTHER = "other"
-"""Counts the tools after a process has seen a thousand, servers and clients after a hundred."""
+"""Counts the tools after a process has seen a thousand, servers and clients after a hundred.
+
+So it does the kinds of warnings after a thousand.
+"""
 
 
 class Sizes(Struct, frozen=True, gc=False):
@@ -55,47 +61,71 @@ class Row(Struct, frozen=True, gc=False):
     visible_after: int
 
 
-class _Room:
-    """What the meters of a process share: a lock, the tools they know, and how much they keep."""
+class Warnings(Struct, frozen=True, gc=False):
+    """How often a rule had a warning of one kind for the calls of one tool."""
 
-    __slots__ = ("lock", "rows", "sums", "tools")
+    tool: str
+    rule: str
+    kind: str
+    count: int
+
+
+class _Room:
+    """What the meters of a process share: a lock, the names they know, and how much they keep."""
+
+    __slots__ = ("kinds", "lock", "rows", "sums", "tools")
 
     def __init__(self) -> None:
         # `+=` on a shared sum is not atomic; an uncontended lock costs some 50 ns.
         self.lock = Lock()
         self.tools: set[str] = set()
+        self.kinds: set[str] = set()
         self.rows = 0
         self.sums = 0
 
     def label(self, tool: str) -> str:
         """Return the name to count `tool` under, for a sum that is to be kept."""
         # A client may call any name it likes, however many and however long.
+        return self._known(tool, self.tools, _MOST_TOOLS)
+
+    def kind(self, kind: str) -> str:
+        """Return the name to count warnings of this `kind` under."""
+        # A transform from outside the project may have made it from what the server sent.
+        return self._known(kind, self.kinds, _MOST_KINDS)
+
+    def _known(self, name: str, names: set[str], most: int) -> str:
         if self.sums >= _MOST_SUMS:
             return OTHER
-        tool = tool[:_LONGEST_NAME]
-        if tool not in self.tools:
-            if len(self.tools) >= _MOST_TOOLS:
+        name = name[:_LONGEST_NAME]
+        if name not in names:
+            if len(names) >= most:
                 return OTHER
-            self.tools.add(tool)
-        return tool
+            names.add(name)
+        return name
 
 
 class Meter:
     """Collects the sizes of calls until a `drain` takes them.
 
     Any thread may count, any other may drain. It works without a drain too: past a few thousand
-    rows, further calls are summed by tool, rule and outcome. `observe` gets a row for each call.
+    rows, further calls are summed by tool, rule and outcome. `observe` gets a row for each call,
+    `observe_warning` each warning.
     """
 
     def __init__(
-        self, observe: Callable[[Row], None] | None = None, room: _Room | None = None
+        self,
+        observe: Callable[[Row], None] | None = None,
+        observe_warning: Callable[[Warnings], None] | None = None,
+        room: _Room | None = None,
     ) -> None:
         self._observe = observe
+        self._observe_warning = observe_warning
         self._room = _Room() if room is None else room
         self._lock = self._room.lock
         self._rows: list[Row] = []
         self._sums: dict[tuple[str, str | None, Outcome], list[int]] = {}
         self._passed: dict[str, list[int]] = {}
+        self._warnings: dict[tuple[str, str, str], int] = {}
 
     def passed(self, tool: str, wire: int) -> None:
         """Count a response of `wire` bytes that went through without being decoded.
@@ -158,6 +188,31 @@ class Meter:
         sums[3] += row.visible_before
         sums[4] += row.visible_after
 
+    def warned(self, tool: str, rule: str, kind: str) -> None:
+        """Count one warning that the rule named `rule` had for a call of `tool`.
+
+        >>> meter = Meter()
+        >>> meter.warned("get_job", "jobs", "transition: completed -> running")
+        >>> meter.warned("get_job", "jobs", "transition: completed -> running")
+        >>> [(each.kind, each.count) for each in meter.drain_warnings()]
+        [('transition: completed -> running', 2)]
+        """
+        with self._lock:
+            key = self._room.label(tool), rule, self._room.kind(kind)
+            count = self._warnings.get(key, 0)
+            if not count:
+                self._room.sums += 1
+            self._warnings[key] = count + 1
+        if self._observe_warning is not None:
+            self._observe_warning(Warnings(*key, 1))
+
+    def drain_warnings(self) -> list[Warnings]:
+        """Hand over the warnings since the last time, and forget them."""
+        with self._lock:
+            warnings, self._warnings = self._warnings, {}
+            self._room.sums -= len(warnings)
+        return [Warnings(*key, count) for key, count in warnings.items()]
+
     def drain(self) -> list[Row]:
         """Hand over what was counted since the last drain, and forget it."""
         with self._lock:
@@ -175,7 +230,8 @@ class Meter:
 class Meters:
     """The meters of a process: one for each server and client that are known by name.
 
-    `observe` gets a row for each call as it is counted, in the thread that counts it.
+    `observe` gets a row for each call as it is counted, in the thread that counts it;
+    `observe_warning` each warning in the same way.
 
     >>> meters = Meters()
     >>> meters.of("github", "codex").passed("get_me", 120)
@@ -184,8 +240,13 @@ class Meters:
     [('github', 'codex', 120), ('github', None, 80)]
     """
 
-    def __init__(self, observe: Callable[[Row], None] | None = None) -> None:
+    def __init__(
+        self,
+        observe: Callable[[Row], None] | None = None,
+        observe_warning: Callable[[Warnings], None] | None = None,
+    ) -> None:
         self._observe = observe
+        self._observe_warning = observe_warning
         self._room = _Room()
         self._meters: dict[tuple[str | None, str | None], Meter] = {}
         self._servers: set[str | None] = {None}
@@ -197,14 +258,21 @@ class Meters:
             names = _known(server, self._servers), _known(client, self._clients)
             meter = self._meters.get(names)
             if meter is None:
-                meter = self._meters[names] = Meter(self._observe, self._room)
+                meter = Meter(self._observe, self._observe_warning, self._room)
+                self._meters[names] = meter
             return meter
 
     def drain(self) -> list[tuple[str | None, str | None, Row]]:
         """Hand over what all meters counted since the last drain, with the names it is of."""
+        return [(*names, row) for names, meter in self._known() for row in meter.drain()]
+
+    def drain_warnings(self) -> list[tuple[str | None, str | None, Warnings]]:
+        """Hand over the warnings of all meters since the last time, with the names they are of."""
+        return [(*names, each) for names, meter in self._known() for each in meter.drain_warnings()]
+
+    def _known(self) -> list[tuple[tuple[str | None, str | None], Meter]]:
         with self._room.lock:
-            meters = list(self._meters.items())
-        return [(*names, row) for names, meter in meters for row in meter.drain()]
+            return list(self._meters.items())
 
 
 def _known(name: str | None, names: set[str | None]) -> str | None:

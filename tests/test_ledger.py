@@ -14,8 +14,18 @@ from typing import Any
 import pytest
 
 from proxy import ledger as module
-from proxy.ledger import KEPT_DAYS, Book, Figures, Ledger, LedgerError, default_path, rows
-from proxy.meter import Meters, Row, Sizes
+from proxy.ledger import (
+    KEPT_DAYS,
+    Book,
+    Figures,
+    Ledger,
+    LedgerError,
+    Warned,
+    default_path,
+    rows,
+    warnings,
+)
+from proxy.meter import Meters, Row, Sizes, Warnings
 
 ROOT = Path(__file__).parents[1]
 SIZES = Sizes(wire_before=1_000, wire_after=100, visible_before=900, visible_after=90)
@@ -131,6 +141,22 @@ def test_each_call_is_recorded_under_the_names_of_its_server_and_client(path: st
     assert len(query(path, "SELECT DISTINCT session FROM calls")) == 1
 
 
+def test_warnings_are_recorded_in_a_table_of_their_own(path: str) -> None:
+    meters = Meters()
+    ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
+    for client in (None, "codex", "codex"):
+        meters.of("jobs", client).warned("get_job", "jobs", "recast: no case fits")
+    assert ledger.close(timeout=30)
+
+    ((session,),) = query(path, "SELECT DISTINCT session FROM warnings")
+    now = pytest.approx(time.time(), abs=60)
+    assert query(path, "SELECT * FROM warnings") == [
+        (now, session, "jobs", None, "get_job", "jobs", "recast: no case fits", 1),
+        (now, session, "jobs", "codex", "get_job", "jobs", "recast: no case fits", 2),
+    ]
+    assert rows(path) == []
+
+
 def test_each_process_has_a_session_of_its_own(path: str) -> None:
     recorded(path)
     recorded(path)
@@ -143,7 +169,12 @@ def test_names_that_no_file_can_hold_are_recorded_as_far_as_they_can_be(path: st
     meter = meters.of("s" * 1_000_000, "\ud800")
     ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
     meter.count("\ud800tool", "\udfffrule", SIZES, "shaped")
+    meter.warned("\ud800tool", "\udfffrule", "\ud800kind")
     ledger.close(timeout=30)
+
+    assert query(path, "SELECT server, client, tool, rule, kind FROM warnings") == [
+        ("s" * 200, "?", "?tool", "?rule", "?kind")
+    ]
 
     assert query(path, "SELECT server, client, tool, rule FROM calls") == [
         ("s" * 200, "?", "?tool", "?rule")
@@ -400,7 +431,7 @@ def test_a_ledger_of_a_later_version_is_left_as_it_is(path: str) -> None:
     query(filled(path), "PRAGMA user_version = 99")
     _, warnings = recorded(path)
 
-    reason = "the file has version 99, from a later mcp-abridge; this one knows 1"
+    reason = "the file has version 99, from a later mcp-abridge; this one knows 2"
     assert warnings == [f"ledger {path}: recording stopped: {reason}; calls go on"]
     assert query(path, "SELECT tool FROM calls") == [("before",)]
     with pytest.raises(LedgerError) as refused:
@@ -442,6 +473,7 @@ def test_recording_stops_once_and_goes_on_counting_what_it_loses(path: str) -> N
 def test_an_older_ledger_is_brought_up_to_date_and_keeps_its_rows(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    version = len(module._MIGRATIONS)
     with closing(Book(path)) as still_running:
         still_running.write(of(row("before")), "a session")
         later = (*module._MIGRATIONS, ("ALTER TABLE calls ADD COLUMN country TEXT",))
@@ -450,12 +482,26 @@ def test_an_older_ledger_is_brought_up_to_date_and_keeps_its_rows(
         # The process of the older version goes on writing what it knows.
         still_running.write(of(row("meanwhile")), "a session")
 
-    assert query(path, "PRAGMA user_version") == [(2,)]
+    assert query(path, "PRAGMA user_version") == [(version + 1,)]
     assert query(path, "SELECT tool, country FROM calls") == [
         ("before", None),
         ("after", None),
         ("meanwhile", None),
     ]
+
+
+def test_a_ledger_from_before_there_were_warnings_is_read_and_then_written(path: str) -> None:
+    filled(path)
+    query(path, "DROP TABLE warnings")
+    query(path, "PRAGMA user_version = 1")
+    assert [each.name for each in rows(path)] == ["before"]
+    assert warnings(path) == []
+
+    with closing(Book(path)) as book:
+        book.write((), "a session", [(None, None, Warnings("get_job", "jobs", "kind", 3))])
+
+    assert [each.name for each in rows(path)] == ["before"]
+    assert warnings(path) == [Warned("jobs", "kind", 3)]
 
 
 def test_a_migration_that_fails_leaves_the_ledger_as_it_was(
@@ -470,7 +516,7 @@ def test_a_migration_that_fails_leaves_the_ledger_as_it_was(
     assert warnings == [
         f'ledger {path}: recording stopped: near "nonsense": syntax error; calls go on'
     ]
-    assert query(path, "PRAGMA user_version") == [(1,)]
+    assert query(path, "PRAGMA user_version") == [(len(module._MIGRATIONS),)]
     assert [each.name for each in rows(path)] == ["before"]
 
 
@@ -484,6 +530,16 @@ def test_rows_older_than_the_age_bound_go_when_a_ledger_is_opened(
     filled(path, row("newer"))
 
     assert {each.name for each in rows(path)} == {"new", "newer"} | ({"old"} if kept else set())
+
+
+@pytest.mark.parametrize(("age_in_days", "kept"), [(KEPT_DAYS - 1, 2), (KEPT_DAYS + 2, 0)])
+def test_warnings_older_than_the_age_bound_go_too(path: str, age_in_days: int, kept: int) -> None:
+    with closing(Book(path)) as book:
+        book.write((), "a session", [(None, None, Warnings("get_job", "jobs", "kind", 2))])
+    query(path, "UPDATE warnings SET time = time - ?", age_in_days * DAY)
+    filled(path, row("newer"))
+
+    assert sum(each.count for each in warnings(path)) == kept
 
 
 def test_the_figures_are_summed_as_asked_and_those_that_saved_most_come_first(path: str) -> None:
@@ -537,6 +593,27 @@ def test_only_what_was_recorded_since_is_summed_and_days_come_in_order(path: str
     days = [each.name for each in rows(path, by="day")]
     assert len(days) == 3
     assert days == sorted(days, key=str)
+
+
+def test_warnings_are_summed_by_rule_and_kind_since_then_and_the_most_come_first(path: str) -> None:
+    with closing(Book(path)) as book:
+        book.write(
+            (),
+            "a session",
+            [
+                ("jobs", None, Warnings("get_job", "jobs", "old", 9)),
+                ("jobs", None, Warnings("get_job", "jobs", "no case", 1)),
+                ("jobs", "codex", Warnings("list_jobs", "jobs", "no case", 1)),
+                (None, None, Warnings("get_job", "jobs", "status", 5)),
+                (None, None, Warnings("get_job", "others", "no case", 1)),
+            ],
+        )
+    query(path, "UPDATE warnings SET time = time - ? WHERE kind = 'old'", 3 * DAY)
+    recent = [Warned("jobs", "status", 5), Warned("jobs", "no case", 2)]
+    recent.append(Warned("others", "no case", 1))
+
+    assert warnings(path, time.time() - 2 * DAY) == recent
+    assert warnings(path) == [Warned("jobs", "old", 9), *recent]
 
 
 def test_a_missing_ledger_cannot_be_read(path: str) -> None:

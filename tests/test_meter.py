@@ -6,7 +6,7 @@ from threading import Event, Thread, current_thread
 
 import pytest
 
-from proxy.meter import OTHER, Meter, Meters, Outcome, Row, Sizes
+from proxy.meter import OTHER, Meter, Meters, Outcome, Row, Sizes, Warnings
 
 SIZES = Sizes(wire_before=1_000, wire_after=100, visible_before=900, visible_after=90)
 
@@ -41,7 +41,7 @@ def test_calls_that_a_rule_worked_on_are_kept_one_row_each(outcome: Outcome) -> 
     assert meter.drain() == [Row("list_issues", "issues", outcome, 1, 1_000, 100, 900, 90)] * 2
 
 
-@pytest.mark.parametrize("outcome", ["untouched", "refused", "hidden", "error"])
+@pytest.mark.parametrize("outcome", ["untouched", "refused", "answered", "hidden", "error"])
 def test_calls_whose_sizes_tell_nothing_of_a_rule_are_summed(outcome: Outcome) -> None:
     meter = Meter()
     meter.count("list_issues", "issues", SIZES, outcome)
@@ -111,6 +111,66 @@ def test_a_meter_that_nobody_drains_keeps_counting_in_bounded_memory() -> None:
     assert sum(row.wire_after for row in rows) == 50_000 * 100
 
 
+def test_warnings_of_one_kind_are_summed_by_tool_and_rule_and_forgotten_when_handed_over() -> None:
+    meter = Meter()
+    for tool, rule, kind in (
+        ("get_job", "jobs", "recast: no case fits"),
+        ("get_job", "jobs", "contract: status enum"),
+        ("get_job", "jobs", "recast: no case fits"),
+        ("get_job", "others", "recast: no case fits"),
+        ("list_jobs", "jobs", "recast: no case fits"),
+    ):
+        meter.warned(tool, rule, kind)
+
+    assert meter.drain() == []
+    assert meter.drain_warnings() == [
+        Warnings("get_job", "jobs", "recast: no case fits", 2),
+        Warnings("get_job", "jobs", "contract: status enum", 1),
+        Warnings("get_job", "others", "recast: no case fits", 1),
+        Warnings("list_jobs", "jobs", "recast: no case fits", 1),
+    ]
+    assert meter.drain_warnings() == []
+
+
+def test_after_a_thousand_kinds_of_warnings_the_rest_are_counted_together() -> None:
+    meter = Meter()
+    for number in range(50_000):
+        meter.warned("get_job", "jobs", f"kind {number}")
+    meter.warned("get_job", "jobs", "x" * 1_000_000)
+    meter.warned("get_job", "jobs", "kind 7")
+
+    counts = {each.kind: each.count for each in meter.drain_warnings()}
+
+    assert len(counts) == 1_001
+    assert counts["kind 7"] == 2
+    assert counts[OTHER] == 49_001
+
+
+def test_a_long_kind_of_warning_is_kept_in_part() -> None:
+    meter = Meter()
+    for last in ("a", "b"):
+        meter.warned("get_job", "jobs", "x" * 1_000_000 + last)
+
+    assert [(each.kind, each.count) for each in meter.drain_warnings()] == [("x" * 200, 2)]
+
+
+def test_warnings_that_nobody_drains_share_the_room_of_the_sums() -> None:
+    meters = Meters()
+    for client in range(30):
+        meter = meters.of("github", f"client {client}")
+        for number in range(1_000):
+            meter.warned(f"tool {number}", "rule", f"kind {number}")
+
+    drained = meters.drain_warnings()
+
+    assert len(drained) <= 20_100
+    assert sum(each.count for _, _, each in drained) == 30_000
+    meters.of("github", "client 29").warned("tool 999", "rule", "kind 999")
+    assert meters.drain_warnings() == [
+        ("github", "client 29", Warnings("tool 999", "rule", "kind 999", 1))
+    ]
+
+
 def test_the_same_names_have_the_same_meter() -> None:
     meters = Meters()
 
@@ -177,6 +237,15 @@ def test_meters_that_nobody_drains_keep_counting_in_memory_bounded_for_all_of_th
     assert [row.tool for _, _, row in meters.drain()] == ["tool 999"]
 
 
+def test_who_observes_warnings_gets_each_as_it_is_counted() -> None:
+    observed: list[Warnings] = []
+    meters = Meters(observe_warning=observed.append)
+    for _ in range(2):
+        meters.of("github", None).warned("get_job", "jobs", "x" * 1_000)
+
+    assert observed == [Warnings("get_job", "jobs", "x" * 200, 1)] * 2
+
+
 def test_who_observes_gets_a_row_for_each_call_as_it_is_counted() -> None:
     observed: list[Row] = []
     meters = Meters(observed.append)
@@ -199,6 +268,7 @@ def test_threads_that_count_while_another_drains_lose_no_call() -> None:
     meters = Meters()
     done = Event()
     drained: list[Row] = []
+    warnings: list[Warnings] = []
 
     def count() -> None:
         meter = meters.of("github", current_thread().name)
@@ -206,11 +276,16 @@ def test_threads_that_count_while_another_drains_lose_no_call() -> None:
             meter.passed("get_me", 3)
             meter.count("get_me", None, SIZES, "error")
             meter.count("list_issues", "issues", SIZES, "shaped")
+            meter.warned("list_issues", "issues", "recast: no case fits")
+
+    def take() -> None:
+        drained.extend(row for _, _, row in meters.drain())
+        warnings.extend(each for _, _, each in meters.drain_warnings())
 
     def drain() -> None:
         while not done.is_set():
-            drained.extend(row for _, _, row in meters.drain())
-        drained.extend(row for _, _, row in meters.drain())
+            take()
+        take()
 
     writer = Thread(target=drain)
     counters = [Thread(target=count, name=f"client {number % 2}") for number in range(4)]
@@ -225,3 +300,4 @@ def test_threads_that_count_while_another_drains_lose_no_call() -> None:
         rows = [row for row in drained if row.outcome == outcome]
         assert sum(row.calls for row in rows) == 80_000
         assert sum(row.wire_before for row in rows) == 80_000 * wire
+    assert sum(each.count for each in warnings) == 80_000
