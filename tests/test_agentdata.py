@@ -130,6 +130,12 @@ def listed(direct: PythonClient, **asked: str) -> Any:
     return orjson.loads(text)["items"]
 
 
+def invalid(says: str) -> str:
+    """Return the text of a refusal."""
+    error = {"status": 422, "code": "INVALID_ARGUMENT", "message": says}
+    return orjson.dumps({"error": error}).decode()
+
+
 def alive(rows: list[Json], prefix: str = "") -> list[Json]:
     """Return the items that a list of these rows should have."""
     defaults = {"title": "", "tags": [], "revision": 0}
@@ -222,15 +228,37 @@ def test_an_empty_page(asked: Json, base: Base) -> None:
         ({"limit": 0}, "limit: 0 is less than the minimum of 1"),
         ({"limit": 101}, "limit: 101 is greater than the maximum of 100"),
         ({"limit": "50"}, 'limit: "50" is not an integer'),
+        ({"offset": -1}, "offset: -1 is less than the minimum of 0"),
         ({"offset": 10_001}, TOO_LARGE),
+        ({"prefix": 7}, "prefix: 7 is not a string"),
+        ({"path": 7}, "prefix: 7 is not a string"),
     ],
 )
-def test_a_window_out_of_bounds_is_refused(asked: Json, says: str, base: Base) -> None:
+def test_what_is_out_of_bounds_is_refused_in_the_form_of_the_servers_errors(
+    asked: Json, says: str, base: Base
+) -> None:
     calls = base.seen()
     result = base.call("list_documents", **asked)
     assert result["isError"]
-    assert texts(result) == [says]
+    assert texts(result) == [invalid(says)]
     assert base.seen() == calls
+
+
+def test_a_batch_is_refused_in_the_same_form(base: Base) -> None:
+    result = base.call("batch_read", paths=[LONG], full="yes")
+    assert result["isError"]
+    assert texts(result) == [invalid('full: "yes" is not true or false')]
+
+
+@pytest.mark.parametrize("tool", ["list_documents", "batch_read"])
+def test_an_error_of_the_server_itself_keeps_its_form(
+    tool: str, base: Base, direct: PythonClient
+) -> None:
+    wrong = {"paths": [LONG], "unknown": 1}
+    result = base.call(tool, **wrong)
+    assert result["isError"]
+    assert orjson.loads(texts(result)[0])["error"]["code"] == "INVALID_ARGUMENT"
+    assert result == direct.call(tool, wrong)
 
 
 def test_a_deleted_document_is_on_no_later_page(changing: Base, rows: list[Json]) -> None:

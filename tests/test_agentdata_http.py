@@ -230,7 +230,10 @@ def test_the_form_before_a_server_that_answers_in_json(
     # What the proxy answers by itself comes in the same form.
     refused = message(post(url, REFUSED, accept), form)["result"]
     assert refused["isError"]
-    assert texts(refused) == ["limit: 101 is greater than the maximum of 100"]
+    assert texts(refused) == [
+        '{"error":{"status":422,"code":"INVALID_ARGUMENT",'
+        '"message":"limit: 101 is greater than the maximum of 100"}}'
+    ]
     assert message(post(url, RETIRED, accept), form)["error"]["code"] == -32601
     assert base.reached() == calls + 1
 

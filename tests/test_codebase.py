@@ -1,0 +1,618 @@
+"""Holds the indexing server of the examples to its contracts, its error codes and its statuses."""
+
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import module_from_spec, spec_from_file_location
+from itertools import product
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from uuid import UUID, uuid4
+
+import orjson
+import pytest
+
+from proxy import ledger
+from proxy.document import Document
+from proxy.paths import Path as At
+from proxy.ruleset import load
+from proxy.transforms.base import Call
+from tests.python_client import Mode, PythonClient, connected, reaching
+from tests.serving import Sidecar, upstream
+from tests.wrapped import ROOT, Result, texts, wrapped
+
+EXAMPLE = ROOT / "examples" / "codebase"
+SERVER = [sys.executable, str(EXAMPLE / "server.py")]
+# How the server is reached, and the era of the protocol that the client speaks.
+WAYS: dict[str, Mode] = {"stdio": "auto", "http": "legacy", "http to a command": "2026-07-28"}
+STRICT_WAYS: dict[str, Mode] = {"stdio": "legacy", "http": "2026-07-28"}
+STATUS = [
+    "job_id", "status", "progress_percentage", "progress_message", "files_scanned",
+    "files_indexed", "chunks_created", "created_at", "started_at", "completed_at", "cancelled_at",
+    "error_message", "error_type", "estimated_time_remaining_seconds", "project_id",
+    "database_name",
+]  # fmt: skip
+REQUIRED = [
+    "job_id", "status", "progress_percentage", "progress_message", "files_scanned",
+    "files_indexed", "chunks_created", "created_at", "project_id", "database_name",
+]  # fmt: skip
+NULLABLE = {
+    "get_job_status": {
+        "started_at", "completed_at", "cancelled_at", "error_message", "error_type",
+        "estimated_time_remaining_seconds",
+    },
+    "list_background_jobs": {"started_at", "completed_at"},
+    "start_indexing_background": set(),
+    "cancel_job": set(),
+}  # fmt: skip
+CODES = {
+    "VALIDATION_ERROR", "JOB_NOT_FOUND", "DUPLICATE_JOB", "INVALID_STATUS", "DATABASE_ERROR",
+    "POOL_TIMEOUT", "CONNECTION_ERROR",
+}  # fmt: skip
+STATUSES = ("pending", "running", "completed", "failed", "cancelled", "blocked")
+ENDS = ("completed", "failed", "cancelled")
+START, GET, LIST, CANCEL = (
+    "start_indexing_background", "get_job_status", "list_background_jobs", "cancel_job",
+)  # fmt: skip
+SOME = "550e8400-e29b-41d4-a716-446655440000"
+
+Json = dict[str, Any]
+
+
+class Jobs:
+    """A client of the indexing server."""
+
+    def __init__(self, client: PythonClient) -> None:
+        self.client = client
+
+    def call(self, tool: str, **arguments: Any) -> Result:
+        return self.client.call(tool, arguments)
+
+    def document(self, tool: str, **arguments: Any) -> Json:
+        """Call a tool; return its document, which both copies of the answer have."""
+        result = self.call(tool, **arguments)
+        assert not result.get("isError"), texts(result)
+        [text] = texts(result)
+        found: Json = orjson.loads(text)
+        assert result["structuredContent"] == found
+        return found
+
+    def error(self, tool: str, **arguments: Any) -> Any:
+        """Call a tool that fails; return what stands under `error`."""
+        result = self.call(tool, **arguments)
+        assert result["isError"]
+        assert "structuredContent" not in result
+        [text] = texts(result)
+        return orjson.loads(text)["error"]
+
+    def start(self, repository: str, project: str) -> str:
+        found = self.document(
+            "start_indexing_background", repo_path=f"/repos/{repository}", project_id=project
+        )
+        return str(found["job_id"])
+
+    def status(self, job: str, project: str) -> Json:
+        return self.document("get_job_status", job_id=job, project_id=project)
+
+
+class Running:
+    """What runs in front of the server by one transport, and what it leaves behind."""
+
+    def __init__(self, jobs: Jobs, said: Callable[[], str], book: Path) -> None:
+        self.jobs = jobs
+        self.said = said
+        self._book = book
+
+    def warnings(self) -> dict[str, int]:
+        """Return how often there was a warning of each kind, once the proxy has ended."""
+        return {each.kind: each.count for each in ledger.warnings(str(self._book))}
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start the server's own HTTP, with nothing between."""
+    with upstream(SERVER, tmp_path_factory.mktemp("origin") / "server.log") as origin:
+        yield f"{origin}/mcp"
+
+
+@contextmanager
+def started(
+    transport: str, rules: Path, folder: Path, origin: str, mode: Mode = "auto"
+) -> Iterator[Running]:
+    """Put the proxy in front of the server, with a client in front of it."""
+    book, log = folder / "ledger.db", folder / "log.txt"
+    options = ["--rules", str(rules), "--allow-python", "--ledger", str(book)]
+    if transport == "stdio":
+        command = shlex.join(wrapped(SERVER, *options))
+        logged = ["sh", "-c", f"exec {command} 2>{shlex.quote(str(log))}"]
+        with connected(logged, mode=mode) as client:
+            yield Running(Jobs(client), log.read_text, book)
+    else:
+        behind = [origin] if transport == "http" else ["--", *SERVER]
+        with Sidecar(*options, *behind) as sidecar, reaching(sidecar.url(), mode=mode) as client:
+            yield Running(Jobs(client), lambda: sidecar.log.decode(), book)
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def jobs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, origin: str
+) -> Iterator[Jobs]:
+    """Connect through the rules as they are."""
+    folder, rules = tmp_path_factory.mktemp("warning"), EXAMPLE / "rules.yaml"
+    with started(request.param, rules, folder, origin, WAYS[request.param]) as running:
+        yield running.jobs
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the same rules, but for refusing what breaks a contract."""
+    folder = tmp_path_factory.mktemp("refusing-rules")
+    (folder / "transitions.py").write_bytes((EXAMPLE / "transitions.py").read_bytes())
+    rules = (EXAMPLE / "rules.yaml").read_text()
+    assert rules.count("validate: warn") == 1
+    strict = folder / "rules.yaml"
+    strict.write_text(rules.replace("validate: warn", "validate: refuse"))
+    return strict
+
+
+@pytest.fixture(scope="module", params=STRICT_WAYS)
+def strict(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    origin: str,
+    refusing: Path,
+) -> Iterator[Jobs]:
+    """Connect through those; what the client accepts fits the contract to the letter."""
+    folder, mode = tmp_path_factory.mktemp("refusing"), STRICT_WAYS[request.param]
+    with started(request.param, refusing, folder, origin, mode) as running:
+        yield running.jobs
+
+
+@pytest.fixture(scope="module")
+def contracts() -> dict[str, Json]:
+    """Return the contract of each tool, as it is when null is a type."""
+    [file] = load([str(EXAMPLE / "rules.yaml")], allow_python=True)
+    return {rule.tools[0]: rule.output_schema for rule in file.rules if rule.output_schema}
+
+
+@pytest.fixture
+def project() -> str:
+    """Return a project that no test has used."""
+    return f"test-{uuid4().hex}"
+
+
+def job_schema(schema: Json) -> Json:
+    """Return the properties of a job in a contract: of the answer, or of each in a list."""
+    properties: Json = schema["properties"]
+    return properties["jobs"]["items"]["properties"] if "jobs" in properties else properties
+
+
+def test_the_server_sends_text_alone_and_declares_no_schema(origin: str, project: str) -> None:
+    with reaching(origin) as direct:
+        assert all(tool.output_schema is None for tool in direct.tools().values())
+        path = {"repo_path": "/repos/service", "project_id": project}
+        result = direct.call("start_indexing_background", path)
+        assert "structuredContent" not in result
+        job = orjson.loads(texts(result)[0])["job_id"]
+        asked = {"job_id": job, "project_id": project}
+        [text] = texts(direct.call("get_job_status", asked))
+        assert set(orjson.loads(text)) > set(STATUS)
+        assert len(text) > 20_000
+        result = direct.call("get_job_status", {"job_id": SOME})
+        assert result["isError"]
+        assert texts(result) == [f"Job not found: {SOME}"]
+
+
+# Contracts
+
+
+def test_each_tool_is_advertised_with_its_contract_and_nulls_where_there_are_nulls(
+    strict: Jobs, contracts: dict[str, Json]
+) -> None:
+    tools = strict.client.tools()
+    assert set(tools) == set(NULLABLE)
+    for name, tool in tools.items():
+        schema = tool.output_schema
+        assert schema == contracts[name]
+        assert schema["type"] == "object"
+        assert schema["additionalProperties"] is False
+        assert "nullable" not in orjson.dumps(schema).decode()
+        nullable = {
+            field
+            for field, own in job_schema(schema).items()
+            if "null" in orjson.dumps(own.get("type", own)).decode()
+        }
+        assert nullable == NULLABLE[name]
+    start, status, listed, cancel = (contracts[name] for name in (START, GET, LIST, CANCEL))
+    assert [len(start["properties"]), len(start["required"])] == [6, 5]
+    assert start["properties"]["status"]["enum"] == ["pending", "running"]
+    assert list(status["properties"]) == STATUS
+    assert status["required"] == REQUIRED
+    assert status["properties"]["status"]["enum"] == list(STATUSES)
+    assert set(listed["properties"]) == {"jobs", "total_count", "limit", "offset", "project_id"}
+    item = listed["properties"]["jobs"]["items"]
+    assert [len(item["properties"]), len(item["required"])] == [11, 9]
+    assert "additionalProperties" not in item
+    assert len(cancel["properties"]) == 7
+    assert set(cancel["required"]) == set(cancel["properties"])
+    assert cancel["properties"]["status"]["enum"] == ["cancelled", "cancelling"]
+
+
+def test_where_a_broken_contract_passes_the_advertised_schema_says_so(
+    jobs: Jobs, contracts: dict[str, Json]
+) -> None:
+    for name, tool in jobs.client.tools().items():
+        schema = tool.output_schema
+        assert schema is not None
+        assert set(schema) == {"type", "anyOf"}
+        contract, other = schema["anyOf"]
+        assert contract == contracts[name]
+        assert set(other) == {"description"}
+
+
+def test_input_schemas_and_descriptions_are_the_servers_own(jobs: Jobs, origin: str) -> None:
+    with reaching(origin) as direct:
+        own = direct.tools()
+    for name, tool in jobs.client.tools().items():
+        assert tool.input_schema == own[name].input_schema
+        assert tool.description == own[name].description
+
+
+def test_a_job_that_waits_passes_a_client_that_validates(strict: Jobs, project: str) -> None:
+    waits(strict, project)
+
+
+def test_a_job_that_waits_has_nulls_however_the_server_is_reached(jobs: Jobs, project: str) -> None:
+    waits(jobs, project)
+
+
+def waits(jobs: Jobs, project: str) -> None:
+    """Ask for a job that has not begun; the client checks what comes by the schema."""
+    found = jobs.status(jobs.start("library", project), project)
+    assert set(found) == set(STATUS)
+    assert found["status"] == "pending"
+    assert {name for name, value in found.items() if value is None} == NULLABLE["get_job_status"]
+    [item] = jobs.document("list_background_jobs", project_id=project)["jobs"]
+    assert {name for name, value in item.items() if value is None} == {"started_at", "completed_at"}
+
+
+# What each answer holds
+
+
+def test_a_job_begins_with_six_fields(strict: Jobs, project: str) -> None:
+    for repository, status in (("service", "running"), ("library", "pending")):
+        found = strict.document(
+            "start_indexing_background", repo_path=f"/repos/{repository}", project_id=project
+        )
+        assert set(found) == {
+            "job_id", "status", "message", "estimated_duration_seconds", "project_id",
+            "database_name",
+        }  # fmt: skip
+        assert found["status"] == status
+        assert re.fullmatch("cb_proj_[a-z0-9_]+_[a-f0-9]{8}", found["database_name"])
+        assert str(UUID(found["job_id"])) == found["job_id"]
+
+
+COURSES = {
+    "service": ["running", "completed"],
+    "library": ["pending", "completed"],
+    "embeddings": ["failed"],
+    "shared-gpu": ["blocked", "completed"],
+}
+
+
+@pytest.mark.parametrize("repository", COURSES)
+def test_a_status_has_sixteen_fields_whatever_becomes_of_the_job(
+    repository: str, jobs: Jobs, project: str
+) -> None:
+    job = jobs.start(repository, project)
+    for status in COURSES[repository]:
+        found = jobs.status(job, project)
+        assert set(found) == set(STATUS)
+        assert all(found[name] is not None for name in REQUIRED)
+        assert found["status"] == status
+        assert 0 <= found["progress_percentage"] <= 100
+        assert (found["error_type"] is None) == (status != "failed")
+        assert len(orjson.dumps(found)) < 600
+
+
+def test_pages_of_jobs_are_the_servers_own(strict: Jobs, origin: str) -> None:
+    with reaching(origin) as direct:
+        own = Jobs(direct)
+        for asked in ({}, {"limit": 20, "offset": 20}, {"limit": 20, "offset": 40}, {"offset": 60}):
+            found = strict.document("list_background_jobs", **asked)
+            [text] = texts(own.call("list_background_jobs", **asked))
+            before = orjson.loads(text)
+            assert list(found) == ["jobs", "total_count", "limit", "offset", "project_id"]
+            assert [found["limit"], found["offset"]] == [20, asked.get("offset", 0)]
+            for job in found["jobs"]:
+                assert set(job) == {
+                    "job_id", "repo_path", "repo_name", "status", "progress_percentage",
+                    "files_indexed", "chunks_created", "created_at", "started_at",
+                    "completed_at", "project_id", "force_reindex",
+                }  # fmt: skip
+            left = max(0, min(20, 45 - asked.get("offset", 0)))
+            assert [len(found["jobs"]), found["total_count"]] == [left, 45]
+            assert len(before["jobs"]) == left
+
+
+def test_a_cancelled_job_is_cancelled_at_once_or_soon(jobs: Jobs, project: str) -> None:
+    for repository, status in (("library", "cancelled"), ("monorepo", "cancelling")):
+        job = jobs.start(repository, project)
+        found = jobs.document("cancel_job", job_id=job, project_id=project, confirmed=True)
+        assert set(found) == {
+            "job_id", "status", "message", "files_indexed", "chunks_created", "cancelled_at",
+            "project_id",
+        }  # fmt: skip
+        assert found["status"] == status
+        assert jobs.status(job, project)["status"] == "cancelled"
+
+
+# Errors
+
+Row = tuple[str, Json, str, str, Json | None]
+DEEDS: list[tuple[str, Json, str]] = [
+    (START, {"repo_path": "/repos/service"}, "create background job"),
+    (GET, {"job_id": SOME}, "query job status"),
+    (LIST, {}, "list jobs"),
+    (CANCEL, {"job_id": SOME, "confirmed": True}, "cancel job"),
+]
+ABSOLUTE = "Provide absolute path starting with '/' (POSIX) or drive letter (Windows)"
+VERIFY = "Verify job_id is correct and job exists in current project workspace"
+POOL = "Try: Increase POOL_MAX_SIZE environment variable or reduce concurrent operations"
+STARVED = {"total_connections": 20, "active_connections": 20, "waiting_requests": 5}
+SERVICE = {"repo_path": "/repos/service"}
+
+
+def invalid(tool: str, field: str, value: Any, message: str, **details: Any) -> Row:
+    """Return what comes of a value that the server does not take."""
+    found = {"field": field, "value": str(value)} | details
+    return tool, {field: value}, "VALIDATION_ERROR", message, found
+
+
+# What is asked, and the error that comes of it: its code, its message, its details.
+ERRORS: list[Row] = [
+    invalid(
+        START,
+        "repo_path",
+        "relative/path",
+        "Repository path must be absolute: relative/path",
+        suggestion=ABSOLUTE,
+    ),
+    invalid(START, "repo_path", "/none", "Repository path does not exist: /none"),
+    invalid(
+        START,
+        "repo_path",
+        "/repos/notes.txt",
+        "Repository path must be a directory: /repos/notes.txt",
+    ),
+    invalid(
+        START, "repo_path", "/repos/private", "Cannot read repository directory: /repos/private"
+    ),
+    invalid(START, "repo_path", "", "Repository path cannot be empty"),
+    invalid(GET, "job_id", "not-a-uuid", "Invalid job_id format: not-a-uuid"),
+    invalid(LIST, "project_id", "a b", "Invalid project_id format: a b"),
+    invalid(LIST, "status", "invalid-status", "Invalid status value: invalid-status"),
+    invalid(LIST, "limit", 150, "Limit must be between 1 and 100: 150"),
+    invalid(LIST, "offset", -1, "Offset must be non-negative: -1"),
+    (
+        CANCEL,
+        {"job_id": SOME},
+        "VALIDATION_ERROR",
+        "Confirmation required to cancel job. Set confirmed=true.",
+        {"field": "confirmed", "suggestion": "Set confirmed=true"},
+    ),
+    (
+        GET,
+        {"job_id": SOME},
+        "JOB_NOT_FOUND",
+        f"Job not found: {SOME}",
+        {"job_id": SOME, "suggestion": VERIFY},
+    ),
+    (
+        START,
+        {**SERVICE, "project_id": "starved"},
+        "DATABASE_ERROR",
+        "Connection pool timeout during indexing",
+        {"error_type": "PoolTimeoutError", "pool_statistics": STARVED, "suggestion": POOL},
+    ),
+    *(
+        (
+            tool,
+            {**asked, "project_id": "slow"},
+            "DATABASE_ERROR",
+            f"Failed to {deed}: connection timeout",
+            None,
+        )
+        for tool, asked, deed in DEEDS
+    ),
+    (
+        LIST,
+        {"project_id": "exhausted"},
+        "POOL_TIMEOUT",
+        "Connection pool timeout: no connection became free within 30.0 seconds",
+        None,
+    ),
+    (
+        CANCEL,
+        {"job_id": SOME, "project_id": "offline"},
+        "CONNECTION_ERROR",
+        "Database connection validation failed: connection refused (127.0.0.1:5432)",
+        None,
+    ),
+]
+
+
+def test_every_sentence_of_the_server_is_an_error_with_a_code(jobs: Jobs) -> None:
+    for tool, asked, code, message, details in ERRORS:
+        error = {"code": code, "message": message} | ({"details": details} if details else {})
+        assert jobs.error(tool, **asked) == error
+
+
+def test_errors_that_follow_from_what_was_done_have_codes_too(jobs: Jobs, project: str) -> None:
+    job = jobs.start("service", project)
+    path = {"repo_path": "/repos/service", "project_id": project}
+    assert jobs.error("start_indexing_background", **path) == {
+        "code": "DUPLICATE_JOB",
+        "message": f"Repository already being indexed (job_id: {job})",
+        "details": {"job_id": job},
+    }
+    assert jobs.error("get_job_status", job_id=job, project_id="elsewhere") == {
+        "code": "JOB_NOT_FOUND",
+        "message": f"Job {job} not found in project elsewhere",
+        "details": {"job_id": job, "project_id": "elsewhere"},
+    }
+    while jobs.status(job, project)["status"] != "completed":
+        pass
+    assert jobs.error("cancel_job", job_id=job, project_id=project, confirmed=True) == {
+        "code": "INVALID_STATUS",
+        "message": "Cannot cancel job in status 'completed'."
+        " Only pending/running jobs can be cancelled.",
+        "details": {
+            "job_id": job,
+            "current_status": "completed",
+            "allowed_statuses": ["pending", "running"],
+        },
+    }
+
+
+def test_an_argument_that_is_missing_has_a_code_too(jobs: Jobs) -> None:
+    error = jobs.error("start_indexing_background")
+    assert error["code"] == "VALIDATION_ERROR"
+    assert error["details"] == {"field": "repo_path"}
+    assert error["message"].startswith("Error executing tool start_indexing_background: 1 valid")
+
+
+def test_every_code_is_given_and_no_other() -> None:
+    rules = (EXAMPLE / "rules.yaml").read_text()
+    assert set(re.findall(r"code: ([A-Z_]+)", rules)) == CODES
+    assert {row[2] for row in ERRORS} | {"DUPLICATE_JOB", "INVALID_STATUS"} == CODES
+
+
+def test_a_sentence_that_no_case_knows_stays_as_it_is(jobs: Jobs) -> None:
+    result = jobs.call("start_indexing_background", repo_path="/repos/cobol")
+    assert result["isError"]
+    assert "structuredContent" not in result
+    assert texts(result) == ["No grammar for 'cobol' is installed"]
+
+
+# What breaks a contract, and what no job can have done
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_what_is_wrong_passes_and_is_counted_and_logged_once(
+    transport: str, origin: str, tmp_path: Path, project: str
+) -> None:
+    with started(transport, EXAMPLE / "rules.yaml", tmp_path, origin) as running:
+        jobs = running.jobs
+        for name in (f"{project}-a", f"{project}-b"):
+            assert jobs.status(jobs.start("growing", name), name)["progress_percentage"] == 150
+            revenant = jobs.start("revenant", name)
+            seen = [jobs.status(revenant, name)["status"] for _ in range(3)]
+            assert seen == ["completed", "running", "running"]
+            requeued = jobs.start("requeued", name)
+            seen = [jobs.status(requeued, name)["status"] for _ in range(2)]
+            assert seen == ["running", "pending"]
+        jobs.start("shared-gpu", f"Capital-{project}")
+        jobs.call("start_indexing_background", repo_path="/repos/cobol")
+    assert running.warnings() == {
+        "contract: progress_percentage maximum": 2,
+        "transition: completed -> running": 2,
+        "transition: running -> pending": 2,
+        "contract: database_name pattern": 1,
+        "recast: no case fits": 1,
+    }
+    said = running.said()
+    for words in ("progress_percentage", "went completed -> running", "went running -> pending"):
+        assert said.count(words) == 1
+
+
+def test_what_breaks_its_contract_is_refused_where_the_rules_say_so(
+    strict: Jobs, project: str
+) -> None:
+    job = strict.start("growing", project)
+    result = strict.call("get_job_status", job_id=job, project_id=project)
+    assert result["isError"]
+    assert "structuredContent" not in result
+    [text] = texts(result)
+    assert "progress_percentage" in text
+    assert "150" in text
+    assert strict.status(job, project)["status"] == "completed"
+    capital = f"Capital-{project}"
+    result = strict.call(
+        "start_indexing_background", repo_path="/repos/service", project_id=capital
+    )
+    assert result["isError"]
+    assert "database_name" in texts(result)[0]
+
+
+# The transform alone
+
+
+@pytest.fixture
+def transitions() -> ModuleType:
+    """Load the transform with nothing in its memory."""
+    spec = spec_from_file_location("transitions_of_codebase", EXAMPLE / "transitions.py")
+    assert spec
+    assert spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def warned(transitions: ModuleType, value: Any, at: str = "") -> list[str]:
+    """Return the warnings for a document, which must come out as it went in."""
+    raw = orjson.dumps(value)
+    document = Document.read(raw)
+    call = Call("get_job_status", warnings=[])
+    transitions.Transitions(At.parse(at))(document.root, call)
+    assert document.encode() == raw
+    return [each.kind for each in call.warnings]
+
+
+def test_there_are_nine_steps_between_six_statuses(transitions: ModuleType) -> None:
+    assert sum(map(len, transitions.STEPS.values())) == 9
+    assert set(STATUSES) == transitions.STATUSES
+
+
+@pytest.mark.parametrize(("before", "after"), list(product(STATUSES, STATUSES)))
+def test_a_status_that_nothing_leads_to_is_warned_of_however_many_were_skipped(
+    before: str, after: str, transitions: ModuleType
+) -> None:
+    assert warned(transitions, {"job_id": "a", "status": before}) == []
+    # What is wrong: to leave an end, and to wait again.
+    wrong = before != after and (before in ENDS or after == "pending")
+    expected = [f"transition: {before} -> {after}"] if wrong else []
+    assert warned(transitions, {"job_id": "a", "status": after}) == expected
+    assert warned(transitions, {"job_id": "a", "status": after}) == []
+
+
+def test_a_job_is_known_by_its_id_wherever_it_is_seen(transitions: ModuleType) -> None:
+    assert warned(transitions, {"job_id": "a", "status": "completed"}) == []
+    page = {"jobs": [{"job_id": "b", "status": "running"}, {"job_id": "a", "status": "blocked"}]}
+    assert warned(transitions, page, "jobs") == ["transition: completed -> blocked"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, [], "running", 7, {"status": "running"}, {"job_id": "a", "status": "cancelling"},
+     {"job_id": 7, "status": "running"}, {"job_id": "a", "status": ["running"]}, {"jobs": None}],
+)  # fmt: skip
+def test_what_is_no_job_is_left_to_the_contract(value: Any, transitions: ModuleType) -> None:
+    assert warned(transitions, {"job_id": "a", "status": "completed"}) == []
+    assert warned(transitions, value) == []
+    assert warned(transitions, {"job_id": "a", "status": "running"}) != []
+
+
+def test_the_memory_is_bounded_and_forgets_what_was_not_asked_for_longest(
+    transitions: ModuleType,
+) -> None:
+    memory = transitions.Memory(most=2)
+    for job in ("a", "b", "a", "c"):
+        memory.replaced(job, "completed")
+    assert len(memory) == 2
+    assert [memory.replaced(job, "running") for job in ("a", "b")] == ["completed", None]
+    assert transitions.MOST_JOBS == 10_000

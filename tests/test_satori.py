@@ -1,0 +1,770 @@
+"""Holds the code-search server of the examples to its envelope, its preflight and its hints."""
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from examples.satori import gitignore, noise
+from examples.satori.preflight import Preflight
+from proxy import ledger
+from proxy.document import Document
+from proxy.errors import RuleErrors
+from proxy.guard import Answer, Ask, Forward, Found
+from proxy.ruleset import load
+from proxy.transforms.base import Call
+from tests.python_client import Mode, PythonClient, connected, reaching
+from tests.serving import Sidecar, upstream
+from tests.wrapped import ROOT, Result, texts, wrapped
+
+EXAMPLE = ROOT / "examples" / "satori"
+# How the proxy stands before the server that answers with texts, or before the one that sends an
+# envelope; clients of both eras.
+WAYS: dict[str, tuple[str, bool, Mode]] = {
+    "stdio": ("stdio", False, "legacy"),
+    "stdio, envelopes": ("stdio", True, "2026-07-28"),
+    "http": ("http", False, "2026-07-28"),
+    "http to a command": ("http to a command", False, "legacy"),
+    "http to a command, envelopes": ("http to a command", True, "2026-07-28"),
+}
+ENVELOPE = ["status", "reason", "warnings", "hints", "preflight", "message", "humanText"]
+PREFLIGHTS = (
+    "reindex_required", "reindex_unnecessary_ignore_only", "unknown", "probe_failed", "error",
+    "no such outcome",
+)  # fmt: skip
+UNNECESSARY = "reindex_unnecessary_ignore_only"
+# What is known of codebases when a server starts, by path.
+CODEBASES = {
+    **{f"/srv/{outcome}": {"state": "indexed", "preflight": outcome} for outcome in PREFLIGHTS},
+    "/srv/insisted": {"state": "indexed", "preflight": UNNECESSARY},
+    "/srv/forced": {"state": "indexing", "preflight": "unknown"},
+    "/srv/created": {"state": "indexed", "preflight": UNNECESSARY},
+    "/srv/empty": {"preflight": "unknown"},
+    "/srv/older": {"state": "requires_reindex"},
+    "/srv/waiting": {"state": "waiting"},
+}
+VOCABULARY = {
+    "status": ("blocked",),
+    "reason": ("unnecessary_reindex_ignore_only", "preflight_unknown"),
+    "warnings": (
+        "REINDEX_UNNECESSARY_IGNORE_ONLY", "REINDEX_PREFLIGHT_UNKNOWN",
+        "IGNORE_POLICY_PROBE_FAILED",
+    ),
+}  # fmt: skip
+
+Json = dict[str, Any]
+
+
+class Search:
+    """A client of the code-search server, and what shows what reached the server."""
+
+    def __init__(self, client: PythonClient, log: Path, enveloped: bool) -> None:
+        self.client = client
+        self.enveloped = enveloped
+        self._log = log
+
+    def call(self, tool: str, **arguments: Any) -> Result:
+        return self.client.call(tool, arguments)
+
+    def document(self, tool: str, **arguments: Any) -> Json:
+        """Call a tool; return its document, which is a text and no error."""
+        result = self.call(tool, **arguments)
+        assert not result.get("isError")
+        assert "structuredContent" not in result
+        [text] = texts(result)
+        found: Json = orjson.loads(text)
+        return found
+
+    def manage(self, action: str, path: str, **more: Any) -> Json:
+        """Call manage_index; return the envelope without what is the server's own in it."""
+        found = self.document("manage_index", action=action, path=path, **more)
+        assert list(found)[-7:] == ENVELOPE
+        # An answer of the proxy's own has nothing else, whatever the server's have.
+        own = {"tool": "manage_index", "version": 1, "action": action, "path": path}
+        expected = own if self.enveloped and found["status"] != "blocked" else {}
+        assert {name: found.pop(name) for name in list(found)[:-7]} == expected
+        return found
+
+    def seen(self) -> list[Json]:
+        """Return what the server says of its calls: the tool, and the arguments as it got them."""
+        lines = self._log.read_bytes().splitlines() if self._log.exists() else []
+        return [orjson.loads(line) for line in lines]
+
+    @contextmanager
+    def reaching(self, *expected: Json) -> Iterator[None]:
+        """Check that exactly these calls reach the server meanwhile."""
+        before = len(self.seen())
+        yield
+        assert self.seen()[before:] == list(expected)
+
+
+@contextmanager
+def started(
+    transport: str, server: list[str], options: list[str], folder: Path, mode: Mode
+) -> Iterator[PythonClient]:
+    """Put the proxy in front of the server, with a client in front of it."""
+    with ExitStack() as stack:
+        client: AbstractContextManager[PythonClient]
+        if transport == "stdio":
+            client = connected(wrapped(server, *options), mode=mode)
+        else:
+            behind = ["--", *server]
+            if transport == "http":
+                behind = [stack.enter_context(upstream(server, folder / "server.log")) + "/mcp"]
+            sidecar = stack.enter_context(Sidecar(*options, *behind))
+            client = reaching(sidecar.url(), mode=mode)
+        yield stack.enter_context(client)
+
+
+def served(folder: Path, *options: str) -> list[str]:
+    """Return the command of a server that knows the codebases."""
+    known = folder / "codebases.json"
+    known.write_text(json.dumps(CODEBASES))
+    command = [sys.executable, str(EXAMPLE / "server.py"), "--log", str(folder / "calls.log")]
+    return [*command, "--codebases", str(known), *options]
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def search(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Search]:
+    """Start everything, in each way; a test has codebases of its own."""
+    transport, enveloped, mode = WAYS[request.param]
+    folder = tmp_path_factory.mktemp("satori")
+    server = served(folder, *(["--envelope"] if enveloped else []))
+    rules = ["--rules", str(EXAMPLE / "rules.yaml"), "--allow-python"]
+    with started(transport, server, rules, folder, mode) as client:
+        yield Search(client, folder / "calls.log", enveloped)
+
+
+def envelope(text: str, status: str = "ok", reason: str | None = None, **more: Any) -> Json:
+    """Return the envelope of a text."""
+    empty: Json = {"warnings": [], "hints": {}, "preflight": None}
+    said = {"message": text.partition("\n")[0], "humanText": text}
+    return {"status": status, "reason": reason} | empty | said | more
+
+
+def suggested(action: str, path: str, **more: Any) -> Json:
+    """Return the hint that suggests an action."""
+    arguments = {"action": action, "path": path, **more}
+    return {"tool": "manage_index", "arguments": arguments}
+
+
+# The envelope
+
+
+def test_every_action_is_answered_with_an_envelope(search: Search) -> None:
+    path, hinted = "/srv/walked", not search.enveloped
+
+    def hints(action: str) -> Json:
+        return {"hints": {action: suggested(action, path)}} if hinted else {}
+
+    begun = f"Started background indexing of '{path}'.\n\nAsk for its status."
+    busy = f"Codebase '{path}' is being indexed: 40% done."
+    there = f"Codebase '{path}' is already indexed.\n\nUse sync to take over changes."
+    gone = f"Codebase '{path}' is not indexed."
+    again = f"Started background reindexing of '{path}'.\n\nAsk for its status."
+    assert search.manage("create", path) == envelope(begun)
+    pending = envelope(busy, "not_ready", "indexing") | hints("status")
+    assert search.manage("create", path) == pending
+    assert search.manage("status", path) == pending
+    ready = envelope(f"Codebase '{path}' is indexed: 214 files, 1903 chunks.")
+    assert search.manage("status", path) == ready
+    synced = envelope(f"Synchronized '{path}': 2 added, 0 removed, 1 modified.")
+    assert search.manage("sync", path) == synced
+    found = search.document("manage_index", action="create", path=path)
+    assert {name: found[name] for name in ENVELOPE} == envelope(there, "blocked") | hints("sync")
+    assert search.manage("reindex", path) == envelope(again)
+    assert search.manage("clear", path) == envelope(f"Cleared the index of '{path}'.")
+    missing = envelope(gone, "not_indexed", "not_indexed") | hints("create")
+    for action in ("status", "sync", "clear", "reindex"):
+        assert search.manage(action, path) == missing
+    path = "/srv/older"
+    older = f"Codebase '{path}' requires a reindex.\n\nIts fingerprint is an older one."
+    stale = envelope(older, "requires_reindex", "requires_reindex")
+    assert search.manage("status", path) == stale | hints("reindex")
+
+
+def test_an_error_is_an_envelope_too(search: Search) -> None:
+    for arguments, said in [
+        ({"action": "sync", "path": "shop"}, "Error: 'shop' is not an absolute path."),
+        (
+            {"action": "mend", "path": "/srv/shop"},
+            "Error: unknown action 'mend'; expected create, reindex, sync, status, clear.",
+        ),
+    ]:
+        result = search.call("manage_index", **arguments)
+        assert result["isError"]
+        assert [orjson.loads(text) for text in texts(result)] == [envelope(said, "error")]
+
+
+def test_a_text_that_no_pattern_knows_is_unchanged(search: Search) -> None:
+    result = search.call("manage_index", action="status", path="/srv/waiting")
+    [text] = texts(result)
+    said = "Embeddings for '/srv/waiting' are on hold until the quota is renewed."
+    assert text == said or (search.enveloped and orjson.loads(text)["humanText"] == said)
+    assert not result.get("isError")
+
+
+def test_a_text_that_no_pattern_knows_is_counted_and_logged_once(tmp_path: Path) -> None:
+    book, log = tmp_path / "ledger.db", tmp_path / "log.txt"
+    options = ["--rules", str(EXAMPLE / "rules.yaml"), "--allow-python", "--ledger", str(book)]
+    command = shlex.join(wrapped(served(tmp_path), *options))
+    with connected(["sh", "-c", f"exec {command} 2>{shlex.quote(str(log))}"]) as client:
+        for action in ("status", "sync", "status"):
+            client.call("manage_index", {"action": action, "path": "/srv/waiting"})
+        client.call("manage_index", {"action": "status", "path": "/srv/older"})
+    counted = [(each.rule, each.kind, each.count) for each in ledger.warnings(str(book))]
+    assert counted == [("envelope", "recast: no case fits", 3)]
+    assert log.read_text().count("no case fits") == 1
+
+
+# Preflight
+
+
+def probe(path: str) -> Json:
+    return {"tool": "check_reindex", "arguments": {"path": path}}
+
+
+def reindex(path: str, **more: Any) -> Json:
+    return {"tool": "manage_index", "arguments": {"action": "reindex", "path": path, **more}}
+
+
+def begun(path: str) -> str:
+    return f"Started background reindexing of '{path}'.\n\nAsk for its status."
+
+
+def test_a_reindex_that_is_required_goes_to_the_server_after_a_probe(search: Search) -> None:
+    path = "/srv/reindex_required"
+    with search.reaching(probe(path), reindex(path)):
+        assert search.manage("reindex", path) == envelope(begun(path))
+
+
+def test_a_reindex_that_only_ignore_rules_call_for_is_blocked(search: Search) -> None:
+    path = f"/srv/{UNNECESSARY}"
+    said = "Nothing but ignore rules has changed: a sync is enough."
+    found: Json = {}
+    for more in ({}, {"force": True}, {"allowUnnecessaryReindex": False}):
+        with search.reaching(probe(path)):
+            found = search.manage("reindex", path, **more)
+        override = more | {"allowUnnecessaryReindex": True}
+        assert found == {
+            "status": "blocked",
+            "reason": "unnecessary_reindex_ignore_only",
+            "warnings": ["REINDEX_UNNECESSARY_IGNORE_ONLY"],
+            "hints": {
+                "sync": suggested("sync", path),
+                "overrideReindex": suggested("reindex", path, **override),
+            },
+            "preflight": {"outcome": UNNECESSARY},
+            "message": said,
+            "humanText": f"{said} Call manage_index with action sync. To reindex all the same, "
+            "call it again with allowUnnecessaryReindex: true.",
+        }
+    # What the hint says is what helps.
+    sync = found["hints"]["sync"]["arguments"]
+    assert search.manage(**sync)["status"] == "ok"
+
+
+def test_who_insists_on_a_reindex_gets_it_and_the_server_does_not_learn_of_it(
+    search: Search,
+) -> None:
+    path = "/srv/insisted"
+    blocked = search.manage("reindex", path)
+    with search.reaching(reindex(path)):
+        insisted = search.manage(**blocked["hints"]["overrideReindex"]["arguments"])
+    assert insisted == envelope(begun(path))
+
+
+def test_the_override_is_for_reindex_alone_and_force_is_the_servers(search: Search) -> None:
+    path = "/srv/created"
+    arguments: Json = {"action": "create", "path": path}
+    with search.reaching({"tool": "manage_index", "arguments": arguments}):
+        found = search.document("manage_index", **arguments, allowUnnecessaryReindex=True)
+        assert found["status"] == "blocked"
+        assert "already indexed" in found["message"]
+    arguments["force"] = True
+    with search.reaching({"tool": "manage_index", "arguments": arguments}):
+        assert search.manage(**arguments)["status"] == "ok"
+    path = "/srv/forced"
+    with search.reaching(probe(path), reindex(path, force=True)):
+        assert search.manage("reindex", path, force=True)["status"] == "ok"
+
+
+def test_not_to_know_is_a_reason_and_goes_to_the_server_once(search: Search) -> None:
+    path = "/srv/unknown"
+    with search.reaching(probe(path), reindex(path)):
+        found = search.manage("reindex", path)
+    noted = {"warnings": ["REINDEX_PREFLIGHT_UNKNOWN"], "preflight": {"outcome": "unknown"}}
+    assert found == envelope(begun(path), "ok", "preflight_unknown", **noted)
+
+
+@pytest.mark.parametrize("outcome", ["probe_failed", "error", "no such outcome"])
+def test_a_probe_that_fails_is_a_warning_and_a_hint_and_never_a_reason(
+    outcome: str, search: Search
+) -> None:
+    path = f"/srv/{outcome}"
+    with search.reaching(probe(path), reindex(path)):
+        found = search.manage("reindex", path)
+    assert found == envelope(
+        begun(path),
+        warnings=["IGNORE_POLICY_PROBE_FAILED"],
+        hints={"preflight": {"probeFailed": True}},
+        preflight={"outcome": "probe_failed"},
+    )
+
+
+def test_what_the_server_says_goes_before_what_the_preflight_does_not_know(search: Search) -> None:
+    found = search.manage("reindex", "/srv/empty")
+    assert [found["status"], found["reason"]] == ["not_indexed", "not_indexed"]
+    assert found["warnings"] == ["REINDEX_PREFLIGHT_UNKNOWN"]
+    assert set(found["hints"]) == (set() if search.enveloped else {"create"})
+
+
+def test_the_override_is_an_optional_argument_that_the_tool_gained(search: Search) -> None:
+    schema = search.client.tools()["manage_index"].input_schema
+    assert list(schema["properties"]) == ["action", "path", "force", "allowUnnecessaryReindex"]
+    assert schema["required"] == ["action", "path"]
+    override = schema["properties"]["allowUnnecessaryReindex"]
+    assert override["type"] == "boolean"
+    assert "Reindex even if nothing but ignore rules has changed." in override["description"]
+    with search.reaching():
+        result = search.call(
+            "manage_index", action="reindex", path="/srv/x", allowUnnecessaryReindex="yes"
+        )
+    assert result["isError"]
+    [said] = map(orjson.loads, texts(result))
+    assert list(said) == ENVELOPE
+    assert said["status"] == "error"
+    assert "allowUnnecessaryReindex" in said["humanText"]
+
+
+def test_a_preflight_asks_once_and_decides_by_what_it_finds() -> None:
+    guard = Preflight(VOCABULARY, seconds=3)
+    call = Call("manage_index", {"action": "reindex", "path": "/srv/shop"})
+    assert guard(call, None) == Ask("check_reindex", {"path": "/srv/shop"}, 3)
+    assert guard(call, Found({"outcome": "reindex_required"})) == Forward()
+    assert isinstance(guard(call, Found({"outcome": UNNECESSARY})), Answer)
+    failed = Forward(
+        facts={
+            "warnings": ["IGNORE_POLICY_PROBE_FAILED"],
+            "hints": {"preflight": {"probeFailed": True}},
+            "preflight": {"outcome": "probe_failed"},
+        }
+    )
+    for found in (Found("unknown"), Found(["unknown"]), Found({"outcome": ["unknown"]}), Found()):
+        assert guard(call, found) == failed
+    insisting = Call("manage_index", {**call.arguments, "allowUnnecessaryReindex": True})
+    assert guard(insisting, None) == Forward()
+
+
+# One registry of words
+
+
+def broken(folder: Path, old: str, new: str) -> list[str]:
+    """Return the problems of the rules after a change, without the name of the file."""
+    for name in ("preflight.py", "noise.py", "gitignore.py"):
+        shutil.copy(EXAMPLE / name, folder)
+    rules = (EXAMPLE / "rules.yaml").read_text()
+    assert rules.count(old) == 1
+    (folder / "rules.yaml").write_text(rules.replace(old, new))
+    with pytest.raises(RuleErrors) as raised:
+        load([str(folder / "rules.yaml")], allow_python=True)
+    return [problem.message for problem in raised.value.problems]
+
+
+@pytest.mark.parametrize("code", VOCABULARY["warnings"])
+def test_a_code_of_the_preflight_that_is_not_in_the_registry_is_a_mistake(
+    code: str, tmp_path: Path
+) -> None:
+    rules = (EXAMPLE / "rules.yaml").read_text()
+    [registry] = [line for line in rules.splitlines() if line.startswith("  warnings: [")]
+    left = registry.replace(f"{code}, ", "").replace(f", {code}", "")
+    assert broken(tmp_path, registry, left) == [
+        f"preflight: vocabulary: warnings lacks {code!r}, which preflight says"
+    ]
+
+
+def test_a_word_of_a_case_that_is_not_in_the_registry_is_a_mistake(tmp_path: Path) -> None:
+    [said] = set(broken(tmp_path, "            reason: indexing\n", "            reason: index\n"))
+    assert said == ("recast: 'index' is none of the words of 'reason'; did you mean 'indexing'?")
+
+
+def test_a_word_of_the_preflight_is_never_said_without_the_registry() -> None:
+    for name in VOCABULARY:
+        lacking = {key: words for key, words in VOCABULARY.items() if key != name}
+        with pytest.raises(ValueError, match=f"vocabulary: {name} lacks '{VOCABULARY[name][0]}'"):
+            Preflight(lacking)
+
+
+# Noise
+
+
+FIRST = 'Use scope="runtime" to reduce noise. '
+LAST = " Reindex is only required when you see requires_reindex (fingerprint mismatch)."
+EDIT = (
+    "If you edit ignores, add only patterns not already ignored by root .gitignore (root-only "
+    "check), then run manage_index sync."
+)
+COVERED = (
+    "Top noisy files appear already covered by root .gitignore (root-only check); "
+    ".satoriignore changes may be unnecessary. "
+)
+SYNC = "If you changed ignores, run manage_index sync for immediate convergence."
+SUGGESTED = [
+    "**/*.test.*", "**/*.spec.*", "**/__tests__/**", "**/__fixtures__/**", "**/fixtures/**",
+    "docs/**", "coverage/**",
+]  # fmt: skip
+MEMBERS = [
+    "reason", "topK", "ratios", "recommendedScope", "suggestedIgnorePatterns", "debounceMs",
+    "nextStep",
+]  # fmt: skip
+
+
+class Shop:
+    """A codebase on disk, most of which is noise."""
+
+    def __init__(self, folder: Path, search: Search) -> None:
+        self.folder = folder
+        self.ignores = folder / ".gitignore"
+        self._search = search
+        for name, hits in [
+            ("src/shop.test.ts", 6), ("docs/guide.md", 5), ("coverage/report.txt", 4),
+            ("src/shop.ts", 3), ("src/__tests__/cart.ts", 2), ("lib/fixtures/seventh.json", 1),
+        ]:  # fmt: skip
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("token\n" * hits)
+        search.manage("create", str(folder))
+        for _ in range(2):
+            search.manage("status", str(folder))
+
+    def hint(self, **asked: Any) -> Json:
+        """Search; return the hint on noise, which has the members that it always has."""
+        asked = {"path": str(self.folder), "query": "token", "limit": 50} | asked
+        found = self._search.document("search_codebase", **asked)
+        hint: Json = found["hints"]["noiseMitigation"]
+        assert list(hint) == MEMBERS
+        assert hint["topK"] == 5
+        return hint
+
+    def left(self, **asked: Any) -> list[str]:
+        """Search; return the patterns that are still suggested."""
+        patterns: list[str] = self.hint(**asked)["suggestedIgnorePatterns"]
+        return patterns
+
+
+@pytest.fixture
+def shop(search: Search, tmp_path: Path) -> Shop:
+    return Shop(tmp_path, search)
+
+
+def test_what_helps_is_suggested_in_the_order_of_the_server(shop: Shop) -> None:
+    shop.ignores.write_text("docs/\n")
+    hint = shop.hint(mode="grouped")
+    assert hint["suggestedIgnorePatterns"] == ["**/*.test.*", "**/__tests__/**", "coverage/**"]
+    assert hint["nextStep"] == FIRST + EDIT + LAST
+    assert {name: hint[name] for name in MEMBERS[:4] + MEMBERS[5:6]} == {
+        "reason": "top_results_noise_dominant",
+        "topK": 5,
+        "ratios": {"generated": 0.2, "fixtures": 0, "tests": 0.4, "docs": 0.2, "runtime": 0.2},
+        "recommendedScope": "runtime",
+        "debounceMs": 5000,
+    }
+    # The first five lines are all of one file.
+    assert shop.left(mode="raw") == ["**/*.test.*"]
+
+
+def test_what_is_ignored_already_is_not_suggested(shop: Shop) -> None:
+    shop.ignores.write_text("*.test.ts\n__tests__/\n/docs\ncoverage/*\n!coverage/none.txt\n")
+    for mode in ("grouped", "raw"):
+        hint = shop.hint(mode=mode)
+        assert hint["suggestedIgnorePatterns"] == []
+        assert hint["nextStep"] == FIRST + COVERED + SYNC + LAST
+
+
+def test_without_a_readable_gitignore_all_suggestions_stay(shop: Shop) -> None:
+    for mode in ("grouped", "raw"):
+        hint = shop.hint(mode=mode)
+        assert hint["suggestedIgnorePatterns"] == SUGGESTED
+        assert hint["nextStep"] == FIRST + EDIT + LAST
+    shop.ignores.mkdir()
+    for _ in range(25):
+        assert shop.left() == SUGGESTED
+
+
+def test_a_search_in_a_folder_is_judged_by_the_root_alone(shop: Shop) -> None:
+    shop.ignores.write_text("docs/\n")
+    (shop.folder / "src" / ".gitignore").write_text("*\n")
+    assert shop.left(path=str(shop.folder / "src"))[:1] == ["**/*.test.*"]
+
+
+def test_a_search_without_noise_is_as_the_server_has_it(shop: Shop, search: Search) -> None:
+    asked = {"path": str(shop.folder), "query": "token", "scope": "runtime"}
+    found = search.document("search_codebase", **asked)
+    assert found["hints"] == {"version": 1}
+    assert [each["file"] for each in found["results"]] == ["src/shop.ts"]
+
+
+def test_a_gitignore_is_read_again_when_it_changed_and_on_every_25th_use(shop: Shop) -> None:
+    shop.ignores.write_text("docs/\n")
+    assert "docs/**" not in shop.left()
+    shop.ignores.write_text("# docs/\n")
+    assert "docs/**" in shop.left()  # another size: this starts the count anew
+    was = shop.ignores.stat()
+    shop.ignores.write_text("docs/**\n")
+    os.utime(shop.ignores, ns=(was.st_atime_ns, was.st_mtime_ns))
+    for _ in range(24):
+        assert "docs/**" in shop.left()
+    assert "docs/**" not in shop.left()
+
+
+def hinted(step: noise.NoiseHints, root: Path, *files: str, **hint: Any) -> Json:
+    """Return what becomes of a hint where these files were found, the best first."""
+    given = {"suggestedIgnorePatterns": SUGGESTED, "topK": 5, "nextStep": ""} | hint
+    document = Document.read(
+        orjson.dumps(
+            {
+                "codebaseRoot": str(root),
+                "results": [{"file": file} for file in files],
+                "hints": {"noiseMitigation": given},
+            }
+        )
+    )
+    step(document.root, Call("search_codebase"))
+    found: Json = orjson.loads(document.encode())["hints"]["noiseMitigation"]
+    return found
+
+
+def test_only_noisy_files_among_the_first_count(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("")
+    step = noise.NoiseHints()
+    found = hinted(step, tmp_path, "src/a.ts", "docs/a.md", "a.test.ts", topK=2)
+    assert found["suggestedIgnorePatterns"] == ["docs/**"]
+    found = hinted(step, tmp_path, "src/a.ts", suggestedIgnorePatterns=["src/**", "docs/**"])
+    assert found["suggestedIgnorePatterns"] == []
+    # None of the noisy files is known to be ignored.
+    assert found["nextStep"] == FIRST + SYNC + LAST
+
+
+def test_a_hint_of_another_shape_stays_as_it_is(tmp_path: Path) -> None:
+    step = noise.NoiseHints()
+    for other in ({"topK": "all"}, {"suggestedIgnorePatterns": None}):
+        assert hinted(step, tmp_path, "docs/a.md", **other)["nextStep"] == ""
+
+
+def test_what_is_suggested_and_is_no_pattern_matches_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("")
+    wrong = ["!", "[z-a]", "", 7, None, ["docs/**"], "docs/**"]
+    found = hinted(noise.NoiseHints(), tmp_path, "docs/a.md", suggestedIgnorePatterns=wrong)
+    assert found["suggestedIgnorePatterns"] == ["docs/**"]
+
+
+@pytest.mark.parametrize(
+    ("file", "path"),
+    [
+        ("tests/a.ts", "tests/a.ts"),
+        ("tests\\a.ts", "tests/a.ts"),
+        ("./tests//a.ts", "tests/a.ts"),
+        ("/tests/a.ts", "tests/a.ts"),
+        ("{root}/tests/a.ts", "tests/a.ts"),
+        ("{link}/tests/a.ts", "tests/a.ts"),
+        ("{root}-other/tests/a.ts", None),
+        ("/elsewhere/tests/a.ts", None),
+        ("C:\\shop\\tests\\a.ts", None),
+        ("../tests/a.ts", None),
+        ("src/../tests/a.ts", None),
+        ("tests\\..\\a.ts", None),
+        ("{root}/../tests/a.ts", None),
+        ("/", None),
+        ("", None),
+    ],
+)
+def test_a_path_is_one_of_the_codebase_or_none(file: str, path: str | None, tmp_path: Path) -> None:
+    root, link = tmp_path / "shop", tmp_path / "link"
+    (root / "tests").mkdir(parents=True)
+    (root / "tests" / "a.ts").touch()
+    link.symlink_to(root)
+    named = file.format(root=root, link=link)
+    assert noise.relative(named, str(link)) == path
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("src/shop.ts", "runtime"),
+        ("src/latest.ts", "runtime"),
+        ("docsify/index.ts", "runtime"),
+        ("src/shop.test.ts", "tests"),
+        ("src/shop.spec.tsx", "tests"),
+        ("src/__tests__/shop.ts", "tests"),
+        ("test_shop.py", "tests"),
+        ("shop/shop_test.go", "tests"),
+        ("shop/testdata/a.json", "fixtures"),
+        ("src/__fixtures__/a.json", "fixtures"),
+        ("docs/shop.ts", "docs"),
+        ("README.md", "docs"),
+        ("coverage/lcov.info", "generated"),
+        ("web/dist/app.js", "generated"),
+        ("web/app.min.js", "generated"),
+    ],
+)
+def test_a_file_is_noise_by_its_folders_and_its_name(path: str, kind: str) -> None:
+    assert noise.kind(path) == kind
+
+
+# The .gitignore
+
+
+def kept(file: Path, text: str) -> None:
+    """Write another text of the same length, and keep the time."""
+    was = file.stat()
+    assert len(text.encode()) == was.st_size
+    file.write_text(text)
+    os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
+
+
+def test_an_unchanged_gitignore_is_read_again_on_every_nth_use(tmp_path: Path) -> None:
+    root, file = str(tmp_path), tmp_path / ".gitignore"
+    ignores = gitignore.RootIgnores(interval=3)
+    file.write_text("a\n")
+    assert ignores.of(root).ignore("a")
+    kept(file, "b\n")
+    assert [ignores.of(root).ignore("a") for _ in range(3)] == [True, True, False]
+    kept(file, "c\n")
+    assert [ignores.of(root).ignore("b") for _ in range(3)] == [True, True, False]
+
+
+def test_a_change_that_is_seen_begins_the_count_anew(tmp_path: Path) -> None:
+    root, file = str(tmp_path), tmp_path / ".gitignore"
+    ignores = gitignore.RootIgnores(interval=3)
+    file.write_text("a\n")
+    assert [ignores.of(root).uses for _ in range(3)] == [0, 1, 2]
+    file.write_text("bb\n")
+    assert ignores.of(root).uses == 0
+    kept(file, "cc\n")
+    assert [ignores.of(root).ignore("bb") for _ in range(3)] == [True, True, False]
+
+
+@pytest.mark.parametrize("change", ["size", "time"])
+def test_a_changed_gitignore_is_read_again_at_once(change: str, tmp_path: Path) -> None:
+    file, ignores = tmp_path / ".gitignore", gitignore.RootIgnores(interval=25)
+    file.write_text("a\n")
+    assert ignores.of(str(tmp_path)).ignore("a")
+    assert ignores.of(str(tmp_path)).uses == 1
+    was = file.stat()
+    file.write_text("bb\n" if change == "size" else "b\n")
+    later = was.st_mtime_ns + (1_000_000 if change == "time" else 0)
+    os.utime(file, ns=(was.st_atime_ns, later))
+    assert not ignores.of(str(tmp_path)).ignore("a")
+    assert ignores.of(str(tmp_path)).uses == 1
+
+
+def test_a_change_below_a_millisecond_is_none(tmp_path: Path) -> None:
+    file, ignores = tmp_path / ".gitignore", gitignore.RootIgnores(interval=25)
+    file.write_text("a\n")
+    os.utime(file, ns=(0, 5_000_000_000))
+    ignores.of(str(tmp_path))
+    file.write_text("b\n")
+    os.utime(file, ns=(0, 5_000_999_999))
+    assert ignores.of(str(tmp_path)).ignore("a")
+
+
+def as_a_folder(file: Path) -> None:
+    file.mkdir()
+
+
+def as_a_pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def as_no_pattern(file: Path) -> None:
+    file.write_text("ok\n!\n")
+
+
+def as_too_long(file: Path) -> None:
+    file.write_bytes(b"#" * (gitignore.MOST_BYTES + 1))
+
+
+def as_a_circle(file: Path) -> None:
+    file.symlink_to(file)
+
+
+def as_nothing(file: Path) -> None:
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("make", "state"),
+    [
+        (as_nothing, "absent"),
+        (as_a_folder, "unreadable"),
+        (as_a_pipe, "unreadable"),
+        (as_no_pattern, "unreadable"),
+        (as_too_long, "unreadable"),
+        (as_a_circle, "unreadable"),
+    ],
+)
+def test_absent_and_unreadable_are_states_that_are_tried_again_on_every_nth_use(
+    make: Callable[[Path], None], state: str, tmp_path: Path
+) -> None:
+    root, file = str(tmp_path), tmp_path / ".gitignore"
+    make(file)
+    ignores = gitignore.RootIgnores(interval=3)
+    for _ in range(4):  # tried again, in vain
+        held = ignores.of(root)
+        assert [held.state, held.ignore("a")] == [state, False]
+    if file.is_dir():
+        file.rmdir()
+    file.unlink(missing_ok=True)
+    file.write_text("a\n")
+    assert [ignores.of(root).state for _ in range(3)] == [state, state, "ready"]
+    assert ignores.of(root).ignore("a")
+
+
+def test_a_gitignore_that_is_taken_away_is_absent_at_once(tmp_path: Path) -> None:
+    file, ignores = tmp_path / ".gitignore", gitignore.RootIgnores(interval=25)
+    file.write_text("a\n")
+    assert ignores.of(str(tmp_path)).state == "ready"
+    file.unlink()
+    assert ignores.of(str(tmp_path)).state == "absent"
+
+
+def test_each_root_has_its_own_and_a_link_to_it_is_the_same_root(tmp_path: Path) -> None:
+    ignores = gitignore.RootIgnores(interval=25)
+    one, other, link = (tmp_path / name for name in ("one", "other", "link"))
+    for root in (one, other):
+        root.mkdir()
+        (root / ".gitignore").write_text(f"{root.name}.log\n")
+    link.symlink_to(one)
+    assert ignores.of(str(one)).ignore("one.log")
+    assert not ignores.of(str(other)).ignore("one.log")
+    assert [ignores.of(str(link)).uses, ignores.of(str(other)).uses] == [1, 1]
+
+
+def test_no_more_roots_are_kept_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gitignore, "MOST_ROOTS", 2)
+    ignores = gitignore.RootIgnores(interval=25)
+    uses = [ignores.of(str(tmp_path / name)).uses for name in ("a", "b", "a", "c", "a", "b")]
+    assert uses == [0, 0, 1, 0, 2, 0]
+
+
+def test_patterns_mean_what_they_mean_to_git(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("\ufeff/dist\n*.log\n!keep.log\nfoo/\nexact\\ \n# docs\n")
+    held = gitignore.read(str(tmp_path / ".gitignore"))
+    assert held.state == "ready"
+    ignored = ["dist/app.js", "a/b.log", "a/foo/x", "exact "]
+    seen = ["a/dist/app.js", "keep.log", "a/keep.log", "foo", "docs/a.md", "exact"]
+    assert [path for path in ignored + seen if held.ignore(path)] == ignored
+
+
+def test_a_pattern_that_would_take_for_ever_takes_no_time() -> None:
+    assert not gitignore.matching(["*a" * 40 + "b"]).match_file("a" * 200)
