@@ -2,6 +2,7 @@
 
 AbridgeError
 ├── RuleErrors       rule files that cannot be used: every problem, each with its place
+├── OptionErrors     options that no step can be made of, each mistake with its place
 ├── PathError        a path of the path language that cannot be read
 ├── DocumentError    a document that cannot be decoded; its message passes as it came
 ├── Mismatch         a document of another shape than the rule expects; it passes as it came
@@ -15,6 +16,25 @@ from msgspec import Struct
 
 class AbridgeError(Exception):
     """Anything below; the message is written for the person who reads it."""
+
+
+class Wrong(Struct, frozen=True):
+    """One mistake among options: the words and positions that lead to it, from the options on.
+
+    `of_key`: it is the last word itself that is wrong, not what it holds.
+    """
+
+    at: tuple[str | int, ...]
+    message: str
+    of_key: bool = False
+
+
+class OptionErrors(AbridgeError):
+    """Options that no step can be made of, with every mistake found in them."""
+
+    def __init__(self, wrong: list[Wrong]) -> None:
+        super().__init__("; ".join(each.message for each in wrong))
+        self.wrong = wrong
 
 
 class PathError(AbridgeError):

@@ -5,6 +5,8 @@ from pathlib import Path
 _CASES = Path(__file__).parent / "cases"
 BAD = sorted((_CASES / "bad").glob("*.yaml"))
 GOOD = sorted((_CASES / "good").glob("*.yaml"))
+PYTHON = _CASES / "python"
+"""Holds rule files that name the Python beside them, and load only where that is allowed."""
 
 
 def expected(path: Path) -> list[str]:

@@ -15,10 +15,11 @@ ROOT = Path(__file__).resolve().parents[1]
 LEVELS = (
     {"document", "errors", "paths", "patterns", "references", "schemas", "subschemas"}
     | {"accept", "clients", "columns", "cutter", "literals", "notes", "sizes", "spelling", "sse"}
-    | {"surrogates", "written"},
+    | {"formats", "keywords", "surrogates", "violations", "written"},
     {"transforms"},
     {"message", "result", "definitions", "inflight", "listing", "ruleset", "snapshots", "meter"}
-    | {"arguments", "loading", "outputs", "pipeline", "rule", "view", "watch"},
+    | {"arguments", "contract", "guard", "loading", "outputs", "pipeline", "rule", "view", "watch"}
+    | {"ambiguity", "error_result", "probe", "standing"},
     {"session"},
     {"testing"},
     {"cli", "transports", "stores", "ledger", "__main__"},
@@ -28,20 +29,25 @@ LEVELS = (
 WHOLE = {
     "tests/faults/test_stdio.py",
     "tests/faults/test_http.py",
+    "tests/faults/test_probes.py",
+    "tests/faults/test_probes.py",
     "tests/test_agentdata.py",
     "tests/test_agentdata_http.py",
     "tests/test_architecture.py",
     "tests/test_benchmarks.py",
+    "tests/test_codebase.py",
     "tests/test_conformance.py",
     "tests/test_examples.py",
     "tests/test_http_clients.py",
     "tests/test_image.py",
     "tests/test_manifests.py",
+    "tests/test_python_page.py",
     "tests/test_real_clients.py",
     "tests/test_real_servers.py",
     "tests/test_reload.py",
     "tests/test_replicas.py",
     "tests/test_rules.py",
+    "tests/test_satori.py",
     "tests/test_servers.py",
     "tests/test_wire.py",
 }

@@ -16,7 +16,7 @@ from tests.serving import FRONTS, Front
 from tests.wrapped import ROOT, Result, Tee, texts
 
 EXAMPLES = ROOT / "examples"
-NAMED_IN_README = ("examples", "agentdata", "agentdata_http")
+NAMED_IN_README = ("examples", "agentdata", "agentdata_http", "codebase", "satori")
 
 
 class Example:

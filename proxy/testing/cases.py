@@ -101,9 +101,11 @@ class Trial(Struct, frozen=True):
     @property
     def document(self) -> Any:
         """The document that the client got, as a plain value. Raises CaseError without one."""
-        if self.play.answer.failed:
-            raise CaseError(f"the answer is an error: {self.play.answer.said}")
-        return answers.document(self.play.answer, self.play.reading(self.rule))
+        play = self.play
+        if play.answer.failed:
+            raise CaseError(f"the answer is an error: {play.answer.said}")
+        # A guard may have answered in the server's place.
+        return answers.document(play.answer, play.reading(self.rule) if play.seen else None)
 
     @property
     def root(self) -> Document:
@@ -116,7 +118,8 @@ def trial_of(file: RuleFile, rule: Rule, case: Case) -> Trial:
     exchange = _exchange(file, rule, case)
     active = {id(each): msgspec.structs.replace(each, mode="active") for each in file.rules}
     whole = msgspec.structs.replace(file, rules=tuple(active.values()))
-    play = Play(RuleSet((whole,)), exchange, opened="refused" not in case)
+    found = next((_FOUND[way](expand(case[way])) for way in _FOUND if way in case), None)
+    play = Play(RuleSet((whole,)), exchange, opened="refused" not in case, found=found)
     return Trial(active[id(rule)], case, play)
 
 
@@ -158,7 +161,20 @@ _GIVEN: dict[str, Callable[[Any], Raw]] = {
     "given": lambda value: exchanges.of_text(exchanges.written(value).decode()),
     "given_text": lambda said: exchanges.of_text(said if isinstance(said, str) else "".join(said)),
     "given_result": lambda value: Raw(exchanges.written(value)),
+    "given_error": lambda value: exchanges.failing(_text(value)),
 }
+# What comes of the question of a guard.
+_FOUND: dict[str, Callable[[Any], Raw | None]] = {
+    "found": lambda value: exchanges.of_text(_text(value)),
+    "found_error": exchanges.failing,
+    "found_nothing": lambda value: None,
+}
+# With one of these it may be of no interest what the server answers.
+_UNGIVEN = {"refused", "upstream", "asks", *_FOUND}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else exchanges.written(value).decode()
 
 
 def _exchange(file: RuleFile, rule: Rule, case: Case) -> Exchange:
@@ -175,7 +191,7 @@ def _exchange(file: RuleFile, rule: Rule, case: Case) -> Exchange:
         except OSError as error:
             raise CaseError(f"given_file: {path!r}: {error.strerror or error}") from None
         exchange = exchanges.recorded(raw, tool, arguments, _only_tool(rule))
-    elif not ways and not {"refused", "upstream"} & case.keys():
+    elif not ways and not _UNGIVEN & case.keys():
         raise CaseError(f"nothing is given: write {', '.join(_GIVEN)} or given_file")
     else:
         tool = tool or _only_tool(rule)
@@ -218,13 +234,13 @@ def _nothing_fails(trial: Trial) -> Iterator[str]:
             yield outcome.said or "the rule failed"
     if len(trial.play.seen) > 1:
         yield f"the server was called {len(trial.play.seen)} times for one answer"
-    if "refused" not in trial.case and not trial.play.seen:
+    if not {"refused", "upstream", "asks"} & trial.case.keys() and not trial.play.seen:
         yield f"refused before anything reached the server: {trial.play.answer.said}"
 
 
 def _both_copies_agree(trial: Trial) -> Iterator[str]:
     play, reading = trial.play, trial.play.reading(trial.rule)
-    if reading is None or play.answer.failed or play.answer.structured is None:
+    if reading is None or not play.seen or play.answer.failed or play.answer.structured is None:
         return
     found = answers.copies(play.answer, reading)
     if len(found) == 2 and not same(*found):
@@ -243,18 +259,45 @@ _ALWAYS: tuple[Callable[[Trial], Iterator[str]], ...] = (
 # What a case may expect: one function for each key.
 
 
-def _refused(trial: Trial, expected: str) -> Iterator[str]:
+def _refused(trial: Trial, expected: Any) -> Iterator[str]:
     play = trial.play
     if play.seen:
         yield f"refused: the call reached the server, with {shown(play.seen[0])}"
     elif not play.answer.failed:
         yield "refused: the call was answered without an error"
+    elif not isinstance(expected, str):
+        yield from _some(differences(expected, answers.value(play.answer.said), "refused"))
     elif play.answer.said != expected:
         yield f"refused: expected {shown(expected)}, found {shown(play.answer.said)}"
 
 
-def _upstream(trial: Trial, expected: dict[str, Any]) -> Iterator[str]:
-    if trial.play.seen:
+def _expect_error(trial: Trial, expected: Any) -> Iterator[str]:
+    answer = trial.play.answer
+    if not answer.failed:
+        yield "expect_error: the answer is not an error"
+    elif answer.error is None and answer.structured is not None:
+        yield "expect_error: the error has a structuredContent"
+    else:
+        found = answer.said if isinstance(expected, str) else answers.value(answer.said)
+        yield from _some(differences(expected, found))
+
+
+def _asks(trial: Trial, expected: dict[str, Any]) -> Iterator[str]:
+    if trial.play.asks:
+        yield from _some(differences(expected, trial.play.asks[0], "asks"))
+    else:
+        yield "asks: nothing was asked"
+
+
+def _warns(trial: Trial, expected: list[str]) -> Iterator[str]:
+    yield from _some(differences(sorted(expected), sorted(trial.play.warnings), "warns"))
+
+
+def _upstream(trial: Trial, expected: dict[str, Any] | None) -> Iterator[str]:
+    if expected is None:
+        if trial.play.seen:
+            yield f"upstream: the call reached the server, with {shown(trial.play.seen[0])}"
+    elif trial.play.seen:
         yield from _some(differences(expected, trial.play.seen[0], "upstream"))
     else:
         yield "upstream: nothing reached the server"
@@ -344,6 +387,8 @@ def _rejoins(trial: Trial, expected: bool) -> Iterator[str]:
 
 CHECKS: dict[str, Callable[[Trial, Any], Iterator[str]]] = {
     "refused": _refused,
+    "expect_error": _expect_error,
+    "asks": _asks,
     "upstream": _upstream,
     "untouched": _untouched,
     "expect": _expect,
@@ -354,6 +399,7 @@ CHECKS: dict[str, Callable[[Trial, Any], Iterator[str]]] = {
     "max_bytes": _max_bytes,
     "min_reduction": _min_reduction,
     "rejoins": _rejoins,
+    "warns": _warns,
 }
 
 

@@ -57,6 +57,15 @@ def of_text(said: str) -> Raw:
     return Raw(written({"content": [{"type": "text", "text": said}]}))
 
 
+def failing(said: str) -> Raw:
+    """Return an error result with one text block.
+
+    >>> bytes(failing("a"))
+    b'{"content":[{"type":"text","text":"a"}],"isError":true}'
+    """
+    return Raw(written({"content": [{"type": "text", "text": said}], "isError": True}))
+
+
 def written(value: Any) -> bytes:
     """Return plain values as JSON; lone surrogates, which YAML can hold, as escapes.
 

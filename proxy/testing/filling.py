@@ -6,23 +6,27 @@ to each of these cases, and only where the file then loads and the case passes.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import yaml
 
 from proxy.errors import AbridgeError
 from proxy.loading import rulefile
+from proxy.loading.rulefile import Reading
 from proxy.rule import RuleFile
 from proxy.testing.cases import CHECKS, Trial, judge, named, trial_of
 
 MOST_CHARS = 4_000
 
 
-def fill(file: RuleFile) -> Iterator[str]:
+def fill(file: RuleFile, *, allow_python: bool = False) -> Iterator[str]:
     """Fill the cases of `file` where it lies, and yield a line for each one that was looked at.
 
-    Raises OSError where the file cannot be read or written.
+    `allow_python` is what it was loaded with. Raises OSError where the file cannot be read or
+    written.
     """
+    read = partial(rulefile.read, file.name, allow_python=allow_python)
     with open(file.name, newline="", encoding="utf-8") as source:
         text = before = source.read()
     # From the end, so that what was found of the rest stays where it is.
@@ -33,7 +37,7 @@ def fill(file: RuleFile) -> Iterator[str]:
             name = f"{rule.place}: {rule.name}: {named(case, number + 1)}"
             try:
                 said = _said(trial_of(file, rule, case))
-                text, key = _filled(file.name, text, at, number, said), said.partition(":")[0]
+                text, key = _filled(read, text, at, number, said), said.partition(":")[0]
                 yield f"filled {name}: {key}"
             except (AbridgeError, OSError) as error:
                 yield f"left {name}: {error}"
@@ -74,9 +78,9 @@ _UNPRINTABLE = re.compile(
 )
 
 
-def _filled(name: str, text: str, rule: int, case: int, said: str) -> str:
+def _filled(read: Callable[[bytes], Reading], text: str, rule: int, case: int, said: str) -> str:
     """Return the text with `said` in the case. Raises FillError where that does not work out."""
-    before = rulefile.read(name, text.encode()).rules
+    before = read(text.encode()).rules
     node = _case_node(text, rule, case)
     if node.flow_style:
         end = node.end_mark.index - 1
@@ -93,7 +97,7 @@ def _filled(name: str, text: str, rule: int, case: int, said: str) -> str:
         rest = "" if at < 0 else text[at:].removeprefix("\n")
         head = text if at < 0 else text[:at].removesuffix("\r")
         filled = f"{head}{line_end}{' ' * column}{said}{line_end}{rest}"
-    reading = rulefile.read(name, filled.encode())
+    reading = read(filled.encode())
     if reading.rules is None:
         raise FillError(f"the file would not load any more: {reading.problems[0]}")
     if before is None or _unfilled(reading.rules) != _unfilled(before) - 1:

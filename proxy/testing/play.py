@@ -3,10 +3,13 @@
 from typing import Any
 
 from msgspec import Raw
+from msgspec.structs import replace
 
+from proxy import message
 from proxy.document import plain
 from proxy.errors import AbridgeError
 from proxy.message import members
+from proxy.meter import Outcome as Word
 from proxy.pipeline import Job, Outcome
 from proxy.result import Reading
 from proxy.rule import Rule, RuleSet
@@ -15,6 +18,7 @@ from proxy.testing import exchange as exchanges
 from proxy.testing import walk
 from proxy.testing.answer import Answer
 from proxy.testing.choice import applying
+from proxy.testing.decisions import Decided, watched
 from proxy.testing.exchange import Exchange
 from proxy.testing.rehearsal import Rehearsal
 
@@ -26,16 +30,30 @@ class PlayError(AbridgeError):
 class Play:
     """A call and its answer.
 
-    `seen` are the arguments of every call that reached the server, `answer` is what the client
-    got. A call for a later page or a view is preceded by the call for the first one, as a model
-    would make it, whose answer is `opening`.
+    `seen` are the arguments of every call that reached the server, `asks` what a guard asked it,
+    `decided` what guards decided, `answer` is what the client got. A call for a later page or a
+    view is preceded by the call for the first one, as a model would make it, whose answer is
+    `opening`.
     """
 
-    def __init__(self, rules: RuleSet, exchange: Exchange, *, opened: bool = True) -> None:
-        """Make the call; not `opened`: without a first one. Raises PlayError or DocumentError."""
+    def __init__(
+        self,
+        rules: RuleSet,
+        exchange: Exchange,
+        *,
+        opened: bool = True,
+        found: Raw | None = None,
+    ) -> None:
+        """Make the call; not `opened`: without a first one. Raises PlayError or DocumentError.
+
+        `found` is the result that a guard gets for its question; without it there is no answer.
+        """
         self.rules, self.exchange = rules, exchange
         self.seen: list[dict[str, Any]] = []
-        self._rehearsal = Rehearsal(rules, self._serve)
+        self.asks: list[dict[str, Any]] = []
+        self.decided: list[Decided] = []
+        self._opened, self._found = opened, found
+        self._rehearsal = Rehearsal(watched(rules, self.decided.append), self._serve, self._probed)
         arguments, applied = exchange.arguments, self.applied
         first = arguments if applied is None else walk.start(applied, arguments)
         if first == arguments or not opened:
@@ -49,10 +67,27 @@ class Play:
         """Make a further call of the tool."""
         return self._said(exchanges.asked("a further call", self.exchange.tool, arguments))
 
+    def again(self, rule: Rule) -> "Play":
+        """Play the same out with `rule` in place of the one that applied."""
+        applied = self.applied
+        files = tuple(
+            replace(file, rules=tuple(rule if each is applied else each for each in file.rules))
+            for file in self.rules.files
+        )
+        otherwise = rule if self.rules.otherwise is applied else self.rules.otherwise
+        rules = RuleSet(files, otherwise)
+        return Play(rules, self.exchange, opened=self._opened, found=self._found)
+
     @property
     def applied(self) -> Rule | None:
         """The rule that applies to the call."""
         return applying(self.rules, self.exchange.tool, self.exchange.arguments)
+
+    @property
+    def word(self) -> Word:
+        """What became of the call, as the meter has it."""
+        words = self._rehearsal.words
+        return words[-1] if words else "untouched"
 
     @property
     def log(self) -> list[str]:
@@ -79,8 +114,21 @@ class Play:
             raise PlayError(f"the client got {len(got)} lines for one call")
         return answers.read(got[0])
 
-    def _serve(self, line: bytes) -> bytes:
+    @property
+    def warnings(self) -> list[str]:
+        """The kinds of the warnings so far, each once; asked a second time, there are none."""
+        return self._rehearsal.warnings()
+
+    def _probed(self, line: bytes) -> bytes | None:
         call = members(line)
+        params = members(call["params"])
+        self.asks.append({"tool": plain(params["name"]), "arguments": plain(params["arguments"])})
+        return None if self._found is None else message.result(call["id"], self._found)
+
+    def _serve(self, line: bytes) -> bytes | None:
+        call = members(line)
+        if "id" not in call:  # a notification
+            return None
         params = members(call["params"])
         self.seen.append(plain(params["arguments"]) if "arguments" in params else {})
         # Asked again, the server answers again: who must not ask it twice can tell by `seen`.

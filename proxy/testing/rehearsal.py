@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Callable
 
 from proxy.meter import Meter
-from proxy.outputs import Forget, Forward, Keep, Load, Output, Reply, Shape, Tell
+from proxy.meter import Outcome as Word
+from proxy.outputs import Forget, Forward, Keep, Load, Output, Probe, Reply, Shape, Tell
 from proxy.pipeline import Job, Outcome, shape
 from proxy.rule import RuleSet
 from proxy.session import Session
@@ -20,16 +21,24 @@ Server = Callable[[bytes], bytes | None]
 class Rehearsal:
     """One conversation; `server` takes a line and returns its answer, or None for silence.
 
-    `shaped` are the responses that a rule was run on and what came of each, `log` what was logged.
+    `probed` does the same with what the proxy itself asks.
+    `shaped` are the responses that a rule was run on and what came of each, `words` what became of
+    each call, `log` what was logged.
     """
 
-    def __init__(self, rules: RuleSet, server: Server) -> None:
+    def __init__(self, rules: RuleSet, server: Server, probed: Server = lambda line: None) -> None:
         self.log: list[str] = []
         self.shaped: list[tuple[Job, Outcome]] = []
         self._server = server
+        self._probed = probed
         self._store = Memory()
-        meter = Meter()
-        self._session = Session(lambda *_: rules, lambda *_: meter, self.log.append)
+        self.words: list[Word] = []
+        self._meter = Meter(lambda row: self.words.append(row.outcome))
+        self._session = Session(lambda *_: rules, lambda *_: self._meter, self.log.append)
+
+    def warnings(self) -> list[str]:
+        """Return the kinds of the warnings since the last time, each once."""
+        return [each.kind for each in self._meter.drain_warnings()]
 
     def say(self, line: bytes) -> list[bytes]:
         """Say `line` as the client, and return the lines that the client then gets."""
@@ -54,6 +63,13 @@ class Rehearsal:
                 case Reply(raw):
                     if of_client:
                         got.append(raw)
+                    elif (answer := self._server(raw)) is not None:
+                        add(session.from_server(answer), of_client=False)
+                case Probe(raw, token):
+                    if (answer := self._probed(raw)) is not None:
+                        add(session.from_server(answer), of_client=False)
+                    else:
+                        add(session.unanswered(token), of_client=True)
                 case Load(token, key):
                     add(session.loaded(token, self._store.get(key)), of_client=True)
                 case Shape(job):

@@ -19,10 +19,19 @@ from proxy.transforms.base import Call, Parameter, Schema
 
 
 class Sourced(Struct, frozen=True):
-    """`{path, default}`: where the value stands, and what comes where nothing does."""
+    """`{path, default, over_null}`: where the value stands, and what comes where nothing does.
+
+    With `over_null` the default comes in place of a null too.
+    """
 
     path: Path
     default: Any = UNSET
+    over_null: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for `over_null` without a default that is any other than null."""
+        if self.over_null and self.default in (UNSET, None):
+            raise ValueError("over_null: there is no default here to stand over a null")
 
 
 class Computed(Struct, frozen=True):
@@ -47,8 +56,9 @@ class Project(Struct, frozen=True, dict=True):
     """Make each object at `at` anew, with exactly the keys of `fields`, in their order.
 
     A field is a name; `{out: path}`; `{out: {path, default}}`; `{out: {jmespath, default}}`; or a
-    group. What is missing becomes its default: the nearest one, else null. A path through an array
-    gives an array. What is no object stays as it is, null above all; `to` renames it all the same.
+    group. What is missing becomes its default: the nearest one, else null. A null is a value and
+    stays, but for a field with `over_null: true`. A path through an array gives an array. What is
+    no object stays as it is, null above all; `to` renames it all the same.
     Where none of the sources exists, the document has another shape than the rule expects:
     Mismatch.
 
@@ -104,7 +114,7 @@ class Project(Struct, frozen=True, dict=True):
 
     def reshape(self, schema: Schema) -> Schema | None:
         """Exactly these properties, with the schemas of their sources."""
-        fields = {column.name: (column.path, column.default) for column in self._columns}
+        fields = {each.name: (each.path, each.default, each.over_null) for each in self._columns}
         reshaped = projected(schema, self.at, fields)
         if reshaped is None or self.to is None:
             return reshaped
@@ -122,7 +132,7 @@ class Project(Struct, frozen=True, dict=True):
 class Column(Struct, frozen=True):
     """One key of the new object: where its value stands, or what computes it from there.
 
-    `optional`: the rule says what comes where nothing does.
+    `optional`: the rule says what comes where nothing does, `over_null`: and where a null does.
     """
 
     name: str
@@ -130,6 +140,7 @@ class Column(Struct, frozen=True):
     expression: Expression | None
     default: Any
     optional: bool
+    over_null: bool = False
 
     @property
     def path(self) -> Path | None:
@@ -160,7 +171,8 @@ def _columns(
                 own = source.default is not UNSET
                 held = source.default if own else default
                 if isinstance(source, Sourced):
-                    yield Column(name, base.then(source.path), None, held, optional or own)
+                    place = base.then(source.path)
+                    yield Column(name, place, None, held, optional or own, source.over_null)
                 else:
                     yield Column(name, base, source.jmespath, held, optional or own)
 
@@ -231,7 +243,8 @@ class Making:
         if isinstance(inner, dict):
             return self._object(inner)
         if isinstance(inner, list) and inner and not isinstance(inner, Pieces):
-            return [self.made(element) for element in inner]
+            array = None if row is None else rows(_closed(inner), row)
+            return [self.made(each) for each in inner] if array is None else self._rows(array)
         self.excused |= inner is None or inner == []
         return value
 
@@ -262,7 +275,10 @@ class Making:
             if any(value is not UNSET for value in found):
                 self._found.add(at)
             default = self._defaults[at]
-            values.append([default if value is UNSET else value for value in found])
+            if column.over_null:
+                values.append([default if _nothing(value) else value for value in found])
+            else:
+                values.append([default if value is UNSET else value for value in found])
         self.matched |= bool(self._found) or any(map(self._touched, objects))
         return values
 
@@ -271,6 +287,24 @@ class Making:
         if isinstance(value, Struct):
             return any(member is not UNSET for member in astuple(value))
         return isinstance(value, dict) and any(name in value for name in self._plan.heads)
+
+
+_NULL = Raw(b"null")
+
+
+def _nothing(value: Value) -> bool:
+    return value is UNSET or value is None or (type(value) is Raw and value == _NULL)
+
+
+def _closed(array: list[Value]) -> Value:
+    """Return an opened array as it was unopened, where none of its elements was opened since.
+
+    An earlier step opens the array to drop or move elements: to read what is left of many at once
+    is several times as fast as one by one.
+    """
+    if any(type(element) is not Raw for element in array):
+        return array
+    return Raw(b"[" + b",".join(array) + b"]")
 
 
 def _computed(evaluate: Callable[[Any], Any], value: Value) -> Value:

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from proxy.loading import rulefile
 from proxy.rule import RuleFile
 from proxy.testing import cases
 from proxy.testing.cases import CaseError, Verdict, expand
 from tests.given import answer, call, document, file, line, said
+from tests.rulecases import PYTHON
 
 
 def ruled(rules: str, name: str = "rules.yaml") -> RuleFile:
@@ -30,6 +32,16 @@ def verdict(rule: str, case: str, name: str = "rules.yaml") -> list[str]:
 DROP = "response: [{drop: b}]"
 PAGES = "response: [{paginate: {at: items, limit: 2}}]"
 WINDOWS = "response: [{truncate: {max_length: 10}}]"
+
+
+def guarded(case: str, guard: str = "careful") -> list[str]:
+    """Run one case of a rule that has a guard; return what is wrong."""
+    head = "version: 1\nguards: {careful: 'own:Careful', gate: 'own:Gate'}\nrules:\n"
+    text = f"{head}- {{tools: t, guard: {guard}, tests: [{case}]}}"
+    read = rulefile.read(str(PYTHON / "r.yaml"), text.encode(), allow_python=True)
+    assert read.rules is not None, read.problems
+    [found] = cases.run(read.rules)
+    return found.message.splitlines()
 
 
 # expect
@@ -343,6 +355,72 @@ def test_what_the_server_sees_is_compared() -> None:
 ITEMS = "{items: [1, 2, 3, 4, 5], n: 0}"
 
 
+ASKED = "asks: {tool: may, arguments: {path: a}}"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        f"{{arguments: {{path: a}}, found: yes, given: {{a: 1}}, expect: {{a: 1}}, {ASKED}}}",
+        "{arguments: {path: a}, found: no, upstream: null, expect: {status: blocked}, warns: []}",
+        "{arguments: {path: a}, found_error: odd, upstream: {path: a, careful: true}}",
+        "{arguments: {path: a}, found_error: odd, given: {}, warns: [not asked]}",
+        "{arguments: {path: a}, found_nothing: true, given_text: b, expect: b, warns: [not asked]}",
+    ],
+)
+def test_a_guard_is_given_an_answer_to_its_question(case: str) -> None:
+    assert guarded(case) == []
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("{found: yes, asks: {tool: other}}", 'asks.tool: expected "other", found "may"'),
+        ("{found: yes, upstream: null}", "upstream: the call reached the server, with {}"),
+        ("{found: no, upstream: {}}", "upstream: nothing reached the server"),
+        ("{found: no, expect: {}}", "refused before anything reached the server: "),
+        ("{found_nothing: true, warns: [other]}", 'warns[0]: expected "other", found "not asked"'),
+    ],
+)
+def test_a_guard_that_does_something_else_fails_its_case(case: str, said: str) -> None:
+    assert guarded(case)[0].startswith(said)
+
+
+def test_a_guard_that_asks_nothing_fails_a_case_with_a_question() -> None:
+    assert guarded("{given: {b: 1}, asks: {tool: a}}", "gate") == ["asks: nothing was asked"]
+
+
+ERRORS = """
+arguments: {n: {maximum: 1}}
+errors: [{recast: {unless: error, cases: [{match: '^n', to: {error: {message: '{text}'}}}]}}]
+"""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "{given_error: no, expect_error: {error: {message: no}}}",
+        "{given_error: yes, expect_error: yes, warns: ['recast: no case fits']}",
+        "{given_error: {error: 1}, expect_error: {error: 1}, untouched: true, warns: []}",
+        "{arguments: {n: 2}, refused: {error: {message: 'n: 2 is greater than the maximum of 1'}}}",
+    ],
+)
+def test_an_error_and_a_refusal_are_compared(case: str) -> None:
+    assert verdict(ERRORS, case) == []
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("{given: {}, expect_error: no}", "expect_error: the answer is not an error"),
+        ("{given_error: no, expect_error: {}}", "error: expected nothing, found "),
+        ("{arguments: {n: 2}, refused: {}}", "refused.error: expected nothing, found "),
+    ],
+)
+def test_another_error_fails(case: str, said: str) -> None:
+    assert verdict(ERRORS, case)[0].startswith(said)
+
+
 def test_a_later_page_follows_a_first_call() -> None:
     case = (
         f"{{arguments: {{offset: 4}}, given: {ITEMS}, expect_at: {{items: [5]}}, upstream: {{}}}}"
@@ -612,8 +690,9 @@ def test_a_rule_that_fails_fails_its_case_even_though_the_original_goes_out() ->
 
 def test_a_case_that_expects_nothing_fails() -> None:
     assert verdict(DROP, "{given: {a: 1}}") == [
-        "nothing is expected: write one of refused, upstream, untouched, expect, expect_text, "
-        "expect_at, expect_keys, absent, max_bytes, min_reduction, rejoins"
+        "nothing is expected: write one of refused, expect_error, asks, upstream, untouched, "
+        "expect, expect_text, expect_at, expect_keys, absent, max_bytes, min_reduction, rejoins, "
+        "warns"
     ]
 
 

@@ -2,6 +2,8 @@
 
 import json
 
+from msgspec.structs import replace
+
 from proxy.testing.exchange import Exchange, made, of_text
 from proxy.testing.play import Play
 from tests.given import document, rules, texts
@@ -77,3 +79,22 @@ def test_what_is_logged_is_kept() -> None:
     play = Play(rules("- {name: r, tools: list, response: [{keep: [a.b]}]}"), exchange())
 
     assert len(play.log) == 1
+
+
+def test_what_became_of_each_call_is_known() -> None:
+    play = Play(PAGES, exchange())
+    words = [play.word]
+    play.ask({"offset": 2})
+    words += [play.word, Play(PAGES, exchange(offset=2, limit=99)).word]
+
+    assert words == ["shaped", "page", "refused"]
+
+
+def test_the_same_can_be_played_with_another_rule_in_place_of_the_one_that_applied() -> None:
+    play = Play(PAGES, exchange(offset=4))
+    assert play.applied is not None
+
+    again = play.again(replace(play.applied, pipeline=()))
+
+    assert items(again) == [1, 2, 3, 4, 5]
+    assert (items(play), again.seen) == ([5], [{"offset": 4}])

@@ -1,0 +1,61 @@
+"""Takes note of what the guards of a rule set decide."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from proxy.guard import Decision, Found, Guard
+from proxy.rule import Rule, RuleSet
+from proxy.transforms.base import Call, Parameter, Warned
+
+
+class Decided(Struct, frozen=True):
+    """One decision of the guard called `name`; None where it raised something.
+
+    `found` is what it was given, and `warnings` are what it had to say.
+    """
+
+    name: str
+    found: Found | None
+    decision: Decision | None
+    warnings: tuple[Warned, ...]
+
+
+class _Watched(Struct, frozen=True):
+    """A guard whose decisions are noted."""
+
+    shorthand: ClassVar[str | None] = None
+
+    guard: Guard
+    note: Callable[[Decided], None]
+
+    @property
+    def name(self) -> str:
+        return self.guard.name
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        return self.guard.parameters
+
+    def __call__(self, call: Call, found: Found | None) -> Decision:
+        decision: Decision | None = None
+        try:
+            decision = self.guard(call, found)
+        finally:
+            self.note(Decided(self.name, found, decision, tuple(call.warnings)))
+        return decision
+
+
+def watched(rules: RuleSet, note: Callable[[Decided], None]) -> RuleSet:
+    """Return `rules` with guards that decide as theirs do; `note` gets each decision."""
+
+    def of(rule: Rule) -> Rule:
+        if rule.guard is None:
+            return rule
+        guard: Any = _Watched(rule.guard, note)
+        return replace(rule, guard=guard)
+
+    files = tuple(replace(file, rules=tuple(map(of, file.rules))) for file in rules.files)
+    return replace(rules, files=files)

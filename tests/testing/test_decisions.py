@@ -1,0 +1,61 @@
+"""What guards decide is noted, and nothing else is changed by that."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import pytest
+from msgspec import Struct
+from msgspec.structs import replace
+
+from proxy.guard import Ask, Decision, Forward, Found
+from proxy.rule import Rule, RuleFile, RuleSet
+from proxy.testing.decisions import Decided, watched
+from proxy.transforms.base import Call, Parameter, Warned
+from tests.given import rule
+
+
+class Careful(Struct, frozen=True):
+    name: ClassVar[str] = "careful"
+    shorthand: ClassVar[str | None] = None
+    parameters: ClassVar[Mapping[str, Parameter]] = {"force": Parameter({"type": "boolean"})}
+
+    def __call__(self, call: Call, found: Found | None) -> Decision:
+        if call.argument("fails"):
+            raise ValueError("no")
+        call.warn("asked", "first")
+        return Ask("may") if found is None else Forward()
+
+
+def watching(note: list[Decided], *made: Rule) -> tuple[Rule, ...]:
+    file = RuleFile(name="rules.yaml", rules=made)
+    [found] = watched(RuleSet((file,)), note.append).files
+    return found.rules
+
+
+def test_each_decision_is_noted_with_what_the_guard_was_given_and_said() -> None:
+    noted: list[Decided] = []
+    [held] = watching(noted, replace(rule("tools: a"), guard=Careful()))
+    assert held.guard is not None
+    yes = Found("yes")
+
+    assert held.guard(Call("a", warnings=[]), None) == Ask("may")
+    assert held.guard(Call("a", warnings=[]), yes) == Forward()
+    with pytest.raises(ValueError, match="no"):
+        held.guard(Call("a", {"fails": True}, warnings=[]), None)
+
+    warned = (Warned("asked", "first"),)
+    assert noted == [
+        Decided("careful", None, Ask("may"), warned),
+        Decided("careful", yes, Forward(), warned),
+        Decided("careful", None, None, ()),
+    ]
+
+
+def test_a_watched_guard_is_as_its_own_and_other_rules_stay() -> None:
+    plain = rule("tools: b")
+    held, other = watching([], replace(rule("tools: a"), guard=Careful()), plain)
+
+    assert held.guard is not None
+    assert held.guard.name == "careful"
+    assert held.guard.parameters == Careful.parameters
+    assert other is plain
