@@ -8,6 +8,7 @@ from msgspec import Raw
 from proxy.document import compact, encode
 from proxy.errors import DocumentError
 from proxy.message import members
+from proxy.surrogates import mask
 
 
 def called(message: dict[str, Any]) -> str | None:
@@ -16,9 +17,58 @@ def called(message: dict[str, Any]) -> str | None:
     >>> called({"method": "tools/call", "params": {"name": "a"}}), called({"method": "ping"})
     ('a', None)
     """
+    message = _folded(message)
     params = message.get("params") if message.get("method") == "tools/call" else None
-    tool = params.get("name") if isinstance(params, dict) else None
+    tool = _folded(params).get("name") if isinstance(params, dict) else None
     return tool if isinstance(tool, str) else None
+
+
+def _folded(held: dict[str, Any]) -> dict[str, Any]:
+    return {name.casefold(): value for name, value in held.items()}
+
+
+def may_call(raw: bytes) -> bool:
+    """Say, quickly, whether a message may be the call of a tool to some reader; False is certain.
+
+    >>> may_call(rb'{"method":"tools/c\\u0061ll"}'), may_call(b'{"method":"ping"}')
+    (True, False)
+    """
+    return b"call" in raw or b"\\u" in raw
+
+
+def disguised(held: Raw, *names: str) -> bool:
+    """Say whether an object has one of `names` in a spelling that only some readers take for it.
+
+    >>> disguised(Raw(b'{"Method":"a"}'), "method"), disguised(Raw(b'{"method":"a"}'), "method")
+    (True, False)
+    """
+    try:
+        found = members(mask(bytes(held)))
+    except DocumentError:
+        return False
+    return any(name not in names and name.casefold() in names for name in found)
+
+
+def repeated(held: Raw) -> bool:
+    """Say whether some object in a value, however deep, has members of the same name.
+
+    >>> repeated(Raw(b'{"a":{"b":1,"b":2}}')), repeated(Raw(b'{"a":{"b":1},"b":2}'))
+    (True, False)
+    """
+    import json
+
+    twice = False
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal twice
+        twice = twice or len(dict(pairs)) < len(pairs)
+
+    try:
+        # A number may be longer than those of Python are.
+        json.loads(bytes(held), object_pairs_hook=note, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return True  # what we cannot read others may
+    return twice
 
 
 def ambiguous(params: Raw) -> bool:
@@ -30,10 +80,10 @@ def ambiguous(params: Raw) -> bool:
     (True, False)
     """
     try:
-        names = [name.lower() for name in members(params)]
+        members(params)
     except DocumentError:
         return True  # what we cannot read others may
-    return max(names.count("name"), names.count("arguments")) > 1 or doubled(params)
+    return disguised(params, "name", "arguments") or doubled(params)
 
 
 def doubled(held: Raw) -> bool:
@@ -43,7 +93,7 @@ def doubled(held: Raw) -> bool:
     (True, False)
     """
     try:
-        written = compact(bytes(held))
+        written = compact(mask(bytes(held)))
         return len(written) != len(encode(members(Raw(written))))
     except (DocumentError, msgspec.DecodeError):
         return False

@@ -87,6 +87,8 @@ class Cutter:
         mark = "…"
         end = fitting(self.document, said, room - 2 - len(mark.encode()))
         end = ending(said, end) if end > 0 else 0
+        if end == len(said):
+            return encode(said)  # it was only spelled in more bytes than it takes
         self._note(path, place, end, len(said), CHARACTERS, len(said) - end)
         return encode(said[:end] + mark) if end else b'""'
 

@@ -9,15 +9,14 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from proxy import schemas
-from proxy.arguments import VIEW, Entry, Plan
+from proxy import input_schema, output_schema
+from proxy.arguments import Plan
 from proxy.document import compact, encode, level, plain, text
 from proxy.errors import DocumentError
 from proxy.message import members
-from proxy.notes import DROPPED, admitting
-from proxy.paths import ROOT
+from proxy.output_schema import Log
 from proxy.rule import Rule, RuleSet
-from proxy.transforms.base import Schema, Transform
+from proxy.transforms.base import Schema
 
 
 class Seen(Struct, frozen=True):
@@ -31,7 +30,6 @@ class Seen(Struct, frozen=True):
     structured: bool = False
 
 
-Log = Callable[[str], None]
 Plans = Callable[[str, Seen], tuple[tuple[Rule, Plan], ...]]
 
 
@@ -131,23 +129,24 @@ def _edits(
     entries = [(rule, entry) for rule, plan in covering for entry in plan.entries]
     if any(entry.alias_of is None for _, entry in entries):
         schema = _schema(tool, "inputSchema") if "inputSchema" in tool else {"type": "object"}
-        added = None if schema is None else _with_arguments(schema, covering)
+        added = None if schema is None else input_schema.with_arguments(schema, covering)
         if added is None:
             log(f"{name}: its inputSchema leaves no place for the arguments of a rule")
         elif added != schema:
             update["inputSchema"] = added
             _warn_of_size(name, added, log)
     own = _schema(tool, "outputSchema")
+    rules = [rule for rule, _ in covering]
     if own is not None:
-        output = _output(own, [rule for rule, _ in covering], log)
+        output = output_schema.derived(own, rules, log)
         if output != own:
             update["outputSchema"] = output
     elif "outputSchema" in tool:
         log(f"{name}: its outputSchema cannot be read, and is left as it is")
     elif any(rule.output_schema is not None for rule, _ in covering):
         # Clients refuse a result without structuredContent where an outputSchema promises one.
-        unkept = _unkept([rule for rule, _ in every])
-        promised = None if unkept else _promised([rule for rule, _ in covering], log)
+        unkept = output_schema.unkept([rule for rule, _ in every])
+        promised = None if unkept else output_schema.promised(rules, log)
         if promised is None:
             log(f"{name}: output_schema is not advertised: {unkept or 'two dialects'}")
         else:
@@ -202,187 +201,6 @@ def _description(said: str, covering: list[tuple[Rule, Plan]]) -> str:
             if sentence not in said:
                 said = f"{said.rstrip()} {sentence}".strip()
     return said
-
-
-def _with_arguments(schema: Schema, covering: list[tuple[Rule, Plan]]) -> Schema | None:
-    """Return an input schema with the arguments of all rules, loosest bounds where they differ."""
-    if "$ref" in schema or any(
-        isinstance(branch, dict) and branch.get("additionalProperties") is False
-        for word in ("allOf", "anyOf", "oneOf")
-        for branch in _branches(schema, word)
-    ):
-        return None
-    joined: dict[str, Schema] = {}
-    alone: dict[str, list[tuple[Rule, Entry]]] = {}
-    for rule, plan in covering:
-        for entry in plan.entries:
-            if entry.alias_of is None:
-                alone.setdefault(entry.shown, []).append((rule, entry))
-    everywhere = [rule for rule, _ in covering if not rule.hide]
-    always = any(rule.when is None for rule in everywhere)
-    for shown, owners in alone.items():
-        holds = always and len(owners) == len(everywhere)
-        if not holds and not any(entry.ours for _, entry in owners):
-            # Other calls may give the server's own argument whatever value they like.
-            continue
-        merged = _loosest([entry.schema for _, entry in owners], len(owners) == len(everywhere))
-        conditions = [rule.when.text for rule, _ in owners if rule.when is not None]
-        if len(conditions) == len(owners):
-            note = f"(where {' or '.join(dict.fromkeys(conditions))})"
-            merged["description"] = f"{merged.get('description', '')} {note}".strip()
-        joined[shown] = merged
-    changed = schema
-    for shown, added in joined.items():
-        ours = any(entry.ours for _, entry in alone[shown])
-        changed = _put(changed, shown.split("."), added, replace=ours)
-    return changed
-
-
-def _branches(schema: Schema, word: str) -> list[Any]:
-    found = schema.get(word)
-    return found if isinstance(found, list) else []
-
-
-def _put(schema: Schema, names: list[str], added: Schema, *, replace: bool) -> Schema:
-    """Return `schema` with a property at the end of a chain of objects; never a required one."""
-    first, *rest = names
-    properties = schema.get("properties")
-    properties = dict(properties) if isinstance(properties, dict) else {}
-    own = properties.get(first)
-    own = own if isinstance(own, dict) else {}
-    if rest:
-        properties[first] = _put(own or {"type": "object"}, rest, added, replace=replace)
-    elif replace:
-        properties[first] = added
-    else:
-        kept = {word: value for word, value in added.items() if word != "description" or not own}
-        properties[first] = {**own, **kept}
-    changed = {**schema, "properties": properties}
-    required = schema.get("required")
-    if isinstance(required, list) and first in required and (replace or "default" in added):
-        left = [name for name in required if name != first]
-        changed["required"] = left
-        if not left:
-            del changed["required"]
-    changed.setdefault("type", "object")
-    return changed
-
-
-def _loosest(found: list[Schema], everywhere: bool) -> Schema:
-    merged = dict(found[0])
-    for other in found[1:]:
-        for word, pick in (("minimum", min), ("maximum", max), ("maxLength", max)):
-            if word in merged and word in other:
-                merged[word] = pick(merged[word], other[word])
-            else:
-                merged.pop(word, None)
-        for word in ("enum", "pattern", "type"):
-            if merged.get(word) != other.get(word):
-                merged.pop(word, None)
-        if merged.get("default") != other.get("default"):
-            merged.pop("default", None)
-    if not everywhere:
-        merged.pop("default", None)
-    return merged
-
-
-_VIEWED: Schema = {"type": "object", "properties": {VIEW: {}}, "required": [VIEW]}
-_UNKEPT: Schema = {
-    "description": "What does not keep to the contract passes as the server sent it."
-}
-_GUARDED: Schema = {"description": "What is answered in place of the server."}
-
-
-def _output(own: Schema, rules: list[Rule], log: Log) -> Schema | None:
-    """Return the output schema that fits whatever the rules yield and what passes untouched."""
-    derived: list[Schema | None] = []
-    for rule in rules:
-        if rule.copies == "text":
-            return None
-        if rule.output_schema is not None:
-            derived.append(_ended(rule.output_schema, rule, log))
-        elif rule.pipeline or rule.drop_blocks:
-            derived.extend(_derived(own, rule, log))
-        derived += [_VIEWED] * rule.viewable
-        # The server's own fits what no step touched, but not what one did that breaks the contract.
-        derived += [_UNKEPT] * (rule.validate == "warn")
-        derived += [_GUARDED] * (rule.guard is not None)
-    return schemas.advertised(own, derived) if derived else own
-
-
-def _promised(rules: list[Rule], log: Log) -> Schema | None:
-    """Return the output schema of a tool that declares none, and whose every rule has one."""
-    derived: list[Schema | None] = []
-    for rule in rules:
-        assert rule.output_schema is not None
-        derived.append(_ended(rule.output_schema, rule, log))
-        derived += [_VIEWED] * rule.viewable
-    derived += [_UNKEPT] * any(rule.validate != "refuse" for rule in rules)
-    derived += [_GUARDED] * any(rule.guard is not None for rule in rules)
-    return schemas.advertised(None, derived)
-
-
-def _unkept(rules: list[Rule]) -> str | None:
-    """Say which calls of a tool would go without structuredContent; None where there are none."""
-    for rule in rules:
-        if rule.output_schema is None:
-            return f"the rule {rule.name!r} of the same tool has none"
-        if rule.mode == "shadow":
-            return f"the rule {rule.name!r} changes nothing (mode: shadow)"
-        if rule.copies == "text":
-            return f"the rule {rule.name!r} sends only texts (copies: text)"
-    if all(rule.when is not None for rule in rules):
-        return "no rule takes the calls for which each 'when' is false"
-    return None
-
-
-def _ended(contract: Schema, rule: Rule, log: Log) -> Schema | None:
-    """Return what becomes of a document that keeps to a contract: it may be abridged after that."""
-    return _run(contract, rule, rule.pipeline[-1:] if rule.max_bytes is not None else (), log)
-
-
-def _derived(own: Schema, rule: Rule, log: Log) -> list[Schema | None]:
-    """Return what a rule makes of a document: of the value itself, and of a text held in it."""
-    shapes: list[Schema | None] = [_run(own, rule, rule.pipeline, log)]
-    if own.get("type") == "string":
-        shapes.append(_holding("text"))
-    properties = own.get("properties")
-    if isinstance(properties, dict) and len(properties) == 1:
-        [(member, inner)] = properties.items()
-        if isinstance(inner, dict) and inner.get("type") == "string":
-            # The text may be cut, or be JSON that is; what the model is told stands beside it.
-            shapes.append(_holding(member))
-    return shapes
-
-
-def _holding(member: str) -> Schema:
-    return {"type": "object", "properties": {member: {"type": "string"}}, "required": [member]}
-
-
-def _run(
-    schema: Schema | None, rule: Rule, steps: tuple[Transform, ...], log: Log
-) -> Schema | None:
-    for step in steps:
-        if schema is None:
-            return None
-        schema = _reshaped(schema, step, rule, log)
-    if schema is not None and rule.drop_blocks:
-        schema = admitting(schema, ROOT, DROPPED, "How many blocks of each type were left out.")
-    return schema
-
-
-def _reshaped(schema: Schema, step: Transform, rule: Rule, log: Log) -> Schema | None:
-    if not rule.foreign:
-        return step.reshape(schema)
-    try:
-        reshaped = step.reshape(schema)
-        if reshaped is None or isinstance(plain(Raw(encode(reshaped))), dict):
-            return reshaped
-        said = f"{reshaped!r} is no schema"
-    except (Exception, SystemExit) as error:  # it may raise anything
-        said = f"{type(error).__name__}: {error}"
-    log(f"{rule.name}: what {step.name!r} makes of an outputSchema is not known: {said}")
-    return None
 
 
 def _without_keywords(schema: Any, words: tuple[str, ...]) -> Any:

@@ -99,12 +99,6 @@ class Slot:
             for position in range(len(value)):
                 yield Slot(self.document, value, position)
 
-    def sibling(self, key: str) -> "Slot | None":
-        """Return the place beside this one under `key`, or None where no object holds this one."""
-        if isinstance(self.parent, dict):
-            return Slot(self.document, self.parent, key)
-        return None
-
 
 class Document:
     """A root value, whether anything in it was changed, and what must be undone before writing.

@@ -32,9 +32,11 @@ def of_result(rule: Rule, call: Call, reading: Reading) -> Shaped:
     """
     document = reading.document
     _run(rule, document, call)
-    written, shown = result.write(reading.frame, document, call.notices)
+    # Some clients hold the structuredContent of an error to the schema of what it is not.
+    frame = result.as_text(reading.frame)
+    written, shown = result.write(frame, document, call.notices)
     written["isError"] = _TRUE
-    return Shaped(written, shown, reading.frame.masked or document.masked)
+    return Shaped(written, shown, frame.masked or document.masked)
 
 
 def of_response(rule: Rule, call: Call, raw: bytes) -> bytes | None:

@@ -11,7 +11,12 @@ AbridgeError
 └── Refusal          a call or view that is answered with this message instead
 """
 
+import os
+
 from msgspec import Struct
+
+BESIDE_RULES = "beside_rules_"
+"""How the names of modules begin that are loaded from beside a rule file."""
 
 
 class AbridgeError(Exception):
@@ -56,8 +61,23 @@ class TransformError(AbridgeError):
     """
 
     def __init__(self, step: str, cause: BaseException) -> None:
-        super().__init__(f"{step}: {type(cause).__name__}: {cause}")
+        super().__init__(f"{step}: {raised(cause)}")
         self.step = step
+
+
+def raised(error: BaseException) -> str:
+    """Say what was raised, and in which line of the Python beside a rule file, if it was there.
+
+    >>> raised(KeyError("files"))
+    "KeyError: 'files'"
+    """
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__", "").startswith(BESIDE_RULES):
+            file = os.path.basename(trace.tb_frame.f_code.co_filename)
+            place = f" ({file}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return f"{type(error).__name__}: {error}{place}"
 
 
 class StoreError(AbridgeError):

@@ -82,8 +82,8 @@ Decision = Forward | Answer | Ask
 class Guard(Protocol):
     """Decides on a call: a frozen Struct whose fields are its options in YAML.
 
-    It may raise anything: the rule's `on_failure` then decides whether the call goes on. It must
-    not wait for anything: other calls of the session wait for it.
+    It may raise anything: the call is then refused, unless the rule's `on_failure` is `pass`. It
+    must not wait for anything: other calls of the session wait for it.
     """
 
     name: ClassVar[str]
@@ -99,3 +99,22 @@ class Guard(Protocol):
 
         `found` is None the first time, and what came of the question after an Ask.
         """
+
+
+def decided(guard: Guard, call: Call, found: Found | None) -> Decision:
+    """Return what `guard` decides; raises whatever it does, and for what is no decision.
+
+    >>> decided(lambda call, found: Ask("status"), Call("t"), Found("ready"))
+    Traceback (most recent call last):
+    ValueError: it asks a second time
+    """
+    decision: object = guard(call, found)
+    if isinstance(decision, Forward | Answer):
+        return decision
+    if not isinstance(decision, Ask):
+        raise TypeError(f"{decision!r} is no decision")
+    if found is not None:
+        raise ValueError("it asks a second time")
+    if not 0 <= decision.seconds < float("inf"):
+        raise ValueError(f"it gives the server {decision.seconds!r} seconds")
+    return decision

@@ -7,6 +7,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from proxy import message
+from proxy.arguments import VIEW
+from proxy.guard import FACTS
 from proxy.rule import Rule
 from proxy.snapshots import Key
 
@@ -36,6 +39,7 @@ class Pending(Struct):
     modern: bool = False
     cacheable: bool = True
     as_task: bool = False
+    batched: bool = False
     further: bool = False
     again: bool = False
     scope: str = ""
@@ -52,6 +56,34 @@ class Pending(Struct):
             and self.held is None
             and self.method not in _READ
         )
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The arguments of a call as transforms find them."""
+        if self.rule is None or self.rule.guard is None:
+            return self.arguments
+        # Whatever a client says under this name is no fact.
+        return {**self.arguments, FACTS: self.facts}
+
+    @property
+    def start_again(self) -> str:
+        """What a client is told to do where there is no snapshot to go on in."""
+        assert self.rule is not None
+        if self.view is not None:
+            return f"call again without {self.names.get(VIEW, VIEW)} first"
+        positions = [
+            self.names.get(name, name)
+            for step in self.rule.windows
+            for name, parameter in step.parameters.items()
+            if parameter.schema.get("default") == 0
+        ]
+        return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
+
+    def failed(self, said: str) -> bytes:
+        """Return the answer to a request that can have no other any more."""
+        if self.method in ("tools/call", "tasks/result"):
+            return message.refusal(self.id, said, self.modern)
+        return message.error(self.id, -1, said)
 
 
 class InFlight:

@@ -46,6 +46,22 @@ def checked(schema: Schema) -> frozenset[str]:
     return frozenset(_library(_dialect(schema)).VALIDATORS)
 
 
+def errors(checker: Any, value: Any) -> Iterator[Any]:
+    """Yield the library's errors for a plain value, in time that its depth does not multiply.
+
+    Where alternatives hold each other, there are as many ways down to a value as there are
+    combinations of them; what a reference says of it is found out once.
+    """
+    from copy import copy
+
+    if checker.format_checker is not None:
+        # The library hands on nothing else that is ours to all that checks a part.
+        formats = copy(checker.format_checker)
+        formats.known = {}
+        checker = checker.evolve(format_checker=formats)
+    yield from checker.iter_errors(value)
+
+
 def meant(error: Any) -> Any:
     """Return the error inside `error` that was meant: where alternatives failed, the likeliest."""
     from jsonschema.exceptions import best_match
@@ -173,6 +189,38 @@ def _identity(value: Any) -> Any:
     return isinstance(value, bool), value
 
 
+def _reference(checker: Any, name: str, value: Any, schema: Schema) -> Iterator[Any]:
+    known = getattr(checker.format_checker, "known", None)
+    if known is None or not isinstance(value, dict | list):
+        yield from checker._validate_reference(ref=name, instance=value)
+        return
+    key = name, id(value)  # nothing of the value goes away meanwhile
+    if key in known:
+        if known[key] is not None:
+            yield _again(known[key])
+        return
+    for error in checker._validate_reference(ref=name, instance=value):
+        if key not in known:
+            known[key] = _again(error)
+        yield error
+    known.setdefault(key, None)
+
+
+def _again(error: Any) -> Any:
+    """Return an error once more, by itself: what it says of alternatives is known already."""
+    from jsonschema import ValidationError
+
+    fitted_none = error.validator == "oneOf" and error.context
+    return ValidationError(
+        error.message,
+        validator="anyOf" if fitted_none else error.validator,
+        path=tuple(error.relative_path),
+        instance=error.instance,
+        schema=error.schema,
+        validator_value=error.validator_value,
+    )
+
+
 def _error(message: str, *path: str) -> Any:
     from jsonschema import ValidationError
 
@@ -180,6 +228,7 @@ def _error(message: str, *path: str) -> Any:
 
 
 _KEYWORDS = {
+    "$ref": _reference,
     "additionalProperties": _additional_properties,
     "dependentRequired": _dependent_required,
     "multipleOf": _multiple_of,

@@ -63,6 +63,7 @@ _NAMED = rb'"id"\s*:\s*("[^"\\]{0,256}"|-?\d{1,64})\s*'
 _FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _NAMED + rb",")
 _LAST = re.compile(rb",\s*" + _NAMED + rb"\}\s*\Z")
 _TAILED = re.compile(rb'\s*\{\s*"(?:result|error)"\s*:')
+_TRIES = 32  # places at which a message is looked for behind noise
 _ONE_LINE = bytes(0x20 if byte in b"\r\n" else byte for byte in range(256))
 _ASKS = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:')
 
@@ -165,6 +166,34 @@ def one_line(raw: bytes) -> bytes:
     b'{"jsonrpc":    "2.0"} '
     """
     return raw.translate(_ONE_LINE) if b"\n" in raw or b"\r" in raw else raw
+
+
+def params(raw: bytes) -> Raw:
+    """Return the params of a request or notification that can be read; ABSENT without any."""
+    found = read(raw)
+    assert isinstance(found, Message)
+    return found.params
+
+
+def behind_noise(raw: bytes) -> int | None:
+    """Return where in `raw` a message begins that noise stands in front of; None for noise alone.
+
+    >>> behind_noise(b'debug {1} {"method":"ping"}')
+    10
+    """
+    at = raw.find(b"{", 1)
+    for _ in range(_TRIES):
+        if at < 0:
+            break
+        try:
+            found = read(raw[at:])
+        except DocumentError:
+            pass
+        else:
+            if isinstance(found, Message) and found.speaks:
+                return at
+        at = raw.find(b"{", at + 1)
+    return None
 
 
 def succeeds(start: bytes) -> bool:

@@ -72,3 +72,14 @@ class Shape(Struct, frozen=True):
 
 
 Output = Forward | Reply | Tell | Noise | Keep | Load | Forget | Shape | Probe
+
+
+def turned(output: Output) -> Output:
+    """Return an output that is relative to one side as it is relative to the other.
+
+    >>> turned(Forward(b"{}"))
+    Reply(raw=b'{}')
+    """
+    if isinstance(output, Forward):
+        return Reply(output.raw)
+    return Forward(output.raw) if isinstance(output, Reply) else output

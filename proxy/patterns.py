@@ -5,6 +5,8 @@ from typing import Any
 
 from proxy.errors import AbridgeError, Refusal
 
+_SHOWN = 60  # characters of a value that a message repeats
+
 
 class PatternError(AbridgeError):
     """A regular or JMESPath expression that cannot be used."""
@@ -91,7 +93,9 @@ class Expression:
             # The library repeats the expression, with a mark under it: one line does without both.
             reason = str(error).partition("\n")[0].rpartition("jmespath expression: ")[2]
             reason = reason.removesuffix(":").removesuffix(", for expression")
-            raise PatternError(f"{text!r} is not a JMESPath expression: {reason}") from None
+            advice = "; did you mean '=='?" if reason == "Unknown token '='" else ""
+            said = f"{text!r} is not a JMESPath expression: {reason}{advice}"
+            raise PatternError(said) from None
         self.text = text
 
     @property
@@ -134,7 +138,7 @@ class Expression:
             except Exception as error:
                 # Not only JMESPathError: a slice by steps of 0 is a ValueError of Python's own, the
                 # greatest of texts and numbers a TypeError.
-                raise Refusal(" ".join(str(error).split())) from error
+                raise Refusal(_told(error)) from error
 
         return evaluate
 
@@ -147,6 +151,16 @@ class Expression:
 
     def __reduce__(self) -> tuple[type["Expression"], tuple[str]]:
         return Expression, (self.text,)
+
+
+def _told(error: Exception) -> str:
+    """Say what failed on one line; the library would repeat the value, which may be a document."""
+    value = getattr(error, "current_value", None)
+    if isinstance(value, dict | list):
+        error.current_value = "an object" if isinstance(value, dict) else "an array"  # type: ignore[attr-defined]
+    elif isinstance(value, str) and len(value) > _SHOWN:
+        error.current_value = f"{value[:_SHOWN]}…"  # type: ignore[attr-defined]
+    return " ".join(str(error).split())
 
 
 # What the children of a node look at: all of them at the same value as the node, or only the

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from proxy import error_result, message, result
 from proxy.clients import Shows
 from proxy.document import Document, Value, encode, plain, row_type, text
-from proxy.errors import AbridgeError, DocumentError, Mismatch, Refusal, TransformError
+from proxy.errors import AbridgeError, DocumentError, Mismatch, Refusal, TransformError, raised
 from proxy.meter import Outcome as Word
 from proxy.notes import DROPPED
 from proxy.patterns import Expression, Pattern, truthy
@@ -114,7 +114,7 @@ def _tried(job: Job, observe: Observer | None, warnings: list[Warned]) -> Outcom
 def failure(job: Job, cause: BaseException | str) -> Outcome:
     """Return what goes out where a rule failed: the original, unless the rule withholds it."""
     if isinstance(cause, BaseException) and not isinstance(cause, TransformError):
-        cause = f"{type(cause).__name__}: {cause}"
+        cause = raised(cause)
     said = f"{job.rule.at(job.tool)}: failed at {cause}"
     if job.rule.withholds:
         text = f"the response was withheld: rule {job.rule.name!r} failed on it"
@@ -167,7 +167,7 @@ def _from_response(job: Job, observe: Observer | None, warnings: list[Warned]) -
     if not result.complete(line.members):
         return _original(job, "untouched", None)
     failed = result.failed(line.members)
-    if failed and not rule.errors:
+    if failed and not (rule.errors or rule.structures):
         return _original(job, "error", None)
     reading = result.read(line.members, rule.document, line.content)
     if reading is not None and line.content is not None and not reading.frame.held:
@@ -238,7 +238,8 @@ def _from_error(job: Job, warnings: list[Warned]) -> Outcome | None:
     try:
         line = error_result.of_response(job.rule, call, job.raw)
     except (Exception, SystemExit) as error:  # it must never cost the error itself
-        return _original(job, "error", f"{job.rule.at(job.tool)}: errors: failed at {error}")
+        said = f"{job.rule.at(job.tool)}: errors: failed at {raised(error)}"
+        return _original(job, "error", said)
     if line is None:
         return None
     original = _original(job, "error", None)
@@ -259,9 +260,10 @@ def _failed(
     try:
         shaped = error_result.of_result(rule, call, reading)
     except (Exception, SystemExit) as error:  # it must never cost the error itself
-        said = f"{rule.at(job.tool)}: errors: failed at {type(error).__name__}: {error}"
+        said = f"{rule.at(job.tool)}: errors: failed at {raised(error)}"
         return _original(job, "error", said, before)
-    if not (reading.document.changed or call.notices):
+    promised = rule.structures and "structuredContent" in reading.frame.members
+    if not (reading.document.changed or call.notices or promised):
         return replace(_marked(job, before), missing=tuple(call.missing))
     line = encode({**envelope, "result": shaped.written})
     return Outcome(
@@ -292,7 +294,7 @@ def _without_document(rule: Rule, warnings: list[Warned]) -> None:
 def _structured(outcome: Outcome, job: Job) -> Outcome:
     """Return the outcome with the structuredContent that clients of its tool were promised."""
     try:
-        found = result.structured(outcome.raw)
+        found = result.structured(outcome.raw, itself=job.rule.validate == "refuse")
     except Exception as error:  # too deep, too large: an answer all the same
         said = f"{job.rule.at(job.tool)}: no structuredContent: {type(error).__name__}: {error}"
         return replace(outcome, said=outcome.said or said)

@@ -44,6 +44,10 @@ class Ids:
         """Say whether `id` is one of them."""
         return self.used and id.startswith(self._begin)
 
+    def within(self, raw: bytes) -> bool:
+        """Say whether one of them stands in a line that cannot be read."""
+        return self.used and self._begin in raw
+
 
 def request(id: bytes, ask: Ask, call: Raw) -> bytes:
     """Return the line that asks; `call` are the params of the call that is held meanwhile."""

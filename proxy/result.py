@@ -275,10 +275,11 @@ def write(
             gone.update(copy.blocks[1:])
             extra.setdefault(first, []).extend(_notice_block(notice) for notice in notices)
     places = [copy for copy in frame.copies if copy.where == "text"]
-    if copies == "structured" and "structuredContent" in raw and places:
+    mirrored = 0 < len(places) < len(frame.copies)  # what else stands there is no copy
+    if copies == "structured" and mirrored:
         gone.update(at for copy in places for at in copy.blocks)
         extra.clear()
-    if copies == "text" and places:
+    if copies == "text" and mirrored:
         raw.pop("structuredContent", None)
     if notices and not places and copies != "structured":
         extra.setdefault(len(blocks) - 1, []).extend(_notice_block(notice) for notice in notices)
@@ -289,6 +290,16 @@ def write(
         content_blocks.extend(extra.get(at, ()))
     raw["content"] = Raw(msgspec.json.encode(content_blocks))
     return raw, visible(raw, content_blocks)
+
+
+def as_text(frame: Frame) -> Frame:
+    """Return the frame without structuredContent: its document stands in a text block alone."""
+    members = {name: held for name, held in frame.members.items() if name != "structuredContent"}
+    places = tuple(copy for copy in frame.copies if copy.where == "text")
+    if places:
+        return Frame(members, frame.blocks, places, frame.masked)
+    blocks = [*frame.blocks, Raw(encode({"type": "text", "text": ""}))]
+    return Frame(members, blocks, (Copy("text", blocks=(len(blocks) - 1,)),), frame.masked)
 
 
 def made(document: Any, *, structured: bool = False, error: bool = False) -> dict[str, Any]:
@@ -304,20 +315,28 @@ def made(document: Any, *, structured: bool = False, error: bool = False) -> dic
     return {**value, "isError": True} if error else value
 
 
-def structured(line: bytes) -> tuple[bytes, Shown] | None:
+def structured(line: bytes, *, itself: bool = False) -> tuple[bytes, Shown] | None:
     """Return a response with its document as structuredContent too, and what a model sees of it.
 
     A document that is no object stands there as `{text}`. None for an error, for what is not
-    complete, and where there is one already. Raises DocumentError for what cannot be read.
+    complete, and where there is one already; `itself`: unless the document, an object, is there
+    only as the text of a member. Raises DocumentError for what cannot be read.
     """
     parts = _level_by_level(line)
     raw = parts.members
     held = raw.get("structuredContent")
-    if failed(raw) or not complete(raw) or (held is not None and bytes(held) != b"null"):
+    there = held is not None and bytes(held) != b"null"
+    if failed(raw) or not complete(raw) or (there and not itself):
         return None
     blocks, texts = _content(raw)
     reading = read(raw, "auto", (blocks, texts))
     document = None if reading is None else reading.document
+    if there and (
+        reading is None
+        or not any(copy.member for copy in reading.frame.copies)
+        or not isinstance(reading.document.root.open(), dict)
+    ):
+        return None
     if document is not None and isinstance(document.root.open(), dict):
         value, masked = Raw(document.encode()), document.masked
     else:

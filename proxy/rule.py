@@ -85,13 +85,14 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     copies: Literal["both", "text", "structured"] = "both"
     errors: tuple[Transform, ...] = ()
     guard: Guard | None = None
-    on_failure: Literal["pass", "refuse"] = "pass"
+    on_failure: Literal["pass", "refuse"] | None = None
     mode: Literal["active", "shadow"] = "active"
     max_bytes: int | None = None
     view: bool = True
     output_schema: Schema | None = None
     validate: Literal["warn", "refuse"] | None = None
     tests: tuple[dict[str, Any], ...] = ()
+    test_lines: tuple[int, ...] = ()
     place: str = ""
     foreign: bool = False
 

@@ -18,17 +18,29 @@ from msgspec import UNSET, Raw, Struct
 
 from proxy import arguments as argument
 from proxy import definitions, message, pipeline, probe, result
-from proxy.ambiguity import ambiguous, called, doubled
+from proxy.ambiguity import ambiguous, called, disguised, doubled, may_call, repeated
 from proxy.arguments import VIEW, Completed, Plan
 from proxy.clients import client_for
 from proxy.document import ABSENT, Number, encode, loads, text
-from proxy.errors import DocumentError, Refusal
-from proxy.guard import FACTS, Answer, Ask, Found, Guard
+from proxy.errors import DocumentError, Refusal, raised
+from proxy.guard import Answer, Ask, Found, Guard, decided
 from proxy.guard import Forward as Onward
 from proxy.inflight import InFlight, Pending
 from proxy.message import Message, string_at
 from proxy.meter import Meter, Sizes
-from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Probe, Reply, Shape, Tell
+from proxy.outputs import (
+    Forget,
+    Forward,
+    Keep,
+    Load,
+    Noise,
+    Output,
+    Probe,
+    Reply,
+    Shape,
+    Tell,
+    turned,
+)
 from proxy.pipeline import Job, Outcome
 from proxy.rule import Rule
 from proxy.snapshots import Key, Snapshot
@@ -36,7 +48,7 @@ from proxy.standing import Known, Rules, Standing
 from proxy.transforms.base import Call, Warned
 
 _REMEMBERED = 1000  # tools, tasks and cached plans kept at most, each
-_TRIES = 32  # places at which a message is looked for behind noise
+_AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
 _SMALL = 4096  # bytes: longer lines are told apart by their head and tail where that is certain
 
 if TYPE_CHECKING:
@@ -144,7 +156,12 @@ class Session:
         try:
             read = json.loads(raw, parse_float=Number)
         except (ValueError, RecursionError):
-            return (Forward(raw),)
+            if not (may_call(raw) and self._standing.guards):
+                return (Forward(raw),)
+            # Another reader may get further, and find the call of a tool in it.
+            id = message.request_id(raw[:512], raw[-512:]) or b"null"
+            line = message.error(id, -32700, f"the message cannot be read: {cause}")
+            return self._answer(Pending(exchange, id, ""), "refused", line)
         elements = read if isinstance(read, list) else [read]
         messages = [each for each in elements if isinstance(each, dict)]
         if not any(
@@ -165,9 +182,24 @@ class Session:
         return tuple(outputs)
 
     def _request(self, raw: bytes, read: Message, exchange: bytes) -> tuple[Output, ...]:
+        key = read.key
+        if (
+            may_call(raw)
+            and bytes(read.method) != b'"tools/call"'
+            and self._standing.guards
+            and (
+                disguised(Raw(raw), "method", "params")
+                or (read.method is not ABSENT and doubled(Raw(raw)))
+            )
+        ):
+            # Another reader might take it for the call of a tool.
+            said = "the message has two members of one name"
+            if key is None or read.responds:
+                self._log(f"{said}, and was dropped")
+                return ()
+            return (Reply(message.error(key, -32600, said)),)
         if read.method is ABSENT:
             return (Forward(raw),)
-        key = read.key
         try:
             method = read.verb or ""
         except DocumentError:
@@ -187,15 +219,7 @@ class Session:
                         del self._waiting[each.token]
                 return tuple(each for each in outputs if isinstance(each, Forward | Forget))
             return (Forward(raw),)
-        pending = Pending(exchange, key, method)
-        if (
-            method != "tools/call"
-            and b"call" in raw
-            and self._standing.guards
-            and doubled(Raw(raw))
-        ):
-            # Another reader might take it for the call of a tool.
-            return (Reply(message.error(key, -32600, "the message has two members of one name")),)
+        pending = Pending(exchange, key, method, batched=self._batched)
         if method == "tools/call":
             outputs = self._call(raw, read, pending)
             return (*self._news(), *outputs) if self._standing.outdated else outputs
@@ -243,16 +267,18 @@ class Session:
             tool = None if params.name is ABSENT else text(params.name)
         except (msgspec.DecodeError, DocumentError):
             return self._sent(raw, pending)
+        disguise = self._standing.guards and (
+            disguised(read.params, "name", "arguments") or disguised(Raw(raw), "method", "params")
+        )
         if tool is None:
-            return self._sent(raw, pending)
+            return self._refuse(pending, _AMBIGUOUS) if disguise else self._sent(raw, pending)
         pending.tool, pending.scope = tool, self.scope
         if params.meta is not ABSENT:
             self._named(client=string_at(params.meta, CLIENT_INFO, "name"))
             pending.modern = (string_at(params.meta, PROTOCOL_VERSION) or "") >= "2026"
         standing = self._standing
-        if standing.guards and (ambiguous(read.params) or doubled(Raw(raw))):
-            said = "the call is ambiguous: its name or its arguments are given twice"
-            return self._refuse(pending, said)
+        if standing.guards and (disguise or ambiguous(read.params) or doubled(Raw(raw))):
+            return self._refuse(pending, _AMBIGUOUS)
         hiding, hidden = standing.hiding(tool)
         if hidden is not None:
             pending.rule = hiding
@@ -302,34 +328,29 @@ class Session:
         assert rule is not None
         call = Call(pending.tool, pending.arguments, names=pending.names, warnings=[])
         try:
-            decision = guard(call, found)
+            decision = decided(guard, call, found)
             self._warned(pending.tool, rule, call.warnings)
             if isinstance(decision, Answer):
                 return self._replied(pending, decision)
             if isinstance(decision, Onward):
                 return self._onward(raw, pending, decision)
-            if not isinstance(decision, Ask):
-                raise TypeError(f"{decision!r} is no decision")
-            if found is not None:
-                raise ValueError("it asks a second time")
-            if not 0 <= decision.seconds < float("inf"):
-                raise ValueError(f"it gives the server {decision.seconds!r} seconds")
             return self._asked(raw, pending, decision)
         except (Exception, SystemExit) as error:  # it may raise anything
             said = f"{rule.at(pending.tool)}: the guard {guard.name!r} failed: "
-            self._log(f"{said}{type(error).__name__}: {error}")
-        if rule.on_failure == "refuse":
-            return self._refuse(
-                pending, f"the call was withheld: the guard of rule {rule.name!r} failed"
-            )
-        return self._sent_on(raw, pending)
+            self._log(f"{said}{raised(error)}")
+        if rule.on_failure == "pass":
+            return self._sent_on(raw, pending)
+        # What protects something does not let it go where nothing else is said.
+        said = f"the call was withheld: the guard of rule {rule.name!r} failed"
+        return self._refuse(pending, said)
 
     def _onward(self, raw: bytes, pending: Pending, decision: Onward) -> tuple[Output, ...]:
         pending.facts = decision.facts
         if decision.arguments:
-            params = _params(raw)
+            params = message.params(raw)
             held = message.members(params)
             sent = loads(bytes(held["arguments"])) if "arguments" in held else {}
+            sent = sent if isinstance(sent, dict) else {}  # as the guard has seen them
             for name, value in decision.arguments.items():
                 if value is UNSET:
                     pending.arguments = argument.without(pending.arguments, name)
@@ -360,12 +381,12 @@ class Session:
 
     def _asked(self, raw: bytes, pending: Pending, ask: Ask) -> tuple[Output, ...]:
         """Hold a call and ask the server something first, under an id that no client can pick."""
-        if self._batched:
+        if pending.batched:
             said = "the server must be asked something before this call: send it alone"
             return self._refuse(pending, said)
         id = self._ids.new()
         asked = Pending(pending.exchange, id, "tools/call", ask.tool, held=pending)
-        line = probe.request(id, ask, _params(raw))
+        line = probe.request(id, ask, message.params(raw))
         pending.line, pending.probe = raw, pending.exchange + id
         self._inflight.add(pending)
         self._inflight.add(asked)
@@ -400,7 +421,7 @@ class Session:
 
     def _probed(self, asked: Pending, found: Found) -> tuple[Output, ...]:
         """Take what came of a Probe; outputs are relative to the server."""
-        return tuple(map(_turned, self._found(asked, found)))
+        return tuple(map(turned, self._found(asked, found)))
 
     def _applying(
         self, tool: str, covering: tuple[tuple[Rule, Plan], ...], sent: dict[str, Any]
@@ -427,7 +448,12 @@ class Session:
         completed: Completed,
     ) -> tuple[Output, ...]:
         rule = pending.rule
-        twofold = rule is not None and rule.protects and doubled(params.arguments)
+        # Who takes another one of two members must not get around a rule, nor around its `when`.
+        twofold = (
+            params.arguments is not ABSENT
+            and self._standing.guarded(pending.tool)
+            and repeated(params.arguments)
+        )
         if completed.changed or twofold:
             changed = Raw(encode(completed.upstream))
             raw = message.replaced(
@@ -468,14 +494,14 @@ class Session:
             said = f"what was kept of the earlier answer is out of reach: {failure}; "
             said += "try again later"
             if self._repeatable(pending, rule):
-                said += f", or {_start_again(pending)}"
+                said += f", or {pending.start_again}"
             return self._refuse(pending, said)
         if self._repeatable(pending, rule):
             line, pending.line = pending.line, b""
             return self._passed(line, pending)
         said = (
             "nothing is kept of an earlier answer to this call (it expired, or was never given); "
-            + _start_again(pending)
+            + pending.start_again
         )
         return self._refuse(pending, said)
 
@@ -493,7 +519,7 @@ class Session:
         rule = pending.rule
         if rule is None or rule.mode != "active" or not rule.errors:
             return message.refusal(pending.id, said, pending.modern)
-        call = Call(pending.tool, _told(pending), names=pending.names, warnings=[])
+        call = Call(pending.tool, pending.told, names=pending.names, warnings=[])
         line = pipeline.refusal(rule, call, pending.id, said, pending.modern)
         self._warned(pending.tool, rule, call.warnings)
         return line
@@ -547,7 +573,7 @@ class Session:
         pending = None if key is None else self._inflight.retire(key)
         if pending is not None and pending.held is not None:
             return self._probed(pending, Found(failure=said))
-        return () if pending is None else (Forward(_failed(pending, said)),)
+        return () if pending is None else (Forward(pending.failed(said)),)
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         """Take one line of the server."""
@@ -711,7 +737,7 @@ class Session:
         That is everything, or what is of one exchange, or the requests in it with these ids.
         """
         return tuple(
-            Forward(_failed(pending, cause)) for pending in self._inflight.let_go(exchange, ids)
+            Forward(pending.failed(cause)) for pending in self._inflight.let_go(exchange, ids)
         )
 
     def dropped(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
@@ -746,13 +772,15 @@ class Session:
             return ()
         if b'"jsonrpc"' not in raw:
             return (Noise(raw),)
-        at = _glued(raw)
+        at = message.behind_noise(raw)
         if at is not None:
             return (Noise(raw[:at]), *self.from_server(raw[at:], exchange))
         if raw.lstrip()[:1] not in (b"{", b"["):
             return (Noise(raw),)
         key = message.response_key(raw[:512], raw[-512:])
         pending = None if key is None else self._inflight.answer(exchange + key)
+        if pending is None and self._ids.within(raw):
+            return ()  # of a question of our own, too
         if pending is not None:
             if pending.held is not None:
                 return self._probed(pending, Found(failure="the answer cannot be read"))
@@ -779,7 +807,7 @@ class Session:
             id=pending.id,
             raw=raw,
             snapshot=snapshot,
-            arguments=_told(pending),
+            arguments=pending.told,
             names=pending.names,
             view=pending.view,
             viewable=pending.cacheable,
@@ -814,62 +842,3 @@ def _listing(result: Raw) -> "Listing | None":
     from proxy.listing import Listing
 
     return Listing()
-
-
-def _glued(raw: bytes) -> int | None:
-    """Return where in `raw` a message begins that noise stands in front of."""
-    at = raw.find(b"{", 1)
-    for _ in range(_TRIES):
-        if at < 0:
-            break
-        try:
-            read = message.read(raw[at:])
-        except DocumentError:
-            pass
-        else:
-            if isinstance(read, Message) and read.speaks:
-                return at
-        at = raw.find(b"{", at + 1)
-    return None
-
-
-def _params(raw: bytes) -> Raw:
-    read = message.read(raw)
-    assert isinstance(read, Message)
-    return read.params
-
-
-def _turned(output: Output) -> Output:
-    """Return an output that is relative to one side as it is relative to the other."""
-    if isinstance(output, Forward):
-        return Reply(output.raw)
-    return Forward(output.raw) if isinstance(output, Reply) else output
-
-
-def _told(pending: Pending) -> dict[str, Any]:
-    """Return the arguments of a call as transforms find them."""
-    if pending.rule is None or pending.rule.guard is None:
-        return pending.arguments
-    # Whatever a client says under this name is no fact.
-    return {**pending.arguments, FACTS: pending.facts}
-
-
-def _start_again(pending: Pending) -> str:
-    rule = pending.rule
-    assert rule is not None
-    positions = [
-        pending.names.get(name, name)
-        for step in rule.windows
-        for name, parameter in step.parameters.items()
-        if parameter.schema.get("default") == 0
-    ]
-    if pending.view is not None:
-        return f"call again without {pending.names.get(VIEW, VIEW)} first"
-    return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
-
-
-def _failed(pending: Pending, said: str) -> bytes:
-    """Answer a request that can have no other answer any more."""
-    if pending.method in ("tools/call", "tasks/result"):
-        return message.refusal(pending.id, said, pending.modern)
-    return message.error(pending.id, -1, said)

@@ -50,7 +50,7 @@ def violations(checker: Any, value: Any) -> Iterator[Violation]:
     >>> [each.said for each in violations(checker({"required": ["a"]}), {"b": 1})]
     ['a: is missing']
     """
-    for error in islice(checker.iter_errors(value), MOST):
+    for error in islice(keywords.errors(checker, value), MOST):
         yield _violation(keywords.meant(error))
 
 

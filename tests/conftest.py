@@ -1,7 +1,9 @@
 """What every test gets: a home of its own, and, when asked for, the real servers."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from itertools import count
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -18,6 +20,13 @@ hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000
 hypothesis.settings.load_profile("steady")
 
 
+@pytest.hookimpl(optionalhook=True, wrapper=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Have `-n auto` mean three workers for two cores."""
+    # Nearly half of its time a worker waits, for a process that starts or for a time to pass.
+    return (yield) * 3 // 2
+
+
 @pytest.fixture(scope="session", autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep every test, and every process that it starts, out of the user's home and settings."""
@@ -28,15 +37,27 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
                 patch.delenv(name)
         for name in ("FORCE_COLOR", "NO_COLOR", "GITHUB_PERSONAL_ACCESS_TOKEN", "MEMORY_FILE_PATH"):
             patch.delenv(name, raising=False)
+        # Each of the hundreds of processes would compile the proxy anew.
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         patch.setenv("HOME", str(folder))
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
         yield
 
 
+@pytest.fixture(scope="session")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return new folders, one after another."""
+    # mktemp looks through all that it has made before: thousands of times, that takes long.
+    parent = tmp_path_factory.mktemp("states")
+    return (parent / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def state(states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each test an empty state folder, so that no ledger holds another test's calls."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    folder = next(states)
+    folder.mkdir()
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
 
 
 @pytest.fixture(scope="session")

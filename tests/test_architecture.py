@@ -19,7 +19,7 @@ LEVELS = (
     {"transforms"},
     {"message", "result", "definitions", "inflight", "listing", "ruleset", "snapshots", "meter"}
     | {"arguments", "contract", "guard", "loading", "outputs", "pipeline", "rule", "view", "watch"}
-    | {"ambiguity", "error_result", "probe", "standing"},
+    | {"ambiguity", "error_result", "input_schema", "output_schema", "probe", "standing"},
     {"session"},
     {"testing"},
     {"cli", "transports", "stores", "ledger", "__main__"},
@@ -29,7 +29,6 @@ LEVELS = (
 WHOLE = {
     "tests/faults/test_stdio.py",
     "tests/faults/test_http.py",
-    "tests/faults/test_probes.py",
     "tests/faults/test_probes.py",
     "tests/test_agentdata.py",
     "tests/test_agentdata_http.py",

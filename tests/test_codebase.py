@@ -339,6 +339,19 @@ def test_pages_of_jobs_are_the_servers_own(strict: Jobs, origin: str) -> None:
             assert len(before["jobs"]) == left
 
 
+def test_the_page_has_the_sizes_of_a_status(jobs: Jobs, origin: str) -> None:
+    with reaching(origin) as direct:
+        sizes = []
+        for way in (Jobs(direct), jobs):
+            project = f"a{uuid4().int % 1_000_000:06}"  # as long as the project `default`
+            begun = way.call(START, repo_path="/repos/monorepo", project_id=project)
+            job = orjson.loads(texts(begun)[0])["job_id"]
+            [said] = texts(way.call(GET, job_id=job, project_id=project))
+            sizes.append(len(said.encode()))
+    page = (EXAMPLE / "README.md").read_text()
+    assert f"the first time | {sizes[0]:,} | {sizes[1]}: the sixteen fields" in page
+
+
 def test_a_cancelled_job_is_cancelled_at_once_or_soon(jobs: Jobs, project: str) -> None:
     for repository, status in (("library", "cancelled"), ("monorepo", "cancelling")):
         job = jobs.start(repository, project)

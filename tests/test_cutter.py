@@ -66,3 +66,12 @@ def test_a_text_ends_at_a_line_else_a_word_else_anywhere() -> None:
     assert ending("ab\n" + "x" * 50, 40) == 40
     assert ending("x" * 37 + " yyyy", 40) == 38
     assert ending("abc", 40) == 3
+
+
+def test_a_text_that_is_only_spelled_in_many_bytes_stays_whole() -> None:
+    cutter = Cutter(Document(None))
+    escaped = Raw(json.dumps("\u00e9" * 50).encode())
+    fitted = cutter.fit(escaped, 110, "", "", 0)
+    assert fitted is not None
+    assert json.loads(bytes(fitted)) == "\u00e9" * 50
+    assert cutter.cuts == {}

@@ -67,11 +67,27 @@ def test_an_error_that_no_case_fits_passes_as_it_came_and_is_counted() -> None:
     assert [each.kind for each in talk.meter.drain_warnings()] == ["recast: no case fits"]
 
 
-def test_both_copies_of_an_error_are_rewritten() -> None:
-    text = "no job 7"
-    got, _ = asked(answer(said(text, structuredContent={"result": text}, isError=True)))
-    held = json.loads(got["result"]["structuredContent"]["result"])
-    assert held == json.loads(got["result"]["content"][0]["text"]) == NOT_FOUND
+def test_an_error_in_another_form_is_a_text_alone() -> None:
+    # Clients that hold it to the outputSchema would refuse it.
+    value = said("no job 7", structuredContent={"result": "no job 7"}, isError=True)
+    got, _ = asked(answer(value))
+    assert json.loads(got["result"]["content"][0]["text"]) == NOT_FOUND
+    assert "structuredContent" not in got["result"]
+
+
+def test_an_error_that_is_only_structured_becomes_a_text() -> None:
+    text = """
+    - tools: get_job
+      errors: [{recast: {cases: [{where: code, to: {error: {path: code}}}]}}]
+    """
+    got, _ = asked(answer({"content": [], "structuredContent": {"code": 7}, "isError": True}), text)
+    assert got["result"] == {"content": [{"type": "text", "text": '{"error":7}'}], "isError": True}
+
+
+def test_a_servers_own_error_breaks_no_promise() -> None:
+    text = "- {tools: get_job, validate: refuse, output_schema: {type: object, required: [n]}}"
+    got, _ = asked(answer({"content": [], "structuredContent": {"x": 1.0}, "isError": True}), text)
+    assert got["result"] == {"content": [{"type": "text", "text": '{"x":1.0}'}], "isError": True}
 
 
 def test_the_message_of_a_json_rpc_error_is_shaped_and_its_code_and_data_stay() -> None:

@@ -1,6 +1,8 @@
 """What errors say of themselves."""
 
-from proxy.errors import AbridgeError, Problem, RuleErrors, TransformError
+import pytest
+
+from proxy.errors import BESIDE_RULES, AbridgeError, Problem, RuleErrors, TransformError, raised
 
 
 def test_a_problem_is_written_as_editors_and_compilers_write_places() -> None:
@@ -20,3 +22,22 @@ def test_a_transform_error_names_its_step_and_what_was_raised() -> None:
 
     assert (error.step, str(error)) == ("keep", "keep: KeyError: 'a'")
     assert isinstance(error, AbridgeError)
+
+
+def test_what_python_beside_a_rule_file_raised_has_its_last_line_there() -> None:
+    source = "def call(read):\n    return int(read)\n\n\ndef outer(read):\n    return call(read)\n"
+    module = {"__name__": f"{BESIDE_RULES}1.careful"}
+    exec(compile(source, "/rules/careful.py", "exec"), module)
+    with pytest.raises(ValueError, match="x3") as caught:
+        module["outer"]("x3")  # type: ignore[operator]
+
+    assert raised(caught.value) == (
+        "ValueError: invalid literal for int() with base 10: 'x3' (careful.py:2)"
+    )
+
+
+def test_what_was_raised_elsewhere_has_no_line() -> None:
+    with pytest.raises(ValueError, match="x3") as caught:
+        int("x3")
+
+    assert raised(caught.value) == "ValueError: invalid literal for int() with base 10: 'x3'"

@@ -117,6 +117,62 @@ def test_a_modern_answer_says_that_it_is_complete() -> None:
     assert result(guarded.replied(call("reindex", {}, _meta=meta)))["resultType"] == "complete"
 
 
+DEEP = b"[" * 1500 + b"]" * 1500
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        REINDEX.replace(b'"a"', DEEP),
+        b"[" + REINDEX.replace(b'"a"', DEEP) + b"]",
+        REINDEX + b" " + REINDEX,
+        REINDEX + b"x",
+        REINDEX.replace(b'"name"', b'"Name"'),
+        REINDEX.replace(b'"params"', b'"Params"'),
+        REINDEX.replace(b'"method"', b'"Method"'),
+        REINDEX.replace(b'"params"', b'"params":{"name":"free"},"Params"'),
+        REINDEX.replace(b'"params"', b'"method":"ping","params"'),
+        REINDEX.replace(b"call", rb"c\u0061ll").replace(b'"params"', b'"method":"ping","params"'),
+        REINDEX.replace(b'"params"', rb'"method":"ping","x":"\ud800","params"'),
+    ],
+)
+def test_no_guard_is_got_around_by_what_only_another_reader_takes_for_a_call(raw: bytes) -> None:
+    guarded = talk(lambda call, found: Answer("no", error=True))
+    guarded.client(raw)
+    assert guarded.to_server == []
+    [got] = guarded.to_client
+    assert json.loads(got)["id"] in (1, None)
+    note = REINDEX.replace(b'"id":1,', b"").replace(b'"params"', b'"method":"ping","params"')
+    guarded.client(note)
+    assert (guarded.to_server, len(guarded.to_client)) == ([], 1)
+
+
+def test_answers_of_the_client_pass_whatever_they_are_about() -> None:
+    guarded = talk(lambda call, found: Answer("no"))
+    raw = b'{"jsonrpc":"2.0","id":1,"result":{"a":"call"},"result":{"a":"call"}}'
+    guarded.client(raw)
+    assert guarded.to_server == [raw]
+
+
+@pytest.mark.parametrize("given", [b"null", b"[]", b'"a"', b"5"])
+def test_arguments_that_are_no_object_are_none_to_the_guard_and_to_what_it_sets(
+    given: bytes,
+) -> None:
+    guarded = talk(lambda call, found: Forward({"dry": not call.arguments}))
+    guarded.client(REINDEX.replace(b'{"path":"a"}', given))
+    assert arguments(guarded.to_server[0]) == {"dry": True}
+
+
+@pytest.mark.parametrize("held", ["%s", '{"deep":%s}'])
+def test_a_guard_is_not_got_around_by_members_that_stand_there_twice(held: str) -> None:
+    name = "action" if held == "%s" else "deep.action"
+    guarded = talk(lambda call, found: Answer("no"), f"when: {name} == 'write'")
+    sent = held % '{"action":"write","action":"read"}'
+    guarded.client(REINDEX.replace(b'{"path":"a"}', sent.encode()))
+    assert guarded.to_server[0].count(b"action") == 1
+    assert b"write" not in guarded.to_server[0]
+
+
 # Asking first
 
 
@@ -199,7 +255,9 @@ def test_a_question_that_fails_is_an_outcome(response: dict[str, Any], failure: 
     assert guarded.to_server[1:] == [REINDEX]
     assert guarded.to_client == []
     [logged] = guarded.log
-    assert logged.startswith(f"guarded: reindex: what the guard asked of 'status' failed: {failure}")
+    assert logged.startswith(
+        f"guarded: reindex: what the guard asked of 'status' failed: {failure}"
+    )
 
 
 @pytest.mark.parametrize("cause", ["", "the server answered with HTTP 500"])
@@ -274,6 +332,17 @@ def test_a_call_in_a_batch_is_not_held() -> None:
     assert guarded.to_server == [b"[" + line(id=2, method="ping") + b"]"]
 
 
+def test_nor_is_one_that_looks_for_a_snapshot_first() -> None:
+    window = "response: [{paginate: {at: items, limit: 2, refetch: true}}]"
+    guarded = talk(asking(lambda found: Forward()), window)
+    guarded.client(b"[" + call("reindex", {"offset": 2}) + b"]")
+    assert guarded.to_server == []
+    [got] = guarded.to_client
+    assert texts(got) == ["the server must be asked something before this call: send it alone"]
+    guarded.client(call("reindex", {"offset": 2}, id=2))
+    assert guarded.to_server == [guarded.probes[0].raw]
+
+
 # What goes wrong
 
 
@@ -307,14 +376,14 @@ def nothing(call: Call, found: Found | None) -> Decision:
         (endless, "ValueError: it gives the server nan seconds"),
     ],
 )
-@pytest.mark.parametrize("on_failure", ["pass", "refuse"])
+@pytest.mark.parametrize("on_failure", ["on_failure: pass", "on_failure: refuse", ""])
 def test_a_guard_that_fails_follows_on_failure(decide: Any, why: str, on_failure: str) -> None:
-    guarded = talk(decide, f"on_failure: {on_failure}")
+    guarded = talk(decide, on_failure)
     guarded.client(REINDEX)
     if guarded.probes:
         guarded.server(answer(said("a"), json.loads(guarded.probes[0].raw)["id"]))
     asked = [probe.raw for probe in guarded.probes]
-    if on_failure == "pass":
+    if on_failure == "on_failure: pass":
         assert guarded.to_server == [*asked, REINDEX]
         assert guarded.to_client == []
     else:
@@ -353,3 +422,15 @@ def test_a_call_that_nothing_can_answer_is_not_held() -> None:
     guarded.client(line(method="tools/call", params={"name": "reindex", "arguments": {}}))
     assert guarded.to_server == guarded.to_client == []
     assert guarded.session.ended("over") == ()
+
+
+def test_a_late_answer_that_cannot_be_read_is_no_concern_of_the_client() -> None:
+    guarded = talk(asking(lambda found: Answer("no")))
+    guarded.client(REINDEX)
+    id = json.loads(guarded.probes[0].raw)["id"].encode()
+    guarded.silence()
+    told = len(guarded.to_client)
+    for raw in (b'{"jsonrpc":"2.0","id":"%s","result":NaN}', b'{"id":"%s","jsonrpc":"2.0"'):
+        guarded.server(raw % id)
+    assert len(guarded.to_client) == told
+    assert guarded.noise == []

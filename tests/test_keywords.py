@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.document import loads
-from proxy.keywords import DIALECTS, checker, judge
+from proxy.keywords import DIALECTS, checker, errors, judge
 
 NAMES = st.sampled_from(["a", "b", "x-1"])
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-2, 2) | st.sampled_from("ab")
@@ -115,3 +115,44 @@ def test_only_formats_that_need_no_further_package_are_checked() -> None:
 def test_a_schema_is_judged_by_its_own_dialect(dialect: str) -> None:
     schema = {"$schema": dialect, "items": [{}]}
     assert judge(schema).is_valid(schema) is ("draft-07" in dialect)
+
+
+REFERENCE = {"$ref": "#/$defs/node"}
+NODE = {"properties": {"inner": REFERENCE, "n": {"type": "integer"}}}
+WAYS = [
+    {"anyOf": [{**NODE, "required": ["a"]}, {**NODE, "required": ["b"]}]},
+    {"oneOf": [{**NODE, "required": ["a"]}, {**NODE, "required": ["b"]}]},
+    {"allOf": [NODE, {**NODE, "required": ["n"]}]},
+    {"if": {**NODE, "required": ["a"]}, "then": NODE, "else": NODE, "not": {"not": NODE}},
+]
+
+
+def nested(depth: int, **members: Any) -> dict[str, Any]:
+    value = dict(members)
+    for _ in range(depth):
+        value = {"inner": value, **members}
+    return value
+
+
+@pytest.mark.parametrize("node", WAYS)
+def test_alternatives_that_hold_each_other_cost_no_time_by_the_depth_of_a_value(
+    node: dict[str, Any],
+) -> None:
+    # By every way through them, it would take longer than the tests may.
+    held = checker({**REFERENCE, "$defs": {"node": node}})
+    assert any(True for _ in errors(held, nested(40, n="x")))
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(WAYS),
+    st.recursive(
+        st.fixed_dictionaries({}, optional={"a": st.just(1), "n": st.sampled_from([1, "x"])}),
+        lambda inner: st.fixed_dictionaries({"inner": inner}, optional={"b": st.just(1)}),
+        max_leaves=3,
+    ),
+)
+def test_a_value_behind_references_fits_where_the_library_says_so(node: Any, value: Any) -> None:
+    schema = {**REFERENCE, "$defs": {"node": node}}
+    fitting = not any(True for _ in errors(checker(schema), value))
+    assert fitting is jsonschema.Draft202012Validator(schema).is_valid(value)

@@ -86,6 +86,14 @@ def test_an_expression_that_does_not_fit_is_a_refusal(text: str, value: Any) -> 
         Expression(text).search(value)
 
 
+@pytest.mark.parametrize("value", [{"a": "secret" * 100}, ["secret"] * 100, "secret" * 100])
+def test_a_refusal_does_not_repeat_a_document(value: Any) -> None:
+    with pytest.raises(Refusal, match="invalid type for value") as refused:
+        Expression("abs(@)").search(value)
+    assert len(str(refused.value)) < 200
+    assert str(refused.value).count("secret") <= 10
+
+
 def test_a_text_in_backticks_without_quotes_is_a_text() -> None:
     assert Expression("a == `open`").search({"a": "open"}) is True
 

@@ -602,6 +602,14 @@ def test_an_error_response_is_nothing_to_shape() -> None:
     assert shape(job(rule("response: [{drop: a}]"), raw)).raw == raw
 
 
+@pytest.mark.parametrize("copies", ["structured", "text"])
+def test_what_is_no_copy_of_the_document_is_not_left_out_as_one(copies: str) -> None:
+    rule = f"document: text\ncopies: {copies}\nresponse: [{{replace: {{pattern: x, with: y}}}}]"
+    assert result(shaped(rule, said("x", structuredContent={"z": 1})).raw) == said(
+        "y", structuredContent={"z": 1}
+    )
+
+
 # What a contract promises
 
 CONTRACT = """
@@ -656,6 +664,14 @@ def test_an_error_a_question_and_what_is_structured_already_stay_as_they_came(
     value: dict[str, Any],
 ) -> None:
     assert shaped(CONTRACT, value).raw == answer(value)
+
+
+def test_what_was_checked_as_the_text_of_a_member_is_what_stands_there() -> None:
+    value = said('{"n":1.0}', structuredContent={"result": '{"n":1.0}'})
+    assert shaped(CONTRACT + "validate: warn", value).raw == answer(value)
+    made = shaped(CONTRACT + "validate: refuse", value)
+    assert b'"structuredContent":{"n":1.0}' in made.raw
+    assert result(made.raw)["content"] == value["content"]
 
 
 def test_the_original_that_goes_out_for_a_failure_keeps_the_promise_too() -> None:

@@ -302,6 +302,8 @@ def test_one_copy_can_be_left_out() -> None:
     assert written(value, {"a": 1}, copies="text") == said('{"a":1}')
     assert written(value, {"a": 1}, copies="structured") == said(structuredContent={"a": 1})
     assert written(said("[1]"), [2], copies="structured") == said("[2]")
+    nothing = said("[1]", structuredContent=None)
+    assert written(nothing, [2], copies="structured") == nothing | said("[2]")
     prose = said("prose", structuredContent={"a": 1})
     assert written(prose, {"a": 2}, copies="text") == said("prose", structuredContent={"a": 2})
 

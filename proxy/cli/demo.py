@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         said = ", ".join(f"{name}: {value!r}" for name, value in act.arguments.items())
         rules = act.rules or "none, 10 kB"
         cells = [f"{before:,}", f"{after:,}", f"{before / after:,.0f}"]
-        if any(name in act.arguments for name in ("offset", "view")):
+        if _looks_again(act):
             cells[0], cells[2] = "not called", ""
         table.add_row(act.server, rules, f"{act.tool}({said})", *cells)
     console = Console(width=None if sys.stdout.isatty() else 120)
@@ -85,20 +85,32 @@ def run(arguments: argparse.Namespace) -> int:
 async def _perform() -> list[tuple[int, int]]:
     """Return the visible bytes of each act, directly and through the proxy."""
     setups = list(dict.fromkeys((act.server, act.rules) for act in _ACTS))
+    direct: dict[str, int] = {}
+    found: dict[int, tuple[int, int]] = {}
     with tempfile.TemporaryDirectory(prefix="mcp-abridge-demo-") as directory:
-        found: dict[int, tuple[int, int]] = {}
         for server, rules in setups:
             acts = [act for act in _ACTS if (act.server, act.rules) == (server, rules)]
             command = [sys.executable, str(_EXAMPLES / server / "server.py")]
             given = ["--rules", str(_EXAMPLES / server / rules)] if rules else ["--budget", "10kB"]
             wrapper = [sys.executable, "-m", "proxy", "-q", "--ledger", "off", *given, "--"]
-            plain = [act for act in acts if not {"offset", "view"} & act.arguments.keys()]
-            before = await _calls(command, plain, directory)
+            plain = [act for act in acts if not (_looks_again(act) or _called(act) in direct)]
+            if plain:
+                sizes = await _calls(command, plain, directory)
+                direct |= zip(map(_called, plain), sizes, strict=True)
             after = await _calls([*wrapper, *command], acts, directory)
             for act, size in zip(acts, after, strict=True):
-                direct = before[plain.index(act)] if act in plain else 0
-                found[_ACTS.index(act)] = (direct, size)
+                found[_ACTS.index(act)] = (direct.get(_called(act), 0), size)
     return [found[at] for at in range(len(_ACTS))]
+
+
+def _called(act: Act) -> str:
+    """Name what an act asks of its server, whatever the rules."""
+    return f"{act.server} {act.tool} {act.arguments}"
+
+
+def _looks_again(act: Act) -> bool:
+    """Say whether an act looks at an earlier answer, for which the server is not called."""
+    return not {"offset", "view"}.isdisjoint(act.arguments)
 
 
 async def _calls(command: list[str], acts: list[Act], directory: str) -> list[int]:

@@ -85,9 +85,9 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         ),
         "copies": "Which copies of a document that came twice are sent.",
         "on_failure": (
-            "Where a step fails: `pass` the untouched response, or `refuse`: withhold it, and "
-            "answer an error that names the rule. Where the guard fails: send the call, or "
-            "withhold it."
+            "Where a step fails: `pass` the untouched response, as without this key, or `refuse`: "
+            "withhold it, and answer an error that names the rule. Where the guard fails: `pass` "
+            "the call on, or `refuse` it, as without this key."
         ),
         "mode": "`shadow` measures what the rule would save, and changes nothing.",
         "max_bytes": (

@@ -181,7 +181,8 @@ An error stays one of its kind. A result of which only `error_if` says that it i
 marked `isError: true`, where the rule has `errors` or an `output_schema`. Where steps make more
 than a text of a message or a refusal, it stands there as JSON. No window can stand in `errors`,
 and neither `max_bytes` nor `validate` is for errors. A step that fails there costs no error: it
-goes out as it came, with a line in the log.
+goes out as it came, with a line in the log. That no case of a `recast` knows a refusal of the
+proxy's own is no warning, and what a guard answers goes out as the guard has it.
 
 ## Output schemas and contracts
 
@@ -227,7 +228,8 @@ ask. `nullable: true`, OpenAPI's word, admits null, and is advertised in JSON Sc
 (`type: [string, 'null']`). What is no such schema, `check` refuses, with its place.
 
 Every result of a rule with `output_schema` that is no error carries `structuredContent`: the
-document where that is an object, else `{text: ...}`. What is advertised:
+document where that is an object, else `{text: ...}`. An error carries none, since some clients
+would hold it to the schema too. What is advertised:
 
 | the tool | its `outputSchema` becomes |
 | --- | --- |
@@ -248,10 +250,10 @@ the server, when its arguments are checked and complete. It lets the call go on,
 arguments; or it answers it; or it has the proxy call another tool of the server first, and decides
 by what comes of that. The call is held meanwhile, and given up when the client gives it up. Pages
 and views that come from a snapshot are not asked about. Arguments of its own are advertised and
-never sent. What it tells the steps of the rule they find in the argument `guard`:
-`{argument: guard.reason}`, `argument('guard').reason`. Where it fails, `on_failure` lets the call
-go on, or refuses it. A call in a JSON-RPC batch is refused where its guard asks something first:
-it must be sent alone. [PYTHON.md](PYTHON.md) makes one, with its tests.
+never sent. What it tells the steps of the rule they find in the argument `guard`: `{argument:
+guard.reason}`, `argument('guard').reason`. Where it fails, the call is refused, unless `on_failure:
+pass` lets it go on. A call in a JSON-RPC batch is refused where its guard asks something first: it
+must be sent alone. [PYTHON.md](PYTHON.md) makes one, with its tests.
 """
 
 OPENING = _OPENING.replace("{formats}", ", ".join(f"`{name}`" for name in sorted(FORMATS)))

@@ -19,7 +19,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from proxy.errors import AbridgeError
+from proxy.errors import BESIDE_RULES, AbridgeError
 from proxy.guard import Guard
 from proxy.loading.fields import fields, unreadable
 from proxy.patterns import Pattern
@@ -58,7 +58,7 @@ ROLES = {
 
 # The pipeline's own step has a name as well.
 _TAKEN = frozenset((*TRANSFORMS, "contract"))
-_PACKAGE = re.compile(r"\bbeside_rules_\d+(?=\.)")
+_PACKAGE = re.compile(rf"\b{BESIDE_RULES}\d+(?=\.)")
 _REFERENCE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
 
@@ -247,7 +247,7 @@ def _package(folder: Path) -> str:
     with _lock:
         name = _packages.get(folder)
         if name is None:
-            name = _packages[folder] = f"beside_rules_{len(_packages) + 1}"
+            name = _packages[folder] = f"{BESIDE_RULES}{len(_packages) + 1}"
             spec = ModuleSpec(name, None, is_package=True)
             spec.submodule_search_locations = [str(folder)]
             sys.modules[name] = module_from_spec(spec)
@@ -291,7 +291,9 @@ def _advice(error: BaseException, file: Path) -> str:
 
 def _meant(reference: str) -> str:
     """Return the end of a message on a reference that is none, where it is plain what is meant."""
-    path, _, name = reference.rpartition(":")
+    # Python itself has a dot where the colon is.
+    dotted = ":" not in reference and not reference.endswith(".py")
+    path, _, name = reference.rpartition("." if dotted else ":")
     module = path.removeprefix("./").removesuffix(".py").replace("/", ".")
     meant = f"{module}:{name}"
     return f"; write {meant!r}" if _REFERENCE.fullmatch(meant) else ""

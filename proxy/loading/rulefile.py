@@ -10,6 +10,7 @@ from proxy.contract import Contract
 from proxy.errors import Problem
 from proxy.loading import consistency, positions
 from proxy.loading.fields import BAD, Fields, fields, found
+from proxy.loading.parts import part
 from proxy.loading.positions import MOST_BYTES, Node
 from proxy.loading.python import ROLES, Python
 from proxy.loading.rulekeys import (
@@ -24,7 +25,6 @@ from proxy.loading.rulekeys import (
     Steps,
     Written,
 )
-from proxy.loading.shapes import part
 from proxy.loading.steps import Names
 from proxy.rule import Hidden, Rule, RuleFile
 from proxy.transforms import TRANSFORMS
@@ -146,6 +146,7 @@ def _rule(notes: Fields, names: Names, node: Node, members: dict[str, Any]) -> R
         hide=hide if isinstance(hide, Hidden) else Hidden() if hide else None,
         error_if=error_if.match if isinstance(error_if, Match) else error_if,
         tests=tuple(map(_plain, written.tests)),
+        test_lines=_lines(node.value.get("tests")),
         place=f"{notes.file}:{node.line}",
         **{word: getattr(written, word) for word in _SAME},
     )
@@ -158,6 +159,12 @@ _SAME = tuple(
     if word in Rule.__struct_fields__
     and word not in ("name", "errors", "guard", "hide", "error_if", "tests")
 )
+
+
+def _lines(tests: Node | None) -> tuple[int, ...]:
+    if tests is None:
+        return ()
+    return tuple(each.line for each in (tests.value if isinstance(tests.value, list) else [tests]))
 
 
 def _plain(case: Case) -> dict[str, Any]:

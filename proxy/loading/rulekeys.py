@@ -105,7 +105,7 @@ class Written(Struct, frozen=True, kw_only=True):
     layout: Literal["compact", "as_sent"] = "compact"
     error_if: Expression | Match | None = None
     copies: Literal["both", "text", "structured"] = "both"
-    on_failure: Literal["pass", "refuse"] = "pass"
+    on_failure: Literal["pass", "refuse"] | None = None
     mode: Literal["active", "shadow"] = "active"
     max_bytes: Bound | None = None
     view: bool = True

@@ -79,7 +79,7 @@ class Names:
         if word.value in self._own["guards"]:
             said = f"{word.value!r} is a guard: a rule names it by its key 'guard'"
             return notes.report(word, said)
-        return notes.unknown(word, "transform", [*TRANSFORMS, *own])
+        return notes.unknown(word, "transform", dict.fromkeys((*TRANSFORMS, *own)))
 
     def _guarding(self, notes: Fields, node: Node, label: str) -> Any:
         """Read `{guard: options}`, or a guard that needs no options."""

@@ -34,7 +34,7 @@ Case = dict[str, Any]
 class Verdict(Struct, frozen=True):
     """What came of one case.
 
-    `place` is `file:line` of its rule; `message` says what was not as expected, in several lines.
+    `place` is its `file:line`; `message` says what was not as expected, in several lines.
     """
 
     rule: str
@@ -60,7 +60,7 @@ def run(file: RuleFile, wanted: str = "") -> Iterator[Verdict]:
             began = time.perf_counter()
             message = "\n".join(judge(file, rule, case))
             taken = time.perf_counter() - began
-            yield Verdict(rule.name, name, rule.place, not message, message, taken)
+            yield Verdict(rule.name, name, placed(rule, number), not message, message, taken)
 
 
 def cases(file: RuleFile) -> Iterator[tuple[Rule, int, Case]]:
@@ -73,6 +73,11 @@ def cases(file: RuleFile) -> Iterator[tuple[Rule, int, Case]]:
 def named(case: Case, number: int) -> str:
     """Return the name of a case; `number` stands for one that has none."""
     return str(case.get("name", f"case {number}"))
+
+
+def placed(rule: Rule, number: int) -> str:
+    """Return `file:line` of a case."""
+    return f"{rule.place.rpartition(':')[0]}:{rule.test_lines[number - 1]}"
 
 
 def judge(file: RuleFile, rule: Rule, case: Case) -> list[str]:
@@ -225,17 +230,23 @@ def _the_rule_applies(trial: Trial) -> Iterator[str]:
             id(each.rule): each.reason
             for each in choices(play.rules, play.exchange.tool, play.exchange.arguments)
         }
-        yield f"the rule does not apply to this call: {reasons[id(trial.rule)]}"
+        said = f"the rule does not apply to this call: {reasons[id(trial.rule)]}"
+        yield f"{said}; the arguments are {shown(play.exchange.arguments)}"
 
 
 def _nothing_fails(trial: Trial) -> Iterator[str]:
     for _, outcome in trial.play.shaped:
         if outcome.word == "failed":
             yield outcome.said or "the rule failed"
+    if trial.rule.guard is not None and trial.play.seen:
+        # Where it withholds the call, that is an answer like any other, and may be expected.
+        failed = f"the guard {trial.rule.guard.name!r} failed: "
+        yield from (line for line in trial.play.log if failed in line)
     if len(trial.play.seen) > 1:
         yield f"the server was called {len(trial.play.seen)} times for one answer"
     if not {"refused", "upstream", "asks"} & trial.case.keys() and not trial.play.seen:
-        yield f"refused before anything reached the server: {trial.play.answer.said}"
+        said = f"nothing reached the server: {trial.play.answer.said}"
+        yield f"{said}; where that is meant, write `refused` or `upstream: null`"
 
 
 def _both_copies_agree(trial: Trial) -> Iterator[str]:
@@ -290,7 +301,9 @@ def _asks(trial: Trial, expected: dict[str, Any]) -> Iterator[str]:
 
 
 def _warns(trial: Trial, expected: list[str]) -> Iterator[str]:
-    yield from _some(differences(sorted(expected), sorted(trial.play.warnings), "warns"))
+    found = sorted(trial.play.warnings)
+    if found != sorted(expected):
+        yield f"warns: expected {shown(sorted(expected))}, found {shown(found)}"
 
 
 def _upstream(trial: Trial, expected: dict[str, Any] | None) -> Iterator[str]:

@@ -15,7 +15,7 @@ from proxy.errors import AbridgeError
 from proxy.loading import rulefile
 from proxy.loading.rulefile import Reading
 from proxy.rule import RuleFile
-from proxy.testing.cases import CHECKS, Trial, judge, named, trial_of
+from proxy.testing.cases import CHECKS, Trial, judge, named, placed, trial_of
 
 MOST_CHARS = 4_000
 
@@ -34,7 +34,7 @@ def fill(file: RuleFile, *, allow_python: bool = False) -> Iterator[str]:
         for number, case in reversed(list(enumerate(rule.tests))):
             if CHECKS.keys() & case.keys():
                 continue
-            name = f"{rule.place}: {rule.name}: {named(case, number + 1)}"
+            name = f"{placed(rule, number + 1)}: {rule.name}: {named(case, number + 1)}"
             try:
                 said = _said(trial_of(file, rule, case))
                 text, key = _filled(read, text, at, number, said), said.partition(":")[0]

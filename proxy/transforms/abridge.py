@@ -182,8 +182,9 @@ class _Task:
         if head == 0x7B:
             fitted = cutter.fit(raw, bound - reserve, "", "", 0)
             members = level(Raw(fitted or b"{}"))
-            name = free(members, NAME)
-            members[name] = self._told(cutter.cuts, reserve - len(name) - 4)
+            if cutter.cuts:
+                name = free(members, NAME)
+                members[name] = self._told(cutter.cuts, reserve - len(name) - 4)
             return members, []
         if head != 0x5B:
             return None, []

@@ -27,6 +27,7 @@ from proxy.transports.shaping import serve
 serve()
 """
 _FEWEST, _MOST = 2, 4
+_CHECKED = 16  # times as long as other steps take for a document, at least, takes `validate`
 
 
 class Broken(Exception):
@@ -37,7 +38,8 @@ class Workers:
     """At most `most` processes, by default as many as there are processors: two to four.
 
     A process is started when it is first needed and then kept. Documents of up to `above` bytes are
-    shaped at once. One that takes longer than `seconds` is given up.
+    shaped at once, far smaller ones where they are checked too. One that takes longer than
+    `seconds` is given up.
     """
 
     def __init__(
@@ -59,7 +61,8 @@ class Workers:
         """
         source = job.raw if job.snapshot is None else job.snapshot.document
         at_once = self._closed or job.rule.foreign
-        if at_once or source is None or len(source) <= self._above:
+        above = self._above if job.rule.validate is None else self._above // _CHECKED
+        if at_once or source is None or len(source) <= above:
             return pipeline.shape(job)
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._ask, job)
 

@@ -211,5 +211,5 @@ def test_a_guard_that_fails_is_told_so(arguments: dict[str, Any]) -> None:
 
     assert found["guard"]["decision"] == "failed"
     assert (found["outcome"], found["upstream"], found["steps"]) == ("refused", None, [])
-    [log] = found["log"]
+    *_, log = found["log"]
     assert log.startswith("r: read: the guard 'failing' failed: ValueError: ")

@@ -45,7 +45,7 @@ def test_a_failure_is_printed_with_its_differences_and_the_exit_code_is_1(
     out, err = capsys.readouterr()
     *lines, summary = out.splitlines()
     assert lines == [
-        f"FAILED {path}:3: issues: wrong",
+        f"FAILED {path}:8: issues: wrong",
         "    items[0]: expected 2, found 1",
         "    pagination.total: expected 2, found 1",
     ]
@@ -116,9 +116,9 @@ def test_the_outcome_is_written_as_junit_xml(path: Path, tmp_path: Path) -> None
     [suite] = root
     assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == (str(path), "3", "1")
     assert [(case.get("classname"), case.get("name"), case.get("line")) for case in suite] == [
-        ("issues", "a page", "3"),
-        ("issues", "wr\N{REPLACEMENT CHARACTER}ng <&>", "3"),
-        ("issues", "case 3", "3"),
+        ("issues", "a page", "7"),
+        ("issues", "wr\N{REPLACEMENT CHARACTER}ng <&>", "8"),
+        ("issues", "case 3", "9"),
     ]
     [failure] = suite[1]
     assert failure.get("message") == "items[0]: expected 2, found 1"
@@ -144,7 +144,7 @@ def test_update_fills_what_expects_nothing_and_then_runs(
     assert run(path, "--update") == 0
 
     out = capsys.readouterr().out
-    assert out.startswith(f"filled {path}:3: issues: wrong: expect\n3 passed in ")
+    assert out.startswith(f"filled {path}:8: issues: wrong: expect\n3 passed in ")
     assert '- {name: wrong, given: {items: [1]}, expect: {"items": [1], "pagination": {' in (
         path.read_text()
     )

@@ -143,6 +143,8 @@ def test_modules_beside_each_other_import_each_other_with_a_dot(here: Path) -> N
     ("reference", "said"),
     [
         ("noise", "expected 'module:Class', found 'noise'"),
+        ("noise.py", "expected 'module:Class', found 'noise.py'"),
+        ("lib.a.B", "expected 'module:Class', found 'lib.a.B'; write 'lib.a:B'"),
         ("noise.py:Noise", "expected 'module:Class', found 'noise.py:Noise'; write 'noise:Noise'"),
         ("./lib/a.py:B", "expected 'module:Class', found './lib/a.py:B'; write 'lib.a:B'"),
         ("a:b.C", "expected 'module:Class', found 'a:b.C'"),

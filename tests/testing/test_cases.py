@@ -298,7 +298,8 @@ def test_a_rule_that_does_not_apply_leaves_a_response_untouched() -> None:
 
     assert verdict(rule, "{given: {b: 1}, untouched: true}") == []
     assert verdict(rule, "{given: {b: 1}, expect: {b: 1}}") == [
-        "the rule does not apply to this call: `when` is not true of the arguments: op == 'x'"
+        "the rule does not apply to this call: `when` is not true of the arguments: op == 'x'; "
+        "the arguments are {}"
     ]
 
 
@@ -336,7 +337,8 @@ def test_a_hidden_tool_is_refused_as_an_unknown_one() -> None:
 
 def test_a_refusal_that_is_not_expected_fails_whatever_else_is() -> None:
     assert verdict(PAGES, "{arguments: {limit: 21}, given: {items: []}, max_bytes: 1000}") == [
-        "refused before anything reached the server: limit: 21 is greater than the maximum of 20"
+        "nothing reached the server: limit: 21 is greater than the maximum of 20; where that is "
+        "meant, write `refused` or `upstream: null`"
     ]
 
 
@@ -378,12 +380,52 @@ def test_a_guard_is_given_an_answer_to_its_question(case: str) -> None:
         ("{found: yes, asks: {tool: other}}", 'asks.tool: expected "other", found "may"'),
         ("{found: yes, upstream: null}", "upstream: the call reached the server, with {}"),
         ("{found: no, upstream: {}}", "upstream: nothing reached the server"),
-        ("{found: no, expect: {}}", "refused before anything reached the server: "),
-        ("{found_nothing: true, warns: [other]}", 'warns[0]: expected "other", found "not asked"'),
+        ("{found: no, expect: {}}", "nothing reached the server: "),
+        (
+            "{found_nothing: true, warns: [other]}",
+            'warns: expected ["other"], found ["not asked"]',
+        ),
     ],
 )
 def test_a_guard_that_does_something_else_fails_its_case(case: str, said: str) -> None:
     assert guarded(case)[0].startswith(said)
+
+
+HASTY = """
+from typing import ClassVar
+from msgspec import Struct
+
+class Hasty(Struct, frozen=True):
+    name: ClassVar[str] = "hasty"
+    shorthand: ClassVar[None] = None
+    parameters: ClassVar[dict] = {}
+
+    def __call__(self, call, found):
+        raise KeyError(call.tool)
+"""
+
+
+@pytest.mark.parametrize(
+    ("on_failure", "case", "message"),
+    [
+        (
+            "pass",
+            "{given: {a: 1}, expect: {a: 1}}",
+            "t: the guard 'hasty' failed: KeyError: 't' (hasty.py:11)",
+        ),
+        ("refuse", "{refused: \"the call was withheld: the guard of rule 't' failed\"}", ""),
+    ],
+)
+def test_a_guard_that_fails_and_lets_the_call_go_on_fails_its_case(
+    tmp_path: Path, on_failure: str, case: str, message: str
+) -> None:
+    (tmp_path / "hasty.py").write_text(HASTY)
+    rule = f"{{tools: t, guard: hasty, on_failure: {on_failure}, tests: [{case}]}}"
+    text = f"version: 1\nguards: {{hasty: 'hasty:Hasty'}}\nrules: [{rule}]"
+    read = rulefile.read(str(tmp_path / "r.yaml"), text.encode(), allow_python=True)
+    assert read.rules is not None, read.problems
+    [found] = cases.run(read.rules)
+    assert found.message == message
 
 
 def test_a_guard_that_asks_nothing_fails_a_case_with_a_question() -> None:
@@ -715,9 +757,9 @@ def test_every_case_has_a_verdict_with_its_place() -> None:
     found = list(cases.run(ruled(SEVERAL)))
 
     assert [(each.rule, each.case, each.place, each.ok) for each in found] == [
-        ("one", "drops", "rules.yaml:4", True),
-        ("one", "case 2", "rules.yaml:4", False),
-        ("c", "Keeps", "rules.yaml:10", True),
+        ("one", "drops", "rules.yaml:8", True),
+        ("one", "case 2", "rules.yaml:9", False),
+        ("c", "Keeps", "rules.yaml:11", True),
     ]
     assert all(each.seconds >= 0 for each in found)
 

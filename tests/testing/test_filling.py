@@ -45,7 +45,7 @@ def test_a_case_in_braces_gains_a_member(tmp_path: Path) -> None:
               - {given: {b: 1}, expect: {}}
         """
     )
-    assert told == ["filled r.yaml:3: t: case 2: untouched", "filled r.yaml:3: t: case 1: expect"]
+    assert told == ["filled r.yaml:7: t: case 2: untouched", "filled r.yaml:6: t: case 1: expect"]
 
 
 def test_a_case_in_lines_gains_a_line(tmp_path: Path) -> None:
@@ -124,13 +124,13 @@ def test_a_text_and_a_lone_rule_and_case_are_filled_too(tmp_path: Path) -> None:
     [
         (
             "{given: {$repeat: {a: long enough, b: 1}, times: 500}}",
-            "left r.yaml:3: t: case 1: 11008 characters are too many; write expect_at or max_bytes",
+            "left r.yaml:5: t: case 1: 11008 characters are too many; write expect_at or max_bytes",
         ),
         (
             "{given: {$repeat: 1}}",
-            "left r.yaml:3: t: case 1: write {$repeat: value, times: number}",
+            "left r.yaml:5: t: case 1: write {$repeat: value, times: number}",
         ),
-        ("&x {given: {b: 1}}", "filled r.yaml:3: t: case 1: expect"),
+        ("&x {given: {b: 1}}", "filled r.yaml:5: t: case 1: expect"),
     ],
 )
 def test_what_cannot_be_filled_is_left_and_told(tmp_path: Path, case: str, said: str) -> None:
@@ -154,6 +154,6 @@ def test_tests_that_several_rules_share_are_left(tmp_path: Path) -> None:
 
     assert new == dedent(text)
     assert told == [
-        "left r.yaml:4: u: case 1: the case stands in several places, by an anchor",
+        "left r.yaml:3: u: case 1: the case stands in several places, by an anchor",
         "left r.yaml:3: t: case 1: the case stands in several places, by an anchor",
     ]

@@ -50,6 +50,13 @@ def test_white_space_of_the_server_does_not_count() -> None:
     assert json.loads(shaped(raw, Abridge(max_bytes=300))) == {"a": list(range(50))}
 
 
+def test_neither_does_what_the_server_has_escaped() -> None:
+    value = {"a": "\u00e9" * 100, "b": "\u00e9" * 100}
+    raw = json.dumps(value).encode()
+    assert len(raw) > 800
+    assert json.loads(shaped(raw, Abridge(max_bytes=800))) == value
+
+
 def test_a_long_array_keeps_its_first_elements_and_the_note_says_how_many_there_were() -> None:
     found, _ = fitted({"total": 500, "items": ROWS}, 3000, viewable=True)
     shown = len(found["items"])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from proxy import pipeline
 from proxy.pipeline import Job, Outcome
@@ -73,6 +74,7 @@ def gone(process: int) -> bool:
         "response: [{drop: nothing}]",
         "response: [{jmespath: 'sum(items[].text)'}]",
         "response: []\nmax_bytes: 2000",
+        "output_schema: {type: object, properties: {items: {maxItems: 9}}}\nvalidate: warn",
     ],
 )
 async def test_a_large_document_comes_out_as_if_it_was_shaped_here(
@@ -104,6 +106,8 @@ async def test_only_large_documents_leave_this_process(workers: Workers) -> None
     ]
     bound.close()
     there = told(await workers.shape(doing("tell")))
+    checked = replace(doing("tell", validate="warn"), raw=answer(document({"a": "x" * 100_000})))
+    assert told(await workers.shape(checked))["process"] == there["process"]
 
     assert [each["process"] for each in here] == [os.getpid()] * 2
     assert there["process"] != os.getpid()

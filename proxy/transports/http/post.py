@@ -86,6 +86,19 @@ class Post(Struct):
         return self.method == "initialize"
 
 
+NOTHING = Post(
+    raw=b"",
+    messages=[],
+    batch=False,
+    ids=(),
+    wanted="stream",
+    session=None,
+    version=None,
+    modern=False,
+)
+"""What stands for a POST where a request brings no message and wants a stream."""
+
+
 async def read(request: web.BaseRequest, route: Route, limits: Limits, asked: Asked) -> Post:
     """Read a POST; raises Refused."""
     if (request.content_length or 0) > limits.body:

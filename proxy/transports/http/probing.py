@@ -25,7 +25,7 @@ from proxy.transports.http.addressed import address, elements
 from proxy.transports.http.callers import Exchange
 from proxy.transports.http.post import SESSION, Post
 from proxy.transports.http.route import Asked
-from proxy.transports.http.upstream import Lost, Upstream, question
+from proxy.transports.http.upstream import Lost, Upstream, request_id
 
 _TAKEN_BACK = 5.0  # seconds for a server to be told that nobody waits for an answer
 _STREAM = "text/event-stream"
@@ -190,7 +190,7 @@ class Probing:
                 if id in posting.answered(raw):
                     _settle(answer, raw)
                     return
-                if (key := question(event)) is not None:
+                if (key := request_id(event)) is not None:
                     await self._upstream.decline(request, exchange.post, key, _NOBODY)
                 else:
                     await self._hear(exchange, raw)

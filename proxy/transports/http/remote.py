@@ -6,7 +6,6 @@ request to the upstream, which then does what it does for a client that went awa
 """
 
 import asyncio
-import secrets
 
 import aiohttp
 import msgspec
@@ -24,7 +23,7 @@ from proxy.transports.http.callers import Callers, Exchange
 from proxy.transports.http.post import FAILED, SESSION, Post, Refused
 from proxy.transports.http.probing import Probing, Rejected, TakenBack
 from proxy.transports.http.route import Asked, Route, Rules, Shared
-from proxy.transports.http.upstream import Lost, Upstream, question
+from proxy.transports.http.upstream import Lost, Upstream, request_id
 
 _CANCELLED = -32800
 _UNASKED = "the client takes no event stream, so it cannot be asked"
@@ -43,7 +42,9 @@ class Remote:
         self._callers = Callers(route, rules, shared)
         self._log = shared.log
         self._probing = Probing(self._upstream, self._aside)
-        self._streams: dict[str, legacy.Stream] = {}
+        self._legacy = legacy.Streams(
+            route, shared.limits, self._upstream, self._callers, self._probing, self._translated
+        )
         self._listening: dict[Driver, Answer] = {}
 
     async def open(self) -> None:
@@ -67,7 +68,7 @@ class Remote:
         try:
             if request.method == "POST" and not self._route.passes:
                 if (name := request.query.get(legacy.QUERY)) is not None:
-                    return await self._to_endpoint(request, name, asked)
+                    return await self._legacy.posted(request, name, asked)
                 return await self._post(request, asked)
             return await self._other(request, asked)
         except Refused as refused:
@@ -187,7 +188,7 @@ class Remote:
             return await self._finish(_answer(request, read, streams=False), lines, asked)
         if not read.ids or not good or kind not in (_JSON, _STREAM):
             exchange.drop()
-            return await self._as_it_is(request, upstream, asked)
+            return await self._upstream.pass_on(request, upstream, asked)
         passed = passing.to_client(upstream.headers)
         answer = _answer(request, read, kind == _STREAM, upstream.status, passed)
         if kind == _STREAM:
@@ -228,7 +229,7 @@ class Remote:
         try:
             async for event in self._upstream.events(upstream, asked):
                 resumable |= event.id is not None and not exchange.mark
-                if exchange.post.wanted == "json" and (id := question(event)) is not None:
+                if exchange.post.wanted == "json" and (id := request_id(event)) is not None:
                     await self._upstream.decline(request, exchange.post, id, _UNASKED)
                 for each in await self._translated(exchange, event):
                     await answer.put(each)
@@ -283,12 +284,12 @@ class Remote:
             self._forget_ended(request, upstream)
             streams = upstream.content_type.lower() == _STREAM and not self._route.passes
             if not streams or not 200 <= upstream.status < 300:
-                return await self._as_it_is(request, upstream, asked)
+                return await self._upstream.pass_on(request, upstream, asked)
             passed = passing.to_client(upstream.headers)
-            answer = _answer(request, _NOTHING, True, upstream.status, passed)
+            answer = _answer(request, post.NOTHING, True, upstream.status, passed)
             await answer.begin()
             if session is not None:
-                exchange = await self._callers.of_session(request, _NOTHING, session)
+                exchange = await self._callers.of_session(request, post.NOTHING, session)
                 self._listening[exchange.driver] = answer
                 try:
                     await self._events(request, answer, exchange, upstream, asked)
@@ -296,73 +297,8 @@ class Remote:
                     if self._listening.get(exchange.driver) is answer:
                         del self._listening[exchange.driver]
             else:
-                await self._legacy(answer, upstream, asked)
+                await self._legacy.follow(answer, upstream, asked)
             return await self._finish(answer, [], asked)
-
-    async def _legacy(self, answer: Answer, upstream: aiohttp.ClientResponse, asked: Asked) -> None:
-        """Pass on a stream of no session: the one of HTTP+SSE, where it names its endpoint."""
-        name = secrets.token_urlsafe(16)
-        exchange = self._callers.alone(_NOTHING, name)
-        try:
-            async for event in self._upstream.events(upstream, asked):
-                if event.event == legacy.ENDPOINT:
-                    url = legacy.named(event, upstream.url)
-                    self._streams[name] = legacy.Stream(url, exchange, answer)
-                    await answer.put(legacy.announcement(event, name))
-                else:
-                    for each in await self._translated(exchange, event):
-                        await answer.put(each)
-        except (Lost, sse.TooLong, legacy.Elsewhere) as broken:
-            asked.failure = f"the server's stream broke off: {broken}"
-            for line in exchange.driver.ended(asked.failure):
-                await answer.put(unframed(line))
-        finally:
-            stream = self._streams.pop(name, None)
-            for task in () if stream is None else stream.held:
-                task.cancel()
-
-    async def _to_endpoint(
-        self, request: web.BaseRequest, name: str, asked: Asked
-    ) -> web.StreamResponse:
-        """Pass a message on to the endpoint of a stream, on which its answer will come."""
-        stream = self._streams.get(name)
-        if stream is None:
-            raise Refused(404, post.INVALID, "the stream of this endpoint is over")
-        read = await post.read(request, self._route, self._limits, asked)
-        sent = await stream.driver.from_client(read.raw)
-        asked.client = stream.driver.session.client or ""
-        self._probing.taken_back(sent.to_server)
-        for line in sent.to_client:
-            await stream.answer.put(unframed(line))
-        for probe in sent.probes:
-            # Its client says nothing more until this is accepted.
-            task = self._probing.spawn(self._held(request, stream, read, probe))
-            stream.held.add(task)
-            task.add_done_callback(stream.held.discard)
-        if not sent.to_server:
-            asked.answered_by = "proxy"
-            return web.Response(status=202, text="Accepted")
-        async with self._upstream.ask(request, sent.to_server[0], url=stream.url) as upstream:
-            return await self._as_it_is(request, upstream, asked)
-
-    async def _held(
-        self, request: web.BaseRequest, stream: legacy.Stream, read: Post, probe: Probe
-    ) -> None:
-        """Do with a call that is held what is decided; its answer comes on the stream."""
-        exchange = msgspec.structs.replace(stream.exchange, post=read)
-        try:
-            sent = await self._probing.ask(request, exchange, probe, stream.url)
-            for line in sent.to_client:
-                await stream.answer.put(unframed(line))
-            for raw in sent.to_server:
-                async with self._upstream.ask(request, raw, url=stream.url) as upstream:
-                    if upstream.status >= 300:
-                        raise Lost(f"the server answered HTTP {upstream.status}")
-        except (Lost, Rejected) as cause:
-            for line in exchange.end(str(cause)):
-                await stream.answer.put(unframed(line))
-        except (TakenBack, ConnectionError):
-            return
 
     def _forget_ended(self, request: web.BaseRequest, upstream: aiohttp.ClientResponse) -> None:
         session = request.headers.get(SESSION)
@@ -371,48 +307,6 @@ class Remote:
         lost = request.method != "GET" and upstream.status == 404
         if session is not None and (ended or lost):
             self._callers.ended(session)
-
-    async def _as_it_is(
-        self, request: web.BaseRequest, upstream: aiohttp.ClientResponse, asked: Asked
-    ) -> web.StreamResponse:
-        response = web.StreamResponse(
-            status=upstream.status,
-            reason=upstream.reason,
-            headers=passing.to_client(upstream.headers, whole=True),
-        )
-        pieces = self._upstream.pieces(upstream)
-        first = await anext(pieces, b"")
-        if not first and request.method != "HEAD":
-            # Said, so that nobody makes up a type for a body that is none.
-            response.content_length = 0
-        await response.prepare(request)
-        try:
-            if first:
-                asked.received += len(first)
-                await response.write(first)
-            async for chunk in pieces:
-                asked.received += len(chunk)
-                await response.write(chunk)
-        except Lost:
-            # What was promised cannot be kept: the client is to see that too.
-            if request.transport is not None:
-                request.transport.abort()
-            raise
-        await response.write_eof()
-        asked.sent = asked.received
-        return response
-
-
-_NOTHING = Post(
-    raw=b"",
-    messages=[],
-    batch=False,
-    ids=(),
-    wanted="stream",
-    session=None,
-    version=None,
-    modern=False,
-)
 
 
 def _without_message(event: Event) -> list[Event]:

@@ -112,8 +112,41 @@ class Upstream:
         if rest := events.end():
             raise Lost(f"it ended within an event, after {len(rest)} bytes of it")
 
-    async def pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        """Yield the body of an answer as it is encoded; raises Lost."""
+    async def pass_on(
+        self, request: web.BaseRequest, response: aiohttp.ClientResponse, asked: Asked
+    ) -> web.StreamResponse:
+        """Pass an answer on as it is, encoded as it is.
+
+        Raises Lost; where the client has some of it by then, its connection is closed.
+        """
+        passed = web.StreamResponse(
+            status=response.status,
+            reason=response.reason,
+            headers=passing.to_client(response.headers, whole=True),
+        )
+        pieces = self._pieces(response)
+        first = await anext(pieces, b"")
+        if not first and request.method != "HEAD":
+            # Said, so that nobody makes up a type for a body that is none.
+            passed.content_length = 0
+        await passed.prepare(request)
+        try:
+            if first:
+                asked.received += len(first)
+                await passed.write(first)
+            async for chunk in pieces:
+                asked.received += len(chunk)
+                await passed.write(chunk)
+        except Lost:
+            # What was promised cannot be kept: the client is to see that too.
+            if request.transport is not None:
+                request.transport.abort()
+            raise
+        await passed.write_eof()
+        asked.sent = asked.received
+        return passed
+
+    async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         try:
             async for chunk in response.content.iter_any():
                 yield chunk
@@ -152,7 +185,7 @@ class Upstream:
         return passed
 
 
-def question(event: Event) -> bytes | None:
+def request_id(event: Event) -> bytes | None:
     """Return the id of the server's request that an event brings."""
     try:
         read = message.read(event.data or b"")

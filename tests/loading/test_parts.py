@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from proxy.loading.fields import BAD, Fields
+from proxy.loading.parts import part
 from proxy.loading.positions import read
-from proxy.loading.shapes import part
 from proxy.paths import Path
 from proxy.transforms.project import Sourced
 from proxy.transforms.shapes import Part, Passed

@@ -1,4 +1,4 @@
-"""Reads the shapes that a recast fills: constants, with sources anywhere in them."""
+"""Reads the parts of the shapes that a recast fills: constants, with sources anywhere in them."""
 
 from typing import Any
 

@@ -1,0 +1,57 @@
+"""A tools/list as rules rewrite it."""
+
+import json
+from typing import Any
+
+from msgspec import Raw
+
+from proxy import arguments, definitions
+from proxy.arguments import Plan
+from proxy.definitions import Seen
+from proxy.document import encode
+from proxy.rule import Rule, RuleSet
+from tests.given import rules
+
+PAGES = "- {tools: list, response: [{paginate: {at: items, limit: 20}}]}"
+
+
+class Listing:
+    """A tools/list that was rewritten."""
+
+    def __init__(self, chosen: RuleSet, result: Any) -> None:
+        def plans(tool: str, fact: Seen) -> tuple[tuple[Rule, Plan], ...]:
+            covering = chosen.covering(tool)
+            return tuple((rule, arguments.plan(rule, fact.arguments)) for rule in covering)
+
+        self.log: list[str] = []
+        raw = Raw(result if isinstance(result, bytes) else encode(result))
+        self.raw, self.facts = definitions.rewrite(raw, chosen, plans, self.log.append)
+
+    @property
+    def result(self) -> dict[str, Any]:
+        assert self.raw is not None
+        decoded: dict[str, Any] = json.loads(bytes(self.raw))
+        return decoded
+
+    @property
+    def tool(self) -> dict[str, Any]:
+        [only] = self.result["tools"]
+        assert isinstance(only, dict)
+        return only
+
+
+def tool(name: str = "list", **members: Any) -> dict[str, Any]:
+    return {"name": name, "inputSchema": {"type": "object", "properties": {}}, **members}
+
+
+def listed(text: str, *tools: Any, **members: Any) -> Listing:
+    return Listing(rules(text), {"tools": list(tools), **members})
+
+
+def properties(text: str, schema: dict[str, Any]) -> dict[str, Any]:
+    found = listed(text, tool(inputSchema=schema)).tool["inputSchema"]["properties"]
+    assert isinstance(found, dict)
+    return found
+
+
+# What stays
