@@ -156,12 +156,13 @@ class Session:
         try:
             read = json.loads(raw, parse_float=Number)
         except (ValueError, RecursionError):
-            if not (may_call(raw) and self._standing.guards):
+            if not (may_call(raw) and self._protects()):
                 return (Forward(raw),)
             # Another reader may get further, and find the call of a tool in it.
             id = message.request_id(raw[:512], raw[-512:]) or b"null"
             line = message.error(id, -32700, f"the message cannot be read: {cause}")
             return self._answer(Pending(exchange, id, ""), "refused", line)
+        self._standing.now()
         elements = read if isinstance(read, list) else [read]
         messages = [each for each in elements if isinstance(each, dict)]
         if not any(
@@ -186,7 +187,7 @@ class Session:
         if (
             may_call(raw)
             and bytes(read.method) != b'"tools/call"'
-            and self._standing.guards
+            and self._protects()
             and (
                 disguised(Raw(raw), "method", "params")
                 or (read.method is not ABSENT and doubled(Raw(raw)))
@@ -238,6 +239,11 @@ class Session:
                 )
         return self._sent(raw, pending)
 
+    def _protects(self) -> bool:
+        """Say whether there is a rule now that a call must not get around."""
+        self._standing.now()
+        return self._standing.guards
+
     def _sent(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
         """Remember a request before it goes upstream; its answer may be quick."""
         self._inflight.add(pending)
@@ -267,18 +273,19 @@ class Session:
             tool = None if params.name is ABSENT else text(params.name)
         except (msgspec.DecodeError, DocumentError):
             return self._sent(raw, pending)
-        disguise = self._standing.guards and (
-            disguised(read.params, "name", "arguments") or disguised(Raw(raw), "method", "params")
-        )
-        if tool is None:
-            return self._refuse(pending, _AMBIGUOUS) if disguise else self._sent(raw, pending)
-        pending.tool, pending.scope = tool, self.scope
+        pending.tool, pending.scope = tool or "", self.scope
         if params.meta is not ABSENT:
             self._named(client=string_at(params.meta, CLIENT_INFO, "name"))
             pending.modern = (string_at(params.meta, PROTOCOL_VERSION) or "") >= "2026"
         standing = self._standing
-        if standing.guards and (disguise or ambiguous(read.params) or doubled(Raw(raw))):
+        if self._protects() and (
+            disguised(Raw(raw), "method", "params")
+            or disguised(read.params, "name", "arguments")
+            or (tool is not None and (doubled(Raw(raw)) or ambiguous(read.params)))
+        ):
             return self._refuse(pending, _AMBIGUOUS)
+        if tool is None:
+            return self._sent(raw, pending)
         hiding, hidden = standing.hiding(tool)
         if hidden is not None:
             pending.rule = hiding

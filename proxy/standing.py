@@ -110,24 +110,26 @@ class Standing:
             self._plans.clear()
         return self._ruleset
 
+    # The following go by the rules as they held when they were last asked for: one message is one
+    # use of the files.
+
     @property
     def guards(self) -> bool:
         """True where there is anything that a call must not get around."""
-        self.now()
         return self._guards
 
     def guarded(self, tool: str) -> bool:
         """Say whether a rule hides `tool`, bounds its arguments, or withholds its results."""
-        if self.now().withheld(tool) is not None:
+        if self._held.withheld(tool) is not None:
             return True
         return any(rule.protects for rule, _ in self.covering(tool))
 
     def dropped_by(self, tool: str) -> tuple[str, ...]:
-        """Name the rules whose snapshots a call of `tool` makes untrue, as they held last."""
+        """Name the rules whose snapshots a call of `tool` makes untrue."""
         return self._droppers.get(tool, ())
 
     def covering(self, tool: str) -> Planned:
-        """Return the rules for `tool`, each with its plan, as they held last."""
+        """Return the rules for `tool`, each with its plan."""
         found = self._plans.get(tool)
         if found is None:
             if len(self._plans) > _REMEMBERED:
@@ -149,12 +151,16 @@ class Standing:
     def hiding(self, tool: str) -> tuple[Rule | None, Hidden | None]:
         """Return the rule that hides `tool`, and how a call is answered where it is hidden."""
         hiding = next((rule for rule, _ in self.covering(tool) if rule.hides), None)
-        return hiding, self.now().withheld(tool) or (None if hiding is None else hiding.hide)
+        return hiding, self._held.withheld(tool) or (None if hiding is None else hiding.hide)
 
     def plans_for(self, tool: str, fact: Seen) -> Planned:
         """Return the rules for `tool`, each with its plan, by what is known of the tool."""
-        rules = self.now().covering(tool)
+        rules = self._held.covering(tool)
         return tuple(
             (rule, argument.plan(rule, fact.arguments) if rule.mode == "active" else Plan())
             for rule in rules
         )
+
+    @property
+    def _held(self) -> RuleSet:
+        return self.now() if self._ruleset is None else self._ruleset
