@@ -15,10 +15,10 @@ ROOT = Path(__file__).resolve().parents[1]
 LEVELS = (
     {"document", "errors", "paths", "patterns", "references", "schemas", "subschemas"}
     | {"accept", "clients", "columns", "cutter", "literals", "notes", "sizes", "spelling", "sse"}
-    | {"formats", "keywords", "surrogates", "violations", "written"},
+    | {"surrogates", "written"},
     {"transforms"},
     {"message", "result", "definitions", "inflight", "listing", "ruleset", "snapshots", "meter"}
-    | {"arguments", "contract", "guard", "loading", "outputs", "pipeline", "rule", "view", "watch"}
+    | {"arguments", "contracts", "guard", "loading", "outputs", "pipeline", "rule", "view", "watch"}
     | {"ambiguity", "error_result", "input_schema", "output_schema", "probe", "standing"},
     {"session"},
     {"testing"},

@@ -4,7 +4,7 @@ import inspect
 import re
 import textwrap
 
-from proxy.formats import FORMATS
+from proxy.contracts.formats import FORMATS
 
 WIDTH = 120
 

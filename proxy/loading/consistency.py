@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict
 
-from proxy.contract import normalised
+from proxy.contracts.contract import normalised
 from proxy.loading import contracts
 from proxy.loading.conditions import slip
 from proxy.loading.fields import BAD, Fields, led

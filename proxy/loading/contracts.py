@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from proxy import keywords
+from proxy.contracts import keywords
+from proxy.contracts.violations import TYPES, Violation, violations
 from proxy.errors import Wrong
 from proxy.patterns import Pattern, PatternError
 from proxy.references import (
@@ -23,7 +24,6 @@ from proxy.references import (
     target,
 )
 from proxy.spelling import did_you_mean
-from proxy.violations import TYPES, Violation, violations
 
 At = tuple[str | int, ...]
 

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.contract import Contract
+from proxy.contracts.contract import Contract
 from proxy.errors import Problem
 from proxy.loading import consistency, positions
 from proxy.loading.fields import BAD, Fields, fields, found

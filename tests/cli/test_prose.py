@@ -3,7 +3,7 @@ import re
 import yaml
 
 from proxy.cli.prose import OPENING, filled
-from proxy.formats import FORMATS
+from proxy.contracts.formats import FORMATS
 from proxy.loading import rulefile
 from proxy.loading.consistency import AFTER_A_WINDOW
 from proxy.paths import Path

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy import keywords
-from proxy.contract import normalised
+from proxy.contracts import keywords
+from proxy.contracts.contract import normalised
+from proxy.contracts.violations import violations
 from proxy.errors import Wrong
 from proxy.loading.contracts import problems
 from proxy.loading.rulefile import read
 from proxy.schemas import advertised
-from proxy.violations import violations
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 

@@ -1,6 +1,6 @@
 import pytest
 
-from proxy.formats import FORMATS
+from proxy.contracts.formats import FORMATS
 
 UUID = "123e4567-e89b-12d3-a456-426614174000"
 

@@ -5,9 +5,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from proxy.contracts.keywords import DIALECTS, checker
+from proxy.contracts.violations import MOST, violations
 from proxy.document import loads
-from proxy.keywords import DIALECTS, checker
-from proxy.violations import MOST, violations
 
 TEXT = {"type": "string"}
 

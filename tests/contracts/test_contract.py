@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from proxy.contract import Contract, normalised
+from proxy.contracts.contract import Contract, normalised
+from proxy.contracts.keywords import checker
 from proxy.document import Document
 from proxy.errors import Refusal
-from proxy.keywords import checker
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.base import Call, Warned
 from tests.given import rule

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from proxy import keywords
+from proxy.contracts import keywords
 from proxy.document import Number
 from proxy.spelling import did_you_mean
 
@@ -46,7 +46,7 @@ class Violation(Struct, frozen=True):
 def violations(checker: Any, value: Any) -> Iterator[Violation]:
     """Yield what `checker`, a validator of the library's, says of a plain value; at most MOST.
 
-    >>> from proxy.keywords import checker
+    >>> from proxy.contracts.keywords import checker
     >>> [each.said for each in violations(checker({"required": ["a"]}), {"b": 1})]
     ['a: is missing']
     """

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proxy.contracts.keywords import DIALECTS, checker, errors, judge
 from proxy.document import loads
-from proxy.keywords import DIALECTS, checker, errors, judge
 
 NAMES = st.sampled_from(["a", "b", "x-1"])
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-2, 2) | st.sampled_from("ab")

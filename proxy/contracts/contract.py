@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
+from proxy.contracts.keywords import checker
+from proxy.contracts.violations import MOST, Violation, violations
 from proxy.document import Document, Slot, loads, plain
 from proxy.errors import DocumentError, Refusal
-from proxy.keywords import checker
 from proxy.references import Subschema, within
 from proxy.schemas import nullable
 from proxy.subschemas import NOTES
 from proxy.transforms.base import Call, Parameter, Schema
-from proxy.violations import MOST, Violation, violations
 from proxy.written import Closing
 
 _NAMED = 3  # violations that a refusal names

@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any
 
-from proxy.formats import FORMATS
+from proxy.contracts.formats import FORMATS
 from proxy.patterns import Pattern
 from proxy.references import Schema, Subschema
 

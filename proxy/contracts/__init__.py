@@ -1,0 +1,1 @@
+"""Holds responses to the schema that a rule promises (`output_schema`, `validate`)."""
