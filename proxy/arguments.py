@@ -162,10 +162,17 @@ def complete(chosen: Plan, others: Iterable[Plan], sent: dict[str, Any]) -> Comp
             own[entry.name] = checked
         if entry.name == VIEW or (entry.steers and entry.schema.get("default") == 0):
             steering[entry.name] = checked
-    for entry in (*chosen.entries, *(entry for other in others for entry in other.entries)):
-        if entry.ours:
-            upstream = without(upstream, entry.shown)
+    for each in (chosen, *others):
+        upstream = without_ours(each, upstream)
     return Completed(arguments, upstream, upstream is not sent, own, steering)
+
+
+def without_ours(plan: Plan, held: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments without those that are the plan's own."""
+    for entry in plan.entries:
+        if entry.ours:
+            held = without(held, entry.shown)
+    return held
 
 
 def _renamed(held: dict[str, Any], alias: str, name: str) -> dict[str, Any]:

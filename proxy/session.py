@@ -365,6 +365,8 @@ class Session:
                 else:
                     pending.arguments = argument.put(pending.arguments, name, value)
                     sent = argument.put(sent, name, value)
+            for _, plan in self._standing.covering(pending.tool):
+                sent = argument.without_ours(plan, sent)
             changed = Raw(encode(sent))
             raw = message.replaced(
                 raw, params=Raw(message.replaced(bytes(params), arguments=changed))

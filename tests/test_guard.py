@@ -85,6 +85,12 @@ def test_arguments_are_changed_added_and_taken_away() -> None:
     assert arguments(guarded.to_server[-1]) == {"path": "b", "kept": 1.5, "deep": {"er": 1}}
 
 
+def test_an_argument_that_is_ours_is_not_sent_even_where_the_guard_says_so() -> None:
+    guarded = talk(lambda call, found: Forward({"force": True, "path": "b"}))
+    guarded.client(REINDEX)
+    assert arguments(guarded.to_server[0]) == {"path": "b"}
+
+
 @pytest.mark.parametrize(
     ("decision", "content", "failed"),
     [
