@@ -350,7 +350,8 @@ def test_large_events_pass_as_they_came_and_do_not_pile_up(remote: Remote, count
 def test_a_large_event_is_a_line_on_stdio(bridge: Bridge) -> None:
     raw = result(b"2", "x" * LARGE)
     with bridge.sound(STREAM + event(raw)), bridge.holds.in_memory(12 * LARGE):
-        assert bridge.ask(2) == [raw + b"\n"]
+        # What an earlier stream still had to say may come before it.
+        assert bridge.ask(2)[-1] == raw + b"\n"
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream", "*/*"])
