@@ -9,7 +9,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from itertools import product
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID, uuid4
 
 import orjson
@@ -20,6 +20,7 @@ from proxy.document import Document
 from proxy.paths import Path as At
 from proxy.ruleset import load
 from proxy.transforms.base import Call
+from tests import servers
 from tests.python_client import Mode, PythonClient, connected, reaching
 from tests.serving import Sidecar, upstream
 from tests.wrapped import ROOT, Result, texts, wrapped
@@ -182,6 +183,34 @@ def contracts() -> dict[str, Json]:
 def project() -> str:
     """Return a project that no test has used."""
     return f"test-{uuid4().hex}"
+
+
+@pytest.mark.usefixtures("servers")
+@pytest.mark.parametrize("sdk", ["v1", "v2"])
+def test_the_typescript_clients_take_every_answer_that_keeps_to_its_contract(
+    sdk: Literal["v1", "v2"], refusing: Path, project: str
+) -> None:
+    command = wrapped(SERVER, "--rules", str(refusing), "--allow-python")
+    pending = {"repo_path": "/repos/library", "project_id": project}
+    seen = servers.typescript(
+        sdk,
+        command,
+        servers.Call("start_indexing_background", pending),
+        servers.Call("list_background_jobs", {"project_id": project}),
+        servers.Call("get_job_status", {"job_id": SOME}),
+        # A broken contract is an error result, which no client holds to the schema.
+        servers.Call("start_indexing_background", pending | {"project_id": "Capitals"}),
+    )
+    assert seen.tools is not None
+    assert all(tool["outputSchema"]["additionalProperties"] is False for tool in seen.tools)
+    assert [each["ok"] for each in seen.results] == [True] * 4, seen.results
+    started, listed, unknown, broken = (each["result"] for each in seen.results)
+    assert started["structuredContent"]["status"] == "pending"
+    assert listed["structuredContent"]["jobs"][0]["started_at"] is None
+    assert unknown["isError"]
+    assert "structuredContent" not in unknown
+    assert broken["isError"]
+    assert "database_name" in broken["content"][0]["text"]
 
 
 def job_schema(schema: Json) -> Json:
