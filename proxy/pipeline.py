@@ -253,7 +253,12 @@ def _failed(
     rule = job.rule
     before = None if reading is None else reading.shown.to(job.shows)
     marks = rule.errors or rule.structures
-    if reading is None or not marks or rule.mode == "shadow":
+    if not marks or rule.mode == "shadow":
+        return _original(job, "error", None, before)
+    if reading is None:
+        warnings.append(
+            Warned("errors: no document", "an error of several texts went out as it is")
+        )
         return _original(job, "error", None, before)
     reading.frame.masked |= reading.document.masked
     call = replace(_call(job, reading.frame, warnings), bound=None, viewable=False)

@@ -377,7 +377,8 @@ class Session:
         """Answer a call with what its guard says."""
         rule = pending.rule
         seen = self._standing.seen(pending.tool)
-        declared = seen is not None and seen.structured
+        # A client may know from an earlier session that the tool has an outputSchema.
+        declared = seen is None or seen.structured
         structured = declared or (rule is not None and rule.structures)
         value = result.made(
             decision.document,

@@ -171,6 +171,13 @@ def test_an_error_of_several_blocks_keeps_those_that_are_no_document() -> None:
     assert json.loads(got["result"]["content"][1]["text"]) == NOT_FOUND
 
 
+def test_an_error_of_several_texts_passes_as_it_came_and_is_counted() -> None:
+    response = answer(said("no job 7", "really", isError=True))
+    talk = Talk(rules(ERRORS))
+    assert talk.exchange(call("get_job"), response) == response
+    assert [each.kind for each in talk.meter.drain_warnings()] == ["errors: no document"]
+
+
 def test_a_page_that_is_refused_takes_the_same_form() -> None:
     made = rule(
         """

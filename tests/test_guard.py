@@ -101,6 +101,9 @@ def test_an_argument_that_is_ours_is_not_sent_even_where_the_guard_says_so() -> 
 )
 def test_an_answer_of_the_guard_is_a_result(decision: Answer, content: str, failed: bool) -> None:
     guarded = talk(lambda call, found: decision)
+    tools = {"tools": [{"name": "reindex", "inputSchema": {}}]}
+    guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
+    guarded.counted()
     got = result(guarded.replied(REINDEX))
     assert got["content"] == [{"type": "text", "text": content}]
     assert got.get("isError", False) is failed
@@ -109,10 +112,14 @@ def test_an_answer_of_the_guard_is_a_result(decision: Answer, content: str, fail
 
 
 @pytest.mark.parametrize("value", [{"status": "blocked"}, "not now"])
-def test_an_answer_for_a_tool_with_an_output_schema_is_structured(value: Any) -> None:
+@pytest.mark.parametrize("listed", [True, False])
+def test_an_answer_for_a_tool_that_may_have_an_output_schema_is_structured(
+    value: Any, listed: bool
+) -> None:
     guarded = talk(lambda call, found: Answer(value))
     tools = {"tools": [{"name": "reindex", "inputSchema": {}, "outputSchema": {"type": "object"}}]}
-    guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
+    if listed:
+        guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
     wanted = value if isinstance(value, dict) else {"text": value}
     assert result(guarded.replied(REINDEX))["structuredContent"] == wanted
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -12,10 +13,12 @@ from typing import Any
 
 import orjson
 import pytest
+import yaml
 
 from examples.satori import gitignore, noise
 from examples.satori.preflight import Preflight
 from proxy import ledger
+from proxy.cli import main
 from proxy.document import Document
 from proxy.errors import RuleErrors
 from proxy.guard import Answer, Ask, Forward, Found
@@ -367,6 +370,25 @@ def test_a_preflight_asks_once_and_decides_by_what_it_finds() -> None:
 
 
 # One registry of words
+
+
+def test_the_registry_is_what_explain_lists_and_the_readme_tells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Of the file itself, read without the proxy.
+    registry = yaml.safe_load((EXAMPLE / "rules.yaml").read_text())["x-vocabulary"]
+    recorded = tmp_path / "recorded.json"
+    recorded.write_text(json.dumps({"content": [{"type": "text", "text": "Indexing: 7%"}]}))
+    words = ["--tool", "manage_index", "--arguments", '{"action": "status"}', "--json"]
+    rules = str(EXAMPLE / "rules.yaml")
+    assert main(["explain", "--allow-python", rules, str(recorded), *words]) == 0
+    assert json.loads(capsys.readouterr().out)["vocabulary"] == registry
+    told = (EXAMPLE / "README.md").read_text().partition("## The envelope")[2]
+    told = told.partition("These words stand once")[0]
+    assert set(re.findall(r"`([A-Za-z_]+)`", told)) == {
+        *registry,
+        *(word for words in registry.values() for word in words),
+    }
 
 
 def broken(folder: Path, old: str, new: str) -> list[str]:
