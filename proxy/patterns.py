@@ -124,17 +124,20 @@ class Expression:
         """
         import jmespath
         import jmespath.functions
+        from jmespath.visitor import TreeInterpreter
 
         class Functions(jmespath.functions.Functions):
             @jmespath.functions.signature({"types": ["string"]})
             def _func_argument(self, name: str) -> Any:
                 return arguments.get(name)
 
-        options = jmespath.Options(custom_functions=Functions())
+        # One for all values: the library would make another one for each.
+        interpreter = TreeInterpreter(jmespath.Options(custom_functions=Functions()))
+        parsed = self._parsed.parsed
 
         def evaluate(value: Any) -> Any:
             try:
-                return self._parsed.search(value, options)
+                return interpreter.visit(parsed, value)
             except Exception as error:
                 # Not only JMESPathError: a slice by steps of 0 is a ValueError of Python's own, the
                 # greatest of texts and numbers a TypeError.
