@@ -7,11 +7,12 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from proxy import message, result
-from proxy.document import Document, encode, text
+from proxy.document import Document, text
 from proxy.errors import DocumentError
 from proxy.message import members
 from proxy.result import Reading, Shown
 from proxy.rule import Rule
+from proxy.surrogates import mask
 from proxy.transforms.base import Call
 
 _TRUE = Raw(b"true")
@@ -45,13 +46,14 @@ def of_response(rule: Rule, call: Call, raw: bytes) -> bytes | None:
     Its code and its data stay. Raises whatever a step does.
     """
     try:
-        error = members(members(raw).get("error", Raw(b"null")))
+        masked = message.masked(raw)
+        error = members(members(mask(raw) if masked else raw).get("error", Raw(b"null")))
     except DocumentError:
         return None
     said = text(error.get("message"))
     if said is None:
         return None
-    shaped = _said(rule, call, said)
+    shaped = _said(rule, call, said, masked=masked)
     return message.replaced(raw, error={**error, "message": shaped})
 
 
@@ -65,11 +67,11 @@ def of_refusal(rule: Rule, call: Call, said: str) -> str:
         return said
 
 
-def _said(rule: Rule, call: Call, said: str) -> str:
-    document = Document(said)
+def _said(rule: Rule, call: Call, said: str, *, masked: bool = False) -> str:
+    document = Document(said, masked=masked)
     _run(rule, document, call)
     shaped = text(document.cell[0])
-    return encode(document.cell[0]).decode() if shaped is None else shaped
+    return document.encode().decode() if shaped is None else shaped
 
 
 def _run(rule: Rule, document: Document, call: Call) -> None:

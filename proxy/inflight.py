@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from proxy import message
-from proxy.arguments import VIEW
+from proxy.arguments import VIEW, Plan
 from proxy.guard import FACTS
 from proxy.rule import Rule
 from proxy.snapshots import Key
@@ -22,7 +22,8 @@ _READ = frozenset({"initialize", "server/discover", "tools/list"})
 class Pending(Struct):
     """A request on its way: what must be known when its response comes.
 
-    `again` is true where the response has come before. A call that is held has the slot of the
+    `again` is true where the response has come before; `masked` where lone surrogates are masked in
+    what its guard decides by. A call that is held has the slot of the
     proxy's question in `probe`, and the question the call as its `held`.
     """
 
@@ -33,6 +34,7 @@ class Pending(Struct):
     rule: Rule | None = None
     arguments: dict[str, Any] = {}
     facts: dict[str, Any] = {}
+    plan: Plan = Plan()
     names: dict[str, str] = {}
     view: str | None = None
     key: Key | None = None
@@ -42,6 +44,7 @@ class Pending(Struct):
     batched: bool = False
     further: bool = False
     again: bool = False
+    masked: bool = False
     scope: str = ""
     line: bytes = b""
     probe: bytes = b""

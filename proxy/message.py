@@ -94,6 +94,15 @@ def read(raw: bytes) -> Message | list[Raw]:
         raise DocumentError("nested too deeply") from error
 
 
+def masked(raw: bytes) -> bool:
+    r"""Say whether lone surrogates are masked in what is read of `raw`, which can be read.
+
+    >>> masked(rb'{"id":"\ud800"}'), masked(rb'{"id":"\ud83d\ude00"}')
+    (True, False)
+    """
+    return (b"\\ud" in raw or b"\\uD" in raw) and mask(raw) is not raw
+
+
 def _read(raw: bytes) -> Message | list[Raw]:
     return _BATCH.decode(raw) if raw.lstrip()[:1] == b"[" else _MESSAGE.decode(raw)
 

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from proxy import error_result, message, result
 from proxy.clients import Shows
-from proxy.document import Document, Value, encode, plain, row_type, text
+from proxy.document import ABSENT, Document, Value, encode, loads, plain, row_type, text
 from proxy.errors import AbridgeError, DocumentError, Mismatch, Refusal, TransformError, raised
+from proxy.guard import FACTS
 from proxy.meter import Outcome as Word
 from proxy.notes import DROPPED
 from proxy.patterns import Expression, Pattern, truthy
@@ -85,6 +86,12 @@ def _shaped(job: Job, observe: Observer | None) -> Outcome:
     return replace(outcome, warnings=tuple(dict.fromkeys(warnings))) if warnings else outcome
 
 
+def failure(job: Job, cause: str) -> Outcome:
+    """Return what goes out where a rule could not even be tried, which `cause` says."""
+    outcome = _failure(job, cause)
+    return _structured(outcome, job) if job.rule.structures else outcome
+
+
 def _tried(job: Job, observe: Observer | None, warnings: list[Warned]) -> Outcome:
     try:
         if job.snapshot is not None:
@@ -104,14 +111,14 @@ def _tried(job: Job, observe: Observer | None, warnings: list[Warned]) -> Outcom
         return _original(job, "untouched", said)
     except DocumentError as other:
         if job.rule.withholds:
-            return failure(job, other)
+            return _failure(job, other)
         return _original(job, "untouched", f"{job.rule.at(job.tool)}: left as it came: {other}")
     except (Exception, SystemExit) as error:
         # A rule must never cost an answer, whatever it raises (RecursionError, MemoryError, ...).
-        return failure(job, error)
+        return _failure(job, error)
 
 
-def failure(job: Job, cause: BaseException | str) -> Outcome:
+def _failure(job: Job, cause: BaseException | str) -> Outcome:
     """Return what goes out where a rule failed: the original, unless the rule withholds it."""
     if isinstance(cause, BaseException) and not isinstance(cause, TransformError):
         cause = raised(cause)
@@ -176,7 +183,7 @@ def _from_response(job: Job, observe: Observer | None, warnings: list[Warned]) -
         reading = result.read(line.members, rule.document, line.content)
     envelope, raw, masked = line.envelope, line.members, line.masked
     if failed:
-        return _failed(job, envelope, reading, warnings)
+        return _failed(job, line, reading, warnings)
     if reading is None and rule.max_bytes is not None:
         reading = result.read(raw, "blocks", line.content)
     if reading is None:
@@ -190,7 +197,7 @@ def _from_response(job: Job, observe: Observer | None, warnings: list[Warned]) -
     document.masked |= masked
     reading.frame.masked = masked
     if rule.error_if is not None and _is_error(rule.error_if, document):
-        return _failed(job, envelope, reading, warnings)
+        return _failed(job, line, reading, warnings)
     if job.view is None and _fits(job, reading.shown):
         return _original(job, "untouched", None, before)
     frame, dropped = result.without(reading.frame, rule.drop_blocks)
@@ -224,7 +231,7 @@ def _from_response(job: Job, observe: Observer | None, warnings: list[Warned]) -
         word="shaped" if job.view is None else "view",
         visible_before=before,
         visible_after=after,
-        snapshot=Snapshot(frame.encode(), taken()) if keeps and taken is not None else None,
+        snapshot=_kept(job, frame, taken()) if keeps and taken is not None else None,
         missing=answer.missing,
     )
 
@@ -247,7 +254,7 @@ def _from_error(job: Job, warnings: list[Warned]) -> Outcome | None:
 
 
 def _failed(
-    job: Job, envelope: dict[str, Raw], reading: Reading | None, warnings: list[Warned]
+    job: Job, line: result.Line, reading: Reading | None, warnings: list[Warned]
 ) -> Outcome:
     """Return what becomes of an error result."""
     rule = job.rule
@@ -260,6 +267,7 @@ def _failed(
             Warned("errors: no document", "an error of several texts went out as it is")
         )
         return _original(job, "error", None, before)
+    reading.document.masked |= line.masked
     reading.frame.masked |= reading.document.masked
     call = replace(_call(job, reading.frame, warnings), bound=None, viewable=False)
     try:
@@ -270,9 +278,9 @@ def _failed(
     promised = rule.structures and "structuredContent" in reading.frame.members
     if not (reading.document.changed or call.notices or promised):
         return replace(_marked(job, before), missing=tuple(call.missing))
-    line = encode({**envelope, "result": shaped.written})
+    written = encode({**line.envelope, "result": shaped.written})
     return Outcome(
-        raw=unmask(line) if shaped.masked else line,
+        raw=unmask(written) if shaped.masked else written,
         word="error",
         visible_before=before or 0,
         visible_after=shaped.shown.to(job.shows),
@@ -309,9 +317,22 @@ def _structured(outcome: Outcome, job: Job) -> Outcome:
     return replace(outcome, raw=line, visible_after=shown.to(job.shows))
 
 
+def _kept(job: Job, frame: Frame, document: bytes) -> Snapshot:
+    facts = None if job.rule.guard is None else job.arguments.get(FACTS)
+    try:
+        return Snapshot(frame.encode(facts), document)
+    except Exception as error:
+        raise TransformError("keeping the guard's facts, no plain values", error) from error
+
+
 def _from_snapshot(
     job: Job, snapshot: Snapshot, observe: Observer | None, warnings: list[Warned]
 ) -> Outcome:
+    if job.rule.guard is not None:
+        # It is not asked about later pages: what it said of the call holds for all of them.
+        facts = Frame.decode(snapshot.frame).facts
+        found = {} if facts is ABSENT else loads(bytes(facts))
+        job = replace(job, arguments={**job.arguments, FACTS: found})
     answer = _answered(job, snapshot, observe, warnings)
     return Outcome(
         raw=answer.line(message.result(job.id, answer.written)),

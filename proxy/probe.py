@@ -67,6 +67,15 @@ def cancellation(id: bytes) -> bytes:
     return encode({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
 
+def masked(raw: bytes) -> bool:
+    """Say whether lone surrogates are masked in what `found` makes of a response."""
+    try:
+        # One in JSON that is a text in its turn is escaped twice.
+        return message.masked(raw) or message.masked(raw.replace(b"\\\\", b"\\"))
+    except DocumentError:
+        return False
+
+
 def found(raw: bytes) -> Found:
     """Read what a response says: the document of its result, or why there is none.
 

@@ -39,21 +39,23 @@ class Frame(Struct):
     """A CallToolResult with its document taken out.
 
     `members` holds every member as it came, `blocks` the elements of `content`; `masked` is true
-    where lone surrogates are masked in them.
+    where lone surrogates are masked in them. `facts` are what a guard has found out before the call
+    whose result it is, in a snapshot.
     """
 
     members: dict[str, Raw]
     blocks: list[Raw]
     copies: tuple[Copy, ...] = ()
     masked: bool = False
+    facts: Raw = ABSENT
 
     @property
     def held(self) -> set[int]:
         """The positions of the blocks that hold the document."""
         return {at for copy in self.copies for at in copy.blocks}
 
-    def encode(self) -> bytes:
-        """Return the frame as bytes, without the copies of the document."""
+    def encode(self, facts: dict[str, Value] | None = None) -> bytes:
+        """Return the frame as bytes, without the copies of the document, but with `facts`."""
         emptied = dict(self.members)
         blocks = list(self.blocks)
         for copy in self.copies:
@@ -63,7 +65,8 @@ class Frame(Struct):
             else:
                 emptied["structuredContent"] = Raw(b"{}")
         emptied["content"] = Raw(b"[]")
-        return msgspec.json.encode(Frame(emptied, blocks, self.copies, self.masked))
+        found = Raw(encode(facts or {}))
+        return msgspec.json.encode(Frame(emptied, blocks, self.copies, self.masked, found))
 
     @classmethod
     def decode(cls, raw: bytes) -> "Frame":

@@ -45,6 +45,7 @@ from proxy.pipeline import Job, Outcome
 from proxy.rule import Rule
 from proxy.snapshots import Key, Snapshot
 from proxy.standing import Known, Rules, Standing
+from proxy.surrogates import unmask
 from proxy.transforms.base import Call, Warned
 
 _REMEMBERED = 1000  # tools, tasks and cached plans kept at most, each
@@ -333,6 +334,7 @@ class Session:
         """Do with a call what its guard decides; outputs are relative to the client."""
         rule = pending.rule
         assert rule is not None
+        pending.masked |= message.masked(raw)
         call = Call(pending.tool, pending.arguments, names=pending.names, warnings=[])
         try:
             decision = decided(guard, call, found)
@@ -352,7 +354,7 @@ class Session:
         return self._refuse(pending, said)
 
     def _onward(self, raw: bytes, pending: Pending, decision: Onward) -> tuple[Output, ...]:
-        pending.facts = decision.facts
+        standing, pending.facts = self._standing, decision.facts
         if decision.arguments:
             params = message.params(raw)
             held = message.members(params)
@@ -365,12 +367,13 @@ class Session:
                 else:
                     pending.arguments = argument.put(pending.arguments, name, value)
                     sent = argument.put(sent, name, value)
-            for _, plan in self._standing.covering(pending.tool):
+            for plan in (pending.plan, *(each for _, each in standing.covering(pending.tool))):
                 sent = argument.without_ours(plan, sent)
             changed = Raw(encode(sent))
             raw = message.replaced(
                 raw, params=Raw(message.replaced(bytes(params), arguments=changed))
             )
+            raw = unmask(raw) if pending.masked else raw
         return self._sent_on(raw, pending)
 
     def _replied(self, pending: Pending, decision: Answer) -> tuple[Output, ...]:
@@ -385,9 +388,8 @@ class Session:
             error=decision.error,
             structured=structured and not decision.error,
         )
-        return self._answer(
-            pending, "answered", message.completed(pending.id, value, pending.modern)
-        )
+        line = message.completed(pending.id, value, pending.modern)
+        return self._answer(pending, "answered", unmask(line) if pending.masked else line)
 
     def _asked(self, raw: bytes, pending: Pending, ask: Ask) -> tuple[Output, ...]:
         """Hold a call and ask the server something first, under an id that no client can pick."""
@@ -397,6 +399,7 @@ class Session:
         id = self._ids.new()
         asked = Pending(pending.exchange, id, "tools/call", ask.tool, held=pending)
         line = probe.request(id, ask, message.params(raw))
+        line = unmask(line) if pending.masked else line
         pending.line, pending.probe = raw, pending.exchange + id
         self._inflight.add(pending)
         self._inflight.add(asked)
@@ -474,7 +477,7 @@ class Session:
         if rule is None:
             return self._passed(raw, pending)
         pending.arguments = completed.arguments
-        pending.names = plan.names
+        pending.plan, pending.names = plan, plan.names
         pending.view = completed.steering.get(VIEW)
         if rule.restart is not None:
             pending.key = self._snapshot_key(pending.tool, rule, completed)
@@ -617,6 +620,7 @@ class Session:
             # The late answer to a question of our own is no concern of the client's.
             return () if key is not None and self._ids.hold(key) else (Forward(raw),)
         if found.held is not None:
+            found.held.masked |= probe.masked(raw)
             return self._probed(found, probe.found(raw))
         failed = read.result is ABSENT or read.error is not ABSENT
         if found.plain or (failed and not self._reshapes_errors(found)):

@@ -107,6 +107,29 @@ def test_a_json_rpc_error_that_no_case_fits_passes_as_it_came(error: Any) -> Non
     assert talk.exchange(call("get_job"), response) == response
 
 
+TOLD = """
+- tools: get_job
+  errors: [{recast: {cases: [{match: '^no (?P<of>.*)$', to: {of: "{of}", all: "{text}"}}]}}]
+"""
+
+
+@pytest.mark.parametrize("place", ["", ',"more":{"data":"\\ud800"}'])
+@pytest.mark.parametrize("found", ["job \\ud800", "job \\uDFFF 12"])
+def test_lone_surrogates_in_an_error_come_out_as_they_went_in(found: str, place: str) -> None:
+    result = f'{{"content":[{{"type":"text","text":"no {found}"}}],"isError":true{place}}}'
+    error = f'{{"code":1,"message":"no {found}"{place}}}'
+    wanted = {"of": json.loads(f'"{found}"'), "all": json.loads(f'"no {found}"')}
+    for member, held in (("result", result), ("error", error)):
+        raw = f'{{"jsonrpc":"2.0","id":1,"{member}":{held}}}'
+        talk = Talk(rules(TOLD))
+        got = talk.exchange(call("get_job"), raw.encode()).decode()
+        assert place in got
+        shaped = json.loads(got)[member]
+        text = shaped["message"] if member == "error" else shaped["content"][0]["text"]
+        assert json.loads(text) == wanted
+        assert talk.log == []
+
+
 def test_a_refusal_of_an_argument_takes_the_same_form() -> None:
     talk = Talk(rules(ERRORS))
     got = result(talk.replied(call("get_job", {"limit": 11})))

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from proxy import outputs
 from proxy.guard import Answer, Ask, Decision, Forward, Found
-from proxy.rule import RuleFile, RuleSet
+from proxy.rule import EMPTY, RuleFile, RuleSet
 from proxy.transforms.base import Call, Parameter
-from tests.given import answer, call, document, line, result, rule, said, texts
+from tests.given import answer, call, document, line, result, rule, rules, said, texts
 from tests.talk import Talk
 
 FORCE = Parameter({"type": "boolean"})
@@ -210,6 +210,65 @@ def test_a_call_is_held_until_the_question_is_answered() -> None:
     assert guarded.to_server[1:] == [REINDEX]
     assert guarded.to_client == []
     assert guarded.got(answer(said("done"))) == answer(said("done"))
+
+
+@pytest.mark.parametrize("facts", [{"by": ["A", 1.50]}, {}])
+def test_later_pages_say_what_the_guard_found_as_the_first_one_does(facts: dict[str, Any]) -> None:
+    more = """
+response:
+- {elide: {at: tags, first: 1}}
+- recast:
+    cases: [{to: {by: {argument: guard.by, default: nobody}, items: {path: items}}}]
+- {paginate: {at: items, limit: 2}}
+"""
+    guarded = talk(lambda call, found: Forward(facts=facts), more)
+    first = guarded.exchange(REINDEX, answer(document({"items": [1, 2, 3]})))
+    later = guarded.replied(call("reindex", {"path": "a", "offset": 2}))
+    pages = [json.loads(texts(page)[0]) for page in (first, later)]
+    assert [page["items"] for page in pages] == [[1, 2], [3]]
+    assert [page["by"] for page in pages] == [facts.get("by", "nobody")] * 2
+
+
+def test_facts_that_later_pages_cannot_find_are_said_to_be_none() -> None:
+    guarded = talk(
+        lambda call, found: Forward(facts={"by": object()}),
+        "response: [{paginate: {at: items, limit: 2}}]",
+    )
+    response = answer(document({"items": [1, 2, 3]}))
+    assert guarded.exchange(REINDEX, response) == response
+    [logged] = guarded.log
+    assert "failed at keeping the guard's facts, no plain values: " in logged
+
+
+@pytest.mark.parametrize("later", ["[]", "- {tools: reindex, hide: true}"])
+def test_a_call_that_is_held_goes_by_the_rules_under_which_it_came(later: str) -> None:
+    guarded = talk(asking(lambda found: Forward({"force": True, "path": "b"})))
+    guarded.client(call("reindex", {"path": "a", "force": True}))
+    guarded.rules = rules(later) if later != "[]" else EMPTY
+    tools = {"tools": [{"name": "reindex", "inputSchema": {"type": "object"}}]}
+    guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
+    guarded.server(answer(document({}), json.loads(guarded.probes[0].raw)["id"]))
+    assert arguments(guarded.to_server[-1]) == {"path": "b"}
+
+
+@pytest.mark.parametrize("sent", ["\ud800", "a"])
+@pytest.mark.parametrize("found", ["\udfff", "b"])
+def test_lone_surrogates_come_out_of_a_guard_as_they_went_in(sent: str, found: str) -> None:
+    def held(decision: Callable[[Any], Decision]) -> Talk:
+        guarded = talk(asking(lambda what: decision(what.document)))
+        guarded.client(call("reindex", {"path": sent}))
+        [probe] = guarded.probes
+        assert arguments(probe.raw) == {"path": sent}
+        text = said(json.dumps({"s": found}))
+        guarded.server(answer(text, json.loads(probe.raw)["id"]))
+        return guarded
+
+    assert arguments(held(lambda document: Forward(document)).to_server[-1]) == {
+        "path": sent,
+        "s": found,
+    }
+    [got] = held(Answer).to_client
+    assert json.loads(texts(got)[0]) == result(got)["structuredContent"] == {"s": found}
 
 
 def test_what_the_guard_found_can_be_said_in_the_answer() -> None:

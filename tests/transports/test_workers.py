@@ -141,6 +141,13 @@ async def test_a_process_that_ends_costs_the_answer_nothing_but_its_shape(
     assert told(await workers.shape(doing("tell")))["process"] != os.getpid()
 
 
+async def test_what_a_schema_promises_is_there_where_the_process_ends(workers: Workers) -> None:
+    outcome = await workers.shape(doing("die", output_schema={"type": "object"}))
+
+    assert outcome.word == "failed"
+    assert result(outcome.raw) == {**document(LARGE), "structuredContent": LARGE}
+
+
 async def test_a_rule_that_withholds_does_so_where_its_process_ends(workers: Workers) -> None:
     outcome = await workers.shape(doing("leave", on_failure="refuse"))
 
