@@ -222,7 +222,7 @@ class Relay:
 
     def _given_up(self, deadlines: "Deadlines", raw: bytes) -> None:
         """Wait no longer for the answers that a line for the server says nobody waits for."""
-        from proxy.transports.http.addressed import address, elements
+        from proxy.transports.addressed import address, elements
 
         for each in elements(raw) if b"notifications/cancelled" in raw else ():
             key = address(each).cancels

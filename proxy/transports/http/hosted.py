@@ -14,8 +14,7 @@ from aiohttp import web
 
 from proxy import message, sse
 from proxy.message import string_at
-from proxy.transports.driver import Driver, Sent
-from proxy.transports.http.addressed import (
+from proxy.transports.addressed import (
     NOWHERE,
     Address,
     address,
@@ -23,6 +22,7 @@ from proxy.transports.http.addressed import (
     progress_token,
     said_of_long,
 )
+from proxy.transports.driver import Driver, Sent
 from proxy.transports.http.answer import Answer
 from proxy.transports.http.children import HASTY, ORDERLY, Child
 from proxy.transports.http.events import History, Said

@@ -17,7 +17,7 @@ from msgspec import Raw, Struct
 from proxy.document import encode
 from proxy.errors import DocumentError
 from proxy.message import Message, read
-from proxy.transports.http.addressed import Address, address, elements, said_of_long
+from proxy.transports.addressed import Address, address, elements, said_of_long
 from proxy.transports.http.children import HASTY, ORDERLY, Child, end_all
 from proxy.transports.lines import Cut, Discarded, Over
 from proxy.transports.log import Log

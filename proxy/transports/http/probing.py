@@ -19,9 +19,9 @@ from proxy import message, probe, sse
 from proxy.errors import AbridgeError
 from proxy.outputs import Probe
 from proxy.transports import posting
+from proxy.transports.addressed import address, elements
 from proxy.transports.driver import Sent
 from proxy.transports.http import body
-from proxy.transports.http.addressed import address, elements
 from proxy.transports.http.callers import Exchange
 from proxy.transports.http.post import SESSION, Post
 from proxy.transports.http.route import Asked

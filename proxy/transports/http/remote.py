@@ -15,9 +15,9 @@ from multidict import CIMultiDict
 from proxy import message, sse
 from proxy.outputs import Probe
 from proxy.sse import Event
+from proxy.transports.addressed import address
 from proxy.transports.driver import Driver, Sent
 from proxy.transports.http import body, legacy, passing, post
-from proxy.transports.http.addressed import address
 from proxy.transports.http.answer import Answer, unframed
 from proxy.transports.http.callers import Callers, Exchange
 from proxy.transports.http.post import FAILED, SESSION, Post, Refused

@@ -11,9 +11,9 @@ from proxy import message, sse
 from proxy.accept import Wanted
 from proxy.document import ABSENT
 from proxy.sse import Event
+from proxy.transports.addressed import address, progress_token
 from proxy.transports.driver import Sent
 from proxy.transports.http import envelope, headers
-from proxy.transports.http.addressed import address, progress_token
 from proxy.transports.http.answer import Answer
 from proxy.transports.http.callers import Callers, Exchange
 from proxy.transports.http.pool import Asking, Member, Pool, Start

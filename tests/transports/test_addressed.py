@@ -5,7 +5,7 @@ import json
 import pytest
 
 from proxy import message
-from proxy.transports.http.addressed import (
+from proxy.transports.addressed import (
     NOWHERE,
     Address,
     address,
