@@ -106,7 +106,7 @@ class Figures(Struct, frozen=True):
     shadow_saves: int
 
 
-class Warned(Struct, frozen=True):
+class Counted(Struct, frozen=True):
     """How often a rule had a warning of one kind."""
 
     rule: str
@@ -345,7 +345,7 @@ def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figure
     return [Figures(*figures) for figures in found]
 
 
-def warnings(path: str, since: float | None = None) -> list[Warned]:
+def warnings(path: str, since: float | None = None) -> list[Counted]:
     """Return the warnings that the ledger at `path` holds, by rule and kind, the most first.
 
     A ledger that a process of an earlier version wrote has none. `since` and what is raised are
@@ -358,7 +358,7 @@ def warnings(path: str, since: float | None = None) -> list[Warned]:
         since,
         version=_WITH_WARNINGS,
     )
-    return [Warned(*each) for each in found]
+    return [Counted(*each) for each in found]
 
 
 def _read(path: str, query: str, since: float | None, version: int = 1) -> list[tuple[Any, ...]]:

@@ -17,10 +17,10 @@ from proxy import ledger as module
 from proxy.ledger import (
     KEPT_DAYS,
     Book,
+    Counted,
     Figures,
     Ledger,
     LedgerError,
-    Warned,
     default_path,
     rows,
     warnings,
@@ -501,7 +501,7 @@ def test_a_ledger_from_before_there_were_warnings_is_read_and_then_written(path:
         book.write((), "a session", [(None, None, Warnings("get_job", "jobs", "kind", 3))])
 
     assert [each.name for each in rows(path)] == ["before"]
-    assert warnings(path) == [Warned("jobs", "kind", 3)]
+    assert warnings(path) == [Counted("jobs", "kind", 3)]
 
 
 def test_a_migration_that_fails_leaves_the_ledger_as_it_was(
@@ -609,11 +609,11 @@ def test_warnings_are_summed_by_rule_and_kind_since_then_and_the_most_come_first
             ],
         )
     query(path, "UPDATE warnings SET time = time - ? WHERE kind = 'old'", 3 * DAY)
-    recent = [Warned("jobs", "status", 5), Warned("jobs", "no case", 2)]
-    recent.append(Warned("others", "no case", 1))
+    recent = [Counted("jobs", "status", 5), Counted("jobs", "no case", 2)]
+    recent.append(Counted("others", "no case", 1))
 
     assert warnings(path, time.time() - 2 * DAY) == recent
-    assert warnings(path) == [Warned("jobs", "old", 9), *recent]
+    assert warnings(path) == [Counted("jobs", "old", 9), *recent]
 
 
 def test_a_missing_ledger_cannot_be_read(path: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from proxy.ledger import BY, Figures, LedgerError, Warned, default_path, rows, warnings
+from proxy.ledger import BY, Counted, Figures, LedgerError, default_path, rows, warnings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -109,7 +109,7 @@ def _advice(path: str, looked: Span, earlier: bool) -> str:
 
 
 def _print_json(
-    found: list[Figures], warned: list[Warned], path: str, since: float | None, by: str
+    found: list[Figures], warned: list[Counted], path: str, since: float | None, by: str
 ) -> None:
     document = {
         "ledger": path,
@@ -166,7 +166,7 @@ def _print_table(found: list[Figures], looked: Span, by: str) -> None:
         console.print(f"Rules in shadow mode would have saved {_size(total.shadow_saves)} more.")
 
 
-def _print_warnings(warned: list[Warned]) -> None:
+def _print_warnings(warned: list[Counted]) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
