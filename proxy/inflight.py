@@ -23,8 +23,8 @@ class Pending(Struct):
     """A request on its way: what must be known when its response comes.
 
     `again` is true where the response has come before; `masked` where lone surrogates are masked in
-    what its guard decides by. A call that is held has the slot of the
-    proxy's question in `probe`, and the question the call as its `held`.
+    what its guard decides by. A call that is held has the slot of the proxy's question in `probe`,
+    and the question the call as its `held`.
     """
 
     exchange: bytes
@@ -35,7 +35,6 @@ class Pending(Struct):
     arguments: dict[str, Any] = {}
     facts: dict[str, Any] = {}
     plan: Plan = Plan()
-    names: dict[str, str] = {}
     view: str | None = None
     key: Key | None = None
     modern: bool = False
@@ -59,6 +58,11 @@ class Pending(Struct):
             and self.held is None
             and self.method not in _READ
         )
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The rule's argument names as clients know them, where that differs."""
+        return self.plan.names
 
     @property
     def told(self) -> dict[str, Any]:

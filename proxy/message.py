@@ -232,6 +232,12 @@ def replaced(raw: bytes, **values: Any) -> bytes:
         return unmask(encode({**members(mask(raw)), **values}))
 
 
+def with_arguments(raw: bytes, params: Raw, arguments: dict[str, Any]) -> bytes:
+    """Return the call `raw`, whose `params` these are, with other arguments."""
+    changed = replaced(bytes(params), arguments=Raw(encode(arguments)))
+    return replaced(raw, params=Raw(changed))
+
+
 def result(id: bytes | Raw, value: Any) -> bytes:
     """Return a response that carries `value`."""
     return encode({"jsonrpc": "2.0", "id": Raw(bytes(id)), "result": value})

@@ -76,8 +76,7 @@ Observer = Callable[[str, Document, Call], None]
 
 def shape(job: Job, observe: Observer | None = None) -> Outcome:
     """Do `job`. Never raises: a failure is an Outcome that carries the original."""
-    outcome = _shaped(job, observe)
-    return _structured(outcome, job) if job.rule.structures else outcome
+    return _structured(_shaped(job, observe), job)
 
 
 def _shaped(job: Job, observe: Observer | None) -> Outcome:
@@ -88,8 +87,7 @@ def _shaped(job: Job, observe: Observer | None) -> Outcome:
 
 def failure(job: Job, cause: str) -> Outcome:
     """Return what goes out where a rule could not even be tried, which `cause` says."""
-    outcome = _failure(job, cause)
-    return _structured(outcome, job) if job.rule.structures else outcome
+    return _structured(_failure(job, cause), job)
 
 
 def _tried(job: Job, observe: Observer | None, warnings: list[Warned]) -> Outcome:
@@ -306,6 +304,8 @@ def _without_document(rule: Rule, warnings: list[Warned]) -> None:
 
 def _structured(outcome: Outcome, job: Job) -> Outcome:
     """Return the outcome with the structuredContent that clients of its tool were promised."""
+    if not job.rule.structures:
+        return outcome
     try:
         found = result.structured(outcome.raw, itself=job.rule.validate == "refuse")
     except Exception as error:  # too deep, too large: an answer all the same

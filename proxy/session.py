@@ -354,7 +354,7 @@ class Session:
         return self._refuse(pending, said)
 
     def _onward(self, raw: bytes, pending: Pending, decision: Onward) -> tuple[Output, ...]:
-        standing, pending.facts = self._standing, decision.facts
+        pending.facts = decision.facts
         if decision.arguments:
             params = message.params(raw)
             held = message.members(params)
@@ -367,12 +367,11 @@ class Session:
                 else:
                     pending.arguments = argument.put(pending.arguments, name, value)
                     sent = argument.put(sent, name, value)
-            for plan in (pending.plan, *(each for _, each in standing.covering(pending.tool))):
+            # Those of the rules that hold now, too: they may have changed while the call was held.
+            now = [plan for _, plan in self._standing.covering(pending.tool)]
+            for plan in (pending.plan, *now):
                 sent = argument.without_ours(plan, sent)
-            changed = Raw(encode(sent))
-            raw = message.replaced(
-                raw, params=Raw(message.replaced(bytes(params), arguments=changed))
-            )
+            raw = message.with_arguments(raw, params, sent)
             raw = unmask(raw) if pending.masked else raw
         return self._sent_on(raw, pending)
 
@@ -468,16 +467,13 @@ class Session:
             and repeated(params.arguments)
         )
         if completed.changed or twofold:
-            changed = Raw(encode(completed.upstream))
-            raw = message.replaced(
-                raw, params=Raw(message.replaced(bytes(read.params), arguments=changed))
-            )
+            raw = message.with_arguments(raw, read.params, completed.upstream)
         pending.as_task = params.task is not ABSENT
         pending.cacheable = params.answers is ABSENT and params.state is ABSENT
         if rule is None:
             return self._passed(raw, pending)
         pending.arguments = completed.arguments
-        pending.plan, pending.names = plan, plan.names
+        pending.plan = plan
         pending.view = completed.steering.get(VIEW)
         if rule.restart is not None:
             pending.key = self._snapshot_key(pending.tool, rule, completed)
