@@ -7,6 +7,7 @@ AbridgeError
 ├── DocumentError    a document that cannot be decoded; its message passes as it came
 ├── Mismatch         a document of another shape than the rule expects; it passes as it came
 ├── TransformError   a transform that raised; the rule's `on_failure` decides
+├── Spent            what a rule or a view needed was more work than it may do (fuel.py)
 ├── StoreError       a store of snapshots that cannot be reached; what needs no snapshot goes on
 └── Refusal          a call or view that is answered with this message instead
 """
@@ -78,6 +79,10 @@ def raised(error: BaseException) -> str:
             place = f" ({file}:{trace.tb_lineno})"
         trace = trace.tb_next
     return f"{type(error).__name__}: {error}{place}"
+
+
+class Spent(AbridgeError):
+    """A rule or a view that needed more work than it may do: how much that is."""
 
 
 class StoreError(AbridgeError):

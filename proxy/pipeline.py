@@ -15,6 +15,7 @@ from proxy import error_result, message, result
 from proxy.clients import Shows
 from proxy.document import ABSENT, Document, Value, encode, loads, plain, row_type, text
 from proxy.errors import AbridgeError, DocumentError, Mismatch, Refusal, TransformError, raised
+from proxy.fuel import MOST
 from proxy.guard import FACTS
 from proxy.meter import Outcome as Word
 from proxy.notes import DROPPED
@@ -36,7 +37,7 @@ class Job(Struct, frozen=True, kw_only=True):
     Either `raw`, a response line as it came, or `snapshot`, from which a later page or view is
     cut. `arguments` are complete (see transforms.base.Call). `keep` asks for a snapshot of the
     document for later pages; `view` is an expression to answer in place of the document.
-    `viewable` is false where no later call can look into the answer.
+    `viewable` is false where no later call can look into the answer. `fuel` is what it may cost.
     """
 
     rule: Rule
@@ -52,13 +53,14 @@ class Job(Struct, frozen=True, kw_only=True):
     shows: Shows = "either"
     modern: bool = False
     token: int = 0
+    fuel: int = MOST
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
     """What came of a Job: the line to send and what to count.
 
     `visible_*` are bytes that the model sees; `said` is a line for the log, where something is
-    worth one.
+    worth one. `spent` says that the job's fuel was not enough.
     """
 
     raw: bytes
@@ -69,6 +71,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     said: str | None = None
     missing: tuple[str, ...] = ()
     warnings: tuple[Warned, ...] = ()
+    spent: bool = False
 
 
 Observer = Callable[[str, Document, Call], None]

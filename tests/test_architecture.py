@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # From the bottom to the top. A module may import its own level and those below; a folder counts
 # for everything in it.
 LEVELS = (
-    {"document", "errors", "paths", "patterns", "references", "schemas", "subschemas"}
+    {"document", "errors", "fuel", "paths", "patterns", "references", "schemas", "subschemas"}
     | {"accept", "clients", "columns", "cutter", "literals", "notes", "sizes", "spelling", "sse"}
     | {"surrogates", "written"},
     {"transforms"},

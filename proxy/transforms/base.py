@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from proxy.document import Slot, Value
 from proxy.errors import Mismatch
+from proxy.fuel import Fuel
 
 Schema = dict[str, Any]
 
@@ -53,7 +54,7 @@ class Call(Struct):
     each under the name that the rule file gives it. `bound` is the most bytes the document may
     take, where the rule has a bound. `structured` is true where clients may be shown a
     structuredContent. `names` maps the rule's argument names to the advertised ones where they
-    differ.
+    differ. `fuel` is what the steps may cost together.
     """
 
     tool: str
@@ -65,6 +66,7 @@ class Call(Struct):
     notices: list[Notice] = []
     missing: list[str] = []
     warnings: list[Warned] = []
+    fuel: Fuel = field(default_factory=Fuel)
 
     def warn(self, kind: str, said: str) -> None:
         """Have something counted and logged; see Warned."""
