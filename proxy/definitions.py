@@ -18,6 +18,9 @@ from proxy.output_schema import Log
 from proxy.rule import Rule, RuleSet
 from proxy.transforms.base import Schema
 
+MOST_INPUT_SCHEMA = 16_384
+"""Bytes of an inputSchema above which claude.ai drops the tool, without a word."""
+
 
 class Seen(Struct, frozen=True):
     """What a tool list said of one tool: its own arguments, whether it only reads.
@@ -134,7 +137,7 @@ def _edits(
             log(f"{name}: its inputSchema leaves no place for the arguments of a rule")
         elif added != schema:
             update["inputSchema"] = added
-            _warn_of_size(name, added, log)
+            _warn_of_size(name, schema or {}, added, log)
     own = _schema(tool, "outputSchema")
     rules = [rule for rule, _ in covering]
     if own is not None:
@@ -226,7 +229,11 @@ def _without_keywords(schema: Any, words: tuple[str, ...]) -> Any:
     return kept
 
 
-def _warn_of_size(name: str, schema: Schema, log: Log) -> None:
-    size = len(encode(schema))
-    if size > 16_384:
-        log(f"{name}: inputSchema is {size} bytes; claude.ai drops tools above 16384")
+def _warn_of_size(name: str, own: Schema, added: Schema, log: Log) -> None:
+    size = len(encode(added))
+    if size > MOST_INPUT_SCHEMA:
+        log(
+            f"{name}: its inputSchema is {size} bytes, {len(encode(own))} of them the server's own;"
+            f" claude.ai drops tools above {MOST_INPUT_SCHEMA}: give the rule fewer arguments, or"
+            " `view: false`"
+        )

@@ -17,12 +17,13 @@ VERBS = {
     "explain": "show what a rule does to a recorded response, step by step",
     "schema": "print the JSON Schema of rule files or configurations, or their reference",
     "report": "show what was saved",
+    "doctor": "say what is the matter with a server, its rules and this machine",
     "demo": "show a real server and a real client, before and after",
 }
 
 
 # What stands after -- is the command of a server.
-_TAKE_A_SERVER = frozenset(("serve",))
+_TAKE_A_SERVER = frozenset(("serve", "doctor"))
 
 
 def main(words: list[str] | None = None) -> int:
@@ -57,7 +58,8 @@ def _verb(verb: str, words: list[str]) -> int:
         at = words.index("--")
         ours, command = words[:at], words[at + 1 :]
     try:
-        chosen, others = parser.parse_known_args(ours, argparse.Namespace(command=command))
+        given = argparse.Namespace(command=command, words=words)
+        chosen, others = parser.parse_known_args(ours, given)
         if others:
             _unexpected(parser, others[0])
         code: int = module.run(chosen)

@@ -1,0 +1,253 @@
+"""`mcp-abridge doctor`: what is the matter with a set-up: its server, its rules, this machine.
+
+The official client asks the server twice through the wrapper, as a client would: once with no rules
+and once with those that were given. What differs, and what the wrapper says, is what is looked at.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+from proxy.cli import PROGRAM, options
+from proxy.cli.options import Options
+from proxy.definitions import MOST_INPUT_SCHEMA
+from proxy.paths import matches
+from proxy.rule import Rule
+from proxy.ruleset import Selection, load, readings
+from proxy.spelling import did_you_mean
+
+_SECONDS = 30.0  # for the server to start and to list its tools
+_OPTIONS = ("rules", "allow_python", "budget", "ledger", "max_message", "header")
+_NONE = ["--rules", "none"]
+_SHOWN = 5  # names of tools
+
+Level = Literal["ok", "warning", "error"]
+Finding = tuple[Level, str]
+
+
+class Listed(NamedTuple):
+    """What a client was told: by whom, in which revision, after how long, and of which tools.
+
+    `said` is what the wrapper has said meanwhile, as level and text.
+    """
+
+    server: str
+    version: str
+    revision: str
+    seconds: float
+    tools: dict[str, dict[str, Any]]
+    said: list[Finding]
+
+
+class Silent(Exception):
+    """A server that did not list its tools: why, and what the wrapper has said."""
+
+    def __init__(self, cause: str, said: list[Finding]) -> None:
+        super().__init__(cause)
+        self.said = said
+
+    def findings(self, what: str) -> list[Finding]:
+        """Return what the wrapper has said, and `what` went wrong where that was no error."""
+        if any(level == "error" for level, _ in self.said):
+            return self.said
+        return [*self.said, ("error", f"{what}: {self}")]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb: those of the wrapper that say what is to be looked at."""
+    parser.usage = f"{PROGRAM} doctor [OPTION]... (URL | -- COMMAND [ARG]...)"
+    parser.allow_abbrev = False
+    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
+    options.add(parser, [each for each in options.OPTIONS if each.name in _OPTIONS])
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a line for each thing looked at; returns 1 where one is not as it should be."""
+    words: list[str] = arguments.words
+    try:
+        chosen = options.quick(words, os.environ)
+    except ValueError as error:
+        return _refuse(str(error))
+    if chosen is None:
+        return _refuse("no server: give its URL, or write its command after --")
+    worst = 0
+    for level, said in _examined(chosen, words):
+        print(f"{level}: {said}", flush=True)
+        worst = max(worst, level != "ok")
+    return worst
+
+
+def _refuse(said: str) -> int:
+    print(f"{PROGRAM} doctor: {said}", file=sys.stderr)
+    return 2
+
+
+def _examined(chosen: Options, words: list[str]) -> Iterator[Finding]:
+    yield _ledger(chosen)
+    wrong = list(_rule_files(chosen))
+    yield from wrong
+    command = [chosen.url] if chosen.url is not None else ["--", *chosen.command]
+    headers = [word for text in chosen.header or () for word in ("--header", text)]
+    try:
+        bare = asyncio.run(_listed([*_NONE, *headers, *command]))
+    except Silent as silent:
+        yield from silent.findings("the server does not list its tools")
+        return
+    yield from bare.said
+    yield (
+        "ok",
+        f"server {bare.server!r} {bare.version}, revision {bare.revision}:"
+        f" {_tools(bare)} after {bare.seconds:.1f} s",
+    )
+    if wrong:
+        return
+    try:
+        ruled = asyncio.run(_listed(words))
+    except Silent as silent:
+        yield from silent.findings("with the rules, its tools are not listed")
+        return
+    yield from (each for each in ruled.said if each not in bare.said)
+    yield "ok", f"with the rules: {_tools(ruled)}"
+    yield from _rules(chosen, bare)
+    yield from _large(bare, ruled)
+
+
+def _ledger(chosen: Options) -> Finding:
+    from proxy.ledger import Book, default_path
+
+    if chosen.ledger == "off":
+        return "ok", "no ledger"
+    path = chosen.ledger or default_path()
+    try:
+        Book(path).close()
+    except Exception as error:  # of SQLite, of the system, or our own
+        return "warning", f"the ledger {path} cannot be written, nothing is recorded: {error}"
+    return "ok", f"ledger {path}"
+
+
+def _rule_files(chosen: Options) -> Iterator[Finding]:
+    names = () if chosen.rules == _NONE[1:] else chosen.rules or ()
+    for reading in readings(names, allow_python=chosen.allow_python):
+        for problem in reading.problems:
+            yield "error", str(problem)
+
+
+async def _listed(words: Sequence[str]) -> Listed:
+    """Ask through the wrapper what tools there are; raises Silent."""
+    from mcp import StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    arguments = ["-m", "proxy", "run", *words]
+    wrapper = StdioServerParameters(
+        command=sys.executable, args=arguments, env={**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
+    )
+    with tempfile.TemporaryFile("w+", errors="replace") as errors:
+        try:
+            async with asyncio.timeout(_SECONDS):
+                listed = await _asked(stdio_client(wrapper, errors))
+        except TimeoutError:
+            raise Silent(f"no answer within {_SECONDS:g} s", _said(errors)) from None
+        except Exception as error:  # of the client, alone or in groups
+            raise Silent(_innermost(error), _said(errors)) from error
+        return listed._replace(said=_said(errors))
+
+
+async def _asked(transport: Any) -> Listed:
+    from mcp import Client
+
+    clock = asyncio.get_running_loop().time
+    started = clock()
+    tools: dict[str, dict[str, Any]] = {}
+    async with Client(transport) as client:
+        cursor = None
+        while True:
+            page = await client.list_tools(cursor=cursor)
+            for tool in page.tools:
+                tools[tool.name] = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        server, revision = client.server_info, str(client.protocol_version)
+    seconds = clock() - started
+    name, version = (server.name, server.version) if server else ("unnamed", "")
+    return Listed(name, version, revision, seconds, tools, [])
+
+
+def _innermost(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__
+
+
+def _said(errors: Any) -> list[Finding]:
+    """Return what the wrapper has complained of: what stands between its lines is the server's."""
+    errors.seek(0)
+    levels: tuple[Level, ...] = ("warning", "error")
+    found: list[Finding] = []
+    for line in errors:
+        for level in levels:
+            if line.startswith(start := f"{PROGRAM}: {level}: "):
+                found.append((level, line.removeprefix(start).rstrip("\n")))
+    return list(dict.fromkeys(found))
+
+
+def _tools(listed: Listed) -> str:
+    size = sum(map(_size, listed.tools.values()))
+    return f"{len(listed.tools)} tools in {size:,} bytes"
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _rules(chosen: Options, bare: Listed) -> Iterator[Finding]:
+    """Say which rule files and rules are for nothing here, and which tools no rule covers."""
+    if chosen.rules == _NONE[1:]:
+        return
+    files = None if chosen.rules is None else load(chosen.rules, allow_python=chosen.allow_python)
+    ruleset = Selection(files, chosen.budget, lambda said: None)(bare.server, None)
+    ruleset = ruleset.fitting(bare.tools)
+    for file in files or ():
+        if file not in ruleset.files:
+            yield "warning", f"{file.name}: it is for another server; none of its rules apply"
+    for file in ruleset.files:
+        yield "ok", f"{file.name} applies"
+        for rule in file.rules:
+            yield from _idle(rule, bare)
+    covering = {tool: ruleset.covering(tool) for tool in bare.tools}
+    alone = sorted(tool for tool, rules in covering.items() if not rules)
+    bounded = [tool for tool, rules in covering.items() if rules[:1] == (ruleset.otherwise,)]
+    ruled = len(covering) - len(alone) - len(bounded)
+    yield "ok", f"tools with a rule: {ruled}; with the budget alone: {len(bounded)}"
+    if alone:
+        names = ", ".join(alone[:_SHOWN]) + ", ..." * (len(alone) > _SHOWN)
+        yield (
+            "ok",
+            f"tools whose answers pass whatever their length: {len(alone)} ({names});"
+            " --budget auto bounds them",
+        )
+
+
+def _idle(rule: Rule, bare: Listed) -> Iterator[Finding]:
+    """Say which of the names of a rule's `tools` no tool has."""
+    for pattern in rule.tools:
+        if not any(matches(pattern, tool) for tool in bare.tools):
+            advice = did_you_mean(pattern, bare.tools)
+            yield "warning", f"{rule.place}: no tool of this server is called {pattern!r}{advice}"
+
+
+def _large(bare: Listed, ruled: Listed) -> Iterator[Finding]:
+    """Say which inputSchemas are too large by themselves; of others the wrapper's log tells."""
+    for name, tool in bare.tools.items():
+        size = _size(tool.get("inputSchema"))
+        if size > MOST_INPUT_SCHEMA and ruled.tools.get(name) == tool:
+            yield (
+                "warning",
+                f"{name}: the server's own inputSchema is {size} bytes; claude.ai drops tools above"
+                f" {MOST_INPUT_SCHEMA}",
+            )

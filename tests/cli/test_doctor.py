@@ -1,0 +1,164 @@
+"""`doctor`: what it looks at and finds, before real servers, through the real wrapper."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SERVER = """
+import sys
+from mcp.server.mcpserver import MCPServer
+
+mcp = MCPServer(name="shelf", version="2.1", log_level="ERROR")
+
+@mcp.tool(description="x")
+def list_books(shelf: str) -> str:
+    return shelf
+
+@mcp.tool()
+def add_book(title: str) -> str:
+    return title
+
+if "noise" in sys.argv:
+    print("listening")
+mcp.run()
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> list[str]:
+    """Return the command of a server with two tools."""
+    path = tmp_path / "server.py"
+    path.write_text(SERVER)
+    return [sys.executable, str(path)]
+
+
+def doctor(*words: str, cwd: Path = ROOT) -> tuple[int, list[str], str]:
+    """Return the exit code, the lines of stdout without what differs, and stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", "proxy", "doctor", *words],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+    )
+    said = re.sub(r"after [0-9.]+ s", "after N s", done.stdout)
+    return done.returncode, re.sub(r"[0-9,]+ bytes", "N bytes", said).splitlines(), done.stderr
+
+
+def test_a_set_up_that_is_as_it_should_be(server: list[str], tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(
+        "version: 1\nrules: [{tools: list_books, response: [{keep: title}]}]\n"
+    )
+    code, lines, errors = doctor("--rules", "rules.yaml", "--", *server, cwd=tmp_path)
+    assert (code, errors) == (0, "")
+    assert lines == [
+        f"ok: ledger {os.environ['XDG_STATE_HOME']}/mcp-abridge/ledger.sqlite3",
+        "ok: server 'shelf' 2.1, revision 2026-07-28: 2 tools in N bytes after N s",
+        "ok: with the rules: 2 tools in N bytes",
+        "ok: rules.yaml applies",
+        "ok: tools with a rule: 1; with the budget alone: 0",
+        "ok: tools whose answers pass whatever their length: 1 (add_book);"
+        " --budget auto bounds them",
+    ]
+
+
+def test_without_rules_the_budget_is_what_there_is(server: list[str]) -> None:
+    code, lines, _ = doctor("--ledger", "off", "--", *server)
+    assert code == 0
+    assert lines == [
+        "ok: no ledger",
+        "ok: server 'shelf' 2.1, revision 2026-07-28: 2 tools in N bytes after N s",
+        "ok: with the rules: 2 tools in N bytes",
+        "ok: tools with a rule: 0; with the budget alone: 2",
+    ]
+
+
+def test_rules_for_nothing_that_is_there_are_named(server: list[str], tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(
+        "version: 1\nrules: [{tools: [list_boks, 'add_*'], response: [{keep: title}]}]\n"
+    )
+    (tmp_path / "other.yaml").write_text(
+        "version: 1\nserver: {name: lamp}\nrules: [{tools: '*', response: [{keep: id}]}]\n"
+    )
+    given = ("--rules", "rules.yaml", "--rules", "other.yaml")
+    code, lines, _ = doctor(*given, "--", *server, cwd=tmp_path)
+    assert code == 1
+    assert [line for line in lines if not line.startswith("ok: ")] == [
+        "warning: other.yaml: it is for another server; none of its rules apply",
+        "warning: rules.yaml:2: no tool of this server is called 'list_boks';"
+        " did you mean 'list_books'?",
+    ]
+
+
+def test_mistakes_in_rules_are_named_with_their_places(server: list[str], tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text("version: 1\nrules: [{tools: a, respons: []}]\n")
+    code, lines, _ = doctor("--rules", "rules.yaml", "--", *server, cwd=tmp_path)
+    assert code == 1
+    assert lines[1:] == [
+        "error: rules.yaml:2:20: unknown key 'respons' of a rule; did you mean 'response'?",
+        "ok: server 'shelf' 2.1, revision 2026-07-28: 2 tools in N bytes after N s",
+    ]
+
+
+@pytest.mark.fault(50, "stdio")
+def test_an_input_schema_that_a_client_would_not_take_is_named(
+    server: list[str], tmp_path: Path
+) -> None:
+    # `order` is the rule's own argument, which the server never sees.
+    (tmp_path / "rules.yaml").write_text(
+        "version: 1\n"
+        "rules:\n"
+        "  - tools: list_books\n"
+        f"    arguments: {{order: {{upstream: false, description: {'x' * 17_000}}}}}\n"
+    )
+    code, lines, _ = doctor("--rules", "rules.yaml", "--", *server, cwd=tmp_path)
+    assert code == 1
+    assert [line for line in lines if not line.startswith("ok: ")] == [
+        # As the wrapper's log says it.
+        "warning: list_books: its inputSchema is N bytes, 125 of them the server's own;"
+        " claude.ai drops tools above 16384: give the rule fewer arguments, or `view: false`",
+    ]
+
+
+def test_noise_on_stdout_is_told(server: list[str]) -> None:
+    code, lines, _ = doctor("--", *server, "noise")
+    assert code == 1
+    assert "warning: the server writes lines that are no messages to its stdout" in lines
+
+
+def test_a_command_that_cannot_be_started_is_told() -> None:
+    code, lines, _ = doctor("--ledger", "off", "--", "no-such-command")
+    assert code == 1
+    assert lines[1] == "error: 'no-such-command' cannot be started: no such file or directory"
+
+
+def test_a_server_that_is_out_of_reach_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    code, lines, _ = doctor("--ledger", "off", f"http://127.0.0.1:{port}/mcp")
+    assert code == 1
+    assert (
+        f"error: the server at http://127.0.0.1:{port}/mcp gave no answer:"
+        f" no connection to 127.0.0.1:{port}: connection refused"
+    ) in lines[-1]
+
+
+def test_a_ledger_that_cannot_be_written_is_told(server: list[str], tmp_path: Path) -> None:
+    code, lines, _ = doctor("--ledger", str(tmp_path), "--", *server)
+    assert code == 1
+    assert lines[0] == (
+        f"warning: the ledger {tmp_path} cannot be written, nothing is recorded:"
+        " unable to open database file"
+    )
+
+
+def test_no_server_is_a_mistake_of_usage() -> None:
+    said = "no server: give its URL, or write its command after --"
+    assert doctor("--rules", "github") == (2, [], f"mcp-abridge doctor: {said}\n")
