@@ -2,7 +2,8 @@
 
 Invariant: no call waits for the ledger or fails by it. A thread of its own drains the meters every
 second, one transaction each time, so that nobody ever reads a half-written row. Whatever goes wrong
-with the file ends the recording, with one line in the log and a count of what was not recorded.
+with the file ends the recording, with one line in the log and a count of what was not recorded. How
+large the file may become is up to `proxy.retention`.
 """
 
 import os
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from proxy import retention
 from proxy.errors import AbridgeError
 from proxy.meter import Meters, Row, Warnings
 
@@ -21,9 +23,9 @@ from proxy.meter import Meters, Row, Warnings
 if TYPE_CHECKING:
     import sqlite3
 
-KEPT_DAYS = 400
 _DAY = 86_400
 _LONGEST_NAME = 200
+_LOG_SIZE = 1 << 20  # bytes of the log of writes that stay when it was larger once
 
 _APPLICATION_ID = 0x6D616272  # "mabr": tells a ledger from any other database
 
@@ -125,9 +127,9 @@ def default_path() -> str:
 class Ledger:
     """Records what meters count, until it is closed.
 
-    `warn` gets the one line that says why recording stopped. `interval` is how often they are
-    drained, `patience` how long a write waits for another process's lock, both in seconds. A
-    process that is killed loses the last `interval`.
+    `warn` gets the one line that says why recording stopped, `lose` each time how many calls were
+    not recorded. `interval` is how often meters are drained, `patience` how long a write waits for
+    another process's lock, both in seconds. A process that is killed loses the last `interval`.
     """
 
     def __init__(
@@ -136,6 +138,7 @@ class Ledger:
         meters: Meters,
         *,
         warn: Callable[[str], None],
+        lose: Callable[[int], None] | None = None,
         interval: float = 1.0,
         patience: float = 5.0,
     ) -> None:
@@ -144,6 +147,7 @@ class Ledger:
         self._path = path
         self._meters = meters
         self._warn = warn
+        self._lose = lose
         self._interval = interval
         self._patience = patience
         self._session = os.urandom(8).hex()
@@ -182,7 +186,10 @@ class Ledger:
                 self._close_book()  # no lock may outlive the recording: others still write
                 reason = str(error) or type(error).__name__
                 self._warn(f"ledger {self._path}: recording stopped: {reason}; calls go on")
-        self.lost += sum(row.calls for _, _, row in counted)
+        lost = sum(row.calls for _, _, row in counted)
+        self.lost += lost
+        if self._lose is not None:
+            self._lose(lost)
 
     def _close_book(self) -> None:
         if self._book is not None:
@@ -193,18 +200,25 @@ class Ledger:
 class Book:
     """An open ledger file, for the one thread that opened it.
 
-    Creates what is missing: the folder for its owner alone, the file likewise. Raises LedgerError,
-    OSError or sqlite3.Error.
+    Creates what is missing: folders for their owner alone, the file likewise, whatever the umask.
+    What is in use of the file has at most `most` bytes and what was written last. Raises
+    LedgerError, OSError or sqlite3.Error.
     """
 
-    def __init__(self, path: str, patience: float = 5.0) -> None:
+    def __init__(
+        self,
+        path: str,
+        patience: float = 5.0,
+        *,
+        most: int = retention.MOST_BYTES,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         import sqlite3
 
-        folder = os.path.dirname(path)
-        if folder:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        self._most = most
+        self._clock = clock
+        self._pruned = clock()
+        _create(path)
         self._db = sqlite3.connect(path, timeout=patience, isolation_level=None)
         try:
             self._settle(time.monotonic() + patience)
@@ -217,7 +231,7 @@ class Book:
 
         while True:
             try:
-                _settle(self._db)
+                _settle(self._db, self._pruned)
                 return
             except sqlite3.OperationalError as error:
                 # SQLite does not wait by itself where two processes switch a new file to WAL.
@@ -232,7 +246,7 @@ class Book:
         warnings: Sequence[tuple[str | None, str | None, Warnings]] = (),
     ) -> None:
         """Add `rows` and `warnings`, each with the names of its server and client: all or none."""
-        now = int(time.time())
+        now = int(self._clock())
         values = [
             (
                 now,
@@ -264,12 +278,36 @@ class Book:
             for server, client, each in warnings
         ]
         with _transaction(self._db):
+            if now - self._pruned > _DAY:
+                self._pruned = now
+                retention.prune(self._db, now)
+            if retention.crowded(self._db, self._most):
+                retention.make_room(self._db, now, self._most)
             self._db.executemany(_INSERT, values)
             self._db.executemany(_INSERT_WARNINGS, warned)
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+def _create(path: str) -> None:
+    """Create an empty file where there is none, and the folders that it lies in."""
+    folder = os.path.dirname(path)
+    missing = []
+    while folder and not os.path.exists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for each in reversed(missing):
+        with suppress(FileExistsError):
+            os.mkdir(each, 0o700)
+            os.chmod(each, 0o700)  # of which the umask may have taken something
+    with suppress(FileExistsError):
+        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        try:
+            os.chmod(path, 0o600)
+        finally:
+            os.close(file)
 
 
 @contextmanager
@@ -285,7 +323,7 @@ def _transaction(db: "sqlite3.Connection") -> Iterator[None]:
         raise
 
 
-def _settle(db: "sqlite3.Connection") -> None:
+def _settle(db: "sqlite3.Connection", now: float) -> None:
     """Make a fresh or older file one of this version, in WAL mode and without rows too old."""
     with _transaction(db):
         _check_kind(db)
@@ -299,12 +337,9 @@ def _settle(db: "sqlite3.Connection") -> None:
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA cache_size = -256")  # kB: a writer of small rows needs no more
-    now = int(time.time())
-    for table in ("calls", "warnings"):
-        (oldest,) = db.execute(f"SELECT MIN(time) FROM {table}").fetchone()
-        # A day of grace: at most one start in a day has anything to delete.
-        if oldest is not None and oldest < now - (KEPT_DAYS + 1) * _DAY:
-            db.execute(f"DELETE FROM {table} WHERE time < ?", (now - KEPT_DAYS * _DAY,))
+    db.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
+    db.execute("PRAGMA temp_store = MEMORY")  # nobody has said that there is another place
+    retention.prune(db, now)
 
 
 def _check_kind(db: "sqlite3.Connection") -> None:

@@ -21,6 +21,7 @@ Outcome = Literal[
     "refused",  # answered by the proxy, for arguments or a result that a rule refuses
     "answered",  # answered by the proxy: a guard had the answer
     "hidden",  # answered by the proxy, for a tool that a rule hides
+    "late",  # answered by the proxy: the server did not in time
     "error",  # an error of the upstream's own, sent as it came
 ]
 

@@ -15,7 +15,6 @@ import pytest
 
 from proxy import ledger as module
 from proxy.ledger import (
-    KEPT_DAYS,
     Book,
     Counted,
     Figures,
@@ -26,6 +25,7 @@ from proxy.ledger import (
     warnings,
 )
 from proxy.meter import Meters, Row, Sizes, Warnings
+from proxy.retention import KEPT_DAYS
 
 ROOT = Path(__file__).parents[1]
 SIZES = Sizes(wire_before=1_000, wire_after=100, visible_before=900, visible_after=90)
@@ -187,19 +187,30 @@ def test_a_process_without_calls_leaves_no_file(path: str) -> None:
     assert not os.path.exists(os.path.dirname(path))
 
 
-def test_the_ledger_is_its_owners_alone(path: str) -> None:
-    before = os.umask(0)
+@pytest.mark.fault(45, "inside")
+@pytest.mark.parametrize("umask", [0, 0o022, 0o777], ids=oct)
+def test_the_ledger_is_its_owners_alone(tmp_path: Path, umask: int) -> None:
+    folder = tmp_path / "home" / "state"
+    before = os.umask(umask)
     try:
-        with closing(Book(path)) as book:
+        with closing(Book(str(folder / "ledger.sqlite3"))) as book:
             book.write(of(row()), "a session")
-            names = sorted(os.listdir(os.path.dirname(path)))
-            modes = {os.stat(os.path.join(os.path.dirname(path), name)).st_mode for name in names}
+            modes = {each.name: oct(each.stat().st_mode & 0o777) for each in folder.iterdir()}
     finally:
         os.umask(before)
 
-    assert names == ["ledger.sqlite3", "ledger.sqlite3-shm", "ledger.sqlite3-wal"]
-    assert {oct(mode & 0o777) for mode in modes} == {"0o600"}
-    assert oct(os.stat(os.path.dirname(path)).st_mode & 0o777) == "0o700"
+    names = ("ledger.sqlite3", "ledger.sqlite3-shm", "ledger.sqlite3-wal")
+    assert modes == dict.fromkeys(names, "0o600")
+    assert {oct(each.stat().st_mode & 0o777) for each in (folder, folder.parent)} == {"0o700"}
+
+
+def test_a_folder_that_was_there_keeps_its_mode(path: str) -> None:
+    folder = Path(path).parent
+    folder.mkdir()
+    folder.chmod(0o750)
+    filled(path)
+
+    assert oct(folder.stat().st_mode & 0o777) == "0o750"
 
 
 def test_the_ledger_lies_in_the_xdg_state_folder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +238,7 @@ print(ledger.close(timeout=30))
     assert (out, err) == ("False\nTrue\n", "")
 
 
+@pytest.mark.fault(44, "inside")
 def test_eight_processes_write_one_new_ledger_at_once(path: str, start: Start) -> None:
     script = """
 import sys
@@ -269,6 +281,7 @@ print(ledger.close(timeout=120), ledger.lost)
     assert query(path, "PRAGMA journal_mode") == [("wal",)]
 
 
+@pytest.mark.fault(44, "inside")
 def test_a_process_killed_while_it_writes_leaves_no_half_row_and_no_half_flush(
     path: str, start: Start
 ) -> None:
@@ -313,6 +326,7 @@ print(ledger.close(timeout=60), ledger.lost)
 """
 
 
+@pytest.mark.fault(44, "inside")
 @pytest.mark.skipif(os.name != "posix", reason="file permissions are POSIX's")
 def test_a_read_only_folder_ends_the_recording_and_nothing_else(start: Start) -> None:
     # Root may write anywhere, so the child gives that up.
@@ -334,6 +348,7 @@ if os.geteuid() == 0:
         assert os.listdir(folder) == []
 
 
+@pytest.mark.fault(44, "inside")
 @pytest.mark.skipif(os.name != "posix", reason="file permissions are POSIX's")
 def test_a_read_only_file_ends_the_recording_and_nothing_else(start: Start) -> None:
     setting = """
@@ -355,6 +370,7 @@ if os.geteuid() == 0:
         assert [each.name for each in rows(path)] == ["before"]
 
 
+@pytest.mark.fault(44, "inside")
 @pytest.mark.skipif(os.name != "posix", reason="resource limits are POSIX's")
 def test_a_full_disk_ends_the_recording_and_leaves_what_was_there(path: str, start: Start) -> None:
     # A limit on the size of files fails a write as a full disk does: in the middle of a flush.
@@ -375,6 +391,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.getrlimit(resource.RLI
     assert [each.name for each in rows(path)] == ["before"]
 
 
+@pytest.mark.fault(44, "inside")
 def test_a_locked_ledger_ends_the_recording_when_patience_does(path: str) -> None:
     with closing(sqlite3.connect(filled(path), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -400,6 +417,7 @@ def test_a_lock_that_is_released_in_time_costs_no_row(path: str) -> None:
     assert {each.name for each in rows(path)} == {"before", "get_me"}
 
 
+@pytest.mark.fault(44, "inside")
 def test_a_file_that_is_no_database_is_left_as_it_is(path: str) -> None:
     os.makedirs(os.path.dirname(path))
     Path(path).write_text("a shopping list\n" * 100)
@@ -413,6 +431,7 @@ def test_a_file_that_is_no_database_is_left_as_it_is(path: str) -> None:
     assert str(refused.value) == f"{path}: file is not a database"
 
 
+@pytest.mark.fault(44, "inside")
 def test_a_database_of_another_program_is_left_as_it_is(path: str) -> None:
     os.makedirs(os.path.dirname(path))
     query(path, "CREATE TABLE recipes (name TEXT)")
@@ -427,6 +446,7 @@ def test_a_database_of_another_program_is_left_as_it_is(path: str) -> None:
     assert str(refused.value) == f"{path}: {reason}"
 
 
+@pytest.mark.fault(44, "inside")
 def test_a_ledger_of_a_later_version_is_left_as_it_is(path: str) -> None:
     query(filled(path), "PRAGMA user_version = 99")
     _, warnings = recorded(path)
@@ -439,6 +459,7 @@ def test_a_ledger_of_a_later_version_is_left_as_it_is(path: str) -> None:
     assert str(refused.value) == f"{path}: {reason}"
 
 
+@pytest.mark.fault(44, "inside")
 def test_a_damaged_ledger_ends_the_recording(path: str) -> None:
     filled(path, *[row(f"tool {number}") for number in range(2_000)])
     with open(path, "r+b") as file:
@@ -451,12 +472,14 @@ def test_a_damaged_ledger_ends_the_recording(path: str) -> None:
     assert ledger.lost == 3
 
 
+@pytest.mark.fault(44, "inside")
 def test_recording_stops_once_and_goes_on_counting_what_it_loses(path: str) -> None:
     os.makedirs(path)  # a folder in the place of the file
     warnings: list[str] = []
     meters = Meters()
     meter = meters.of(None, None)
-    ledger = Ledger(path, meters, warn=warnings.append, interval=0.01)
+    losses: list[int] = []
+    ledger = Ledger(path, meters, warn=warnings.append, lose=losses.append, interval=0.01)
     for number in range(1, 4):
         meter.passed("get_me", 30)
         deadline = time.monotonic() + 30
@@ -468,6 +491,7 @@ def test_recording_stops_once_and_goes_on_counting_what_it_loses(path: str) -> N
         f"ledger {path}: recording stopped: unable to open database file; calls go on"
     ]
     assert ledger.lost == 3
+    assert losses == [1, 1, 1]
 
 
 def test_an_older_ledger_is_brought_up_to_date_and_keeps_its_rows(

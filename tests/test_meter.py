@@ -64,6 +64,7 @@ def test_a_drain_forgets_what_it_hands_over() -> None:
     assert meter.drain() == []
 
 
+@pytest.mark.fault(46, "inside")
 def test_after_a_thousand_tools_the_rest_are_counted_together() -> None:
     meter = Meter()
     for number in range(100_000):
@@ -98,6 +99,7 @@ def test_a_long_name_is_kept_in_part() -> None:
     assert [(row.tool, row.calls) for row in meter.drain()] == [("x" * 200, 2)]
 
 
+@pytest.mark.fault(46, "inside")
 def test_a_meter_that_nobody_drains_keeps_counting_in_bounded_memory() -> None:
     meter = Meter()
     for _ in range(50_000):
@@ -132,6 +134,7 @@ def test_warnings_of_one_kind_are_summed_by_tool_and_rule_and_forgotten_when_han
     assert meter.drain_warnings() == []
 
 
+@pytest.mark.fault(46, "inside")
 def test_after_a_thousand_kinds_of_warnings_the_rest_are_counted_together() -> None:
     meter = Meter()
     for number in range(50_000):
@@ -193,6 +196,7 @@ def test_what_meters_counted_comes_with_the_names_it_is_of() -> None:
     assert meters.drain() == []
 
 
+@pytest.mark.fault(46, "inside")
 def test_after_a_hundred_servers_or_clients_the_rest_are_counted_together() -> None:
     meters = Meters()
     for number in range(1_000):

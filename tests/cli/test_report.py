@@ -41,8 +41,14 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "mcp-abridge" / "ledger.sqlite3")
 
 
-def filled(path: str, *rows: Row, server: str | None = "github", client: str | None = None) -> None:
-    with closing(Book(path)) as book:
+def filled(
+    path: str,
+    *rows: Row,
+    server: str | None = "github",
+    client: str | None = None,
+    days_ago: int = 0,
+) -> None:
+    with closing(Book(path, clock=lambda: time.time() - days_ago * 86_400)) as book:
         book.write([(server, client, row) for row in rows], "a session")
 
 
@@ -247,12 +253,9 @@ def test_the_json_has_stable_keys(path: str, capsys: pytest.CaptureFixture[str])
 
 
 def test_only_what_was_recorded_in_the_span_counts(
-    path: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    now = time.time()
-    with monkeypatch.context() as days_ago:
-        days_ago.setattr(time, "time", lambda: now - 3 * 86_400)
-        filled(path, SHAPED)
+    filled(path, SHAPED, days_ago=3)
     filled(path, PASSED)
 
     for span, calls in (("1d", 300), ("71h", 300), ("73h", 301), ("1w", 301), ("all", 301)):
@@ -301,12 +304,9 @@ def test_an_empty_ledger_is_json_too(path: str, capsys: pytest.CaptureFixture[st
 
 
 def test_a_span_without_calls_is_told_from_an_empty_ledger(
-    path: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    now = time.time()
-    with monkeypatch.context() as days_ago:
-        days_ago.setattr(time, "time", lambda: now - 3 * 86_400)
-        filled(path, SHAPED)
+    filled(path, SHAPED, days_ago=3)
 
     assert run("--since", "1d") == 0
     assert capsys.readouterr() == (
