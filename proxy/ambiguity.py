@@ -1,11 +1,12 @@
 """Messages that two readers may read in two ways, so that a call could get around a rule."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from proxy.document import compact, encode
+from proxy.document import compact, encode, uncollected
 from proxy.errors import DocumentError
 from proxy.message import members
 from proxy.surrogates import mask
@@ -21,6 +22,22 @@ def called(message: dict[str, Any]) -> str | None:
     params = message.get("params") if message.get("method") == "tools/call" else None
     tool = _folded(params).get("name") if isinstance(params, dict) else None
     return tool if isinstance(tool, str) else None
+
+
+def differs(message: dict[str, Any]) -> bool:
+    """Say whether a decoded message is another one to readers that do not tell `Name` from `name`.
+
+    >>> differs({"Method": "a"}), differs({"params": {"NAME": "a"}}), differs({"method": "a"})
+    (True, True, False)
+    """
+    params = _folded(message).get("params")
+    return _odd(message, "method", "params") or (
+        isinstance(params, dict) and _odd(params, "name", "arguments")
+    )
+
+
+def _odd(held: Iterable[str], *names: str) -> bool:
+    return any(name not in names and name.casefold() in names for name in held)
 
 
 def _folded(held: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +63,7 @@ def disguised(held: Raw, *names: str) -> bool:
         found = members(mask(bytes(held)))
     except DocumentError:
         return False
-    return any(name not in names and name.casefold() in names for name in found)
+    return _odd(found, *names)
 
 
 def repeated(held: Raw) -> bool:
@@ -64,8 +81,9 @@ def repeated(held: Raw) -> bool:
         twice = twice or len(dict(pairs)) < len(pairs)
 
     try:
-        # A number may be longer than those of Python are.
-        json.loads(bytes(held), object_pairs_hook=note, parse_int=str, parse_float=str)
+        with uncollected():
+            # A number may be longer than those of Python are.
+            json.loads(bytes(held), object_pairs_hook=note, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
         return True  # what we cannot read others may
     return twice
@@ -93,7 +111,18 @@ def doubled(held: Raw) -> bool:
     (True, False)
     """
     try:
-        written = compact(mask(bytes(held)))
+        raw = mask(bytes(held))
+        if len(raw) == _written(members(raw)):
+            return False
+        written = compact(raw)
         return len(written) != len(encode(members(Raw(written))))
     except (DocumentError, msgspec.DecodeError):
         return False
+
+
+def _written(held: dict[str, Raw]) -> int:
+    """Return how long an object is without white space, and each name spelled as we would."""
+    names = sum(len(encode(name)) for name in held)
+    values = sum(len(memoryview(value)) for value in held.values())
+    # A colon for each, a comma or a brace after it, and the first brace.
+    return names + values + 2 * len(held) + 1

@@ -10,7 +10,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from proxy.document import Number
-from proxy.errors import Refusal
+from proxy.errors import Refusal, Spent
+from proxy.fuel import LITTLE, Fuel
 from proxy.patterns import Pattern
 from proxy.rule import Bounds, Messages, Rule
 from proxy.transforms.base import Parameter, Schema
@@ -239,10 +240,18 @@ def _checked(entry: Entry, value: Any) -> Any:
                 return value[:longest]
             found = f"{len(value)} characters are more than the maximum of {longest}"
             raise _refusal(entry, "max_length", found)
-        if entry.pattern is not None and entry.pattern.search(value) is None:
+        if entry.pattern is not None and not _matches(entry, entry.pattern, value):
             found = f"{_json(value)} does not match {entry.pattern.text!r}"
             raise _refusal(entry, "pattern", found)
     return value
+
+
+def _matches(entry: Entry, pattern: Pattern, value: str) -> bool:
+    try:
+        return pattern.search(value, fuel=Fuel(LITTLE)) is not None
+    except Spent as spent:
+        found = f"{_json(value)} takes too much work to match with {pattern.text!r}"
+        raise _refusal(entry, "pattern", found) from spent
 
 
 _KINDS = {

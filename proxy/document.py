@@ -4,13 +4,17 @@ Whatever is not opened stays the bytes that upstream sent, so that a kept value 
 came (`1.0`, `1e400`, 23 digits, `-0`, `\/`) and is not paid for.
 """
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from proxy.errors import DocumentError
+from proxy.fuel import Fuel
 from proxy.surrogates import mask, maskable, unmask
 
 # A plain tree. Members are Raw until something looks inside; numbers stay Raw for good; a list of
@@ -25,6 +29,9 @@ _ARRAY = msgspec.json.Decoder(list[Raw])
 _OBJECTS = msgspec.json.Decoder(list[dict[str, Raw] | None])
 _STRING = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder(Raw)
+_LARGE = 256 << 10  # bytes
+_PAUSE = 30.0  # seconds that the garbage collector may be put off
+_collected = monotonic()
 _WORDS: dict[bytes, Value] = {b"null": None, b"true": True, b"false": False}
 
 
@@ -113,7 +120,8 @@ class Document:
 
     def __init__(self, value: Value, *, masked: bool = False) -> None:
         self.cell = [value]
-        self.source = value
+        # Steps change an array that is given opened where it stands.
+        self.source = value.copy() if type(value) is list else value
         self.ready: dict[str, Raw] | None = None  # the source's outermost level, once decoded
         self.masked = masked
         self.changed = False
@@ -174,12 +182,14 @@ def level(value: Raw) -> Value:
     raw = memoryview(value)
     head = raw[0]
     try:
+        # Decoded from the Raw itself: what is kept of it would keep the view of it too, which
+        # takes several times as much memory.
         if head == 0x7B:
-            return _OBJECT.decode(raw)
+            return _OBJECT.decode(value)
         if head == 0x5B:
-            return _ARRAY.decode(raw)
+            return _ARRAY.decode(value)
         if head == 0x22:
-            return _STRING.decode(raw)
+            return _STRING.decode(value)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise DocumentError(f"not JSON: {error}") from error
     return _WORDS.get(bytes(raw), value) if len(raw) < 6 else value
@@ -205,7 +215,10 @@ def text(value: Value) -> str | None:
 
 def encode(value: Value, *, ordered: bool = False) -> bytes:
     """Return `value` as JSON; Raw parts are embedded as they are. `ordered`: members by name."""
-    return msgspec.json.encode(value, enc_hook=_spelled, order="sorted" if ordered else None)
+    # Not its `encode`, which crashes where the output finds no memory to grow into.
+    written = bytearray()
+    (_ORDERED if ordered else _ENCODER).encode_into(value, written)
+    return bytes(written)
 
 
 def compact(raw: bytes) -> bytes:
@@ -239,19 +252,66 @@ def _spelled(value: object) -> Raw:
     raise NotImplementedError
 
 
-def plain(value: Value, row: type[msgspec.Struct] | None = None) -> Any:
+_ENCODER = msgspec.json.Encoder(enc_hook=_spelled)
+_ORDERED = msgspec.json.Encoder(enc_hook=_spelled, order="sorted")
+
+
+def plain(value: Value, row: type[msgspec.Struct] | None = None, fuel: Fuel | None = None) -> Any:
     """Return `value` fully decoded, as dict, list, str, int, float, bool and None.
 
     Of an unopened object only the members of `row`, where that is given. Numbers that would be
     written differently come as `Number`, which `encode` spells as they came. Raises DocumentError
-    for bytes that are no JSON.
+    for bytes that are no JSON, Spent where decoding takes more than the fuel there is.
     """
     held = None if row is None else one_row(value, row)
-    return loads(encode(value if held is None else held))
+    written = encode(value if held is None else held)
+    if fuel is not None:
+        fuel.burn(len(written) >> 6)
+    return loads(written)
+
+
+def piecemeal(held: Raw) -> Any:
+    """Return `plain(held)`, decoded in parts: no other thread waits for more than one of them."""
+    if len(memoryview(held)) < _LARGE:
+        return loads(bytes(held))
+    opened = level(held)
+    if isinstance(opened, dict):
+        return {name: piecemeal(value) for name, value in opened.items()}
+    return [piecemeal(value) for value in opened] if isinstance(opened, list) else opened
 
 
 def loads(data: bytes) -> Any:
     """Decode JSON fully; see `plain`."""
+    if len(data) < _LARGE:
+        return _loads(data)
+    with uncollected():
+        return _loads(data)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Put the garbage collector off: it would look again and again through what is only growing.
+
+    It has its turn first where it had none for long: what is put off often enough never happens.
+    """
+    global _collected
+    if not gc.isenabled():
+        yield
+        return
+    if monotonic() > _collected + _PAUSE:
+        gc.collect()
+        _collected = monotonic()
+    gc.disable()
+    try:
+        yield
+    finally:
+        # What there is now counts as old: else all of it would be looked through at once.
+        gc.freeze()
+        gc.unfreeze()
+        gc.enable()
+
+
+def _loads(data: bytes) -> Any:
     import json
     import re
 

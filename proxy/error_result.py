@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from proxy import message, result
 from proxy.document import Document, text
 from proxy.errors import DocumentError
+from proxy.fuel import LITTLE, Fuel
 from proxy.message import members
 from proxy.result import Reading, Shown
 from proxy.rule import Rule
@@ -60,8 +61,8 @@ def of_response(rule: Rule, call: Call, raw: bytes) -> bytes | None:
 def of_refusal(rule: Rule, call: Call, said: str) -> str:
     """Return the text of a refusal of the proxy's own, as the rule has its errors."""
     try:
-        # That no case knows our own words is not worth a warning.
-        return _said(rule, replace(call, warnings=[]), said)
+        # That no case knows our own words is not worth a warning; they are short, and others wait.
+        return _said(rule, replace(call, warnings=[], fuel=Fuel(LITTLE)), said)
     except (Exception, SystemExit) as error:  # the reason why it is refused must never be lost
         call.warn("errors: a step failed", f"a refusal went out as it is: {error}")
         return said

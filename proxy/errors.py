@@ -6,6 +6,7 @@ AbridgeError
 ├── PathError        a path of the path language that cannot be read
 ├── DocumentError    a document that cannot be decoded; its message passes as it came
 ├── Mismatch         a document of another shape than the rule expects; it passes as it came
+│   └── Emptied      one of which a rule would leave nothing, which does so too
 ├── TransformError   a transform that raised; the rule's `on_failure` decides
 ├── Spent            what a rule or a view needed was more work than it may do (fuel.py)
 ├── StoreError       a store of snapshots that cannot be reached; what needs no snapshot goes on
@@ -53,6 +54,10 @@ class DocumentError(AbridgeError):
 
 class Mismatch(AbridgeError):
     """None of the paths of a step exists: the document has another shape than the rule expects."""
+
+
+class Emptied(Mismatch):
+    """A rule would leave nothing of a document that held something: which one."""
 
 
 class TransformError(AbridgeError):

@@ -5,6 +5,11 @@ One unit is about a microsecond of work. What is counted is the work itself wher
 document always comes to the same end.
 """
 
+from typing import Any
+
+from msgspec import Raw, Struct
+from msgspec.structs import astuple
+
 from proxy.errors import Spent
 
 MOST = 10_000_000
@@ -12,6 +17,15 @@ MOST = 10_000_000
 
 LITTLE = 20_000
 """What may be spent where others wait meanwhile: about 20 milliseconds."""
+
+ARRAY = 4
+"""Units for a new array, before its elements."""
+
+OBJECT = 8
+"""Units for a new object, before its members."""
+
+COMPARED = 4096
+"""Characters of two texts that are compared for a unit."""
 
 
 class Fuel:
@@ -38,3 +52,40 @@ class Fuel:
         self.left -= units
         if self.left < 0:
             raise Spent(f"it takes more than {self._most} units of work")
+
+
+def characters(text: str) -> int:
+    """Return the units for a text that is made: one for about 16 bytes in memory.
+
+    >>> characters("a" * 64), characters("é" * 64)
+    (4, 16)
+    """
+    return len(text) // (16 if text.isascii() else 4)
+
+
+def pay(value: Any, fuel: Fuel, *, written: bool = False) -> None:
+    """Burn what it takes to go through all of a value, plain or not, before that is done.
+
+    What stands in several places counts in each of them, however deep: raises Spent for what has
+    no end. `written`: its texts are written in ASCII too, where a character takes up to 12 bytes.
+    """
+    left = fuel.left
+    waiting = [value]
+    while waiting and left >= 0:
+        item = waiting.pop()
+        if isinstance(item, str):
+            left -= characters(item) * 4 if written else characters(item)
+        elif isinstance(item, list):
+            left -= 1 + len(item)
+            waiting += item
+        elif isinstance(item, dict):
+            left -= 1 + 2 * len(item)
+            waiting += item
+            waiting += item.values()
+        elif isinstance(item, int):
+            left -= item.bit_length() >> (5 if written else 7)
+        elif type(item) is Raw:
+            left -= len(memoryview(item)) >> 6
+        elif isinstance(item, Struct):
+            waiting += astuple(item)
+    fuel.burn(fuel.left - left)

@@ -12,9 +12,11 @@ from proxy.arguments import VIEW, Plan
 from proxy.guard import FACTS
 from proxy.rule import Rule
 from proxy.snapshots import Key
+from proxy.timing import Timing
 
 _MOST = 20_000  # requests that wait at most; the oldest is forgotten first
-_ANSWERED = 1000  # of those that may be answered again
+_ANSWERED = 1000  # of those that may be answered again, or whose answer names a task
+_ANSWERED_SIZE = 1 << 20  # bytes that these may have together, the newest left aside
 
 _READ = frozenset({"initialize", "server/discover", "tools/list"})
 
@@ -23,8 +25,9 @@ class Pending(Struct):
     """A request on its way: what must be known when its response comes.
 
     `again` is true where the response has come before; `masked` where lone surrogates are masked in
-    what its guard decides by. A call that is held has the slot of the proxy's question in `probe`,
-    and the question the call as its `held`.
+    what its guard decides by; `size` counts the bytes of its line. A call that is held has the slot
+    of the proxy's question in `probe`, and the question the call as its `held`. `token` names a
+    call's progress, where its time counts.
     """
 
     exchange: bytes
@@ -45,8 +48,10 @@ class Pending(Struct):
     again: bool = False
     masked: bool = False
     scope: str = ""
+    size: int = 0
     line: bytes = b""
     probe: bytes = b""
+    token: bytes = b""
     held: "Pending | None" = None
 
     @property
@@ -93,17 +98,56 @@ class Pending(Struct):
         return message.error(self.id, -1, said)
 
 
+class Answered:
+    """Requests that were answered, by what they may be asked for again: the newest of them.
+
+    Invariant: their number and the bytes of their lines are bounded, but for the newest.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, Pending] = OrderedDict()
+        self._size = 0
+
+    def get(self, name: bytes) -> Pending | None:
+        """Return the request of this name, None where it was forgotten or never was."""
+        return self._kept.get(name)
+
+    def put(self, name: bytes, pending: Pending) -> None:
+        """Remember a request, in place of an earlier one of its name."""
+        self.drop(name)
+        self._kept[name] = pending
+        self._size += pending.size + len(name)
+        while len(self._kept) > 1 and self._crowded:
+            self.drop(next(iter(self._kept)))
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._kept.clear()
+        self._size = 0
+
+    def drop(self, name: bytes) -> None:
+        """Forget the request of this name, if there is one."""
+        pending = self._kept.pop(name, None)
+        if pending is not None:
+            self._size -= pending.size + len(name)
+
+    @property
+    def _crowded(self) -> bool:
+        return len(self._kept) > _ANSWERED or self._size > _ANSWERED_SIZE
+
+
 class InFlight:
     """Requests by their slots: the exchange and the id, one after the other.
 
     Where answers are `resumable`, a request whose response is of interest is remembered for a while
-    after it was answered.
+    after it was answered. `timing` is told of those that are over.
     """
 
-    def __init__(self, *, resumable: bool) -> None:
+    def __init__(self, *, resumable: bool, timing: Timing | None = None) -> None:
         self._resumable = resumable
+        self._timing = timing
         self._waiting: OrderedDict[bytes, Pending] = OrderedDict()
-        self._answered: OrderedDict[bytes, Pending] = OrderedDict()
+        self._answered = Answered()
         self.watched = 0
         """How many of them have responses that must be looked into."""
 
@@ -111,23 +155,50 @@ class InFlight:
         """Remember a request, in place of an earlier one in its slot."""
         slot = pending.exchange + pending.id
         self.retire(slot)
+        # What comes in this slot from now on is for the new one.
+        self._answered.drop(slot)
+        if self._timing is not None:
+            self._timing.forget(slot)
         self._waiting[slot] = pending
         if not pending.plain:
             self.watched += 1
         if len(self._waiting) > _MOST:
-            self.retire(next(iter(self._waiting)))
+            self.retire(self._spare())
+
+    def _spare(self) -> bytes:
+        """Return the slot that is forgotten first: the oldest, unless its rule withholds answers.
+
+        A late answer to what was forgotten passes as it came.
+        """
+        open = (
+            slot
+            for slot, pending in self._waiting.items()
+            if pending.rule is None or not pending.rule.withholds
+        )
+        return next(open, next(iter(self._waiting)))
 
     def find(self, slot: bytes) -> Pending | None:
         """Return the request that a response in this slot is for."""
         return self._waiting.get(slot) or self._answered.get(slot)
 
     def only(self) -> bytes | None:
-        """Return the slot of the only request that waits; None where there are more, or none."""
-        return next(iter(self._waiting)) if len(self._waiting) == 1 else None
+        """Return the slot of the only request that waits; None where there are more, or none.
+
+        What the server still says of a call that it was too late with may be of any.
+        """
+        if len(self._waiting) != 1 or (self._timing is not None and self._timing.open):
+            return None
+        return next(iter(self._waiting))
+
+    def holds(self, slot: bytes) -> bool:
+        """Say whether a request in this slot waits."""
+        return slot in self._waiting
 
     def retire(self, slot: bytes) -> Pending | None:
         """Forget a request that waits, and return it; a held call takes its question along."""
         pending = self._waiting.pop(slot, None)
+        if self._timing is not None:
+            self._timing.end(slot)
         if pending is not None and not pending.plain:
             self.watched -= 1
         if pending is not None and pending.probe:
@@ -142,10 +213,17 @@ class InFlight:
         if pending is None:
             return self._answered.get(slot)
         if not pending.plain:
-            self._answered[slot] = replace(pending, again=True)
-            if len(self._answered) > _ANSWERED:
-                self._answered.popitem(last=False)
+            self._answered.put(slot, replace(pending, again=True))
         return pending
+
+    def rest(self) -> None:
+        """Forget what was answered: nobody comes back for it after so long."""
+        self._answered.clear()
+
+    @property
+    def idle(self) -> bool:
+        """True where no request waits."""
+        return not self._waiting
 
     def let_go(
         self, exchange: bytes | None = None, ids: Collection[bytes] | None = None

@@ -9,7 +9,9 @@ from proxy.errors import DocumentError
 
 Rewrite = Callable[[Raw], Raw | None]
 
-_MOST = 4 << 20  # bytes of one page; what is longer counts as changed by whatever rules
+# Bytes and pages of one list; what is not kept of it counts as changed by whatever rules.
+_MOST = 4 << 20
+_MOST_PAGES = 1000
 
 
 class Page:
@@ -30,6 +32,7 @@ class Listing:
 
     def __init__(self) -> None:
         self._pages: list[tuple[Page | None, bytes]] = []
+        self._size = 0
 
     def told(self, result: Raw, given: Raw | None, *, further: bool) -> None:
         """Take a page that was passed on, as `given` or, where that is None, as it came.
@@ -38,15 +41,28 @@ class Listing:
         """
         if not further:
             self._pages.clear()
+            self._size = 0
         raw = bytes(result)
-        page = None
-        if len(raw) <= _MOST:
-            page = _PAGES.setdefault(_digest(raw), Page(raw))
-        self._pages.append((page, _digest(raw if given is None else bytes(given))))
+        page = _PAGES.setdefault(_digest(raw), Page(raw)) if len(raw) <= _MOST else None
+        entry = page, _digest(raw if given is None else bytes(given))
+        if entry in self._pages:
+            return
+        self._size += len(raw)
+        if len(self._pages) == _MOST_PAGES or self._size > _MOST:
+            entry = None, b""
+        if entry not in self._pages:
+            del self._pages[_MOST_PAGES - 1 :]
+            self._pages.append(entry)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the list as the server gave it."""
+        return self._size
 
     def differs(self, rewrite: Rewrite) -> bool:
         """Say whether the client would be told anything else now, where `rewrite` gives it."""
-        return any(page is None or _now(page, rewrite) != given for page, given in self._pages)
+        pages = list(self._pages)  # others may be told meanwhile
+        return any(page is None or _now(page, rewrite) != given for page, given in pages)
 
 
 def _now(page: Page, rewrite: Rewrite) -> bytes:

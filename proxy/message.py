@@ -5,6 +5,7 @@ spelling: `5`, `"5"` and `5.0` are three ids.
 """
 
 import re
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -54,18 +55,24 @@ _MESSAGE = msgspec.json.Decoder(Message)
 _BATCH = msgspec.json.Decoder(list[Raw])
 _MEMBERS = msgspec.json.Decoder(dict[str, Raw])
 _ID = rb'("(?:[^"\\]|\\.){0,256}"|-?\d[\d.eE+-]{0,64})'
-_HEAD = re.compile(
-    rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*' + _ID + rb'\s*,\s*"(?:result|error)"\s*:'
-)
-_TAIL = re.compile(rb',\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*' + _ID + rb"\s*\}\s*\Z")
+_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
+_SPELLED = rb'"id"\s*:\s*' + _ID
+# Both orders are common: some servers sort the members by name.
+_BOTH = rb"(?:%b\s*,\s*%b|%b\s*,\s*%b)" % (_VERSION, _SPELLED, _SPELLED, _VERSION)
+_HEAD = re.compile(rb"\s*\{\s*" + _BOTH + rb'\s*,\s*"(?:result|error)"\s*:')
+_TAIL = re.compile(rb",\s*" + _BOTH + rb"\s*\}\s*\Z")
 # Where the id of a request stands that is too long to be decoded.
 _NAMED = rb'"id"\s*:\s*("[^"\\]{0,256}"|-?\d{1,64})\s*'
 _FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _NAMED + rb",")
 _LAST = re.compile(rb",\s*" + _NAMED + rb"\}\s*\Z")
 _TAILED = re.compile(rb'\s*\{\s*"(?:result|error)"\s*:')
+# The order of the specification's own examples.
+_SPECIFIED = re.compile(rb'\s*\{\s*%b\s*,\s*"(?:result|error)"\s*:' % _VERSION)
+_LAST_ID = re.compile(rb"\}\s*,\s*%b\s*\}\s*\Z" % _SPELLED)
 _TRIES = 32  # places at which a message is looked for behind noise
+_BEGINS = re.compile(rb'\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:')
 _ONE_LINE = bytes(0x20 if byte in b"\r\n" else byte for byte in range(256))
-_ASKS = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:')
+_ASKS = re.compile(rb"\s*\{\s*(?:(?:%b|%b)\s*,\s*){0,2}\"method\"\s*:" % (_VERSION, _SPELLED))
 
 
 def read(raw: bytes) -> Message | list[Raw]:
@@ -153,7 +160,9 @@ def response_key(start: bytes, end: bytes) -> bytes | None:
     found = _HEAD.match(start)
     if found is None and _TAILED.match(start):
         found = _TAIL.search(end)
-    return None if found is None else id_key(found[1])
+    elif found is None and _SPECIFIED.match(start):
+        found = _LAST_ID.search(end)
+    return None if found is None else id_key(found[found.lastindex or 0])
 
 
 def request_id(start: bytes, end: bytes) -> bytes | None:
@@ -190,18 +199,14 @@ def behind_noise(raw: bytes) -> int | None:
     >>> behind_noise(b'debug {1} {"method":"ping"}')
     10
     """
-    at = raw.find(b"{", 1)
-    for _ in range(_TRIES):
-        if at < 0:
-            break
+    for begins in islice(_BEGINS.finditer(raw, 1), _TRIES):
+        at = begins.start()
         try:
             found = read(raw[at:])
         except DocumentError:
-            pass
-        else:
-            if isinstance(found, Message) and found.speaks:
-                return at
-        at = raw.find(b"{", at + 1)
+            continue
+        if isinstance(found, Message) and found.speaks:
+            return at
     return None
 
 
@@ -211,13 +216,22 @@ def succeeds(start: bytes) -> bool:
     >>> succeeds(b'{"jsonrpc":"2.0","id":7,"result":{'), succeeds(b'{"error":{"code":1')
     (True, False)
     """
-    found = _HEAD.match(start) or _TAILED.match(start)
+    found = _HEAD.match(start) or _TAILED.match(start) or _SPECIFIED.match(start)
     return found is not None and found[0].endswith((b'"result":', b'"result" :'))
 
 
 def asks(start: bytes) -> bool:
     """Say whether a line that begins with `start` is surely a request or a notification."""
     return _ASKS.match(start) is not None
+
+
+def answers(start: bytes) -> bool:
+    """Say whether a line that begins with `start` is surely a response, its id at either end.
+
+    >>> answers(b'{"jsonrpc":"2.0","id":7,"result":{'), answers(b'{"error":{"code":1')
+    (True, True)
+    """
+    return any(kind.match(start) for kind in (_HEAD, _TAILED, _SPECIFIED))
 
 
 def replaced(raw: bytes, **values: Any) -> bytes:
@@ -247,6 +261,20 @@ def error(id: bytes | Raw, code: int, text: str) -> bytes:
     """Return an error response."""
     body = {"code": code, "message": text}
     return encode({"jsonrpc": "2.0", "id": Raw(bytes(id)), "error": body})
+
+
+def thrown_away(size: int, limit: int, source: str = "") -> str:
+    """Say why a message of so many bytes was not kept: it was over the limit, or too much to hold.
+
+    >>> thrown_away(30, 20, " from the server")
+    'a message of 30 bytes from the server is over the limit of 20 bytes'
+    >>> thrown_away(30, 200)
+    'there is no memory for a message of 30 bytes'
+    """
+    what = f"a message of {size} bytes{source}"
+    if size > limit:
+        return f"{what} is over the limit of {limit} bytes"
+    return f"there is no memory for {what}"
 
 
 def refusal(id: bytes | Raw, text: str, modern: bool) -> bytes:

@@ -3,6 +3,9 @@
 Where an output goes is said relative to the side whose message brought it about.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from msgspec import Struct
 
 from proxy.pipeline import Job
@@ -71,7 +74,17 @@ class Shape(Struct, frozen=True):
     job: Job
 
 
-Output = Forward | Reply | Tell | Noise | Keep | Load | Forget | Shape | Probe
+class Work(Struct, frozen=True):
+    """Call `do`, which may take long, then `then` with what it returns; neither raises.
+
+    `do` touches nothing of the session: others may enter it meanwhile.
+    """
+
+    do: Callable[[], Any]
+    then: Callable[[Any], "tuple[Output, ...]"]
+
+
+Output = Forward | Reply | Tell | Noise | Keep | Load | Forget | Shape | Work | Probe
 
 
 def turned(output: Output) -> Output:

@@ -48,7 +48,17 @@ class Path(Struct, frozen=True):
     @classmethod
     def parse(cls, text: str) -> "Path":
         """Read `text`, or raise PathError with what was found and what would be right."""
-        return cls(text, tuple(_steps(text)))
+        every = list(_steps(text))
+        # Another `**` right behind one says nothing more.
+        steps = [
+            step for at, step in enumerate(every) if step != DEEP or every[at - 1 : at] != [DEEP]
+        ]
+        if steps.count(DEEP) > _DEEPEST:
+            raise PathError(
+                f"'**' stands {steps.count(DEEP)} times in path {text!r}, and at most {_DEEPEST} "
+                "may, since each goes through the whole document"
+            )
+        return cls(text, tuple(steps))
 
     def __str__(self) -> str:
         return self.text
@@ -66,6 +76,7 @@ class Path(Struct, frozen=True):
 
 ROOT = Path()
 DEEP = Deep()
+_DEEPEST = 2  # of them in a path
 
 
 def bare(text: str) -> str:
@@ -87,13 +98,14 @@ def select(slot: Slot, path: Path) -> Iterator[Slot]:
     one is safe too for members of objects. Raises DocumentError where a value on the way cannot be
     decoded.
     """
-    found = _select(slot, path.steps, 0)
-    return _once(found) if DEEP in path.steps else found
+    if DEEP not in path.steps:
+        return _select(slot, path.steps, 0)
+    return _once(_select(slot, path.steps, 0, {}))
 
 
 def find(slot: Slot, path: Path) -> Slot | None:
     """Return the first place that `path` names, or None."""
-    return next(_select(slot, path.steps, 0), None)
+    return next(select(slot, path), None)
 
 
 def places(slot: Slot, path: Path) -> list[Slot]:
@@ -322,32 +334,46 @@ def matches(pattern: str, name: str) -> bool:
     return True
 
 
-def _select(slot: Slot, steps: tuple[Step, ...], at: int) -> Iterator[Slot]:
+def _select(
+    slot: Slot, steps: tuple[Step, ...], at: int, seen: dict[tuple[int, int], Value] | None = None
+) -> Iterator[Slot]:
+    """Yield what the steps from `at` on name; `seen` has what was gone through where ways meet."""
     if at == len(steps):
         yield slot
         return
     step = steps[at]
     value = slot.open()
+    if seen is not None and _meeting(value, steps, at):
+        if (id(value), at) in seen:
+            return
+        seen[id(value), at] = value  # held, so that its id stays its own
     if isinstance(step, Name):
         if isinstance(value, list):
             for position in range(len(value)):
-                yield from _select(slot.child(position), steps, at)
+                yield from _select(slot.child(position), steps, at, seen)
         elif isinstance(value, dict):
             if step.glob:
                 for name in [name for name in value if matches(step.text, name)]:
-                    yield from _select(slot.child(name), steps, at + 1)
+                    yield from _select(slot.child(name), steps, at + 1, seen)
             elif step.text in value:
-                yield from _select(slot.child(step.text), steps, at + 1)
+                yield from _select(slot.child(step.text), steps, at + 1, seen)
     elif isinstance(step, Deep):
-        yield from _select(slot, steps, at + 1)
+        yield from _select(slot, steps, at + 1, seen)
         for child in slot.children():
-            yield from _select(child, steps, at)
+            yield from _select(child, steps, at, seen)
     elif isinstance(value, list):
         if isinstance(step, Each):
             for position in range(len(value)):
-                yield from _select(slot.child(position), steps, at + 1)
+                yield from _select(slot.child(position), steps, at + 1, seen)
         elif -len(value) <= step.position < len(value):
-            yield from _select(slot.child(step.position % len(value)), steps, at + 1)
+            yield from _select(slot.child(step.position % len(value)), steps, at + 1, seen)
+
+
+def _meeting(value: Value, steps: tuple[Step, ...], at: int) -> bool:
+    """Say whether many ways lead to `value` with the same steps to go: `**` and names in arrays."""
+    if isinstance(value, list):
+        return isinstance(steps[at], Name)
+    return isinstance(value, dict) and isinstance(steps[at], Deep) and DEEP in steps[:at]
 
 
 def _once(found: Iterator[Slot]) -> Iterator[Slot]:

@@ -1,11 +1,14 @@
 """Regular expressions and JMESPath expressions as rule files hold them, checked when made."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from time import perf_counter_ns
 from typing import Any
 
-from proxy.errors import AbridgeError, Refusal
+from proxy.errors import AbridgeError, Refusal, Spent
+from proxy.fuel import Fuel
 
 _SHOWN = 60  # characters of a value that a message repeats
+_READ = 300  # characters of an expression
 
 
 class PatternError(AbridgeError):
@@ -19,22 +22,30 @@ class Pattern:
     True
     """
 
-    __slots__ = ("_compiled", "text")
+    __slots__ = ("_compiled", "_worst", "text")
 
-    def __init__(self, text: str) -> None:
-        """Raise PatternError where `text` is no regular expression of that engine."""
+    def __init__(self, text: str, *, modest: bool = False) -> None:
+        """Raise PatternError where `text` is no regular expression of that engine.
+
+        `modest`: where it comes from a model, it may need an eighth of the memory only.
+        """
         import re2
 
         options = re2.Options()
         options.log_errors = False
+        if modest:
+            options.max_mem >>= 3
         try:
             self._compiled = re2.compile(text, options)
         except re2.error as error:
             reason = error.args[0] if error.args else error
             reason = reason.decode() if isinstance(reason, bytes) else str(reason)
             raise PatternError(
-                f"{text!r} is not a regular expression RE2 takes: {reason}"
+                f"{_clipped(text)!r} is not a regular expression RE2 takes: {_clipped(reason)}"
             ) from None
+        # Nanoseconds for a byte, where every state of the expression is one to be in, and each
+        # remembers where its groups stand; measured, and rounded up.
+        self._worst = self._compiled.programsize * (10 + self._compiled.groups * 3 // 10)
         self.text = text
 
     @property
@@ -46,18 +57,69 @@ class Pattern:
         """
         return tuple(sorted(self._compiled.groupindex))
 
-    def search(self, subject: str, start: int = 0) -> Any:
-        """Return the first match in `subject` that begins at `start` or later, or None."""
-        return self._compiled.search(subject, start)
+    def search(self, subject: str, start: int = 0, fuel: Fuel | None = None) -> Any:
+        """Return the first match in `subject` that begins at `start` or later, or None.
 
-    def finditer(self, subject: str) -> Any:
-        """Yield every match in `subject`."""
-        return self._compiled.finditer(subject)
+        Raises Spent where that may take more fuel than there is.
+        """
+        if fuel is None:
+            return self._compiled.search(subject, start)
+        self._try(subject, fuel)
+        began = perf_counter_ns()
+        found = self._compiled.search(subject, start)
+        fuel.burn(1 + (perf_counter_ns() - began) // 1000)
+        return found
 
-    def replace(self, subject: str, replacement: str) -> str:
-        r"""Return `subject` with every match replaced; `\1` in the replacement is a group."""
-        replaced: str = self._compiled.sub(replacement, subject)
-        return replaced
+    def finditer(self, subject: str, fuel: Fuel) -> Iterator[Any]:
+        """Yield every match in `subject`; raises Spent where they take too long to find.
+
+        One search takes linear time, all of them one after the other may take quadratic time.
+        """
+        self._try(subject, fuel)
+        return self._each(subject, fuel)
+
+    def replace(self, subject: str, replacement: str, fuel: Fuel) -> str:
+        r"""Return `subject` with every match replaced; `\1` in the replacement is a group.
+
+        Raises Spent where that takes too long, or gives too much.
+
+        >>> Pattern("(a)b*").replace("abba", r"<\1>", Fuel())
+        '<a><a>'
+        """
+        parts: list[str] = []
+        end, last, groups = 0, None, replacement.count("\\")
+        for found in self.finditer(subject, fuel):
+            # The engine reports an empty match twice where it did not stand right at the last one.
+            if found.span() != last:
+                start, stop = last = found.span()
+                # A group is at most the match: paid for before it is put together.
+                fuel.burn(4 + (len(replacement) + groups * (stop - start)) // 4)
+                parts += subject[end:start], found.expand(replacement)
+                end = stop
+        return "".join(parts) + subject[end:]
+
+    def _each(self, subject: str, fuel: Fuel) -> Iterator[Any]:
+        found = self._compiled.finditer(subject)
+        while True:
+            began = perf_counter_ns()
+            match = next(found, None)
+            fuel.burn(1 + (perf_counter_ns() - began) // 1000)
+            if match is None:
+                return
+            yield match
+
+    def _try(self, subject: str, fuel: Fuel) -> None:
+        """Search part by part first, where the whole may take more fuel than there is.
+
+        Nothing stops a search once it has begun, and at its worst it takes a thousand times as
+        long as mostly. A part takes no longer than the fuel lasts, whatever stands in it.
+        """
+        worst = self._worst if subject.isascii() else 4 * self._worst
+        if len(subject) * worst > fuel.left * 1000:
+            part = fuel.left * 1000 // worst + 1
+            for start in range(0, len(subject), part):
+                for _ in self._each(subject[start : start + part], fuel):
+                    pass
 
     def __repr__(self) -> str:
         return f"Pattern({self.text!r})"
@@ -87,14 +149,19 @@ class Expression:
                 # `text` in backticks without quotes is an older way to write 'text'; it works.
                 warnings.simplefilter("ignore", PendingDeprecationWarning)
                 self._parsed = jmespath.compile(text)
+            # The library keeps the last 512; those of a model may take a megabyte each.
+            jmespath.parser.Parser.purge()
         except RecursionError:
             raise PatternError("nested too deeply") from None
-        except jmespath.exceptions.JMESPathError as error:
+        except ValueError as error:
+            # Python's own where a number has too many digits, else the library's.
+            if not isinstance(error, jmespath.exceptions.JMESPathError):
+                raise PatternError(f"{_clipped(text)!r} has a number too long to read") from None
             # The library repeats the expression, with a mark under it: one line does without both.
             reason = str(error).partition("\n")[0].rpartition("jmespath expression: ")[2]
             reason = reason.removesuffix(":").removesuffix(", for expression")
             advice = "; did you mean '=='?" if reason == "Unknown token '='" else ""
-            said = f"{text!r} is not a JMESPath expression: {reason}{advice}"
+            said = f"{_clipped(text)!r} is not a JMESPath expression: {_clipped(reason)}{advice}"
             raise PatternError(said) from None
         self.text = text
 
@@ -116,28 +183,22 @@ class Expression:
             return None
         return None if None in names else tuple(name for name in names if name is not None)
 
-    def bind(self, arguments: Mapping[str, Any]) -> Callable[[Any], Any]:
+    def bind(self, arguments: Mapping[str, Any], fuel: Fuel) -> Callable[[Any], Any]:
         """Return the function that evaluates this expression over plain values.
 
         The function raises Refusal where the expression does not fit the value (a wrong type, an
-        unknown function); the message says why.
+        unknown function); the message says why. It raises Spent where there is not enough fuel.
         """
-        import jmespath
-        import jmespath.functions
-        from jmespath.visitor import TreeInterpreter
+        from proxy.interpreter import Interpreter
 
-        class Functions(jmespath.functions.Functions):
-            @jmespath.functions.signature({"types": ["string"]})
-            def _func_argument(self, name: str) -> Any:
-                return arguments.get(name)
-
-        # One for all values: the library would make another one for each.
-        interpreter = TreeInterpreter(jmespath.Options(custom_functions=Functions()))
-        parsed = self._parsed.parsed
+        # One for all values: it knows its way about after the first.
+        visit, parsed = Interpreter(fuel, arguments).visit, self._parsed.parsed
 
         def evaluate(value: Any) -> Any:
             try:
-                return interpreter.visit(parsed, value)
+                return visit(parsed, value)
+            except Spent:
+                raise
             except Exception as error:
                 # Not only JMESPathError: a slice by steps of 0 is a ValueError of Python's own, the
                 # greatest of texts and numbers a TypeError.
@@ -145,15 +206,19 @@ class Expression:
 
         return evaluate
 
-    def search(self, value: Any) -> Any:
+    def search(self, value: Any, fuel: Fuel | None = None) -> Any:
         """Evaluate once over a plain value, without arguments; see `bind`."""
-        return self.bind({})(value)
+        return self.bind({}, fuel or Fuel())(value)
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"
 
     def __reduce__(self) -> tuple[type["Expression"], tuple[str]]:
         return Expression, (self.text,)
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _READ else f"{text[:_SHOWN]}…"
 
 
 def _told(error: Exception) -> str:

@@ -14,19 +14,32 @@ from msgspec.structs import replace
 from proxy import error_result, message, result
 from proxy.clients import Shows
 from proxy.document import ABSENT, Document, Value, encode, loads, plain, row_type, text
-from proxy.errors import AbridgeError, DocumentError, Mismatch, Refusal, TransformError, raised
-from proxy.fuel import MOST
+from proxy.document import raw as raw_of
+from proxy.errors import (
+    AbridgeError,
+    DocumentError,
+    Emptied,
+    Mismatch,
+    Refusal,
+    Spent,
+    TransformError,
+    raised,
+)
+from proxy.fuel import MOST, Fuel
 from proxy.guard import FACTS
 from proxy.meter import Outcome as Word
 from proxy.notes import DROPPED
 from proxy.patterns import Expression, Pattern, truthy
+from proxy.remains import emptied, hollow
 from proxy.result import Frame, Reading, Shown
+from proxy.room import have_room
 from proxy.rule import Rule
 from proxy.snapshots import Snapshot
 from proxy.surrogates import unmask
 from proxy.transforms.abridge import Abridge, abridge
 from proxy.transforms.base import Call, Notice, Warned
 from proxy.view import advice, look
+from proxy.written import most_of, outgrows
 
 _LEAST = 300  # bytes: no document is made smaller than this for the sake of what stands beside it
 
@@ -38,6 +51,7 @@ class Job(Struct, frozen=True, kw_only=True):
     cut. `arguments` are complete (see transforms.base.Call). `keep` asks for a snapshot of the
     document for later pages; `view` is an expression to answer in place of the document.
     `viewable` is false where no later call can look into the answer. `fuel` is what it may cost.
+    `aside`: the rule is out of service, and the response is to go out as it came.
     """
 
     rule: Rule
@@ -53,6 +67,7 @@ class Job(Struct, frozen=True, kw_only=True):
     shows: Shows = "either"
     modern: bool = False
     token: int = 0
+    aside: bool = False
     fuel: int = MOST
 
 
@@ -60,7 +75,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """What came of a Job: the line to send and what to count.
 
     `visible_*` are bytes that the model sees; `said` is a line for the log, where something is
-    worth one. `spent` says that the job's fuel was not enough.
+    worth one. `spent` says that the job's fuel was not enough, `blameless` that it was not the rule
+    that failed.
     """
 
     raw: bytes
@@ -72,43 +88,74 @@ class Outcome(Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     warnings: tuple[Warned, ...] = ()
     spent: bool = False
+    blameless: bool = False
 
 
 Observer = Callable[[str, Document, Call], None]
 
 
+class Tally(Struct):
+    """What comes up while a job is done: the warnings, and the fuel that is left."""
+
+    fuel: Fuel
+    warnings: list[Warned] = []
+
+
 def shape(job: Job, observe: Observer | None = None) -> Outcome:
     """Do `job`. Never raises: a failure is an Outcome that carries the original."""
-    return _structured(_shaped(job, observe), job)
+    try:
+        outcome = _original(job, "failed", None) if job.aside else _shaped(job, observe)
+        return _structured(outcome, job)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # Python of a rule's own may raise anything
+        return failure(job, error)
 
 
 def _shaped(job: Job, observe: Observer | None) -> Outcome:
-    warnings: list[Warned] = []
-    outcome = _tried(job, observe, warnings)
-    return replace(outcome, warnings=tuple(dict.fromkeys(warnings))) if warnings else outcome
+    tally = Tally(fuel=Fuel(job.fuel))
+    outcome = _tried(job, observe, tally)
+    said, spent = tuple(dict.fromkeys(tally.warnings)), tally.fuel.left < 0
+    return replace(outcome, warnings=said, spent=spent) if said or spent else outcome
 
 
-def failure(job: Job, cause: str) -> Outcome:
-    """Return what goes out where a rule could not even be tried, which `cause` says."""
-    return _structured(_failure(job, cause), job)
+def failure(job: Job, cause: BaseException | str) -> Outcome:
+    """Return what goes out where a rule could not even be tried, which `cause` says.
+
+    Never raises either: where that fails too, the answer says no more than it must.
+    """
+    try:
+        return _structured(_failure(job, cause), job)
+    except Exception:
+        if job.raw is not None and not job.rule.withholds:
+            return Outcome(raw=job.raw, word="failed")
+        return Outcome(raw=_WITHHELD % job.id, word="failed")
 
 
-def _tried(job: Job, observe: Observer | None, warnings: list[Warned]) -> Outcome:
+_WITHHELD = (
+    b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text",'
+    b'"text":"the answer was withheld: its rule failed on it"}],"isError":true}}'
+)
+
+
+def _tried(job: Job, observe: Observer | None, tally: Tally) -> Outcome:
     try:
         if job.snapshot is not None:
-            return _from_snapshot(job, job.snapshot, observe, warnings)
-        return _from_response(job, observe, warnings)
+            return _from_snapshot(job, job.snapshot, observe, tally)
+        return _from_response(job, observe, tally)
     except Refusal as refused:
         if job.rule.mode == "shadow":
             return _original(job, "shadow", None)
-        return _refused(job, str(refused), warnings)
+        return _refused(job, str(refused), tally.warnings)
     except Mismatch as other:
+        if job.rule.exclusive:
+            return _unfit(job, other)
         said = f"{job.rule.at(job.tool)}: left as it came: {other}"
-        closing = job.rule.closing
-        if closing and closing != job.rule.pipeline:
+        bounding = job.rule.bounding
+        if bounding.pipeline and bounding != job.rule:
             # Another shape than the rule expects is no reason to let it be of any size.
-            bounded = replace(job, rule=replace(job.rule, pipeline=closing))
-            return replace(_tried(bounded, observe, warnings), said=said)
+            bounded = replace(job, rule=bounding)
+            return replace(_tried(bounded, observe, tally), said=said)
         return _original(job, "untouched", said)
     except DocumentError as other:
         if job.rule.withholds:
@@ -121,13 +168,20 @@ def _tried(job: Job, observe: Observer | None, warnings: list[Warned]) -> Outcom
 
 def _failure(job: Job, cause: BaseException | str) -> Outcome:
     """Return what goes out where a rule failed: the original, unless the rule withholds it."""
-    if isinstance(cause, BaseException) and not isinstance(cause, TransformError):
+    if isinstance(cause, BaseException) and not isinstance(cause, AbridgeError):
         cause = raised(cause)
     said = f"{job.rule.at(job.tool)}: failed at {cause}"
     if job.rule.withholds:
         text = f"the response was withheld: rule {job.rule.name!r} failed on it"
         return replace(_refused(job, text, []), word="failed", said=said)
     return _original(job, "failed", said)
+
+
+def _unfit(job: Job, other: Mismatch) -> Outcome:
+    """Return what goes out in place of a response that the rule does not fit, and withholds."""
+    does_not = f"the response was withheld: rule {job.rule.name!r} does not fit it"
+    refused = _refused(job, str(other) if isinstance(other, Emptied) else does_not, [])
+    return replace(refused, said=f"{job.rule.at(job.tool)}: withheld: {other}")
 
 
 def refusal(rule: Rule, call: Call, id: bytes, said: str, modern: bool) -> bytes:
@@ -150,26 +204,60 @@ def run(
 ) -> None:
     """Run some steps of the rule's pipeline over `document`.
 
-    Raises TransformError for whatever a step raises, except what the proxy itself means to say.
+    Raises TransformError for whatever a step raises, except what the proxy itself means to say;
+    Emptied where a step leaves nothing.
     """
+    exclusive = rule.exclusive
     for step in rule.pipeline[steps]:
+        if exclusive and step.name in _PICKING and text(document.cell[0]) is not None:
+            raise Mismatch(f"{step.name}: the document is a text")
+        removes = step.name in _REMOVING and not hollow(document.cell[0])
+        fuel = call.fuel.left
         try:
             step(document.root, call)
+        except Spent as spent:
+            raise Spent(f"{step.name}: {spent}") from spent
         except AbridgeError:
             raise
         except (Exception, SystemExit) as error:
             raise TransformError(step.name, error) from error
         if observe is not None:
             observe(step.name, document, call)
+        if removes and emptied(document):
+            raise Emptied(f"everything was removed by rule {rule.name!r}")
+        if getattr(step, "repeats", rule.foreign):
+            # What `project` computes is paid for: a unit for at most so many bytes.
+            most = (fuel - call.fuel.left) * _PAID if step.name == "project" else None
+            _bounded(step.name, document, most)
 
 
-def _from_response(job: Job, observe: Observer | None, warnings: list[Warned]) -> Outcome:
+_REMOVING = frozenset(("keep", "drop", "project"))
+# Of a text they leave all, which a rule that withholds must not: it may be JSON that is too deep.
+_PICKING = frozenset(("drop", "filter"))
+
+
+_PAID = 128
+
+
+def _bounded(name: str, document: Document, most: int | None = None) -> None:
+    """Raise AbridgeError where a document has grown out of all proportion.
+
+    By no more than `most` bytes, where that is known; it takes a while to see by how much.
+    """
+    source = document.source
+    room = most_of(len(source if isinstance(source, str) else memoryview(raw_of(source))))
+    if (most is None or most > room) and outgrows(document.cell[0], room):
+        raise AbridgeError(f"{name}: it gives more than {room} bytes")
+
+
+def _from_response(job: Job, observe: Observer | None, tally: Tally) -> Outcome:
     assert job.raw is not None
     rule = job.rule
+    have_room(len(job.raw))
     try:
         line = result.take_apart(job.raw)
     except DocumentError:
-        if rule.errors and (error := _from_error(job, warnings)) is not None:
+        if rule.errors and (error := _from_error(job, tally)) is not None:
             return error
         raise
     if not result.complete(line.members):
@@ -184,12 +272,14 @@ def _from_response(job: Job, observe: Observer | None, warnings: list[Warned]) -
         reading = result.read(line.members, rule.document, line.content)
     envelope, raw, masked = line.envelope, line.members, line.masked
     if failed:
-        return _failed(job, line, reading, warnings)
+        return _failed(job, line, reading, tally)
     if reading is None and rule.max_bytes is not None:
         reading = result.read(raw, "blocks", line.content)
     if reading is None:
         if rule.validate is not None:
-            _without_document(rule, warnings)
+            _without_document(rule, tally)
+        if rule.exclusive:
+            raise Mismatch("it has no document that the steps could work on")
         return _original(job, "untouched", None)
     if rule.only_abridges and "structuredContent" not in raw and _crowded(job, reading.frame):
         # As one of the blocks, what crowds the document out can be looked at too.
@@ -197,19 +287,20 @@ def _from_response(job: Job, observe: Observer | None, warnings: list[Warned]) -
     document, before = reading.document, reading.shown.to(job.shows)
     document.masked |= masked
     reading.frame.masked = masked
-    if rule.error_if is not None and _is_error(rule.error_if, document):
-        return _failed(job, line, reading, warnings)
+    if rule.error_if is not None and _is_error(rule.error_if, document, tally.fuel):
+        return _failed(job, line, reading, tally)
     if job.view is None and _fits(job, reading.shown):
         return _original(job, "untouched", None, before)
     frame, dropped = result.without(reading.frame, rule.drop_blocks)
     if _crowded(job, frame):
         frame = _shortened(frame, (rule.max_bytes or 0) // 2)
+    frame = _bounded_beside(job, frame)
     layout = _indent(document) if rule.layout == "as_sent" else -1
-    call = _call(job, frame, warnings)
+    call = _call(job, frame, tally)
     run(rule, document, call, slice(0, rule.restart), observe)
     taken = None if rule.restart is None else _taken(document)
     if job.view is not None and taken is not None:
-        answer = _answered(job, Snapshot(frame.encode(), taken()), observe, warnings)
+        answer = _answered(job, Snapshot(frame.encode(), taken()), observe, tally)
     else:
         if rule.restart is not None:
             run(rule, document, call, slice(rule.restart, None), observe)
@@ -219,16 +310,21 @@ def _from_response(job: Job, observe: Observer | None, warnings: list[Warned]) -
             missing = tuple(call.missing)
             return replace(_original(job, "untouched", None, before), missing=missing)
         notices = call.notices + ([Notice(DROPPED, dropped)] if dropped else [])
-        written, shown = result.write(frame, document, notices, rule.copies, layout)
+        written, shown = _written(job, frame, document, notices, layout)
         answer = Answer(written, shown, tuple(call.missing), frame.masked or document.masked)
         if taken is not None and (excess := _excess(job, shown, frame)) > 0:
-            answer = _answered(job, Snapshot(frame.encode(), taken()), None, warnings, excess)
+            answer = _answered(job, Snapshot(frame.encode(), taken()), None, tally, excess)
     after = answer.shown.to(job.shows)
+    if job.view is None and after > before and not rule.allow_growth:
+        raise Mismatch(f"the model would see {after} bytes in place of {before}")
     if rule.mode == "shadow":
         return replace(_original(job, "shadow", None, before), visible_after=after)
     keeps = job.keep and taken is not None
+    sent = answer.line(encode({**envelope, "result": answer.written}))
+    if len(sent) > (room := most_of(len(job.raw))):
+        raise AbridgeError(f"the end: a result of {len(sent)} bytes, more than {room}")
     return Outcome(
-        raw=answer.line(encode({**envelope, "result": answer.written})),
+        raw=sent,
         word="shaped" if job.view is None else "view",
         visible_before=before,
         visible_after=after,
@@ -237,10 +333,10 @@ def _from_response(job: Job, observe: Observer | None, warnings: list[Warned]) -
     )
 
 
-def _from_error(job: Job, warnings: list[Warned]) -> Outcome | None:
+def _from_error(job: Job, tally: Tally) -> Outcome | None:
     """Return what becomes of a JSON-RPC error, None where the response is none."""
     assert job.raw is not None
-    call = Call(job.tool, job.arguments, names=job.names, warnings=warnings)
+    call = Call(job.tool, job.arguments, names=job.names, warnings=tally.warnings, fuel=tally.fuel)
     if job.rule.mode == "shadow":
         return _original(job, "error", None)
     try:
@@ -254,9 +350,7 @@ def _from_error(job: Job, warnings: list[Warned]) -> Outcome | None:
     return replace(original, raw=line, visible_after=len(line), missing=tuple(call.missing))
 
 
-def _failed(
-    job: Job, line: result.Line, reading: Reading | None, warnings: list[Warned]
-) -> Outcome:
+def _failed(job: Job, line: result.Line, reading: Reading | None, tally: Tally) -> Outcome:
     """Return what becomes of an error result."""
     rule = job.rule
     before = None if reading is None else reading.shown.to(job.shows)
@@ -264,13 +358,13 @@ def _failed(
     if not marks or rule.mode == "shadow":
         return _original(job, "error", None, before)
     if reading is None:
-        warnings.append(
+        tally.warnings.append(
             Warned("errors: no document", "an error of several texts went out as it is")
         )
         return _original(job, "error", None, before)
     reading.document.masked |= line.masked
     reading.frame.masked |= reading.document.masked
-    call = replace(_call(job, reading.frame, warnings), bound=None, viewable=False)
+    call = replace(_call(job, reading.frame, tally), bound=None, viewable=False)
     try:
         shaped = error_result.of_result(rule, call, reading)
     except (Exception, SystemExit) as error:  # it must never cost the error itself
@@ -280,6 +374,9 @@ def _failed(
     if not (reading.document.changed or call.notices or promised):
         return replace(_marked(job, before), missing=tuple(call.missing))
     written = encode({**line.envelope, "result": shaped.written})
+    if job.raw is not None and len(written) > (room := most_of(len(job.raw))):
+        said = f"{rule.at(job.tool)}: errors: a result of {len(written)} bytes, more than {room}"
+        return _original(job, "error", said, before)
     return Outcome(
         raw=unmask(written) if shaped.masked else written,
         word="error",
@@ -299,10 +396,10 @@ def _marked(job: Job, before: int | None) -> Outcome:
     return replace(original, raw=unmask(raw) if line.masked else raw)
 
 
-def _without_document(rule: Rule, warnings: list[Warned]) -> None:
+def _without_document(rule: Rule, tally: Tally) -> None:
     if rule.validate == "refuse":
         raise Refusal("the response breaks its contract: it has no document")
-    warnings.append(Warned("contract: no document", "the response has no document"))
+    tally.warnings.append(Warned("contract: no document", "the response has no document"))
 
 
 def _structured(outcome: Outcome, job: Job) -> Outcome:
@@ -328,15 +425,14 @@ def _kept(job: Job, frame: Frame, document: bytes) -> Snapshot:
         raise TransformError("keeping the guard's facts, no plain values", error) from error
 
 
-def _from_snapshot(
-    job: Job, snapshot: Snapshot, observe: Observer | None, warnings: list[Warned]
-) -> Outcome:
+def _from_snapshot(job: Job, snapshot: Snapshot, observe: Observer | None, tally: Tally) -> Outcome:
+    have_room(snapshot.size)
     if job.rule.guard is not None:
         # It is not asked about later pages: what it said of the call holds for all of them.
         facts = Frame.decode(snapshot.frame).facts
         found = {} if facts is ABSENT else loads(bytes(facts))
         job = replace(job, arguments={**job.arguments, FACTS: found})
-    answer = _answered(job, snapshot, observe, warnings)
+    answer = _answered(job, snapshot, observe, tally)
     return Outcome(
         raw=answer.line(message.result(job.id, answer.written)),
         word="page" if job.view is None else "view",
@@ -362,7 +458,7 @@ def _answered(
     job: Job,
     snapshot: Snapshot,
     observe: Observer | None,
-    warnings: list[Warned],
+    tally: Tally,
     excess: int = 0,
 ) -> Answer:
     """Cut the page or view that `job` asks for; in less room while what stands beside it counts."""
@@ -370,14 +466,14 @@ def _answered(
     while True:
         frame = Frame.decode(snapshot.frame)
         document = _thawed(snapshot)
-        call = _call(job, frame, warnings, excess)
+        call = _call(job, frame, tally, excess)
         if job.view is None:
             run(rule, document, call, slice(rule.restart, None), observe)
             document.close()
         else:
             run(rule, document, call, slice(rule.restart, rule.cut), observe)
             document = _viewed(job, document, frame, call)
-        written, shown = result.write(frame, document, call.notices, rule.copies)
+        written, shown = _written(job, frame, document, call.notices)
         more = _excess(job, shown, frame)
         if more <= 0 or excess > (rule.max_bytes or 0):
             masked = frame.masked or document.masked
@@ -385,11 +481,21 @@ def _answered(
         excess += more
 
 
+def _written(
+    job: Job, frame: Frame, document: Document, notices: list[Notice], indent: int = -1
+) -> tuple[dict[str, Raw], Shown]:
+    """Write the result, with the structuredContent that clients of its tool were promised."""
+    held = frame.members.get("structuredContent")
+    if job.rule.structures and (held is None or bytes(held) == b"null"):
+        return result.promised(frame, document, notices, indent)
+    return result.write(frame, document, notices, job.rule.copies, indent)
+
+
 def _viewed(job: Job, whole: Document, frame: Frame, call: Call) -> Document:
     """Answer a view: a text as text, anything else as `{view: value}`, abridged if need be."""
     assert job.view is not None
     member = next((copy.member for copy in frame.copies if copy.member), "text")
-    value = look(whole, job.view, member)
+    value = look(whole, job.view, member, call.fuel)
     said = None if call.structured else text(value)
     document = Document({"view": value} if said is None else said, masked=whole.masked)
     if value is None:
@@ -412,9 +518,11 @@ def _excess(job: Job, shown: Shown, frame: Frame | None = None) -> int:
 
 def _copies_shown(job: Job, frame: Frame) -> int:
     """Count the copies of the document that a model is shown, where its client shows both."""
-    if job.shows != "both" or job.rule.copies != "both":
+    if job.shows != "both":
         return 1
-    return len({copy.where == "text" for copy in frame.copies})
+    if job.rule.structures and "structuredContent" not in frame.members:
+        return 2  # one is added once the document is written
+    return 1 if job.rule.copies != "both" else len({copy.where == "text" for copy in frame.copies})
 
 
 def _taken(document: Document) -> Callable[[], bytes]:
@@ -433,13 +541,15 @@ def _thawed(snapshot: Snapshot) -> Document:
     return document if said is None else Document(said, masked=document.masked)
 
 
-def _call(job: Job, frame: Frame, warnings: list[Warned], excess: int = 0) -> Call:
+def _call(job: Job, frame: Frame, tally: Tally, excess: int = 0) -> Call:
     rule, bound = job.rule, None
     viewable = job.viewable and rule.viewable
     if rule.max_bytes is not None:
         held = frame.held
         beside = result.visible({}, [b for at, b in enumerate(frame.blocks) if at not in held])
-        room = (rule.max_bytes - beside.text) // _copies_shown(job, frame)
+        apart = _apart(frame) if job.shows == "both" else None
+        most = rule.max_bytes - beside.text - (0 if apart is None else len(memoryview(apart)))
+        room = most // _copies_shown(job, frame)
         bound = max(room - excess, _LEAST)
     return Call(
         tool=job.tool,
@@ -450,7 +560,8 @@ def _call(job: Job, frame: Frame, warnings: list[Warned], excess: int = 0) -> Ca
         viewable=viewable and rule.pipeline[rule.cut or 0].name == "abridge",
         notices=[],
         missing=[],
-        warnings=warnings,
+        warnings=tally.warnings,
+        fuel=tally.fuel,
     )
 
 
@@ -476,20 +587,43 @@ def _shortened(frame: Frame, most: int) -> Frame:
     return result.shortened(frame, {at: said or "" for at, said in left}, call.notices)
 
 
+def _bounded_beside(job: Job, frame: Frame) -> Frame:
+    """Return the frame with a structuredContent that is not the document cut to the bound, too."""
+    held = _apart(frame)
+    if held is None or job.rule.max_bytes is None:
+        return frame
+    most = job.rule.max_bytes // (2 if job.shows == "both" else 1)
+    if len(memoryview(held)) <= most:
+        return frame
+    document = Document(held, masked=frame.masked)
+    abridge(document, max(most, _LEAST), Call("", structured=True, notices=[]))
+    members = {**frame.members, "structuredContent": Raw(encode(document.cell[0]))}
+    return Frame(members, frame.blocks, frame.copies, frame.masked)
+
+
+def _apart(frame: Frame) -> Raw | None:
+    """Return the structuredContent of a result whose document is elsewhere."""
+    if any(copy.where != "text" for copy in frame.copies):
+        return None
+    return frame.members.get("structuredContent")
+
+
 def _fits(job: Job, shown: Shown) -> bool:
     """Say whether a rule that only bounds the size has nothing to do."""
     return job.rule.only_bounds and _excess(job, shown) <= 0
 
 
-def _is_error(condition: Expression | Pattern, document: Document) -> bool:
+def _is_error(condition: Expression | Pattern, document: Document, fuel: Fuel) -> bool:
     if isinstance(condition, Expression):
         try:
             row = None if condition.names is None else row_type(condition.names)
-            return truthy(condition.search(plain(document.cell[0], row)))
+            return truthy(condition.search(plain(document.cell[0], row, fuel), fuel))
+        except Spent as spent:
+            raise Spent(f"error_if: {spent}") from spent
         except Refusal as cause:
             raise TransformError("error_if", cause) from cause
     said = text(document.cell[0])
-    return said is not None and condition.search(said) is not None
+    return said is not None and condition.search(said, fuel=fuel) is not None
 
 
 def _indent(document: Document) -> int:

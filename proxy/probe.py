@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Raw
 
 from proxy import message, result
-from proxy.document import ABSENT, encode, plain, text
+from proxy.document import ABSENT, encode, piecemeal, text, uncollected
 from proxy.errors import DocumentError
 from proxy.guard import Ask, Found
 from proxy.message import Message, members
@@ -61,9 +61,11 @@ def request(id: bytes, ask: Ask, call: Raw) -> bytes:
     return encode({"jsonrpc": "2.0", "id": Raw(id), "method": "tools/call", "params": params})
 
 
-def cancellation(id: bytes) -> bytes:
+def cancellation(id: bytes, reason: str | None = None) -> bytes:
     """Return the line that tells the server that nobody waits for the answer any more."""
-    params = {"requestId": Raw(id)}
+    params: dict[str, Any] = {"requestId": Raw(id)}
+    if reason is not None:
+        params["reason"] = reason
     return encode({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
 
@@ -74,6 +76,14 @@ def masked(raw: bytes) -> bool:
         return message.masked(raw) or message.masked(raw.replace(b"\\\\", b"\\"))
     except DocumentError:
         return False
+
+
+def heard(raw: bytes) -> tuple[Found, bool]:
+    """Return what is `found` in a response, and whether surrogates are `masked`; never raises."""
+    try:
+        return found(raw), masked(raw)
+    except Exception as error:  # too deep, too large, ...
+        return Found(failure=f"the answer cannot be read: {type(error).__name__}: {error}"), False
 
 
 def found(raw: bytes) -> Found:
@@ -100,6 +110,9 @@ def found(raw: bytes) -> Found:
             return Found(failure=words or "the answer is an error")
         if document is None:
             return Found(failure="the answer has no document")
-        return Found(plain(document.cell[0]) if said is None else said)
+        if said is not None:
+            return Found(said)
+        with uncollected():
+            return Found(piecemeal(Raw(encode(document.cell[0]))))
     except DocumentError as cause:
         return Found(failure=f"the answer cannot be read: {cause}")

@@ -14,7 +14,7 @@ from proxy.document import ABSENT, Document, Pieces, Value, compact, encode, lev
 from proxy.errors import DocumentError
 from proxy.message import members
 from proxy.notes import free
-from proxy.surrogates import mask, unmask
+from proxy.surrogates import mask, masks, unmask
 from proxy.transforms.base import Notice
 
 Kind = Literal["auto", "structured", "text", "blocks"]
@@ -63,10 +63,11 @@ class Frame(Struct):
                 for at in copy.blocks:
                     blocks[at] = _with_text(blocks[at], "")
             else:
-                emptied["structuredContent"] = Raw(b"{}")
+                held = bytes(memoryview(emptied["structuredContent"])[:1])
+                emptied["structuredContent"] = Raw(_EMPTIED.get(held, b"0"))
         emptied["content"] = Raw(b"[]")
         found = Raw(encode(facts or {}))
-        return msgspec.json.encode(Frame(emptied, blocks, self.copies, self.masked, found))
+        return encode(Frame(emptied, blocks, self.copies, self.masked, found))
 
     @classmethod
     def decode(cls, raw: bytes) -> "Frame":
@@ -80,6 +81,7 @@ class _TextBlock(Struct):
     resource: Raw = ABSENT
 
 
+_EMPTIED = {b"{": b"{}", b"[": b"[]", b'"': b'""'}  # by how a value begins
 _BLOCK = msgspec.json.Decoder(_TextBlock)
 _BLOCKS = msgspec.json.Decoder(list[Raw])
 
@@ -257,12 +259,11 @@ def write(
     gone: set[int] = set()
     extra: dict[int, list[Raw]] = {}
     for copy in frame.copies:
-        if copy.member or (copy.where == "structured" and document.textual and notices):
-            held: dict[str, Value] = {copy.member or "text": said}
-            held.update((notice.name, notice.value) for notice in notices)
-            raw["structuredContent"] = Raw(encode(held))
-        elif copy.where == "structured":
-            raw["structuredContent"] = Raw(written)
+        if copy.where != "text":
+            held = _held(frame, copy, root, written, said, notices)
+            if held is not None:
+                held.update((notice.name, notice.value) for notice in notices)
+            raw["structuredContent"] = Raw(written if held is None else encode(held))
         else:
             first = copy.blocks[0]
             if copy.each and isinstance(root, list) and not isinstance(root, Pieces):
@@ -291,8 +292,45 @@ def write(
         if at not in gone:
             content_blocks.append(block)
         content_blocks.extend(extra.get(at, ()))
-    raw["content"] = Raw(msgspec.json.encode(content_blocks))
+    raw["content"] = Raw(encode(content_blocks))
     return raw, visible(raw, content_blocks)
+
+
+def promised(
+    frame: Frame, document: Document, notices: list[Notice], indent: int = -1
+) -> tuple[dict[str, Raw], Shown]:
+    """Do what `write` does, and put the document into a structuredContent that did not come.
+
+    It is the document where that is an object, else all texts as `text`; and it has the notices.
+    """
+    if isinstance(document.root.open(), dict):
+        members = {**frame.members, "structuredContent": Raw(b"{}")}
+        copies = (*frame.copies, Copy("structured"))
+        return write(
+            Frame(members, frame.blocks, copies, frame.masked), document, notices, indent=indent
+        )
+    _, texts = _content(write(frame, document, [], indent=indent)[0])
+    raw, _ = write(frame, document, notices, indent=indent)
+    held: dict[str, Value] = {"text": "\n".join(texts.values())}
+    held.update((notice.name, notice.value) for notice in notices)
+    raw["structuredContent"] = Raw(encode(held))
+    return raw, visible(raw, _BLOCKS.decode(raw["content"]))
+
+
+def _held(
+    frame: Frame, copy: Copy, root: Value, written: bytes, said: str, notices: list[Notice]
+) -> dict[str, Value] | None:
+    """Return what holds a document in structuredContent that cannot be that itself.
+
+    A client that was sent an object takes nothing else there (MCP, up to revision 2025-11-25).
+    """
+    if copy.member:
+        return {copy.member: said}
+    was = memoryview(frame.members["structuredContent"])[0]
+    needed = was == 0x7B or root is None or (isinstance(root, str) and notices)
+    if isinstance(root, dict) or not needed:
+        return None
+    return {"items": Raw(written)} if isinstance(root, list) else {"text": said}
 
 
 def as_text(frame: Frame) -> Frame:
@@ -525,10 +563,17 @@ def _quoted(found: str) -> str | None:
 def _mirrors(found: str, structured: Raw) -> bool:
     """Say whether a text is the JSON of `structured`: by bytes, by format, by value."""
     if not found or found[0] not in "{[ \n\t":
-        return False
+        # A number or a word; what may be quoted is looked at elsewhere.
+        alike = len(found) == len(memoryview(structured)) and found[:1] != '"'
+        return alike and found.encode("utf-8", "surrogatepass") == bytes(structured)
     raw = found.encode("utf-8", "surrogatepass")
     if raw == bytes(structured):
         return True
+    try:
+        # What is masked in the one must be in the other.
+        raw = mask(raw) if masks(bytes(structured)) else raw
+    except DocumentError:
+        return False
     try:
         if compact(raw) == compact(bytes(structured)):
             return True

@@ -5,11 +5,18 @@ from functools import cached_property
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
+from proxy.circuit import Circuit
+from proxy.errors import Refusal, Spent
+from proxy.fuel import LITTLE, Fuel
 from proxy.guard import Guard
 from proxy.paths import matches
 from proxy.patterns import Expression, Pattern, truthy
 from proxy.transforms.base import Parameter, Schema, Transform
+
+BURNING = frozenset(("contract", "filter", "jmespath", "parse", "project", "recast", "replace"))
+"""The steps that burn fuel, since what they do is not for the document's size to tell."""
 
 
 class Messages(Struct, frozen=True, kw_only=True):
@@ -86,6 +93,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     errors: tuple[Transform, ...] = ()
     guard: Guard | None = None
     on_failure: Literal["pass", "refuse"] | None = None
+    allow_growth: bool = True
     mode: Literal["active", "shadow"] = "active"
     max_bytes: int | None = None
     view: bool = True
@@ -123,6 +131,17 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         steps = self.pipeline[: self.restart]
         how = (self.document, self.drop_blocks, self.layout, self.error_if, self.copies)
         return f"{crc32(repr((steps, how)).encode()):08x}"
+
+    @cached_property
+    def circuit(self) -> Circuit:
+        """Whether it is in service, for all that use the rule, until it is loaded again."""
+        return Circuit()
+
+    @cached_property
+    def costly(self) -> bool:
+        """True where the size of a response does not tell how much work it is."""
+        steps = (*self.pipeline, *self.errors)
+        return self.error_if is not None or any(step.name in BURNING for step in steps)
 
     @property
     def windows(self) -> tuple[Transform, ...]:
@@ -173,6 +192,17 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         return self.mode == "active" and "refuse" in (self.on_failure, self.validate)
 
     @property
+    def exclusive(self) -> bool:
+        """True where no response goes out that its own steps do not fit, or find no document in."""
+        own = len(self.pipeline) > len(self.closing)
+        return own and self.mode == "active" and self.on_failure == "refuse"
+
+    @property
+    def bounding(self) -> "Rule":
+        """The rule for a document of any other shape: nothing of this one but its last steps."""
+        return replace(self, pipeline=self.closing, drop_blocks=(), copies="both")
+
+    @property
     def protects(self) -> bool:
         """True where the rule refuses rather than lets pass, when in doubt."""
         return self.mode == "active" and (
@@ -192,7 +222,13 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     def applies(self, arguments: Mapping[str, Any]) -> bool:
         """Say whether `when` holds for the client's arguments; raises Refusal where it fails."""
-        return self.when is None or truthy(self.when.search(arguments))
+        if self.when is None:
+            return True
+        try:
+            # Where a call is decided on, all others wait.
+            return truthy(self.when.search(arguments, Fuel(LITTLE)))
+        except Spent as spent:
+            raise Refusal(str(spent)) from spent
 
 
 class Server(Struct, frozen=True):

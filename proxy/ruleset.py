@@ -1,8 +1,14 @@
 """Rule files by name -> the rules of a session: what was given, or the bundled file that fits."""
 
+import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Literal, Protocol
 
+from msgspec.structs import replace
+
+from proxy.document import uncollected
 from proxy.errors import AbridgeError, Problem, RuleErrors
 from proxy.paths import matches
 from proxy.rule import Rule, RuleFile, RuleSet
@@ -11,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from proxy.loading.rulefile import Reading
-    from proxy.watch import Watch
 
 Budget = int | Literal["auto", "off"]
 Log = Callable[[str], None]
@@ -29,10 +34,11 @@ def load(names: Sequence[str], *, allow_python: bool = False) -> tuple[RuleFile,
     """
     files: list[RuleFile] = []
     problems: list[Problem] = []
-    for reading in readings(names, allow_python=allow_python):
-        problems += reading.problems
-        if reading.rules is not None:
-            files.append(reading.rules)
+    with uncollected():
+        for reading in readings(names, allow_python=allow_python):
+            problems += reading.problems
+            if reading.rules is not None:
+                files.append(reading.rules)
     if problems:
         raise RuleErrors(problems)
     return tuple(files)
@@ -45,9 +51,8 @@ def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[R
     for name in names:
         try:
             for path in paths(name):
-                with open(path, "rb") as file:
-                    # One byte more than a file may have shows that it has too many.
-                    raw = file.read(rulefile.MOST_BYTES + 1)
+                # One byte more than a file may have shows that it has too many.
+                raw = content(path, rulefile.MOST_BYTES + 1)
                 yield rulefile.read(str(path), raw, allow_python=allow_python)
         except (OSError, _NoFile) as error:
             reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
@@ -57,6 +62,21 @@ def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[R
 
 class _NoFile(AbridgeError):
     """A name that stands for no file."""
+
+
+def content(path: "str | Path", most: int) -> bytes:
+    """Return the first `most` bytes of a file; raises OSError, AbridgeError for what is none.
+
+    Nothing else is read: a pipe may have no writer, and a device no end.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _NoFile("a pipe, a device or a directory, not a file")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(descriptor)
 
 
 def paths(name: str) -> "list[Path]":
@@ -92,17 +112,39 @@ def library() -> "dict[str, Path]":
     return {}
 
 
+@cache
+def _of_library(path: "Path") -> tuple[RuleFile, ...]:
+    return load([str(path)])
+
+
+def read_library() -> None:
+    """Read all bundled rule files, so that no session has to wait for one; raises RuleErrors."""
+    for path in library().values():
+        _of_library(path)
+
+
+class Watched(Protocol):
+    """Rule files that may change."""
+
+    @property
+    def files(self) -> tuple[RuleFile, ...]:
+        """The rules, as the files last held them without a mistake."""
+
+    def look(self) -> None:
+        """See whether they have changed."""
+
+
 class Selection:
     """Chooses the rules of a session by the names that server and client give.
 
-    `files` are the ones asked for, None for the bundled file that fits the server; a Watch brings
-    others once they have changed. Every tool without a rule gets `budget`: bytes, `auto` for what
-    suits the client, or `off`; None, where nobody said, is `auto` without files and `off` with
-    them. `log` gets one line on each file that applies by itself, or does not apply.
+    `files` are the ones asked for, None for the bundled file that fits the server; those that are
+    Watched may bring others. Every tool without a rule gets `budget`: bytes, `auto` for what suits
+    the client, or `off`; None, where nobody said, is `auto` without files and `off` with them.
+    `log` gets one line on each file that applies by itself, or does not apply.
     """
 
     def __init__(
-        self, files: "tuple[RuleFile, ...] | Watch | None", budget: Budget | None, log: Log
+        self, files: "tuple[RuleFile, ...] | Watched | None", budget: Budget | None, log: Log
     ) -> None:
         if files is None or isinstance(files, tuple):
             self._watch, self._files = None, files
@@ -149,7 +191,11 @@ class Selection:
             pattern = _server_name(path.read_text(encoding="utf-8"))
             if pattern is not None and matches(pattern, server):
                 self._log(f"the bundled rules {word!r} apply to server {server!r}")
-                return load([word])
+                # Rules of its own: they may be put out of service.
+                return tuple(
+                    replace(file, rules=tuple(map(replace, file.rules)))
+                    for file in _of_library(path)
+                )
         return ()
 
     def _otherwise(self, client: str | None) -> Rule | None:

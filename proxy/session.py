@@ -11,21 +11,26 @@ are told apart by the `exchange` that is given with each message; elsewhere that
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from proxy import arguments as argument
-from proxy import definitions, message, pipeline, probe, result
-from proxy.ambiguity import ambiguous, called, disguised, doubled, may_call, repeated
+from proxy import definitions, fallback, message, pipeline, probe, result, timing
+from proxy.ambiguity import ambiguous, called, differs, disguised, doubled, may_call, repeated
 from proxy.arguments import VIEW, Completed, Plan
+from proxy.circuit import MOST as FAILURES
 from proxy.clients import client_for
 from proxy.document import ABSENT, Number, encode, loads, text
-from proxy.errors import DocumentError, Refusal, raised
+from proxy.edited import Edited, edit
+from proxy.errors import DocumentError, Refusal, RuleErrors, raised
 from proxy.guard import Answer, Ask, Found, Guard, decided
 from proxy.guard import Forward as Onward
-from proxy.inflight import InFlight, Pending
+from proxy.inflight import Answered, InFlight, Pending
 from proxy.message import Message, string_at
 from proxy.meter import Meter, Sizes
 from proxy.outputs import (
@@ -39,6 +44,7 @@ from proxy.outputs import (
     Reply,
     Shape,
     Tell,
+    Work,
     turned,
 )
 from proxy.pipeline import Job, Outcome
@@ -46,9 +52,12 @@ from proxy.rule import Rule
 from proxy.snapshots import Key, Snapshot
 from proxy.standing import Known, Rules, Standing
 from proxy.surrogates import unmask
+from proxy.timing import Timing
 from proxy.transforms.base import Call, Warned
 
 _REMEMBERED = 1000  # tools, tasks and cached plans kept at most, each
+_LARGE = 256 << 10  # bytes from which it takes some time to look into a message
+_LONGEST = 500  # bytes of a call by which its snapshot is known
 _AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
 _SMALL = 4096  # bytes: longer lines are told apart by their head and tail where that is certain
 
@@ -82,7 +91,8 @@ class Session:
     `rules` and `meters` are called with the names of server and client, as far as they are known;
     `rules` whenever a message about tools passes, and it may block until rule files are read. `log`
     takes one line. Snapshots are kept under `scope`. Where the answers are `resumable`, a response
-    may come again.
+    may come again. With a `deadline`, in seconds by `clock`, a call that the server leaves without
+    an answer or progress for so long is `overdue`.
     """
 
     def __init__(
@@ -93,20 +103,25 @@ class Session:
         *,
         scope: str = "",
         resumable: bool = False,
+        deadline: float | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._standing = Standing(rules, log)
         self._meters = meters
         self._meter = meters(None, None)
         self._log = log
         self.scope = scope
-        self._inflight = InFlight(resumable=resumable)
+        self._timing = None if deadline is None else Timing(deadline, clock)
+        self._inflight = InFlight(resumable=resumable, timing=self._timing)
         self._waiting: dict[int, Pending] = {}
         self._token = 0
         self._listing: Listing | None = None  # where the server says that its list may change
         self._ids = probe.Ids()
         self._batched = False
+        self._taken: list[Pending] = []  # the requests that the message at hand answers
+        self._guessed: OrderedDict[bytes, None] = OrderedDict()  # answered, though in doubt
         self._told: set[tuple[str, str]] = set()  # the warnings that were logged
-        self._tasks: OrderedDict[str, Pending] = OrderedDict()
+        self._tasks = Answered()  # by the names of their tasks
         self._kept: OrderedDict[Key, None] = OrderedDict()
 
     @property
@@ -125,6 +140,11 @@ class Session:
         return self._standing.known
 
     @property
+    def deadline(self) -> float | None:
+        """How many seconds a call may go without an answer or progress."""
+        return None if self._timing is None else self._timing.seconds
+
+    @property
     def listed(self) -> bool:
         """True where it is known which tools there are."""
         return self._standing.listed
@@ -138,6 +158,24 @@ class Session:
 
     def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         """Take one line of the client."""
+        mark = self._token
+        try:
+            return self._from_client(raw, exchange)
+        except Exception as error:  # one message must never cost an answer to it, or to others
+            said = self._failed(error, mark)
+            return fallback.of_client(raw, exchange, self._inflight, said)
+
+    def _failed(self, error: Exception, mark: int) -> str:
+        """Forget what waits since `mark`, where we failed; return what is to be said of that."""
+        for token in range(mark + 1, self._token + 1):
+            self._waiting.pop(token, None)
+        said = fallback.said_of(error)
+        if not isinstance(error, RuleErrors):
+            with suppress(Exception):  # it may be the log that failed
+                self._log(said)
+        return said
+
+    def _from_client(self, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
         try:
             read = message.read(raw)
         except DocumentError as cause:
@@ -157,6 +195,11 @@ class Session:
         try:
             read = json.loads(raw, parse_float=Number)
         except (ValueError, RecursionError):
+            read = UNSET
+        elements = read if isinstance(read, list) else [read]
+        messages = [each for each in elements if isinstance(each, dict)]
+        twofold = may_call(raw) and (repeated(Raw(raw)) or any(map(differs, messages)))
+        if read is UNSET or twofold:
             if not (may_call(raw) and self._protects()):
                 return (Forward(raw),)
             # Another reader may get further, and find the call of a tool in it.
@@ -164,8 +207,6 @@ class Session:
             line = message.error(id, -32700, f"the message cannot be read: {cause}")
             return self._answer(Pending(exchange, id, ""), "refused", line)
         self._standing.now()
-        elements = read if isinstance(read, list) else [read]
-        messages = [each for each in elements if isinstance(each, dict)]
         if not any(
             self._standing.guarded(tool) for tool in map(called, messages) if tool is not None
         ):
@@ -233,7 +274,7 @@ class Session:
             self._named(client=string_at(read.params, "_meta", CLIENT_INFO, "name"))
             pending.further = string_at(read.params, "cursor") is not None
         elif method == "tasks/result":
-            task = self._tasks.get(string_at(read.params, "taskId") or "")
+            task = self._tasks.get(_name(string_at(read.params, "taskId") or ""))
             if task is not None:
                 pending = msgspec.structs.replace(
                     task, exchange=exchange, id=key, method=method, as_task=False
@@ -247,7 +288,12 @@ class Session:
 
     def _sent(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
         """Remember a request before it goes upstream; its answer may be quick."""
+        pending.size = len(raw)
         self._inflight.add(pending)
+        if self._guessed:
+            self._guessed.pop(pending.exchange + pending.id, None)
+        if self._timing is not None and pending.method == "tools/call":
+            self._timing.begin(pending.exchange + pending.id, pending.token)
         return (Forward(raw),)
 
     def _cancelled(self, read: Message, exchange: bytes) -> bytes | None:
@@ -266,6 +312,8 @@ class Session:
                 return pending.probe.removeprefix(exchange)
             if rule is None or not rule.withholds:
                 self._inflight.retire(slot)
+            elif self._timing is not None:
+                self._timing.end(slot)
         return None
 
     def _call(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
@@ -278,12 +326,15 @@ class Session:
         if params.meta is not ABSENT:
             self._named(client=string_at(params.meta, CLIENT_INFO, "name"))
             pending.modern = (string_at(params.meta, PROTOCOL_VERSION) or "") >= "2026"
+            if self._timing is not None and (token := timing.token(params.meta)):
+                pending.token = pending.exchange + token
         standing = self._standing
         if self._protects() and (
             disguised(Raw(raw), "method", "params")
-            or disguised(read.params, "name", "arguments")
+            or (tool is None and disguised(read.params, "name", "arguments"))
             or (tool is not None and (doubled(Raw(raw)) or ambiguous(read.params)))
         ):
+            self._log(f"{tool or 'a tool'}: refused: {_AMBIGUOUS}")
             return self._refuse(pending, _AMBIGUOUS)
         if tool is None:
             return self._sent(raw, pending)
@@ -344,9 +395,12 @@ class Session:
             if isinstance(decision, Onward):
                 return self._onward(raw, pending, decision)
             return self._asked(raw, pending, decision)
-        except (Exception, SystemExit) as error:  # it may raise anything
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # it may raise anything
             said = f"{rule.at(pending.tool)}: the guard {guard.name!r} failed: "
             self._log(f"{said}{raised(error)}")
+            self._inflight.retire(pending.exchange + pending.id)
         if rule.on_failure == "pass":
             return self._sent_on(raw, pending)
         # What protects something does not let it go where nothing else is said.
@@ -409,11 +463,24 @@ class Session:
 
         `cause` says why none can come any more; else its time is up, and the server is told so.
         """
-        asked = self._inflight.find(token)
-        if asked is None or asked.held is None:
-            return ()
-        told = () if cause else (Forward(probe.cancellation(asked.id)),)
-        return (*told, *self._found(asked, Found(failure=cause or "no answer in time")))
+        asked, mark = None, self._token
+        try:
+            asked = self._inflight.find(token)
+            if asked is None or asked.held is None:
+                return ()
+            told = () if cause else (Forward(probe.cancellation(asked.id)),)
+            return (*told, *self._found(asked, Found(failure=cause or "no answer in time")))
+        except Exception as error:
+            said = self._failed(error, mark)
+            asked = asked or self._inflight.find(token)
+            self._inflight.retire(token)
+            held = None if asked is None else asked.held
+            return () if held is None else (Reply(self._gave_up(held, said)),)
+
+    def _gave_up(self, pending: Pending, said: str) -> bytes:
+        """Return the answer to a call that we failed on, and forget it."""
+        self._inflight.retire(pending.exchange + pending.id)
+        return pending.failed(said)
 
     def _found(self, asked: Pending, found: Found) -> tuple[Output, ...]:
         """Go on with a held call after its Probe; outputs are relative to the client."""
@@ -423,13 +490,25 @@ class Session:
         assert pending.rule.guard is not None
         pending.probe = b""
         self._inflight.retire(asked.exchange + asked.id)
-        if self._inflight.retire(pending.exchange + pending.id) is not pending:
-            return ()
+        if self._inflight.find(pending.exchange + pending.id) is not pending:
+            return ()  # given up, or another request has its id by now
+        self._inflight.retire(pending.exchange + pending.id)
         if found.failure is not None:
             said = f"{pending.rule.at(pending.tool)}: what the guard asked of {asked.tool!r} failed"
             self._log(f"{said}: {found.failure}")
         line, pending.line = pending.line, b""
         return self._decided(line, pending, pending.rule.guard, found)
+
+    def _heard(self, asked: Pending, heard: tuple[Found, bool]) -> tuple[Output, ...]:
+        """Take what a Probe was answered, and whether surrogates are masked in it."""
+        found, masked = heard
+        assert asked.held is not None
+        asked.held.masked |= masked
+        mark = self._token
+        try:
+            return self._probed(asked, found)
+        except Exception as error:
+            return (Forward(self._gave_up(asked.held, self._failed(error, mark))),)
 
     def _probed(self, asked: Pending, found: Found) -> tuple[Output, ...]:
         """Take what came of a Probe; outputs are relative to the server."""
@@ -492,9 +571,22 @@ class Session:
 
         `failure` says why nobody can tell whether there is one.
         """
-        pending = self._waiting.pop(token)
+        pending, mark = self._waiting[token], self._token
+        del self._waiting[token]
+        try:
+            return self._loaded(pending, snapshot, failure)
+        except Exception as error:
+            return (Reply(self._gave_up(pending, self._failed(error, mark))),)
+
+    def _loaded(
+        self, pending: Pending, snapshot: Snapshot | None, failure: str | None
+    ) -> tuple[Output, ...]:
         rule = pending.rule
         assert rule is not None
+        if rule.circuit.open:
+            again = pending.start_again.removesuffix(" first")
+            said = f"nothing is shown in parts while rule {rule.name!r} is out of service; {again}"
+            return self._refuse(pending, said)
         if snapshot is not None:
             return (Shape(self._job(pending, snapshot=snapshot)),)
         if failure is not None:
@@ -534,7 +626,7 @@ class Session:
         return line
 
     def _answer(
-        self, pending: Pending, word: Literal["refused", "answered", "hidden"], line: bytes
+        self, pending: Pending, word: Literal["refused", "answered", "hidden", "late"], line: bytes
     ) -> tuple[Output, ...]:
         rule = pending.rule.name if pending.rule is not None else None
         self._meter.count(pending.tool, rule, Sizes(0, len(line), 0, len(line)), word)
@@ -554,14 +646,20 @@ class Session:
         while no response is awaited that must be shaped or read.
         """
         if message.asks(start):
-            return True
-        if self._inflight.watched == 0 and not self._ids.used:
-            return start.lstrip()[:1] == b"{"
+            return self._timing is None or timing.PROGRESS.encode() not in start
+        unwanted = self._ids.used or self._guessed or self._timing is not None
+        if self._inflight.watched == 0 and not unwanted:
+            # One whose id cannot be told would never be over.
+            return message.answers(start)
         key = message.response_key(start, b"")
-        if key is None or self._ids.hold(key):
+        if key is None or self._unwanted(exchange, key):
             return False
         pending = self._inflight.find(exchange + key)
-        return pending is None or pending.plain
+        passes = pending is None or pending.plain
+        if self._timing is not None:
+            # Its answer has begun; what the client has a part of must not be answered otherwise.
+            (self._timing.end if passes else self._timing.extend)(exchange + key)
+        return passes
 
     def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
         """Take note of a streamed line that is over: its first and last bytes, and its size."""
@@ -572,13 +670,17 @@ class Session:
                 self._untouched(pending, size)
 
     def discarded(self, start: bytes, size: int, limit: int) -> tuple[Output, ...]:
-        """Answer the call whose response was thrown away for being over `limit` bytes."""
-        said = f"a message of {size} bytes from the server is over the limit of {limit} bytes"
+        """Answer the call whose response was thrown away, see `message.thrown_away`."""
+        said = message.thrown_away(size, limit, " from the server")
         self._log(said)
         key = message.response_key(start, b"")
-        if key is None and not message.asks(start):
-            # Where nothing else is awaited, it was the answer to this.
+        if key is None and message.answers(start):
+            # Where nothing else is awaited, it was the answer to this, most likely.
             key = self._inflight.only()
+            if key is not None:
+                self._guessed[key] = None
+                if len(self._guessed) > _REMEMBERED:
+                    self._guessed.popitem(last=False)
         pending = None if key is None else self._inflight.retire(key)
         if pending is not None and pending.held is not None:
             return self._probed(pending, Found(failure=said))
@@ -586,46 +688,94 @@ class Session:
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         """Take one line of the server."""
+        mark, before = self._token, 0
+        try:
+            before = len(self._taken)
+            return self._from_server(raw, exchange)
+        except Exception as error:
+            said = self._failed(error, mark)
+            taken = self._taken[before:] or self._answered_by(raw, exchange)
+            for pending in taken:
+                self._inflight.retire(pending.exchange + pending.id)
+                if pending.held is not None:
+                    self._inflight.retire(pending.held.exchange + pending.held.id)
+            # Hidden tools would be in a list that goes on as it came.
+            closed = isinstance(error, RuleErrors) or self._standing.guards
+            return fallback.of_server(raw, taken, said, closed=closed)
+        finally:
+            if not before:
+                del self._taken[:]
+
+    def _answered_by(self, raw: bytes, exchange: bytes) -> list[Pending]:
+        """Find the request that a message answers, which could not be read."""
+        key = message.response_key(raw[:512], raw[-512:])
+        found = None if key is None else self._inflight.answer(exchange + key)
+        return [] if found is None else [found]
+
+    def _taking(self, slot: bytes) -> Pending | None:
+        """Return the request whose response has come, which is then answered."""
+        pending = self._inflight.find(slot)
+        if pending is not None:
+            self._taken.append(pending)
+        return self._inflight.answer(slot)
+
+    def _from_server(self, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
         if len(raw) > _SMALL:
             key = message.response_key(raw[:512], raw[-512:])
             if key is not None:
                 slot = exchange + key
                 pending = self._inflight.find(slot)
-                if pending is None and self._ids.hold(key):
+                if pending is None and self._unwanted(exchange, key):
                     return ()
                 if pending is None or pending.plain:
                     if pending is not None:
                         self._untouched(self._inflight.retire(slot) or pending, len(raw))
                     return (Forward(raw),)
                 if pending.rule is not None and not pending.as_task and message.succeeds(raw[:512]):
-                    self._inflight.answer(slot)
+                    self._taking(slot)
                     return self._answered(raw, pending, pending.rule)
         try:
             read = message.read(raw)
-        except DocumentError:
-            return self._unreadable(raw, exchange)
+        except DocumentError as cause:
+            return self._unreadable(raw, exchange, cause)
         if b'"jsonrpc"' not in raw and not (isinstance(read, Message) and read.speaks):
             return (Noise(raw),)
         if not isinstance(read, Message):
             return self._batch(raw, read, lambda element: self.from_server(element, exchange))
         if not read.responds:
+            if self._timing is not None and (token := timing.progressing(read)):
+                self._timing.progressed(exchange + token)
             return (Forward(raw),)
         key = read.key
-        found = None if key is None else self._inflight.answer(exchange + key)
+        found = None if key is None else self._taking(exchange + key)
         if found is None:
-            # The late answer to a question of our own is no concern of the client's.
-            return () if key is not None and self._ids.hold(key) else (Forward(raw),)
+            unwanted = key is not None and self._unwanted(exchange, key)
+            return () if unwanted else (Forward(raw),)
         if found.held is not None:
-            found.held.masked |= probe.masked(raw)
-            return self._probed(found, probe.found(raw))
+            heard, then = partial(probe.heard, raw), partial(self._heard, found)
+            return then(heard()) if len(raw) <= _LARGE else (Work(heard, then),)
         failed = read.result is ABSENT or read.error is not ABSENT
-        if found.plain or (failed and not self._reshapes_errors(found)):
+        if found.plain or (failed and not self._minds_failures(found, read)):
             self._untouched(found, len(raw))
             return (Forward(raw),)
         return self._response(raw, read, found)
 
-    def _reshapes_errors(self, pending: Pending) -> bool:
-        return pending.rule is not None and bool(pending.rule.errors)
+    def _unwanted(self, exchange: bytes, key: bytes) -> bool:
+        """Say whether an answer that nothing waits for is no concern of the client's.
+
+        It is to a question of our own, or comes after ours.
+        """
+        slot = exchange + key
+        late = self._timing is not None and self._timing.late(slot)
+        return late or slot in self._guessed or self._ids.hold(key)
+
+    def _minds_failures(self, pending: Pending, read: Message) -> bool:
+        """Say whether a rule has to do with an answer that carries an error."""
+        rule = pending.rule
+        if rule is None:
+            return False
+        # Nobody must find in the one of two members what is withheld in the other.
+        return bool(rule.errors) or (rule.withholds and read.result is not ABSENT)
 
     def _response(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
         try:
@@ -635,15 +785,22 @@ class Session:
             elif pending.method == "server/discover":
                 self._named(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
             elif pending.method == "tools/list":
-                return self._listed(raw, read, further=pending.further)
+                return self._listed(raw, read, pending)
             elif pending.as_task and self._tasked(read, pending):
                 pass
             elif pending.rule is not None:
                 return self._answered(raw, pending, pending.rule)
         except (DocumentError, msgspec.DecodeError) as cause:
+            if pending.rule is not None and pending.rule.withholds:
+                return self._unread(pending, pending.rule, cause)
             self._log(f"{pending.method}: left as it came: {cause}")
         self._untouched(pending, len(raw))
         return (Forward(raw),)
+
+    def _unread(self, pending: Pending, rule: Rule, cause: Exception) -> tuple[Output, ...]:
+        self._log(f"{rule.at(pending.tool)}: withheld: {cause}")
+        said = f"the response was withheld: rule {rule.name!r} cannot read it"
+        return (Forward(self._refusal(pending, said)),)
 
     def _answered(self, raw: bytes, pending: Pending, rule: Rule) -> tuple[Output, ...]:
         """Have an answer shaped, unless it is sure to be short enough and that is all there is."""
@@ -655,31 +812,56 @@ class Session:
             return (Forward(raw),)
         return (Shape(self._job(pending, raw=raw)),)
 
-    def _listed(self, raw: bytes, read: Message, *, further: bool) -> tuple[Output, ...]:
+    def _listed(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
         self._named(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
-        tools = None if further else definitions.names(read.result)
+        tools = None if pending.further else definitions.names(read.result)
         if tools is not None:
             self._standing.offers(tools)
-        rules = self._standing.now()
-        result, seen = definitions.rewrite(read.result, rules, self._standing.plans_for, self._log)
-        self._standing.learn(seen)
+        edited = partial(edit, read.result, self._standing.now())
+        if len(raw) <= _LARGE:
+            return self._passed_list(raw, edited(), pending)
+        return (Work(edited, partial(self._passed_later, raw, pending)),)
+
+    def _passed_later(self, raw: bytes, pending: Pending, edited: Edited) -> tuple[Output, ...]:
+        try:
+            return self._passed_list(raw, edited, pending)
+        except (DocumentError, msgspec.DecodeError) as cause:
+            self._log(f"{pending.method}: left as it came: {cause}")
+            return (Forward(raw),)
+        except Exception as error:
+            said = self._failed(error, self._token)
+            return fallback.of_server(raw, [pending], said, closed=self._standing.guards)
+
+    def _passed_list(self, raw: bytes, edited: Edited, pending: Pending) -> tuple[Output, ...]:
+        """Pass on a list of tools, as it is for the client; raises what it could not be for."""
+        for said in edited.said:
+            self._log(said)
+        if edited.error is not None:
+            raise edited.error
+        self._standing.learn(edited.seen)
         if self._listing is not None:
-            self._listing.told(read.result, result, further=further)
+            self._listing.told(edited.given, edited.result, further=pending.further)
             self._standing.outdated = False
-        return (Forward(raw if result is None else message.replaced(raw, result=result)),)
+        return (
+            Forward(raw if edited.result is None else message.replaced(raw, result=edited.result)),
+        )
 
     def _news(self) -> tuple[Output, ...]:
         """Tell the client to list the tools again, where other rules make another list of them."""
         self._standing.outdated = False
-        if self._listing is None or not self._listing.differs(self._rewritten):
+        if self._listing is None:
+            return ()
+        rules = self._standing.now()
+        differ = partial(self._listing.differs, lambda result: edit(result, rules).result)
+        if self._listing.size <= _LARGE:
+            return self._told_of(differ())
+        return (Work(differ, self._told_of),)
+
+    def _told_of(self, differ: bool) -> tuple[Output, ...]:
+        if not differ or self._listing is None:
             return ()
         self._log("the tools look different with the new rules: the client was told")
         return (Tell(self._listing.CHANGED),)
-
-    def _rewritten(self, result: Raw) -> Raw | None:
-        return definitions.rewrite(
-            result, self._standing.now(), self._standing.plans_for, lambda said: None
-        )[0]
 
     def _tasked(self, read: Message, pending: Pending) -> bool:
         """Remember which call a task works for: tasks/result brings its result (MCP 2025-11-25).
@@ -689,14 +871,19 @@ class Session:
         task = message.members(read.result).get("task")
         name = None if task is None else string_at(task, "taskId")
         if name is not None:
-            self._tasks[name] = pending
-            if len(self._tasks) > _REMEMBERED:
-                self._tasks.popitem(last=False)
+            self._tasks.put(_name(name), pending)
         return task is not None
 
     def shaped(self, job: Job, outcome: Outcome) -> tuple[Output, ...]:
         """Take what came of a Shape; outputs are relative to the server: Forward is the answer."""
-        pending = self._waiting.pop(job.token, None)
+        try:
+            return self._shaped(job, outcome, self._waiting.pop(job.token, None))
+        except Exception as error:
+            self._failed(error, self._token)
+            self._waiting.pop(job.token, None)
+            return (Forward(outcome.raw),)
+
+    def _shaped(self, job: Job, outcome: Outcome, pending: Pending | None) -> tuple[Output, ...]:
         if pending is None or not pending.again:
             before = 0 if job.raw is None else len(job.raw)
             sizes = Sizes(before, len(outcome.raw), outcome.visible_before, outcome.visible_after)
@@ -704,6 +891,7 @@ class Session:
             if outcome.said is not None:
                 self._log(outcome.said)
             self._warned(job.tool, job.rule, outcome.warnings)
+            self._note(job, outcome)
         kept: tuple[Output, ...] = ()
         key = None if pending is None else pending.key
         if key is not None and outcome.snapshot is not None:
@@ -722,6 +910,20 @@ class Session:
             kept = (Forget(key),)
         return (*kept, Forward(outcome.raw))
 
+    def _note(self, job: Job, outcome: Outcome) -> None:
+        """Take note of whether the rule failed, which may put it out of service."""
+        rule = job.rule
+        # What a view asks for is no doing of the rule's, and what withholds must go on with it.
+        if job.view is not None or rule.withholds or outcome.word in ("error", "refused"):
+            return
+        if outcome.word != "failed":
+            rule.circuit.worked()
+        elif not outcome.blameless and rule.circuit.failed():
+            said = f"rule {rule.name!r} is out of service after {FAILURES} failures in a row"
+            said += ", until the rules are loaded again; its responses go out as they came"
+            self._log(said)
+            self._meter.warned(job.tool, rule.name, "out of service")
+
     def _warned(self, tool: str, rule: Rule, warnings: Iterable[Warned]) -> None:
         """Count warnings, and log the first of each kind."""
         for warned in warnings:
@@ -735,6 +937,45 @@ class Session:
         """Forget a call whose Load or Shape will not be carried out: nobody waits any more."""
         token = output.token if isinstance(output, Load) else output.job.token
         self._waiting.pop(token, None)
+
+    def awaits(self, exchange: bytes, ids: Collection[bytes]) -> bool:
+        """Say whether any request in an exchange with one of these ids has no answer yet."""
+        return any(self._inflight.holds(exchange + id) for id in ids)
+
+    def sent(self, exchange: bytes, ids: Collection[bytes]) -> None:
+        """Take note that the calls of an exchange go to the server only now: their time begins."""
+        if self._timing is not None:
+            for id in ids:
+                self._timing.extend(exchange + id)
+
+    def patience(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> float | None:
+        """Return in how many seconds a call may be overdue, None where none will.
+
+        That is any call, or those in an exchange with these ids.
+        """
+        return None if self._timing is None else self._timing.patience(_slots(exchange, ids))
+
+    def overdue(
+        self, exchange: bytes = b"", ids: Collection[bytes] | None = None
+    ) -> tuple[Output, ...]:
+        """Answer calls that the server has left alone for too long, and have it give them up.
+
+        These are of all, or of those in an exchange with these ids. Relative to the client.
+        """
+        if self._timing is None:
+            return ()
+        outputs: list[Output] = []
+        for slot in self._timing.overdue(_slots(exchange, ids)):
+            pending = self._inflight.retire(slot)
+            assert pending is not None
+            self._timing.give_up(slot)
+            reason = f"no answer within {timing.lasting(self._timing.seconds)} and no progress"
+            said = f"{reason}; the call was cancelled"
+            self._log(f"{pending.tool}: {said}")
+            said += ". Whether it took effect is not known: find out before you call again"
+            outputs += self._answer(pending, "late", self._refusal(pending, said))
+            outputs.append(Forward(probe.cancellation(pending.id, reason)))
+        return tuple(outputs)
 
     def ended(
         self,
@@ -750,9 +991,21 @@ class Session:
             Forward(pending.failed(cause)) for pending in self._inflight.let_go(exchange, ids)
         )
 
+    def rest(self) -> None:
+        """Forget what answers have come, unless one is waited for: nobody uses this any more.
+
+        What was learned of the server, and what tasks are for, a client may still need much later.
+        """
+        if self._inflight.idle:
+            self._inflight.rest()
+
     def dropped(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
         """Forget what is in flight of an exchange: nobody waits for its answers any more."""
         self._inflight.let_go(exchange, ids)
+        if self._timing is not None and exchange:
+            # It is over: no late answer can come in it either.
+            for id in ids or ():
+                self._timing.forget(exchange + id)
 
     # Both
 
@@ -765,7 +1018,9 @@ class Session:
         changed = False
         for element in elements:
             single = bytes(element)
-            for output in take(single) if single[:1] == b"{" else (Forward(single),):
+            outputs = take(single) if single[:1] == b"{" else (Forward(single),)
+            changed |= not outputs
+            for output in outputs:
                 if isinstance(output, Forward | Noise):
                     changed |= output.raw != single
                     forwarded.append(Raw(output.raw))
@@ -776,7 +1031,7 @@ class Session:
             return (Forward(raw),)
         return (*((Forward(encode(forwarded)),) if forwarded else ()), *rest)
 
-    def _unreadable(self, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
+    def _unreadable(self, raw: bytes, exchange: bytes, cause: DocumentError) -> tuple[Output, ...]:
         """Tell a message that only looks broken to us from noise on the server's stdout."""
         if not raw.strip():
             return ()
@@ -788,15 +1043,17 @@ class Session:
         if raw.lstrip()[:1] not in (b"{", b"["):
             return (Noise(raw),)
         key = message.response_key(raw[:512], raw[-512:])
-        pending = None if key is None else self._inflight.answer(exchange + key)
-        if pending is None and self._ids.within(raw):
-            return ()  # of a question of our own, too
+        pending = None if key is None else self._taking(exchange + key)
+        unwanted = key is not None and self._unwanted(exchange, key)
+        if pending is None and (unwanted or self._ids.within(raw)):
+            return ()
         if pending is not None:
             if pending.held is not None:
                 return self._probed(pending, Found(failure="the answer cannot be read"))
             if pending.rule is not None and pending.rule.withholds:
-                said = f"the response was withheld: rule {pending.rule.name!r} cannot read it"
-                return (Forward(self._refusal(pending, said)),)
+                return self._unread(pending, pending.rule, cause)
+            if pending.rule is not None:
+                self._log(f"{pending.rule.at(pending.tool)}: left as it came: {cause}")
             self._untouched(pending, len(raw))
         return (Forward(raw),)
 
@@ -825,6 +1082,7 @@ class Session:
             shows=client_for(self.client).shows,
             modern=pending.modern,
             token=self._token,
+            aside=rule.circuit.open,
         )
 
     def _named(self, *, client: str | None = None, server: str | None = None) -> None:
@@ -837,7 +1095,26 @@ class Session:
         The rule as it is now: what an earlier one with its name kept may be more than it would.
         """
         asked = [tool, completed.upstream, completed.own, rule.made]
-        return Key(self.scope, rule.name, encode(asked, ordered=True).decode())
+        return Key(self.scope, rule.name, _shortly(encode(asked, ordered=True)))
+
+
+def _slots(exchange: bytes, ids: Collection[bytes] | None) -> list[bytes] | None:
+    return None if ids is None else [exchange + id for id in ids]
+
+
+def _name(task: str) -> bytes:
+    # A text that came in JSON may hold half of a pair of surrogates.
+    return task.encode("utf-8", "surrogatepass")
+
+
+def _shortly(raw: bytes) -> str:
+    """Return a text that stands for this one alone, and is not long."""
+    if len(raw) <= _LONGEST:
+        return raw.decode()
+    # Its import takes 3 ms, and few calls are as long.
+    from hashlib import sha256
+
+    return sha256(raw).hexdigest()
 
 
 def _listing(result: Raw) -> "Listing | None":

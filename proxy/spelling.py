@@ -1,6 +1,9 @@
 """Finds the word that was meant."""
 
 from collections.abc import Iterable
+from itertools import islice
+
+_MOST = 500  # words that are looked at
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -12,7 +15,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     # Imported where a mistake was made only.
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(word[:100], list(known), 1)), None)
+    # Each is compared with the word: of very many, those that come first will do.
+    return next(iter(get_close_matches(word[:100], list(islice(known, _MOST)), 1)), None)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

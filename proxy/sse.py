@@ -158,14 +158,16 @@ def replaced(event: Event, data: bytes) -> bytes:
     >>> replaced(event, b"3")
     b'id: 7\r\ndata: 3\r\n\r\n'
     """
-    lines = event.raw.splitlines(keepends=True)
-    old = [at for at, line in enumerate(lines) if _field(line) == b"data"]
-    blank = len(lines) - 1
-    place = old[0] if old else blank
-    ending = lines[place][len(lines[place].rstrip(b"\r\n")) :]
-    for at in reversed(old):
-        del lines[at]
-    lines[place:place] = [b"data: " + line + ending for line in _lines(data)]
+    raw, spans = event.raw, list(_spans(event.raw))
+    old = {at for at, (start, end, _) in enumerate(spans) if _is_data(raw, start, end)}
+    place = min(old, default=len(spans) - 1)
+    ending = raw[slice(*spans[place][1:])]
+    lines: list[bytes] = []
+    for at, (start, _, after) in enumerate(spans):
+        if at == place:
+            lines += [b"data: " + line + ending for line in _lines(data)]
+        if at not in old:
+            lines.append(raw[start:after])
     if lines[-1] == b"\n" and lines[-2].endswith(b"\r"):
         lines[-1] = b"\r\n"  # together they would be one line end, and no blank line
     return b"".join(lines)
@@ -174,11 +176,11 @@ def replaced(event: Event, data: bytes) -> bytes:
 def _read(raw: bytes) -> Event:
     data: list[bytes] = []
     id = event = retry = None
-    for line in raw.splitlines():
-        if line.startswith(b"data: "):  # mostly, and it may be very long
-            data.append(line[6:])
+    for start, end, _ in _spans(raw):
+        if raw.startswith(b"data: ", start):  # mostly, and it may be very long
+            data.append(raw[start + 6 : end])
             continue
-        name, _, value = line.partition(b":")
+        name, _, value = raw[start:end].partition(b":")
         if value[:1] == b" ":
             value = value[1:]
         match name:
@@ -195,8 +197,25 @@ def _read(raw: bytes) -> Event:
     return Event(raw, b"\n".join(data) if data else None, id, event, retry)
 
 
-def _field(line: bytes) -> bytes:
-    return line.rstrip(b"\r\n").partition(b":")[0]
+def _spans(raw: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield of each line where it begins, where it ends, and where the next one begins.
+
+    What may be very long is not copied for that.
+    """
+    at, lf, cr, size = 0, -1, -1, len(raw)
+    while at < size:
+        if lf < at:
+            lf = _found(raw, b"\n", at)
+        if cr < at:
+            cr = _found(raw, b"\r", at)
+        end = min(lf, cr)
+        after = min(size, end + (2 if raw.startswith(b"\r\n", end) else 1))
+        yield at, end, after
+        at = after
+
+
+def _is_data(raw: bytes, start: int, end: int) -> bool:
+    return raw.startswith(b"data:", start) or raw[start : min(end, start + 5)] == b"data"
 
 
 def _lines(data: bytes) -> list[bytes]:
@@ -206,6 +225,6 @@ def _lines(data: bytes) -> list[bytes]:
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
 
 
-def _found(held: bytearray, what: bytes, at: int) -> int:
+def _found(held: bytes | bytearray, what: bytes, at: int) -> int:
     found = held.find(what, at)
     return len(held) if found < 0 else found

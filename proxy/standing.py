@@ -1,6 +1,8 @@
 """What a session knows of its server and client, and the rules that hold by that."""
 
 from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -10,8 +12,10 @@ from proxy.definitions import Seen
 from proxy.rule import Hidden, Rule, RuleSet
 
 _REMEMBERED = 1000  # tools and cached plans kept at most, each
+_LONGEST_NAME = 200  # characters; nobody may fill our memory with names
 
 Rules = Callable[[str | None, str | None], RuleSet]
+Fact = TypeVar("Fact", Seen, frozenset[str])
 Planned = tuple[tuple[Rule, Plan], ...]
 
 
@@ -69,8 +73,8 @@ class Standing:
 
     def named(self, *, client: str | None = None, server: str | None = None) -> bool:
         """Learn the names of client and server; return True where one of them is new."""
-        server = self.server if server is None else server
-        client = self.client if client is None else client
+        server = self.server if server is None else server[:_LONGEST_NAME]
+        client = self.client if client is None else client[:_LONGEST_NAME]
         if (server, client) == (self.server, self.client):
             return False
         self.server, self.client, self._ruleset = server, client, None
@@ -80,13 +84,13 @@ class Standing:
     def offers(self, tools: frozenset[str]) -> None:
         """Learn which tools there are."""
         if tools != self._tools:
-            self._tools, self._ruleset = tools, None
+            self._tools, self._ruleset = _shared(tools), None
 
     def learn(self, seen: dict[str, Seen]) -> None:
         """Learn what a list said of some tools."""
         for tool, fact in seen.items():
             if self._seen.get(tool) != fact:
-                self._seen[tool] = fact
+                self._seen[tool] = _shared(fact)
                 self._plans.pop(tool, None)
         while len(self._seen) > _REMEMBERED:
             del self._seen[next(iter(self._seen))]
@@ -132,14 +136,19 @@ class Standing:
         """Return the rules for `tool`, each with its plan."""
         found = self._plans.get(tool)
         if found is None:
+            fact = self._seen.get(tool) or Seen(self._implied.get(tool, frozenset()))
+            found = self.plans_for(tool, fact)
+            if len(tool) > _LONGEST_NAME:
+                return found
             if len(self._plans) > _REMEMBERED:
                 self._plans.clear()
-            fact = self._seen.get(tool) or Seen(self._implied.get(tool, frozenset()))
-            found = self._plans[tool] = self.plans_for(tool, fact)
+            self._plans[tool] = found
         return found
 
     def guessed(self, tool: str, own: frozenset[str]) -> Planned:
         """Return the rules for a tool that was not listed yet, and must have these arguments."""
+        if len(tool) > _LONGEST_NAME:
+            return self.plans_for(tool, Seen(own))
         known = self._implied.get(tool, frozenset())
         if not own <= known:
             self._implied[tool] = own | known
@@ -155,12 +164,26 @@ class Standing:
 
     def plans_for(self, tool: str, fact: Seen) -> Planned:
         """Return the rules for `tool`, each with its plan, by what is known of the tool."""
-        rules = self._held.covering(tool)
-        return tuple(
-            (rule, argument.plan(rule, fact.arguments) if rule.mode == "active" else Plan())
-            for rule in rules
-        )
+        return planned(self._held, tool, fact)
 
     @property
     def _held(self) -> RuleSet:
         return self.now() if self._ruleset is None else self._ruleset
+
+
+def planned(rules: RuleSet, tool: str, fact: Seen) -> Planned:
+    """Return those of `rules` that are for `tool`, each with its plan."""
+    return tuple(
+        (rule, argument.plan(rule, fact.arguments) if rule.mode == "active" else Plan())
+        for rule in rules.covering(tool)
+    )
+
+
+@lru_cache(4096)
+def _shared(fact: Fact) -> Fact:
+    """Return what others hold already where it is equal: thousands of sessions are told the same.
+
+    >>> _shared(frozenset({"a"})) is _shared(frozenset({"a"}))
+    True
+    """
+    return fact

@@ -11,6 +11,18 @@ _FIRST = 0x10F000  # 0x10F000..: \ud800..\udfff, 0x10F800..: \uD800..\uDFFF
 _SPAN = 0x800
 _LEAD = b"\xf4\x8f"  # how every character of both ranges begins in UTF-8
 
+_PAIR = rb"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+# Pairs and escaped backslashes are named only so that nothing inside them is taken for a lone one.
+# With the backslash in front of all, the engine leaps from one to the next.
+_ESCAPED = (
+    rb"\\(?:" + _PAIR + rb"(?:\\" + _PAIR + rb")*|u([dD][89a-fA-F][0-9a-fA-F]{2})|\\(?:\\\\)*)"
+)
+# What has no lone one: found in one go, for texts of megabytes.
+_NONE = rb"(?:[^\\]++|\\(?:[^u]|u(?:[^dD]|[dD][0-7])|" + _PAIR + rb"))*+"
+
+# How msgspec says what no escape brings about: NaN, say, or one value after another.
+_OTHERS = ("invalid character (", "trailing characters (")
+
 
 def mask(raw: bytes) -> bytes:
     r"""Return `raw` with each lone surrogate escape written as one private character.
@@ -25,6 +37,8 @@ def mask(raw: bytes) -> bytes:
     """
     import re
 
+    if re.match(_NONE, raw, re.DOTALL)[0] == raw:  # type: ignore[index]
+        return raw
     lone = False
 
     def escape(found: "re.Match[bytes]") -> bytes:
@@ -40,9 +54,7 @@ def mask(raw: bytes) -> bytes:
             return chr(_FIRST + _SPAN + offset).encode()
         raise DocumentError(f"a lone surrogate spelled {found[0].decode()!r} cannot be carried")
 
-    # Pairs and escaped backslashes are named only so that nothing inside them is taken for one.
-    pair = rb"(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})+"
-    masked = re.sub(pair + rb"|\\u([dD][89a-fA-F][0-9a-fA-F]{2})|(?:\\\\)+", escape, raw)
+    masked = re.sub(_ESCAPED, escape, raw)
     if not lone:
         return raw
     if _taken(raw):
@@ -50,10 +62,19 @@ def mask(raw: bytes) -> bytes:
     return masked
 
 
+def masks(raw: bytes) -> bool:
+    """Say, quickly, whether there may be masked surrogates in `raw`; False is certain.
+
+    >>> masks(mask(rb'"\\ud800"')), masks(rb'"\\ud800"')
+    (True, False)
+    """
+    return _LEAD in raw
+
+
 def _taken(raw: bytes) -> bool:
     import re
 
-    if _LEAD in raw:
+    if masks(raw):
         return True
     # The same characters as escaped pairs: high surrogates dbfc to dbff.
     return re.search(rb"\\u[dD][bB][fF][c-fC-F]\\u[dD][c-fC-F]", raw) is not None
@@ -61,7 +82,7 @@ def _taken(raw: bytes) -> bool:
 
 def unmask(raw: bytes) -> bytes:
     """Return `raw` with the private characters of `mask` written as the escapes they stand for."""
-    if _LEAD not in raw:
+    if not masks(raw):
         return raw
     import re
 
@@ -79,7 +100,8 @@ def maskable(raw: bytes, error: Exception) -> bool:
 
     False is certain.
     """
-    if b"\\" not in raw:
+    said = str(error)
+    if any(word in said for word in _OTHERS) or b"\\" not in raw:
         return False
     leads = [lead for lead in (b"\\ud", b"\\uD") if lead in raw]
     if len(leads) != 1:

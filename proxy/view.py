@@ -9,19 +9,20 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from proxy.document import Document, Value, level, plain, raw
-from proxy.errors import DocumentError, Refusal
+from proxy.document import Document, Value, encode, level, loads, raw
+from proxy.errors import DocumentError, Refusal, Spent
+from proxy.fuel import Fuel, pay
 from proxy.paths import ROOT
 from proxy.patterns import Expression, PatternError
-from proxy.written import outgrows, reading, size
+from proxy.written import most_of, outgrows, reading, size
 
 _LONGEST = 4000  # characters of an expression
 _TOLD = 200  # characters of what an expression failed at
-_GROWTH = 4
-_ROOM = 1 << 20
 
 
-def look(document: Document, expression: str, name: str = "text") -> Value:
+def look(
+    document: Document, expression: str, name: str = "text", fuel: Fuel | None = None
+) -> Value:
     """Return what `expression` gives over `document`; null where it gives nothing.
 
     A document that is a text is `text`, and `name` too, the member of structuredContent that holds
@@ -34,19 +35,22 @@ def look(document: Document, expression: str, name: str = "text") -> Value:
     >>> look(document, "items[0].body[2:4]"), encode(look(document, "items[*].id"))
     ('cd', b'[1.50,2]')
 
-    Raises Refusal for an expression that is wrong or does not fit the document, and for a value
-    that outgrows it.
+    Raises Refusal for an expression that is wrong or does not fit the document, for one that takes
+    more fuel than there is, and for a value that outgrows the document.
     """
     if len(expression) > _LONGEST:
         raise Refusal(f"view: more than {_LONGEST} characters; {advice(document)}")
+    fuel = fuel or Fuel()
     try:
         parsed = Expression(expression).tree
-        found = _evaluate(document, expression, parsed, name)
-        if outgrows(found, _ROOM) and outgrows(found, _GROWTH * size(document) + _ROOM):
+        found = _evaluate(document, expression, parsed, name, fuel)
+        if outgrows(found, most_of(0), fuel) and outgrows(found, most_of(size(document)), fuel):
             raise Refusal(f"view: {expression!r} gives far more than the whole document; narrow it")
         return found
     except DocumentError:
         raise
+    except Spent as error:
+        raise Refusal(f"view: {expression!r} takes too much work; narrow it") from error
     except PatternError as error:
         raise Refusal(f"view: {error}; {advice(document)}") from error
     except RecursionError as error:
@@ -57,14 +61,17 @@ def look(document: Document, expression: str, name: str = "text") -> Value:
         raise Refusal(f"view: {expression!r} fails: {reason}; {advice(document)}") from error
 
 
-def _evaluate(document: Document, expression: str, parsed: dict[str, Any], name: str) -> Value:
-    visit = _interpreter()().visit
-    whole = _opened(document.cell[0])
+def _evaluate(
+    document: Document, expression: str, parsed: dict[str, Any], name: str, fuel: Fuel
+) -> Value:
+    interpreter = _interpreter()(fuel, document)
+    visit, opened = interpreter.visit, interpreter.opened
+    whole = opened(document.cell[0])
     # A text that was read as structure can be looked at as a text too.
     asked = expression.lstrip().startswith("text") and reading(document, ROOT) is not None
     if asked and not (isinstance(whole, dict) and "text" in whole):
         document.close()
-        whole = _opened(document.cell[0])
+        whole = opened(document.cell[0])
     if not isinstance(whole, str):
         return visit(parsed, whole)
     found = visit(parsed, {"text": whole, name: whole})
@@ -74,55 +81,74 @@ def _evaluate(document: Document, expression: str, parsed: dict[str, Any], name:
 @lru_cache(maxsize=1)
 def _interpreter() -> type[Any]:
     """Make the interpreter; what it needs is loaded with the first view."""
-    from jmespath.visitor import TreeInterpreter
+    from proxy.interpreter import Interpreter
 
-    class Interpreter(TreeInterpreter):
+    class Lazy(Interpreter):
         """Follows an expression into unopened values; decodes what it computes with."""
 
-        plainly = False
+        element = 2 * _UNOPENED
 
-        def visit(self, node: Any, *args: Any, **kwargs: Any) -> Any:
-            [value] = args
-            if self.plainly:
-                return super().visit(node, value)
+        def __init__(self, fuel: Fuel, document: Document) -> None:
+            super().__init__(fuel)
+            self._computing = Interpreter(fuel)
+            self._document = document
+            self._room: int | None = None
+
+        def visit(self, node: Any, value: Any) -> Any:
             kind = node["type"]
-            if kind in _PASSING:
-                return None if _null(value) else value
             if kind in _LAZY:
-                return _opened(super().visit(node, _opened(value)))
-            self.plainly = True
-            try:
-                return super().visit(node, plain(value))
-            finally:
-                self.plainly = False
+                value = self.opened(value)
+            elif kind not in _PASSING:
+                return self._computed(node, value)
+            self.fuel.burn(_UNOPENED - 1)
+            found = super().visit(node, value)
+            return None if _null(found) else found
+
+        def _computed(self, node: Any, value: Any) -> Any:
+            pay(value, self.fuel)
+            written = encode(value)
+            found = self._computing.visit(node, loads(written))
+            if isinstance(found, dict | list):
+                # It may keep all that was decoded for it: once the document as a whole may be kept.
+                if self._room is None:
+                    self._room = len(encode(self._document.cell[0]))
+                self._room -= len(written)
+                self.fuel.burn(max(0, min(len(written), -self._room)) >> 2)
+            return found
+
+        def opened(self, value: Any) -> Any:
+            length = len(memoryview(value)) if type(value) is Raw else 0
+            if length < _LARGE:
+                return _opened(value)
+            textual = memoryview(value)[0] == 0x22
+            self.fuel.burn(length >> (4 if textual else 9))
+            found = _opened(value)
+            if not textual:
+                self.fuel.burn(_UNOPENED * len(found))
+            return found
 
         def visit_slice(self, node: Any, value: Any) -> Any:
-            if not isinstance(value, str | list):
-                return None
-            return value[slice(*node["children"])]
+            if not isinstance(value, str):
+                return super().visit_slice(node, value)
+            part = slice(*node["children"])
+            self.fuel.burn(len(range(len(value))[part]) // (16 if value.isascii() else 4))
+            return value[part]
 
         def visit_projection(self, node: Any, value: Any) -> Any:
             left, right = node["children"]
-            base = self.visit(left, value)
+            base = self.opened(self.visit(left, value))
             if right["type"] == "identity" and _slices(left) and isinstance(base, str | list):
                 return base
-            if not isinstance(base, list):
-                return None
-            found = (self.visit(right, element) for element in base)
-            return [each for each in found if each is not None]
+            return self._projected(base, right)
 
-        def visit_flatten(self, node: Any, value: Any) -> Any:
-            base = self.visit(node["children"][0], value)
-            if not isinstance(base, list):
-                return None
-            merged: list[Value] = []
-            for element in base:
-                inner = _opened(element)
-                merged.extend(inner if isinstance(inner, list) else [element])
-            return merged
+        def _is_false(self, value: Any) -> bool:
+            return super()._is_false(self.opened(value))
 
-    return Interpreter
+    return Lazy
 
+
+_UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
+_LARGE = 1024  # bytes: to open less than that is a part of the step that does it
 
 # Kinds of nodes that work on what is opened by one level; all others get plain values.
 _LAZY = {
@@ -140,7 +166,7 @@ _LAZY = {
     "subexpression",
     "value_projection",
 }
-_PASSING = {"current", "identity"}
+_PASSING = {"current", "identity", "literal"}
 
 
 def _slices(node: Any) -> bool:

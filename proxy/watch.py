@@ -2,8 +2,8 @@
 
 The Python that they name is not read again: it may hold what is in use.
 
-Looking costs a few microseconds a file: time and size are compared, and every 25th time what the
-files hold, since an edit may change neither.
+Looking costs a few microseconds a file: its time, its size and which file it is are compared, and
+every 25th time what the files hold, since an edit may change none of them.
 """
 
 import os
@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 
 from proxy.errors import AbridgeError, RuleErrors
 from proxy.rule import RuleFile
-from proxy.ruleset import load, paths
+from proxy.ruleset import content, load, paths
 
 _ANYWAY = 25
 _MOST = 1 << 20  # bytes read of a file to compare it: rule files are shorter
 
-Stamp = tuple[int, int] | None
+Stamp = tuple[int, int, int] | None
 
 
 class Watch:
@@ -35,25 +35,34 @@ class Watch:
         allow_python: bool = False,
     ) -> None:
         self._names = names
+        self._stamps: list[Stamp] | None
         self._allow_python = allow_python
         self._say = say
         self._warn = warn
         self._looks = 0
-        self._note(self._read())
+        self._places = list(names)
+        self._note(self._stamped(), self._read())
         self.files: tuple[RuleFile, ...] = self._load()
         """The rules, as the files last held them without a mistake."""
 
     def look(self) -> None:
         """See whether the files have changed, and read them where they have."""
+        if self.changed():
+            self.read()
+
+    def changed(self) -> bool:
+        """Say whether the files have changed since this was last asked."""
         self._looks += 1
         stamps = self._stamped()
         if stamps == self._stamps and self._looks % _ANYWAY:
-            return
+            return False
         held = self._read()
         changed = held != self._held
-        self._note(held)
-        if not changed:
-            return
+        self._note(stamps, held)
+        return changed
+
+    def read(self) -> None:
+        """Read the files, which may take a while; they may be asked for meanwhile."""
         try:
             self.files = self._load()
         except RuleErrors as errors:
@@ -67,11 +76,15 @@ class Watch:
     def _load(self) -> tuple[RuleFile, ...]:
         return load(self._names, allow_python=self._allow_python)
 
-    def _note(self, held: dict[str, bytes]) -> None:
-        """Take note of what the files hold, and of when they and their folders were written."""
+    def _note(self, stamps: list[Stamp], held: dict[str, bytes]) -> None:
+        """Take note of what the files hold, and of the stamps that they had before they were read.
+
+        What is written after that is found at the next look, as are other files of a folder.
+        """
+        places = list(dict.fromkeys((*held, *self._names)))
         self._held = held
-        self._places = list(dict.fromkeys((*held, *self._names)))
-        self._stamps = self._stamped()
+        self._stamps = stamps if places == self._places else None
+        self._places = places
 
     def _stamped(self) -> list[Stamp]:
         return [_stamp(path) for path in self._places]
@@ -82,8 +95,7 @@ class Watch:
         for name in self._names:
             try:
                 for path in paths(name):
-                    with open(path, "rb") as file:
-                        held[str(path)] = file.read(_MOST)
+                    held[str(path)] = content(path, _MOST)
             except (OSError, AbridgeError) as error:
                 held[name] = str(error).encode()
         return held
@@ -94,4 +106,4 @@ def _stamp(path: str) -> Stamp:
         found = os.stat(path)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -6,10 +6,12 @@ text back, and says until then what that will be, so that sizes are those of the
 
 from collections.abc import Iterator
 
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
+from msgspec.structs import astuple
 
 from proxy.document import Document, Slot, Value, compact, encode, level, text
 from proxy.errors import Mismatch
+from proxy.fuel import Fuel
 from proxy.paths import Name, Path, select
 from proxy.surrogates import unmask
 
@@ -176,14 +178,22 @@ def member(root: Slot, path: Path) -> Slot | None:
     return slot
 
 
-def outgrows(value: Value, most: int) -> bool:
+def most_of(size: int) -> int:
+    """Return the most bytes that may be made of so many: four times as many, and a megabyte."""
+    return 4 * size + (1 << 20)
+
+
+def outgrows(value: Value, most: int, fuel: Fuel | None = None) -> bool:
     """Say whether `value` takes more than `most` bytes as JSON, looking at no more than that.
 
     Parts that stand in several places count in each of them, as they do when they are written.
+    Raises Spent where looking takes more than the fuel there is.
     """
     left, waiting = most, [value]
     while waiting and left >= 0:
         item = waiting.pop()
+        if fuel is not None and isinstance(item, dict | list):
+            fuel.burn(1 + (len(item) >> 2))
         if isinstance(item, dict):
             left -= 2 + sum(len(name) + 4 for name in item)
             waiting.extend(item.values())
@@ -193,6 +203,8 @@ def outgrows(value: Value, most: int) -> bool:
                 waiting.extend(item)
         elif isinstance(item, str):
             left -= 2 + len(item)
+        elif isinstance(item, Struct):
+            waiting.extend(each for each in astuple(item) if each is not UNSET)
         else:
             left -= len(memoryview(item)) if type(item) is Raw else 1
     return left < 0

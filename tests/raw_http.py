@@ -49,17 +49,17 @@ Answer = Callable[[Asked], Iterator[bytes]]
 
 
 class RawServer:
-    """Serves on a free port of 127.0.0.1; a thread for each connection.
+    """Serves on a free port of 127.0.0.1, or the one given; a thread for each connection.
 
     What `answer` yields is sent as it is. Where it ends with `Connection: close` among the headers,
     or an empty piece, the connection is closed; an exception resets it.
     """
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, port: int = 0) -> None:
         self.answer = answer
         self.asked: list[Asked] = []
         self.failures: list[BaseException] = []
-        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.listening = socket.create_server(("127.0.0.1", port))
         self.port = self.listening.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/mcp"
         self.connections: list[socket.socket] = []

@@ -1,7 +1,22 @@
 """A Session between a client and a server that a test speaks for, line by line."""
 
+from collections.abc import Callable
+from time import monotonic
+
 from proxy.meter import Meter, Row
-from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Probe, Reply, Shape, Tell
+from proxy.outputs import (
+    Forget,
+    Forward,
+    Keep,
+    Load,
+    Noise,
+    Output,
+    Probe,
+    Reply,
+    Shape,
+    Tell,
+    Work,
+)
 from proxy.pipeline import shape
 from proxy.rule import EMPTY, RuleSet
 from proxy.session import Session
@@ -11,7 +26,14 @@ from proxy.snapshots import Memory
 class Talk:
     """Drives a Session; `to_server`, `to_client`, `probes` and `noise` collect what comes out."""
 
-    def __init__(self, rules: RuleSet = EMPTY, *, resumable: bool = False) -> None:
+    def __init__(
+        self,
+        rules: RuleSet = EMPTY,
+        *,
+        resumable: bool = False,
+        deadline: float | None = None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self.rules = rules
         self.asked: list[tuple[str | None, str | None]] = []
         self.log: list[str] = []
@@ -22,7 +44,12 @@ class Talk:
         self.meter = Meter()
         self.store = Memory()
         self.session = Session(
-            self._rules, lambda *_: self.meter, self.log.append, resumable=resumable
+            self._rules,
+            lambda *_: self.meter,
+            self.log.append,
+            resumable=resumable,
+            deadline=deadline,
+            clock=clock,
         )
 
     def _rules(self, server: str | None, client: str | None) -> RuleSet:
@@ -63,6 +90,10 @@ class Talk:
         """Have the last probe go without an answer."""
         self._take(self.session.unanswered(self.probes[-1].token, cause), of_client=True)
 
+    def overdue(self, exchange: bytes = b"", ids: list[bytes] | None = None) -> None:
+        """Have the calls answered that have waited for too long."""
+        self._take(self.session.overdue(exchange, ids), of_client=True)
+
     def counted(self) -> list[Row]:
         """Return what was counted."""
         return self.meter.drain()
@@ -88,5 +119,7 @@ class Talk:
                 case Load(token, key):
                     found = self.store.get(key)
                     self._take(self.session.loaded(token, found), of_client=True)
+                case Work(do, then):
+                    self._take(then(do()), of_client=of_client)
                 case Shape(job):
                     self._take(self.session.shaped(job, shape(job)), of_client=False)

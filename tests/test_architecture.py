@@ -8,26 +8,50 @@ from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path, PurePath
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 
 # From the bottom to the top. A module may import its own level and those below; a folder counts
 # for everything in it.
 LEVELS = (
-    {"document", "errors", "fuel", "paths", "patterns", "references", "schemas", "subschemas"}
+    {"document", "errors", "fuel", "functions", "interpreter", "paths", "patterns", "references", "schemas", "subschemas"}
     | {"accept", "clients", "columns", "cutter", "literals", "notes", "sizes", "spelling", "sse"}
-    | {"surrogates", "written"},
+    | {"remains", "room", "surrogates", "written"},
     {"transforms"},
     {"message", "result", "definitions", "inflight", "listing", "ruleset", "snapshots", "meter"}
     | {"arguments", "contracts", "guard", "loading", "outputs", "pipeline", "rule", "view", "watch"}
-    | {"ambiguity", "error_result", "input_schema", "output_schema", "probe", "standing"},
+    | {"ambiguity", "error_result", "input_schema", "output_schema", "probe", "standing", "edited"}
+    | {"circuit", "fallback", "timing"},
     {"session"},
     {"testing"},
-    {"cli", "transports", "stores", "ledger", "__main__"},
+    {"cli", "transports", "stores", "ledger", "retention", "__main__"},
 )
 
 # Tests of the whole, which mirror no single module.
 WHOLE = {
+    "tests/faults/test_answers.py",
+    "tests/faults/test_injected.py",
+    "tests/faults/test_injection.py",
+    "tests/faults/test_orphans.py",
+    "tests/faults/test_outcomes.py",
+    "tests/faults/test_requests.py",
+    "tests/faults/test_scarcity.py",
+    "tests/faults/test_served.py",
+    "tests/faults/test_ends.py",
+    "tests/faults/test_exhaustion.py",
+    "tests/faults/test_names.py",
+    "tests/faults/test_records.py",
+    "tests/faults/test_deadlines.py",
+    "tests/faults/test_rows.py",
+    "tests/faults/test_rules.py",
+    "tests/faults/test_shown.py",
+    "tests/faults/test_stalls.py",
+    "tests/faults/test_windows.py",
+    "tests/soak/test_soak.py",
+    "tests/fuzz/test_fuzz.py",
     "tests/faults/test_stdio.py",
+    "tests/faults/test_table.py",
     "tests/faults/test_http.py",
     "tests/faults/test_probes.py",
     "tests/test_agentdata.py",
@@ -167,6 +191,34 @@ def test_starting_the_wrapper_loads_nothing_slow() -> None:
     assert done.returncode == 0, done.stderr
     slow = sorted(SLOW & set(done.stdout.split()))
     assert not slow, f"loaded on the wrapper's path: {slow}; find by whom: python -X importtime"
+
+
+# Who looks at the clock of the day, which may jump: to record when something was, nothing else.
+DATED = {
+    "proxy/cli/report.py": "counts back from now to what was recorded since",
+    "proxy/ledger.py": "says when a call was, and how old a row is",
+    "proxy/transports/log.py": "begins a line with the time",
+}
+CLOCKS = {"time.time", "time.time_ns", "time.localtime", "time.gmtime", "time.ctime"}
+CLOCKS |= {f"{kind}.{now}" for kind in ("datetime", "date") for now in ("now", "utcnow", "today")}
+
+
+@pytest.mark.fault(47, "inside")
+def test_the_clock_of_the_day_decides_nothing() -> None:
+    found = {
+        file.relative_to(ROOT).as_posix()
+        for file in MODULES.values()
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute | ast.ImportFrom) and CLOCKS & named(node)
+    }
+    assert found == set(DATED)
+
+
+def named(node: ast.Attribute | ast.ImportFrom) -> set[str]:
+    """Return what a node of a syntax tree names, as `module.name`."""
+    if isinstance(node, ast.ImportFrom):
+        return {f"{node.module}.{alias.name}" for alias in node.names}
+    return {".".join(ast.unparse(node).split(".")[-2:])}
 
 
 # Put together here, so that this file does not name them either.

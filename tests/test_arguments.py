@@ -1,5 +1,6 @@
 """The arguments that rules add or bound: advertised names, checks, defaults, what is taken off."""
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -242,6 +243,15 @@ def test_a_whole_number_may_be_written_as_a_fraction() -> None:
     assert completed(PAGES, {"limit": 5.0}).arguments["limit"] == 5
 
 
+@pytest.mark.fault(37, "inside")
+def test_a_value_that_takes_long_to_match_is_refused_as_one_that_does_not() -> None:
+    slow, value = "(?:a|b)*a(?:a|b){1000}c", "".join(Random(1).choices("ab", k=100_000))
+    said = f'a: "{value[:76]}... takes too much work to match with {slow!r}'
+    assert refusal(f"arguments: {{a: {{pattern: '{slow}'}}}}", {"a": value}) == said
+    own = f"arguments: {{a: {{pattern: '{slow}', message: no}}}}"
+    assert refusal(own, {"a": value}) == "no"
+
+
 @pytest.mark.parametrize(("value", "kept"), [(0, 1), (500, 100), (50, 50)])
 def test_a_clamped_number_is_moved_to_the_nearest_bound(value: int, kept: int) -> None:
     text = "arguments: {n: {minimum: 1, maximum: 100, clamp: true}}"
@@ -255,10 +265,12 @@ def test_a_clamped_text_is_cut() -> None:
     assert completed(text, {"n": "abcd"}).upstream == {"n": "abc"}
 
 
+@pytest.mark.fault(39, "inside")
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
         ({"limit": 51}, "limit: 51 is greater than the maximum of 50"),
+        ({"limit": 10**30}, f"limit: {10**30} is greater than the maximum of 50"),
         ({"limit": 0}, "limit: 0 is less than the minimum of 1"),
         ({"limit": "5"}, 'limit: "5" is not an integer'),
         ({"limit": True}, "limit: true is not an integer"),

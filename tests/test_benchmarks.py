@@ -10,7 +10,7 @@ import pytest
 
 from proxy import ruleset
 from tests import raw_http
-from tests.benchmarks import commands, mix, raw, services, table, web_client
+from tests.benchmarks import commands, lines, mix, raw, services, table, web_client
 from tests.benchmarks.kinds import Leg, Target, WrongAnswer, calls
 from tests.benchmarks.legs import LEGS
 from tests.benchmarks.measure import Figures
@@ -177,10 +177,54 @@ def test_the_load_on_the_knowledge_base_is_told_for_each_kind_of_request() -> No
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    assert [line.split()[:2] for line in lines[2:7]] == [["2", kind.name] for kind in mix.KINDS]
+    rows = done.stdout.splitlines()
+    assert [row.split()[:2] for row in rows[2:7]] == [["2", kind.name] for kind in mix.KINDS]
     assert "failures 0 and 0" in done.stdout
     assert "with 2: the sidecar: " in done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc")
+def test_long_lines_can_be_measured_over_stdio_and_http() -> None:
+    ways, cases = ("command", "serve URL"), ("untouched, id last", "not read")
+    words = [word for case in cases for word in ("-k", case)]
+    words += [word for way in ways for word in ("--way", way)]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks.lines", "--megabytes", "1", *words],
+        cwd=commands.ROOT,
+        env=commands.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    rows = done.stdout.splitlines()
+    assert [sum(row.startswith(f"{way}  ") for row in rows) for way in ways] == [2, 2]
+
+
+def test_a_line_that_is_not_as_it_should_be_is_no_measurement() -> None:
+    whole, touched = lines.Case("whole"), lines.Case("touched", touched=True)
+    assert lines.Took(0.1, 1_000_000, b'{"result":').checked(whole, 1) == 0.1
+    assert lines.Took(0.1, 10, b'{"result":').checked(touched, 1) == 0.1
+    with pytest.raises(lines.WrongAnswer, match=r'^10 bytes: {"result":$'):
+        lines.Took(0.1, 10, b'{"result":').checked(whole, 1)
+    with pytest.raises(lines.WrongAnswer, match="isError"):
+        lines.Took(0.1, 10, b'{"result":{"isError":true').checked(touched, 1)
+
+
+@pytest.mark.parametrize(
+    ("memory", "seconds", "said"),
+    [
+        (300, 1.9, "met"),
+        (301, 1.9, "memory MISSED: at most 300 MB"),
+        (300, 2.1, "time MISSED: at most 2.0 s"),
+    ],
+)
+def test_a_long_line_is_held_to_its_bounds(memory: float, seconds: float, said: str) -> None:
+    found = lines.Found((), (seconds,) * 3, memory)
+    assert lines.verdict(lines.Case("untouched"), 100, found) == said
+    assert lines.verdict(lines.Case("shaped", touched=True), 100, found) == ""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
+import gc
 import json
+import time
+import weakref
 from typing import Any
 
 import msgspec
@@ -20,11 +23,13 @@ from proxy.document import (
     objects,
     one_row,
     opened,
+    piecemeal,
     plain,
     raw,
     row_type,
     rows,
     text,
+    uncollected,
 )
 from proxy.errors import DocumentError
 from proxy.surrogates import mask, unmask
@@ -232,3 +237,44 @@ def test_raw_is_what_a_value_is_written_as() -> None:
     held = Raw(b"1.0")
     assert raw(held) is held
     assert bytes(raw({"a": [held, None]})) == b'{"a":[1.0,null]}'
+
+
+def test_what_is_large_is_decoded_in_parts_to_the_same() -> None:
+    odd = [1.0, 1.10, -0, 10**30, "\u00e9", None, True, [], {}, {"a": [{"b": "c"}]}]
+    large = {"rows": [odd] * 9000, "text": "x" * 300_000, "deep": [[[odd] * 9000]], "few": odd}
+    held = Raw(json.dumps(large).encode())
+
+    assert piecemeal(held) == plain(held)
+    assert encode(piecemeal(held)) == encode(plain(held))
+
+
+def test_the_collector_is_put_off_for_a_while_and_only_where_it_is_on() -> None:
+    assert gc.isenabled()
+    with uncollected():
+        assert not gc.isenabled()
+        with uncollected():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_circles_are_collected_though_large_documents_come_without_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Circle:
+        def __init__(self) -> None:
+            self.held = self
+
+    monkeypatch.setattr("proxy.document._PAUSE", 0.05)
+    large = b"[%s1]" % (b"1," * 200_000)
+    gone = weakref.ref(Circle())
+    end = time.monotonic() + 20
+    while gone() is not None:
+        assert time.monotonic() < end, "it is put off for ever"
+        loads(large)
+
+
+def test_what_is_large_and_no_json_leaves_the_collector_on() -> None:
+    with pytest.raises(DocumentError):
+        loads(b"[" * 300_000)
+    assert gc.isenabled()

@@ -1,5 +1,6 @@
 """What a guard decides is what becomes of a call, whatever the server does with its question."""
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -434,6 +435,10 @@ def endless(call: Call, found: Found | None) -> Decision:
     return Ask("status", {}, float("nan"))
 
 
+def leaving(call: Call, found: Found | None) -> Decision:
+    raise asyncio.CancelledError("on purpose")
+
+
 def nothing(call: Call, found: Found | None) -> Decision:
     return None  # type: ignore[return-value]
 
@@ -446,6 +451,7 @@ def nothing(call: Call, found: Found | None) -> Decision:
         (nothing, "TypeError: None is no decision"),
         (hasty, "TypeError: '<=' not supported between instances of 'int' and 'str'"),
         (endless, "ValueError: it gives the server nan seconds"),
+        (leaving, "CancelledError: on purpose"),
     ],
 )
 @pytest.mark.parametrize("on_failure", ["on_failure: pass", "on_failure: refuse", ""])

@@ -58,6 +58,8 @@ def test_a_new_request_goes_before_one_that_was_answered_with_its_id() -> None:
     new = plain(b"1")
     made.add(new)
     assert made.find(b"1") is new
+    made.retire(b"1")
+    assert made.find(b"1") is None
 
 
 def test_the_oldest_is_forgotten_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,3 +87,46 @@ def test_what_is_let_go_is_all_or_an_exchange_or_some_of_it() -> None:
     assert made.only() == b"c:1"
     assert made.let_go() == [pendings[3]]
     assert made.watched == 0
+
+
+def test_answered_requests_that_were_long_are_not_remembered_without_bound() -> None:
+    made = InFlight(resumable=True)
+    for number in range(10):
+        pending = ruled(b"%d" % number)
+        pending.size = 400_000
+        made.add(pending)
+        made.answer(b"%d" % number)
+    assert [number for number in range(10) if made.answer(b"%d" % number)] == [8, 9]
+    huge = ruled(b"huge")
+    huge.size = 100_000_000
+    made.add(huge)
+    made.answer(b"huge")
+    assert made.answer(b"huge") is not None, "the last one is"
+    assert made.answer(b"9") is None
+    for _ in range(100):
+        again = ruled(b"again")
+        again.size = 400_000
+        made.add(again)
+        made.answer(b"again")
+    other = ruled(b"other")
+    made.add(other)
+    made.answer(b"other")
+    assert made.answer(b"again") is not None
+
+
+def test_where_too_many_wait_what_a_rule_withholds_is_forgotten_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("proxy.inflight._MOST", 3)
+    made = InFlight(resumable=False)
+    secret = ruled(b"secret")
+    secret.rule = rule("on_failure: refuse")
+    made.add(secret)
+    for number in range(10):
+        made.add(ruled(b"%d" % number))
+    assert [made.find(id) is not None for id in (b"secret", b"7", b"8", b"9")] == [
+        True,
+        False,
+        True,
+        True,
+    ]

@@ -44,6 +44,28 @@ def test_a_page_that_is_too_long_to_be_kept_counts_as_changed() -> None:
     assert made.differs(lambda _: None)
 
 
+def test_a_list_without_end_is_not_kept_without_end() -> None:
+    made = Listing()
+    made.told(ONE, None, further=False)
+    for number in range(5000):
+        made.told(Raw(b'{"tools":["page %d"]}' % number), None, further=True)
+    assert len(vars(made)["_pages"]) <= 1000
+    assert made.differs(lambda _: None), "what is not kept counts as changed"
+    long = Listing()
+    for number in range(100):
+        long.told(Raw(b'"%d%s"' % (number, b"x" * 100_000)), None, further=number > 0)
+    assert sum(len(page.result) for page, _ in vars(long)["_pages"] if page) <= 4 << 20
+
+
+def test_a_page_that_is_asked_for_over_and_over_is_kept_once() -> None:
+    made = Listing()
+    made.told(ONE, None, further=False)
+    for _ in range(5000):
+        made.told(TWO, None, further=True)
+    assert len(vars(made)["_pages"]) == 2
+    assert not made.differs(lambda _: None)
+
+
 def test_lists_that_are_the_same_are_kept_once_and_not_for_ever() -> None:
     many = [Listing() for _ in range(10)]
     before = len(listing._PAGES)

@@ -118,6 +118,10 @@ def test_a_replaced_member_leaves_the_others_as_they_were_spelled() -> None:
         (b'{"result":{"content":[', b']},"jsonrpc":"2.0","id":7}', b"7"),
         (b'{"result":{"content":[', b']},"jsonrpc":"2.0","id":7}\r', b"7"),
         (b'{"error":{"code":1}', b',"jsonrpc":"2.0","id":"x"}', b'"x"'),
+        (b'{"id":7,"jsonrpc":"2.0","result":{', b"}}", b"7"),
+        (b'{"result":{"content":[', b']}, "id" : "a", "jsonrpc":"2.0" }', b'"a"'),
+        (b'{"jsonrpc":"2.0","result":{"content":[', b']},"id":7}', b"7"),
+        (b'{ "jsonrpc" : "2.0", "error" : {"code":1}', b'}, "id" : "x" }\r', b'"x"'),
     ],
 )
 def test_the_id_of_a_response_is_read_off_its_ends(start: bytes, end: bytes, key: bytes) -> None:
@@ -129,11 +133,13 @@ def test_the_id_of_a_response_is_read_off_its_ends(start: bytes, end: bytes, key
     [
         (b'{"jsonrpc":"2.0","id":7,"method":"ping"', b"}"),
         (b'{"jsonrpc":"2.0","method":"x","id":7', b"}"),
-        (b'{"id":7,"jsonrpc":"2.0","result":{', b"}}"),
+        (b'{"id":7,"result":{', b"}}"),
         (b'{"jsonrpc":"2.0","id":null,"result":{', b"}}"),
         (b'{"jsonrpc":"2.0","id":[7],"result":{', b"}}"),
         (b'{"method":"x","params":{"a":[', b']},"jsonrpc":"2.0","id":7}'),
         (b'[{"jsonrpc":"2.0","id":7,"result":{', b"}}]"),
+        (b'{"jsonrpc":"2.0","result":{"content":[', b'],"id":7}'),
+        (b'{"jsonrpc":"2.0","method":"x","params":{', b'},"id":7}'),
         (b"", b""),
     ],
 )
@@ -144,12 +150,28 @@ def test_where_the_ends_leave_doubt_no_id_is_read(start: bytes, end: bytes) -> N
 def test_a_line_that_begins_with_a_method_surely_asks() -> None:
     assert message.asks(b'{"jsonrpc":"2.0","method":"notifications/progress","params":{')
     assert message.asks(b' {"method":"ping"')
-    assert not message.asks(b'{"jsonrpc":"2.0","id":1,"method":"ping"')
+    assert message.asks(b'{"jsonrpc":"2.0","id":1,"method":"ping"')
+    assert message.asks(b'{"id":"a", "jsonrpc":"2.0", "method":"ping"')
     assert not message.asks(b'{"jsonrpc":"2.0","id":1,"result":{"method":"x"')
+
+
+def test_a_line_that_begins_with_an_id_or_a_result_surely_answers() -> None:
+    assert message.answers(b'{"jsonrpc":"2.0","id":1,"result":{"method":"x"')
+    assert message.answers(b' {"error":{"code":')
+    assert message.answers(b'{"jsonrpc":"2.0","result":{')
+    assert not message.answers(b'{"jsonrpc":"2.0","id":1,"method":"ping"')
+    assert not message.answers(b'{"jsonrpc":"2.0","id":[1],"result":{')
+    assert not message.answers(b'{"level":"info","result":1')
 
 
 def test_a_result_carries_the_id_as_it_was_spelled() -> None:
     assert message.result(b"5.0", {"a": 1}) == b'{"jsonrpc":"2.0","id":5.0,"result":{"a":1}}'
+
+
+def test_what_was_thrown_away_was_too_long_or_too_much_to_hold() -> None:
+    assert message.thrown_away(501, 500) == "a message of 501 bytes is over the limit of 500 bytes"
+    said = "there is no memory for a message of 500 bytes from the server"
+    assert message.thrown_away(500, 500, " from the server") == said
 
 
 def test_an_error_has_a_code_and_a_message() -> None:

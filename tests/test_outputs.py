@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from proxy.guard import Ask, Decision, Found
 from proxy.meter import Meters
-from proxy.outputs import Keep, Load, Output, Shape
+from proxy.outputs import Keep, Load, Output, Shape, Work
 from proxy.pipeline import shape
 from proxy.rule import EMPTY, RuleFile, RuleSet
 from proxy.session import Session
@@ -44,6 +44,8 @@ def test_a_short_conversation_uses_every_output() -> None:
                 perform(session.shaped(output.job, shape(output.job)))
             elif isinstance(output, Load):
                 perform(session.loaded(output.token, store.get(output.key)))
+            elif isinstance(output, Work):
+                perform(output.then(output.do()))
             elif isinstance(output, Keep):
                 store.put(output.key, output.snapshot)
 
@@ -59,5 +61,7 @@ def test_a_short_conversation_uses_every_output() -> None:
     perform(session.from_client(call("write", {})))
     perform(session.from_client(call("guarded", {})))
     perform(session.from_server(b"starting up"))
+    perform(session.from_client(line(id=2, method="tools/list")))
+    perform(session.from_server(answer({"tools": [], "more": "x" * 300_000}, 2)))
 
     assert used == set(get_args(Output))

@@ -1,7 +1,9 @@
 import fnmatch
 import json
 import re
+import sys
 from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -93,6 +95,32 @@ def test_an_element_counted_from_the_end_has_one_place() -> None:
     ] * 2
 
 
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        (b"[" * 60 + b'{"a": 1}' + b"]" * 60, "**.a"),
+        (b'{"a":' * 60 + b"1" + b"}" * 60, "**.a.**.a"),
+        (b'{"a":[' * 30 + b"1" + b"]}" * 30, "**.**.a.**.b"),
+    ],
+)
+def test_no_place_is_gone_through_again_and_again(raw: bytes, path: str) -> None:
+    opened = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal opened
+        opened += event == "call" and frame.f_code is Slot.open.__code__
+
+    document = Document.read(raw)
+    sys.setprofile(count)
+    try:
+        for _ in select(document.root, Path.parse(path)):
+            pass
+    finally:
+        sys.setprofile(None)
+    assert 60 < opened < 60 * 12
+
+
 def test_places_inside_others_come_before_these() -> None:
     values = {"a": {"a": {"a": 1}}}
     found = [slot.open() for slot in places(document(values).root, Path.parse("**.a"))]
@@ -145,6 +173,7 @@ STEPS: list[tuple[str, tuple[Any, ...]]] = [
     ("a.b", (Name("a"), Name("b"))),
     ("a*.*b", (Name("a*", glob=True), Name("*b", glob=True))),
     ("**", (DEEP,)),
+    ("**.**.a", (DEEP, Name("a"))),
     ("a[]", (Name("a"), Each())),
     ("a[ * ].b", (Name("a"), Each(), Name("b"))),
     ("[-1]", (Index(-1),)),
@@ -180,6 +209,11 @@ ERRORS = [
     ("a..b", "path 'a..b' has an empty name before '.b'"),
     ('"a', "a quoted name in path '\"a' is not closed"),
     ("a**", "'a**' in path 'a**': '**' stands alone between dots"),
+    (
+        "**.a.**.b.**",
+        "'**' stands 3 times in path '**.a.**.b.**', and at most 2 may, since each goes through "
+        "the whole document",
+    ),
     (
         "$.a",
         "'$' in path '$.a' is not a plain name; "

@@ -1,5 +1,6 @@
 import pickle
 from contextlib import suppress
+from random import Random
 from typing import Any
 
 import pytest
@@ -7,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document import loads
-from proxy.errors import Refusal
+from proxy.errors import Refusal, Spent
+from proxy.fuel import LITTLE, MOST, Fuel
 from proxy.patterns import Expression, Pattern, PatternError, truthy
+from tests.faults.scale import scaled
 
 TOKENS = ["a", "b", "*", ".", "[", "]", "[?", "[::0]", "`1`", "'x'", "sum(", "max_by(", ")", ","]
 TOKENS += [" == ", "||", "&&", "!", "|", "{", "}", ":", "-1", '"', "&", "@", "\ud800"]
@@ -18,8 +21,8 @@ DEEP = ["(" * 5000 + "a" + ")" * 5000, "`" + "[" * 9999 + "]" * 9999 + "`"]
 def test_a_pattern_searches_replaces_and_shows_its_text() -> None:
     pattern = Pattern(r"(\w)-(\w)")
     assert pattern.search("xa-by").group(0) == "a-b"
-    assert pattern.replace("a-b c-d", r"\2\1") == "ba dc"
-    assert [found.group(1) for found in pattern.finditer("a-b c-d")] == ["a", "c"]
+    assert pattern.replace("a-b c-d", r"\2\1", Fuel()) == "ba dc"
+    assert [found.group(1) for found in pattern.finditer("a-b c-d", Fuel())] == ["a", "c"]
     assert repr(pattern) == "Pattern('(\\\\w)-(\\\\w)')"
 
 
@@ -27,7 +30,7 @@ def test_a_pattern_and_an_expression_are_pickled_as_their_texts() -> None:
     pattern: Pattern = pickle.loads(pickle.dumps(Pattern(r"(\w)-\d")))
     expression: Expression = pickle.loads(pickle.dumps(Expression("items[?n > `1`].n")))
 
-    assert pattern.replace("a-1", r"\1") == "a"
+    assert pattern.replace("a-1", r"\1", Fuel()) == "a"
     assert expression.search({"items": [{"n": 1}, {"n": 2}]}) == [2]
     assert Pattern("x").__reduce__() == (Pattern, ("x",))
     assert Expression("x").__reduce__() == (Expression, ("x",))
@@ -38,6 +41,20 @@ def test_a_pattern_and_an_expression_are_pickled_as_their_texts() -> None:
     [
         ("(a", "'(a' is not a regular expression RE2 takes: missing ): (a"),
         ("a(?=b)", "'a(?=b)' is not a regular expression RE2 takes: invalid perl operator: (?="),
+        (
+            "(?:x{100}){100}",
+            "'(?:x{100}){100}' is not a regular expression RE2 takes: invalid repetition size: "
+            "{100}",
+        ),
+        (
+            r"\pL{1000}",
+            r"'\\pL{1000}' is not a regular expression RE2 takes: pattern too large - compile "
+            "failed",
+        ),
+        (
+            "(" * 400,
+            f"'{'(' * 60}…' is not a regular expression RE2 takes: missing ): {'(' * 49}…",
+        ),
     ],
 )
 def test_a_wrong_pattern_says_what_is_wrong(text: str, message: str) -> None:
@@ -46,8 +63,58 @@ def test_a_wrong_pattern_says_what_is_wrong(text: str, message: str) -> None:
     assert str(refused.value) == message
 
 
+@pytest.mark.fault(37, "inside")
 def test_a_pattern_that_blows_others_up_takes_linear_time() -> None:
     assert Pattern("^(a+)+$").search("a" * 50_000 + "b") is None
+
+
+@pytest.mark.fault(37, "inside")
+def test_a_search_that_would_take_too_long_is_not_begun() -> None:
+    slow = Pattern("(?:a|b)*a(?:a|b){1000}c")  # five microseconds for each character
+    subject = "".join(Random(1).choices("ab", k=scaled(100_000, 10_000_000)))
+    with pytest.raises(Spent):
+        # Nothing stops it once it has begun.
+        slow.search(subject, fuel=Fuel(scaled(LITTLE, MOST)))
+
+
+@pytest.mark.fault(37, "inside")
+def test_a_search_that_might_take_long_but_does_not_is_done() -> None:
+    fuel = Fuel()
+    secret = Pattern(r"(?i)(?:password|token)\s*[:=]\s*(\S{1,200})")
+    found = secret.search("lorem ipsum " * 100_000 + "Token: xyz", fuel=fuel)
+    assert found.group(1) == "xyz"
+    assert fuel.left > 0
+
+
+@pytest.mark.fault(37, "inside")
+def test_matches_that_take_quadratic_time_end_where_the_fuel_does() -> None:
+    subject, fuel = "a" * 300_000, Fuel(LITTLE)
+    with pytest.raises(Spent, match=r"^it takes more than 20000 units of work$"):
+        list(Pattern("a(.*b)?").finditer(subject, fuel))
+    with pytest.raises(Spent):
+        Pattern("a(.*b)?").replace(subject, "x", Fuel(LITTLE))
+
+
+@pytest.mark.fault(37, "inside")
+@pytest.mark.parametrize(("pattern", "replacement"), [("", "y" * 1000), ("(x+)", r"\1" * 500)])
+def test_a_replacement_that_grows_without_end_is_paid_for_before_it_is_made(
+    pattern: str, replacement: str
+) -> None:
+    with pytest.raises(Spent):
+        Pattern(pattern).replace("x" * 10_000, replacement, Fuel(LITTLE))
+
+
+@pytest.mark.fault(37, "inside")
+def test_many_searches_burn_too() -> None:
+    pattern, fuel = Pattern("b"), Fuel(1000)
+    with pytest.raises(Spent):
+        [pattern.search("a", fuel=fuel) for _ in range(1000)]
+
+
+def test_what_a_model_writes_may_need_an_eighth_of_the_memory_only() -> None:
+    assert Pattern(r"\pL{60}").search("a" * 60) is not None
+    with pytest.raises(PatternError, match=r"pattern too large - compile failed$"):
+        Pattern(r"\pL{60}", modest=True)
 
 
 @pytest.mark.parametrize("text", ["a.", "[", "foo(", "a == ", "", "a'"])
@@ -56,6 +123,23 @@ def test_a_wrong_expression_is_refused_with_its_text(text: str) -> None:
         Expression(text)
     assert str(refused.value).startswith(repr(text))
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"a[{'9' * 5000}]", f"'a[{'9' * 58}…' has a number too long to read"),
+        (
+            f"{'a' * 400} b",
+            f"'{'a' * 60}…' is not a JMESPath expression: Unexpected token: b: Parse error at "
+            'column 401, token "b" (UNQUOTED_IDENTIFIER)',
+        ),
+    ],
+)
+def test_a_refusal_of_a_long_expression_repeats_its_start(text: str, message: str) -> None:
+    with pytest.raises(PatternError) as refused:
+        Expression(text)
+    assert str(refused.value) == message
 
 
 @pytest.mark.parametrize("text", DEEP, ids=["parentheses", "a literal"])
@@ -99,7 +183,7 @@ def test_a_text_in_backticks_without_quotes_is_a_text() -> None:
 
 
 def test_arguments_of_the_call_are_seen_by_name() -> None:
-    evaluate = Expression("[?n == argument('wanted')].id").bind({"wanted": 2})
+    evaluate = Expression("[?n == argument('wanted')].id").bind({"wanted": 2}, Fuel())
     assert evaluate([{"n": 1, "id": "a"}, {"n": 2, "id": "b"}]) == ["b"]
     assert Expression("argument('absent')").search({}) is None
 

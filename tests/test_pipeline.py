@@ -1,5 +1,6 @@
 """One response through its rule: what goes out, what is counted, what a failure leaves alone."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from proxy.document import Document
+from proxy.clients import Shows
+from proxy.document import Document, Slot
 from proxy.errors import Mismatch, Refusal, TransformError
+from proxy.fuel import LITTLE
 from proxy.pipeline import Job, Outcome, run, shape
 from proxy.rule import Rule
 from proxy.snapshots import Snapshot
@@ -79,6 +82,7 @@ def test_a_value_that_is_kept_is_spelled_as_it_came(spelled: str) -> None:
     assert texts(made.raw) == [f'{{"a":[{spelled},{{"b":{spelled}}}]}}']
 
 
+@pytest.mark.fault(38, "inside")
 @pytest.mark.parametrize("prose", ["Found 2 items.", r"a\/b \u00e9"])
 def test_prose_beside_structured_content_stays_as_it_came(prose: str) -> None:
     block = f'{{"type":"text","text":"{prose}"}}'.encode()
@@ -115,6 +119,7 @@ def test_a_path_that_matches_nothing_is_told_even_where_nothing_changes() -> Non
     )
 
 
+@pytest.mark.fault(38, "inside")
 @pytest.mark.parametrize(
     ("value", "word"),
     [
@@ -135,6 +140,7 @@ def test_a_result_without_a_document_passes_as_it_came(value: dict[str, Any], wo
     assert (made.raw, made.word) == (raw, word)
 
 
+@pytest.mark.fault(38, "inside")
 def test_a_document_of_another_shape_passes_as_it_came_and_says_so() -> None:
     raw = answer(document({"other": 1}))
 
@@ -145,6 +151,7 @@ def test_a_document_of_another_shape_passes_as_it_came_and_says_so() -> None:
     assert made.said.startswith("issues: t: left as it came: ")
 
 
+@pytest.mark.fault(38, "inside")
 @pytest.mark.parametrize(
     ("condition", "value"),
     [
@@ -233,6 +240,7 @@ STEPS = (
 VALUE = document({"a": 1, "items": [{"id": n} for n in (3, 1, 2)], "b": 2}, structured=True)
 
 
+@pytest.mark.fault(34, "inside")
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("at", range(4))
 def test_a_step_that_raises_anywhere_costs_nothing(error: Exception, at: int) -> None:
@@ -245,6 +253,7 @@ def test_a_step_that_raises_anywhere_costs_nothing(error: Exception, at: int) ->
     assert made.said.startswith(f"r: t: failed at raises: {type(error).__name__}")
 
 
+@pytest.mark.fault(34, "inside")
 def test_a_rule_that_refuses_withholds_what_it_failed_on() -> None:
     made = shape(
         job(
@@ -261,6 +270,32 @@ def test_a_rule_that_refuses_withholds_what_it_failed_on() -> None:
     assert made.said == "r: t: failed at raises: TypeError: secret"
 
 
+@pytest.mark.fault(34, "inside")
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), asyncio.CancelledError()])
+def test_what_is_no_exception_of_the_usual_kind_costs_nothing_either(error: BaseException) -> None:
+    raw = answer(VALUE)
+    made = shape(job(with_step(rule("name: r"), Raises(error), 0), raw))
+    assert (made.raw, made.word) == (raw, "failed")
+    assert type(error).__name__ in str(made.said)
+
+
+class Unsayable(Exception):
+    def __str__(self) -> str:
+        raise MemoryError
+
+
+@pytest.mark.fault(34, "inside")
+@pytest.mark.parametrize("refuses", [False, True])
+def test_an_error_that_cannot_be_told_costs_nothing_either(refuses: bool) -> None:
+    raw = answer(VALUE)
+    text = "on_failure: refuse" if refuses else "on_failure: pass"
+    made = shape(job(with_step(rule(text), Raises(Unsayable()), 0), raw))
+    assert made.word == "failed"
+    assert (made.raw == raw) is not refuses
+    assert result(made.raw).get("isError", False) is refuses
+
+
+@pytest.mark.fault(34, "inside")
 def test_a_rule_that_refuses_withholds_what_it_cannot_read() -> None:
     raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[5,"secret",{"type":"text","text":'
 
@@ -289,6 +324,7 @@ def test_a_modern_refusal_names_its_type() -> None:
     assert result(made.raw)["resultType"] == "complete"
 
 
+@pytest.mark.fault(38, "inside")
 def test_a_document_of_another_shape_is_bounded_all_the_same() -> None:
     made = shaped(
         "response: [{keep: [items.id]}]\nmax_bytes: 1000",
@@ -319,10 +355,12 @@ def test_run_lets_a_mismatch_pass() -> None:
         run(made, Document({"a": 1}), Call("t", notices=[], missing=[]), slice(None))
 
 
+@pytest.mark.fault(34, "inside")
 @pytest.mark.parametrize(
     "text",
     [
         "response: [{jmespath: 'abs(a)'}]",
+        "response: [{project: [{b: {jmespath: abs(a)}}]}]",
         "error_if: 'abs(a)'",
         "response: [{filter: {where: 'abs(a)'}}]",
     ],
@@ -423,6 +461,7 @@ def test_lone_surrogates_survive_a_snapshot_wherever_they_stand(item: str, meta:
     assert found == ("plain" if item == "plain" else "\ud800")
 
 
+@pytest.mark.fault(34, "inside")
 def test_a_step_that_fails_on_a_snapshot_is_answered_with_an_error() -> None:
     snapshot = kept(PAGES, document({"items": [1, 2, 3]}))
     failing = with_step(rule(f"name: r\n{PAGES}"), Raises(TypeError("no")), 2)
@@ -519,6 +558,56 @@ def test_prose_beside_a_document_that_a_rule_shapes_is_bounded_too() -> None:
     prose, told, shaped_text = texts(made.raw)
     assert len(prose + told + shaped_text) <= 1000
     assert json.loads(shaped_text) == {"items": [1]}
+
+
+@pytest.mark.parametrize("kind", ["text", "blocks"])
+@pytest.mark.parametrize("shows", ["structured", "both"])
+def test_structured_content_beside_a_document_that_is_elsewhere_is_bounded_too(
+    kind: str, shows: Shows
+) -> None:
+    value = {"items": ["x" * 20] * 100}
+    made = shaped(f"document: {kind}\n{BOUND}", document(value, structured=True), shows=shows)
+
+    found = result(made.raw)["structuredContent"]
+    assert found["items"] == value["items"][: len(found["items"])]
+    assert "items" in found["_abridged"]
+    assert made.visible_after <= 1000
+    assert made.visible_after > 500
+
+
+def test_structured_content_that_is_promised_counts_where_both_copies_are_shown() -> None:
+    contract = "output_schema: {type: object}"
+    made = shaped(f"{BOUND}\n{contract}", document({"items": ["x" * 20] * 100}), shows="both")
+
+    assert result(made.raw)["structuredContent"] == json.loads(texts(made.raw)[0])
+    assert 500 < made.visible_after <= 1000
+
+
+@pytest.mark.fault(38, "inside")
+@pytest.mark.parametrize("shows", ["structured", "text", "either", "both"])
+@pytest.mark.parametrize("step", ["", "response: [{truncate: {max_length: 300}}]"])
+def test_a_text_that_was_cut_stands_in_promised_structured_content_with_what_was_cut(
+    step: str, shows: Shows
+) -> None:
+    contract = f"{step}\n{BOUND}\noutput_schema: {{type: object}}"
+    made = shaped(contract, said('say "\n" ' * 400), shows=shows)
+
+    text, told = texts(made.raw)
+    found = result(made.raw)["structuredContent"]
+    assert list(found) == ["text", "truncation" if step else "_abridged"]
+    assert found["text"] == text
+    assert found["truncation" if step else "_abridged"] == (
+        json.loads(told) if step else json.loads(told)["_abridged"]
+    )
+    assert 300 < made.visible_after <= 1000
+
+
+def test_texts_beside_a_document_that_is_no_object_stand_in_promised_structured_content() -> None:
+    contract = "response: [{elide: {at: '[].a', first: 1}}]\noutput_schema: {type: object}"
+    made = shaped(contract, said("Found:", '[{"a":[1,2]}]'))
+
+    expected = {"text": 'Found:\n[{"a":[1],"_elided":{"a":"1 of 2"}}]'}
+    assert result(made.raw)["structuredContent"] == expected
 
 
 def test_several_texts_that_are_no_json_are_abridged_as_blocks() -> None:
@@ -674,6 +763,7 @@ def test_what_was_checked_as_the_text_of_a_member_is_what_stands_there() -> None
     assert result(made.raw)["content"] == value["content"]
 
 
+@pytest.mark.fault(34, "inside")
 def test_the_original_that_goes_out_for_a_failure_keeps_the_promise_too() -> None:
     made = with_step(rule(CONTRACT), Raises(ValueError("broken")), 0)
     outcome = shape(job(made, answer(document({"n": 1}))))
@@ -714,6 +804,7 @@ def test_what_has_another_shape_breaks_the_contract(value: dict[str, Any], why: 
     assert texts(made.raw)[0].startswith(why.partition("'")[0])
 
 
+@pytest.mark.fault(34, "inside")
 def test_where_the_rule_fails_an_unchecked_response_is_withheld() -> None:
     made = with_step(rule(CONTRACT + "validate: refuse"), Raises(ValueError("broken")), 0)
     outcome = shape(job(made, answer(document({"n": 1}))))
@@ -738,3 +829,349 @@ def test_a_contract_in_shadow_mode_changes_nothing(validate: str) -> None:
 
 def test_copies_text_gives_no_structured_content() -> None:
     assert structured(shaped(CONTRACT + "copies: text", document({"n": 1}))) is None
+
+
+# Growth and emptiness
+
+
+class Repeats:
+    """A step of somebody's own, which makes an array of a thousand times the document."""
+
+    name, window, cuts = "repeats", False, False
+    parameters: Mapping[str, Parameter] = {}
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def __call__(self, root: Slot, call: object) -> None:
+        root.set([root.get()] * self.times)
+
+
+GROWS = "response: [{project: [a, some, more, keys]}]"
+
+
+def test_a_fixed_shape_may_make_a_small_result_larger() -> None:
+    assert texts(shaped(GROWS, document({"a": 1})).raw) == [
+        '{"a":1,"some":null,"more":null,"keys":null}'
+    ]
+
+
+@pytest.mark.fault(35, "inside")
+@pytest.mark.parametrize("structured", [False, True])
+def test_without_allow_growth_what_would_be_longer_passes_as_it_came(structured: bool) -> None:
+    raw = answer(document({"a": 1}, structured=structured))
+
+    made = shape(job(rule(f"name: r\nallow_growth: false\n{GROWS}"), raw, keep=True))
+
+    assert (made.raw, made.word, made.snapshot) == (raw, "untouched", None)
+    assert made.visible_after == made.visible_before
+    assert made.said == "r: t: left as it came: the model would see 43 bytes in place of 7"
+
+
+def test_without_allow_growth_what_is_no_longer_is_shaped() -> None:
+    made = shaped(f"allow_growth: false\n{GROWS}", document({"a": 1, "b": "x" * 40}))
+    assert made.word == "shaped"
+
+
+def test_growth_is_counted_as_the_client_at_hand_shows_it() -> None:
+    # One copy grows, the other goes.
+    text = "allow_growth: false\ncopies: structured\nresponse: [{project: [a, more]}]"
+    value = document({"a": 1234567}, structured=True)
+    assert shaped(text, value, shows="structured").word == "untouched"
+    assert shaped(text, value, shows="both").word == "shaped"
+
+
+@pytest.mark.fault(35, "inside")
+def test_a_rule_that_withholds_does_not_let_the_original_go_where_it_would_grow() -> None:
+    made = shaped(f"name: r\nallow_growth: false\non_failure: refuse\n{GROWS}", document({"a": 1}))
+    assert withheld(made) == "the response was withheld: rule 'r' does not fit it"
+
+
+@pytest.mark.fault(35, "inside")
+@pytest.mark.parametrize("times", [3_000, 1_000_000])
+def test_a_result_out_of_all_proportion_is_a_failure(times: int) -> None:
+    raw = answer(document({"a": "x" * 1000}))
+    made = rule("name: r\nresponse: [{jmespath: a}]")
+    foreign = msgspec.structs.replace(with_step(made, Repeats(times), 1), foreign=True)
+
+    outcome = shape(job(foreign, raw))
+
+    assert (outcome.raw, outcome.word) == (raw, "failed")
+    assert outcome.said == "r: t: failed at repeats: it gives more than 1052608 bytes"
+
+
+@pytest.mark.fault(35, "inside")
+def test_a_computed_field_that_repeats_the_document_is_stopped_before_it_is_written() -> None:
+    doubled = "@" + " | [@, @]" * 40
+    raw = answer(document({"a": "x" * 1000}))
+
+    outcome = shape(
+        job(rule(f"name: r\nresponse: [{{project: [{{b: {{jmespath: '{doubled}'}}}}]}}]"), raw)
+    )
+
+    assert (outcome.raw, outcome.word) == (raw, "failed")
+
+
+@pytest.mark.fault(35, "inside")
+def test_many_keys_for_many_small_rows_are_a_failure_beyond_the_bound() -> None:
+    keys = ", ".join(f"key_{n}_{'x' * 30}" for n in range(20))
+    raw = answer(document([{"a": 1}] * 5_000))
+
+    outcome = shape(job(rule(f"name: r\nresponse: [{{project: [a, {keys}]}}]"), raw))
+
+    assert (outcome.raw, outcome.word) == (raw, "failed")
+    assert outcome.said is not None
+    assert outcome.said.startswith("r: t: failed at the end: a result of ")
+
+
+@pytest.mark.fault(35, "inside")
+def test_an_error_that_grows_out_of_all_proportion_goes_out_as_it_came() -> None:
+    shape_of = ", ".join(["'{text}'"] * 100)
+    text = f"name: r\nerrors: [{{recast: {{cases: [{{match: '.', to: {{a: [{shape_of}]}}}}]}}}}]"
+    raw = answer(said("x" * 20_000, isError=True))
+    made = shape(job(rule(text), raw))
+    assert (made.raw, made.word) == (raw, "error")
+    assert made.said is not None
+    assert made.said.startswith("r: t: errors: a result of ")
+
+
+REMOVES = [
+    ("response: [{drop: [a, b]}]", document({"a": 1, "b": {"c": 2}})),
+    ("response: [{drop: 'items.*'}]", document({"items": [{"a": 1}, {"b": 2}]})),
+    ("response: [{drop: a}]", document([{"a": 1}, {"a": 2}], structured=True)),
+    ("response: [{drop: a}]", said('{"a":1}', '{"a":2}')),
+    ("response: [{drop: a}]", said('"{\\"a\\":1}"')),
+    ("response: [{keep: [a]}, {drop: a}]", document({"a": 1, "b": 2})),
+    ("response: [{project: [{login: user.login}]}]", document({"user": {"handle": "x"}})),
+]
+
+
+@pytest.mark.fault(35, "inside")
+@pytest.mark.parametrize(("text", "value"), REMOVES)
+def test_a_rule_that_would_remove_everything_lets_the_original_go(
+    text: str, value: dict[str, Any]
+) -> None:
+    raw = answer(value)
+
+    made = shape(job(rule(f"name: r\n{text}"), raw, keep=True))
+
+    assert (made.raw, made.word, made.snapshot) == (raw, "untouched", None)
+    assert made.said == "r: t: left as it came: everything was removed by rule 'r'"
+
+
+@pytest.mark.fault(35, "inside")
+@pytest.mark.parametrize(("text", "value"), REMOVES)
+def test_a_rule_that_withholds_says_that_everything_was_removed(
+    text: str, value: dict[str, Any]
+) -> None:
+    made = shaped(f"name: r\non_failure: refuse\n{text}", value)
+    assert withheld(made) == "everything was removed by rule 'r'"
+    assert made.said == "r: t: withheld: everything was removed by rule 'r'"
+
+
+def test_what_is_emptied_is_bounded_all_the_same() -> None:
+    text = "response: [{drop: '*'}]\nblocks: {drop: [image]}\nmax_bytes: 1000"
+    image = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+    value = document({"a": ["x" * 50] * 100})
+    made = shaped(text, {"content": [*value["content"], image]})
+    assert made.word == "shaped"
+    assert "_abridged" in texts(made.raw)[0]
+    assert len(texts(made.raw)[0]) <= 1000
+    assert result(made.raw)["content"][1:] == [image]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "left"),
+    [
+        (
+            "response: [{filter: {at: items, where: 'a > `9`'}}]",
+            {"items": [{"a": 1}]},
+            {"items": []},
+        ),
+        ("response: [{filter: {where: 'a > `9`'}}]", [{"a": 1}], []),
+        ("response: [{jmespath: 'x'}]", {"a": 1}, None),
+        ("response: [{jmespath: '`{}`'}, {drop: a}]", {"a": 1}, {}),
+        ("response: [{recast: {cases: [{where: a, to: {}}]}}]", {"a": 1}, {}),
+        ("response: [{drop: took}]", {"error": None, "took": 5}, {"error": None}),
+        ("response: [{keep: error}]", {"error": None, "took": 5}, {"error": None}),
+        ("response: [{drop: took}]", {"out": "", "took": 5}, {"out": ""}),
+        ("response: [{drop: took}]", {"items": [], "took": 5}, {"items": []}),
+        ("response: [{project: [{login: user.login}]}]", {"user": None}, {"login": None}),
+        ("response: [{project: [a, b]}]", {}, {"a": None, "b": None}),
+        ("response: [{drop: a}]", {"a": None}, {}),
+    ],
+)
+def test_an_answer_that_says_there_is_nothing_is_one(text: str, value: Any, left: Any) -> None:
+    made = shaped(f"on_failure: refuse\n{text}", document(value))
+    assert made.word == "shaped"
+    assert json.loads(texts(made.raw)[0]) == left
+
+
+@pytest.mark.fault(35, "inside")
+@pytest.mark.parametrize("more", ["", "document: blocks", "max_bytes: 1000"])
+def test_blocks_that_are_all_there_is_are_not_dropped(more: str) -> None:
+    image = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+    raw = answer({"content": [image, image]})
+    assert shape(job(rule(f"blocks: {{drop: [image]}}\n{more}"), raw)).raw == raw
+
+
+# What a rule withholds
+
+
+def withheld(made: Outcome) -> str:
+    """Return what an error says that stands for a response."""
+    assert result(made.raw)["isError"] is True
+    [text] = texts(made.raw)
+    return text
+
+
+@pytest.mark.fault(38, "inside")
+@pytest.mark.parametrize(
+    "value",
+    [
+        document({"other": "secret"}),
+        said("secret"),
+        said("secret", "words"),
+        {"content": [{"type": "image", "data": "secret", "mimeType": "image/png"}]},
+        document({"other": ["secret" * 50] * 100}),
+    ],
+)
+@pytest.mark.parametrize("more", ["", "max_bytes: 1000"])
+def test_a_rule_that_withholds_lets_nothing_go_that_it_does_not_fit(
+    value: dict[str, Any], more: str
+) -> None:
+    made = shaped(f"name: r\non_failure: refuse\nresponse: [{{keep: [id]}}]\n{more}", value)
+    assert withheld(made) == "the response was withheld: rule 'r' does not fit it"
+    assert made.word == "refused"
+    assert made.said is not None
+    assert made.said.startswith("r: t: withheld: ")
+    assert "secret" not in made.raw.decode()
+
+
+@pytest.mark.fault(38, "inside")
+@pytest.mark.parametrize("step", ["drop: secret", "filter: {at: items, where: 'public'}"])
+@pytest.mark.parametrize(
+    "text", ["secret", '{"secret":1,"items":' + "[" * 5000 + "]" * 5000 + "}", '{"secret": NaN}']
+)
+def test_a_rule_that_withholds_lets_no_text_go_from_which_it_would_pick(
+    step: str, text: str
+) -> None:
+    keys = f"name: r\nresponse: [{{{step}}}]"
+    assert shaped(keys, said(text)).raw == answer(said(text))
+    made = shaped(f"on_failure: refuse\n{keys}", said(text))
+    assert withheld(made) == "the response was withheld: rule 'r' does not fit it"
+
+
+def test_a_rule_that_withholds_may_pick_from_a_text_that_it_reads() -> None:
+    text = "on_failure: refuse\nresponse: [{parse: {as: lines}}, {filter: {glob: 'a*'}}]"
+    assert texts(shaped(text, said("ab\nsecret\nac")).raw) == ["ab\nac"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"resultType": "input_required", "inputRequests": {}},
+        {"task": {"taskId": "a"}},
+        said("no", isError=True),
+    ],
+)
+def test_what_is_no_result_yet_and_an_error_are_not_withheld(value: dict[str, Any]) -> None:
+    raw = answer(value)
+    assert shape(job(rule("on_failure: refuse\nresponse: [{keep: [id]}]"), raw)).raw == raw
+
+
+@pytest.mark.parametrize("text", ["", "max_bytes: 1000", "blocks: {drop: [audio]}"])
+def test_a_rule_without_steps_of_its_own_has_nothing_to_withhold(text: str) -> None:
+    raw = answer({"content": [{"type": "image", "data": "AA==", "mimeType": "image/png"}]})
+    assert shape(job(rule(f"on_failure: refuse\n{text}"), raw)).raw == raw
+
+
+def test_a_document_of_another_shape_may_go_where_it_keeps_the_contract() -> None:
+    value = document({"n": 1}, structured=True)
+    text = CONTRACT + "validate: refuse\nresponse: [{keep: [other]}]"
+    assert shaped(text, value).raw == answer(value)
+    assert withheld(shaped(text + "\non_failure: refuse", value)) == (
+        "the response was withheld: rule 'jobs' does not fit it"
+    )
+
+
+def test_in_shadow_mode_nothing_is_withheld() -> None:
+    raw = answer(document({"other": 1}))
+    text = "mode: shadow\non_failure: refuse\nresponse: [{keep: [id]}]"
+    assert shape(job(rule(text), raw)).raw == raw
+
+
+# Out of service
+
+
+@pytest.mark.fault(34, "inside")
+def test_what_a_rule_out_of_service_is_for_goes_out_as_it_came_at_once() -> None:
+    raw = answer(VALUE)
+    made = shape(job(with_step(rule(STEPS), Raises(TypeError()), 0), raw, keep=True, aside=True))
+    assert (made.raw, made.word, made.said, made.snapshot) == (raw, "failed", None, None)
+
+
+def test_out_of_service_the_promised_structured_content_is_there_all_the_same() -> None:
+    made = shaped(CONTRACT + "response: [{drop: n}]", document({"n": 1}), aside=True)
+    assert made.raw == answer({**document({"n": 1}), "structuredContent": {"n": 1}})
+
+
+# Fuel
+
+DOUBLED = " | ".join(["[@, @]"] * 30)
+COSTLY = {
+    "jmespath": f"response: [{{jmespath: '{DOUBLED} | to_string(@)'}}]",
+    "filter": f"response: [{{filter: {{at: a, where: \"({DOUBLED}) == ({DOUBLED})\"}}}}]",
+    "project": f"response: [{{project: [{{b: {{jmespath: '{DOUBLED}'}}}}]}}]",
+    "recast": f"response: [{{recast: {{cases: [{{to: {{b: {{jmespath: '{DOUBLED}'}}}}}}]}}}}]",
+    "replace": "response: [{replace: {at: a, pattern: '(x*)', with: '\\1\\1\\1\\1\\1\\1\\1\\1'}}]",
+    "error_if": f"error_if: \"length(to_string({DOUBLED})) > `0`\"\nresponse: [{{drop: b}}]",
+}
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize("step", COSTLY)
+def test_a_rule_that_takes_too_much_work_fails_and_the_original_goes_out_once(step: str) -> None:
+    value = document({"a": ["x" * 10_000] * 20, "b": 1})
+    raw = answer(value)
+
+    made = shape(job(rule(f"name: r\n{COSTLY[step]}"), raw, fuel=LITTLE))
+
+    assert (made.raw, made.word, made.spent) == (raw, "failed", True)
+    assert made.said == f"r: t: failed at {step}: it takes more than 20000 units of work"
+    withholding = rule(f"name: r\non_failure: refuse\n{COSTLY[step]}")
+    refused = shape(job(withholding, raw, fuel=LITTLE))
+    assert withheld(refused) == "the response was withheld: rule 'r' failed on it"
+    assert (refused.word, refused.spent) == ("failed", True)
+
+
+@pytest.mark.fault(36, "inside")
+def test_a_view_that_takes_too_much_work_is_refused_and_could_be_had_for_more() -> None:
+    made = rule("max_bytes: 1000")
+    raw = answer(document({"rows": [{"id": n, "name": "x" * 50} for n in range(1000)]}))
+    view = "rows[*].to_string(id)"
+
+    refused = shape(job(made, raw, view=view, fuel=1000))
+    found = shape(job(made, raw, view=view))
+
+    assert texts(refused.raw) == [f"view: {view!r} takes too much work; narrow it"]
+    assert (refused.word, refused.spent) == ("refused", True)
+    assert (found.word, found.spent) == ("view", False)
+
+
+@pytest.mark.fault(36, "inside")
+def test_what_is_spent_on_the_response_is_not_spent_on_saying_so() -> None:
+    text = "errors: [{replace: {pattern: '^view: .* takes', with: it takes}}]\nmax_bytes: 1000"
+    raw = answer(document({"rows": ["x" * 50] * 100}))
+    refused = shape(job(rule(text), raw, view=f"{DOUBLED} | to_string(@)", fuel=LITTLE))
+    assert texts(refused.raw) == ["it takes too much work; narrow it"]
+
+
+@pytest.mark.fault(36, "inside")
+def test_all_steps_of_a_rule_burn_the_same_fuel() -> None:
+    step = "{filter: {at: a, where: '@ > `0`'}}"
+    raw = answer(document({"a": list(range(1000)), "b": 1}))
+    once = shape(job(rule(f"response: [{step}]"), raw, fuel=LITTLE))
+    often = shape(job(rule(f"response: [{', '.join([step] * 9)}]"), raw, fuel=LITTLE))
+    assert (once.word, once.spent) == ("shaped", False)
+    assert (often.word, often.spent, often.raw) == ("failed", True, raw)

@@ -37,3 +37,24 @@ def test_the_document_of_an_answer_is_found_wherever_it_is() -> None:
         assert probe.found(answer(result)) == Found({"a": 1})
     assert probe.found(answer(said("a text"))) == Found("a text")
     assert probe.found(answer(document([1, 2.5]))) == Found([1, 2.5])
+
+
+def test_a_cancellation_may_say_why() -> None:
+    plain, why = probe.cancellation(b"7"), probe.cancellation(b'"7"', "it took too long")
+    assert json.loads(plain) == {
+        "jsonrpc": "2.0",
+        "method": "notifications/cancelled",
+        "params": {"requestId": 7},
+    }
+    assert json.loads(why)["params"] == {"requestId": "7", "reason": "it took too long"}
+
+
+def test_what_is_heard_is_what_is_found_and_never_raises() -> None:
+    raw = answer(document({"a": "\ud800"}))
+    assert probe.heard(raw) == (probe.found(raw), True)
+    assert probe.heard(answer(document({"a": 1}))) == (Found({"a": 1}), False)
+
+
+def test_a_large_answer_is_found_as_a_small_one_is() -> None:
+    large = {"files": [{"name": "a", "size": 1.10}] * 20_000}
+    assert probe.found(answer(document(large))) == Found(large)

@@ -55,6 +55,8 @@ def names(listing: dict[str, Any]) -> list[str]:
     return [tool["name"] for tool in listing["result"]["tools"]]
 
 
+@pytest.mark.fault(43, "stdio")
+@pytest.mark.fault(49, "stdio")
 def test_the_wrapper_goes_by_the_rules_as_they_are_now(file: Path) -> None:
     with Wire(wrapped(COMMAND, "--rules", str(file), "--ledger", "off")) as wire:
 
@@ -83,6 +85,7 @@ def test_the_wrapper_goes_by_the_rules_as_they_are_now(file: Path) -> None:
     assert "did you mean 'hide'?" in log
 
 
+@pytest.mark.fault(43, "http")
 def test_the_sidecar_tells_the_stream_of_the_session(file: Path) -> None:
     both = {**JSON, "Accept": "application/json, text/event-stream"}
     with Sidecar("--rules", str(file), "--ledger", "off", "--", *COMMAND) as sidecar:
@@ -98,6 +101,29 @@ def test_the_sidecar_tells_the_stream_of_the_session(file: Path) -> None:
             assert b"notifications/tools/list_changed" in heard
         listing = ask(url, LIST, headers=session).body
         assert names(json.loads(listing.rpartition(b"data: ")[2])) == ["get"]
+
+
+@pytest.mark.fault(49, "http")
+def test_a_sidecar_tells_nobody_of_rules_that_change_nothing_a_client_sees(file: Path) -> None:
+    both = {**JSON, "Accept": "application/json, text/event-stream"}
+    with Sidecar("--rules", str(file), "--ledger", "off", "--", *COMMAND) as sidecar:
+        url = sidecar.url()
+        begun = ask(url, INITIALIZE, headers=both)
+        session = {**both, "Mcp-Session-Id": begun.headers["mcp-session-id"]}
+        ask(url, LIST, headers=session)
+        with asked(url, headers=session) as stream:
+            assert head(stream)[0] == 200
+            answers = b""
+            # Written as they are, with a comment, with a rule that edits no definition, and wrong.
+            for id, text in enumerate((NONE, f"# {NONE}", DROP, BAD, NONE, HIDE), 3):
+                assert b"list_changed" not in answers
+                file.write_text(text)
+                answers += ask(url, call("get", id=id), headers=session).body
+            # The first that is heard is of the last change.
+            heard = answers + (b"" if b"list_changed" in answers else next(spoken(stream)))
+            assert heard.count(b"notifications/tools/list_changed") == 1
+        sidecar.said("call", 6)
+    assert sidecar.log.count(b"the client was told") == 1
 
 
 def spoken(stream: Any) -> Iterator[bytes]:

@@ -11,6 +11,7 @@ from proxy.clients import Shows
 from proxy.document import Document, encode, plain
 from proxy.errors import DocumentError
 from proxy.result import Copy, Frame, Reading, Shown
+from proxy.surrogates import mask
 from proxy.transforms.base import Notice
 from tests.given import document, said
 
@@ -61,6 +62,27 @@ def test_a_text_with_the_same_values_in_other_words_mirrors_structured_content()
     mirrored = said('{"b": "\\u00e4", "a": 1.0}', structuredContent={"a": 1, "b": "ä"})
 
     assert places(mirrored)[1] == (STRUCTURED, TEXT)
+
+
+@pytest.mark.parametrize("surrogate", [r"\ud800", r"x\uDFFFy"])
+def test_lone_surrogates_do_not_keep_a_text_from_mirroring_structured_content(
+    surrogate: str,
+) -> None:
+    structured = rb'{"a":"%s"}' % surrogate.encode()
+    text = json.dumps({"type": "text", "text": f'{{"a": "{surrogate}"}}'})
+    held = {"content": Raw(f"[{text}]".encode()), "structuredContent": Raw(mask(structured))}
+    found = result.read(held, "auto")
+
+    assert found is not None
+    assert found.frame.copies == (STRUCTURED, TEXT)
+
+
+@pytest.mark.parametrize("value", [3370, -1.5, True])
+def test_a_number_or_word_that_stands_in_both_places_is_one_document(value: Any) -> None:
+    mirrored = said(json.dumps(value), structuredContent=value)
+
+    assert places(mirrored) == (value, (STRUCTURED, TEXT))
+    assert places(said("Total: 5", structuredContent=5))[1] == (STRUCTURED,)
 
 
 def test_a_mirror_is_found_behind_prose() -> None:
@@ -250,6 +272,42 @@ def test_both_copies_are_rewritten_and_all_else_stays() -> None:
         "structuredContent": {"a": [1]},
         "_meta": {"x": 1},
         "vendor": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("new", "text", "structured"),
+    [
+        ([1, 2], "[1,2]", {"items": [1, 2]}),
+        (None, "null", {"text": "null"}),
+        (7, "7", {"text": "7"}),
+        ("a b", "a b", {"text": "a b"}),
+    ],
+)
+def test_structured_content_that_was_an_object_is_one_still(
+    new: Any, text: str, structured: dict[str, Any]
+) -> None:
+    value = document({"a": [1, 2]}, structured=True)
+
+    assert written(value, new) == said(text, structuredContent=structured)
+
+
+def test_structured_content_that_came_as_an_array_stays_one() -> None:
+    value = document([1, 2], structured=True)
+
+    assert written(value, [1]) == said("[1]", structuredContent=[1])
+    assert written(value, None) == said("null", structuredContent={"text": "null"})
+    frame = Frame.decode(reading(value).frame.encode())
+    raw, _ = result.write(frame, Document.read(b"[2]"), [])
+    assert json.loads(encode(raw)) == said("[2]", structuredContent=[2])
+
+
+def test_what_is_said_beside_an_array_stands_in_structured_content_too() -> None:
+    value, notice = document({"a": 1}, structured=True), Notice("_elided", "2 of 3")
+
+    assert written(value, [1, 2], [notice]) == {
+        **said("[1,2]", '{"_elided":"2 of 3"}'),
+        "structuredContent": {"items": [1, 2], "_elided": "2 of 3"},
     }
 
 

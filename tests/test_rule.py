@@ -1,3 +1,6 @@
+import inspect
+import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -5,7 +8,8 @@ import pytest
 from proxy.errors import Refusal
 from proxy.loading.rulefile import read
 from proxy.patterns import Expression
-from proxy.rule import Bounds, Hidden, Rule, RuleFile, RuleSet
+from proxy.rule import BURNING, Bounds, Hidden, Rule, RuleFile, RuleSet
+from proxy.transforms import TRANSFORMS
 
 
 def rules(text: str) -> RuleFile:
@@ -36,6 +40,39 @@ def test_a_later_page_starts_again_before_the_first_cut_or_the_reading_it_works_
     assert (found.restart, found.cut) == (restart, cut)
 
 
+@pytest.mark.parametrize(
+    ("keys", "costly"),
+    [
+        ("response: [{keep: a}, {sort: {at: a, by: b}}, {paginate: {at: a}}]", False),
+        ("response: [], max_bytes: 500", False),
+        ("response: [{keep: a}, {jmespath: a}]", True),
+        ("response: [{filter: {at: a, glob: {argument: g}, field: b}}]", True),
+        ("response: [{keep: a}], errors: [{replace: {pattern: a, with: b}}]", True),
+        ("response: [{keep: a}], error_if: gone", True),
+    ],
+)
+def test_a_rule_is_costly_where_a_step_burns_fuel(keys: str, costly: bool) -> None:
+    [found] = rules(f"rules: [{{tools: t, {keys}}}]").rules
+    assert found.costly is costly
+
+
+def test_every_transform_that_burns_fuel_is_known_to_be_costly() -> None:
+    burning = {
+        name
+        for name, transform in TRANSFORMS.items()
+        if "fuel" in Path(inspect.getfile(transform)).read_text(encoding="utf-8")
+    }
+    assert burning | {"contract"} == BURNING
+
+
+@pytest.mark.fault(36, "inside")
+def test_a_condition_that_takes_much_work_is_refused_since_others_wait() -> None:
+    when = " | ".join(["[@, @]"] * 40) + " | to_string(@) == 'x'"
+    made = Rule(name="r", tools=("t",), when=Expression(when))
+    with pytest.raises(Refusal, match=r"^it takes more than 20000 units of work$"):
+        made.applies({"a": 1})
+
+
 def test_windows_are_the_steps_whose_rest_can_be_asked_for() -> None:
     found = rule("[{elide: {at: a, first: 1}}, {truncate: {at: b}}, {paginate: {at: a}}]")
     assert [step.name for step in found.windows] == ["truncate", "paginate"]
@@ -53,6 +90,42 @@ def test_windows_are_the_steps_whose_rest_can_be_asked_for() -> None:
 )
 def test_a_rule_protects_where_it_would_rather_refuse(keys: dict[str, Any], protects: bool) -> None:
     assert Rule(name="r", tools=("t",), **keys).protects is protects
+
+
+@pytest.mark.parametrize(
+    ("keys", "exclusive"),
+    [
+        ("on_failure: refuse, response: [{drop: a}]", True),
+        ("on_failure: refuse, response: [{drop: a}], max_bytes: 500", True),
+        ("on_failure: refuse, max_bytes: 500", False),
+        ("on_failure: refuse", False),
+        ("on_failure: refuse, response: [{drop: a}], mode: shadow", False),
+        ("on_failure: pass, response: [{drop: a}]", False),
+        ("validate: refuse, output_schema: {type: object}, response: [{drop: a}]", False),
+    ],
+)
+def test_nothing_else_goes_out_where_a_rule_with_steps_of_its_own_refuses(
+    keys: str, exclusive: bool
+) -> None:
+    [made] = rules(f"rules: [{{tools: t, {keys}}}]").rules
+    assert made.exclusive is exclusive
+
+
+def test_what_bounds_a_document_of_another_shape_is_the_last_steps_alone() -> None:
+    text = "blocks: {drop: [image]}, copies: text, response: [{drop: a}], max_bytes: 500"
+    [made] = rules(f"rules: [{{tools: t, {text}}}]").rules
+    bounding = made.bounding
+    assert [step.name for step in bounding.pipeline] == ["abridge"]
+    assert (bounding.drop_blocks, bounding.copies, bounding.max_bytes) == ((), "both", 500)
+    assert bounding.bounding == bounding
+
+
+def test_a_rule_keeps_its_circuit_and_one_that_is_loaded_again_has_another() -> None:
+    text = "rules: [{tools: t, response: [{drop: a}]}]"
+    [made], [again] = rules(text).rules, rules(text).rules
+    assert made.circuit is made.circuit
+    assert made.circuit is not again.circuit
+    assert pickle.loads(pickle.dumps(made)).circuit is not made.circuit
 
 
 def test_a_condition_sees_the_clients_arguments() -> None:

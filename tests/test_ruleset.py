@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,7 @@ from proxy import ruleset
 from proxy.clients import CLIENTS, UNKNOWN
 from proxy.errors import RuleErrors
 from proxy.rule import RuleFile, Server
-from proxy.ruleset import Selection, library, load, readings
+from proxy.ruleset import Selection, _of_library, library, load, read_library, readings
 
 RULES = "version: 1\nrules: [{{tools: {}}}]\n"
 
@@ -102,11 +103,48 @@ def test_every_problem_of_every_file_is_reported(here: Path) -> None:
     ]
 
 
-def test_an_endless_file_is_not_read_to_its_end(here: Path) -> None:
-    (reading,) = readings(["/dev/zero"])
+def test_the_rules_of_few_servers_and_clients_are_kept(here: Path) -> None:
+    selection = Selection((), None, print)
+    for number in range(1000):
+        selection(f"server {number}", f"client {number}")
+    assert max(len(vars(selection)[name]) for name in ("_made", "_chosen")) <= 256
+
+
+@pytest.mark.fault(42, "inside")
+def test_a_file_that_is_too_long_is_not_read_to_its_end(here: Path) -> None:
+    (here / "long.yaml").write_bytes(b"version: 1\n" + b"# more\n" * 2_000_000)
+    (reading,) = readings(["long.yaml"])
     assert [problem.message for problem in reading.problems] == [
         "more than 262144 bytes, the most a rule file may have"
     ]
+
+
+@pytest.mark.fault(42, "inside")
+@pytest.mark.parametrize("name", ["/dev/zero", "./pipe", "./folder"])
+def test_what_is_no_file_is_not_read(here: Path, name: str) -> None:
+    os.mkfifo("pipe")
+    Path("folder/inner.yaml").mkdir(parents=True)
+    (reading,) = readings([name])
+    assert [problem.message for problem in reading.problems] == [
+        "a pipe, a device or a directory, not a file"
+    ]
+    assert not reading.readable
+
+
+def test_two_selections_share_no_rule_of_a_bundled_file(bundled: dict[str, Path]) -> None:
+    selections = [Selection(None, None, print) for _ in range(2)]
+    one, other = (chosen("mcp-git", None).files[0].rules[0] for chosen in selections)
+
+    assert one == other
+    assert one.circuit is not other.circuit
+
+
+def test_the_bundled_files_can_be_read_beforehand() -> None:
+    read_library()
+    kept = _of_library.cache_info().hits
+    read_library()
+
+    assert _of_library.cache_info().hits - kept == len(library())
 
 
 def test_every_bundled_file_is_found_by_its_server_without_being_loaded() -> None:

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy import pipeline
-from proxy.outputs import Forward, Keep, Load, Reply, Shape
-from proxy.rule import EMPTY, Hidden, RuleFile, RuleSet
+from proxy.outputs import Forward, Keep, Load, Reply, Shape, Work
+from proxy.rule import EMPTY, Hidden, Rule, RuleFile, RuleSet
 from proxy.standing import Known
 from tests.given import answer, call, document, file, line, result, rules, said, texts
 from tests.talk import Talk
+from tests.transports.guarded import guarded, onward
+from tests.transports.steps import Unsure
 
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
 ITEMS = document({"items": [1, 2, 3, 4, 5]})
@@ -272,6 +274,8 @@ def test_an_answer_that_cannot_be_decoded_passes_and_the_call_is_over() -> None:
 
     assert talk.exchange(call("get"), raw) == raw
     assert talk.got(answer(SECRET)) == answer(SECRET)
+    malformed = "JSON is malformed: invalid character (byte 51)"
+    assert talk.log == [f"drop: get: left as it came: not JSON: {malformed}"]
 
 
 def test_a_rule_that_refuses_withholds_an_answer_that_cannot_be_decoded() -> None:
@@ -281,6 +285,18 @@ def test_a_rule_that_refuses_withholds_an_answer_that_cannot_be_decoded() -> Non
     got = talk.exchange(call("get"), raw)
 
     assert texts(got) == ["the response was withheld: rule 'r' cannot read it"]
+    malformed = "JSON is malformed: invalid character (byte 56)"
+    assert talk.log == [f"r: get: withheld: not JSON: {malformed}"]
+
+
+@pytest.mark.parametrize("error", [None, {"code": 1, "message": "both"}])
+def test_a_rule_that_refuses_withholds_a_result_beside_an_error(error: Any) -> None:
+    talk = Talk(rules("- {name: r, tools: get, on_failure: refuse, response: [{drop: secret}]}"))
+    raw = line(id=1, error=error, result=said('{"secret": 1}'))
+
+    got = talk.exchange(call("get"), raw)
+
+    assert texts(got) == ["the response was withheld: rule 'r' failed on it"]
 
 
 def test_lone_surrogates_do_not_keep_a_rule_from_its_work() -> None:
@@ -356,6 +372,61 @@ def test_a_batch_of_refused_calls_reaches_no_server() -> None:
     talk.client(b"[" + call("gone") + b"]")
 
     assert talk.to_server == []
+
+
+def test_what_goes_nowhere_does_not_go_on_in_a_batch() -> None:
+    talk = Talk(HIDE)
+    ping = line(id=2, method="ping")
+    unanswerable = line(method="tools/call", params={"name": "gone"})
+    disguised = line(Method="tools/call", params={"name": "gone"})
+
+    talk.client(b"[" + ping + b"," + unanswerable + b"," + disguised + b"]")
+    talk.client(b"[" + unanswerable + b"]")
+
+    assert talk.to_server == [b"[" + ping + b"]"]
+    assert talk.to_client == []
+
+
+def test_the_answer_to_a_question_of_the_proxys_own_is_not_passed_on_in_a_batch() -> None:
+    talk = Talk(guarded(onward))
+    talk.client(call("write", {}))
+    talk.silence()
+    question = json.loads(talk.probes[0].raw)["id"]
+    pong = answer({}, 7)
+
+    talk.server(b"[" + answer(said("late"), question) + b"," + pong + b"]")
+
+    assert talk.to_client == [b"[" + pong + b"]"]
+
+
+def test_a_large_answer_to_a_question_is_read_while_others_may_enter_the_session() -> None:
+    large = answer(document({"files": ["a"] * 100_000}))
+    for taken_back in (False, True):
+        talk = Talk(guarded(onward))
+        talk.client(call("write", {}, id=5))
+        question = json.loads(talk.probes[0].raw)["id"]
+        raw = large.replace(b'"id":1', b'"id":' + json.dumps(question).encode())
+        [work] = talk.session.from_server(raw)
+        assert isinstance(work, Work)
+        heard = work.do()
+        if taken_back:
+            talk.client(line(method="notifications/cancelled", params={"requestId": 5}))
+        outputs = work.then(heard)
+        assert outputs == (() if taken_back else (Reply(call("write", {}, id=5)),))
+
+
+def test_a_request_with_the_id_of_a_held_call_is_not_lost_with_it() -> None:
+    talk = Talk(guarded(onward))
+    talk.client(call("write", {}))
+    question = json.loads(talk.probes[0].raw)["id"]
+    [work] = talk.session.from_server(answer(said("x" * 300_000), question))
+    assert isinstance(work, Work)
+    talk.client(line(id=1, method="ping"))
+
+    assert work.then(work.do()) == ()
+    [gone] = talk.session.ended("the server is gone")
+    assert isinstance(gone, Forward)
+    assert json.loads(gone.raw)["id"] == 1
 
 
 def test_arrays_in_a_batch_pass_however_deep() -> None:
@@ -455,6 +526,17 @@ def test_an_ambiguous_call_passes_where_no_rule_guards_anything() -> None:
     talk.client(raw)
 
     assert talk.to_server == [raw]
+
+
+def test_an_ambiguous_call_is_refused_where_a_rule_guards_something() -> None:
+    talk = Talk(HIDE)
+    raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}'
+    said = "the call is ambiguous: its name or its arguments are given twice"
+
+    assert texts(talk.replied(raw)) == [said]
+
+    assert talk.to_server == []
+    assert talk.log == [f"b: refused: {said}"]
 
 
 def test_a_call_written_with_white_space_is_not_ambiguous() -> None:
@@ -710,6 +792,17 @@ def test_calls_that_differ_in_the_spelling_of_a_number_share_no_snapshot(
     assert items(talk.replied(second.replace(b"7", one.encode()))) == [3, 4]
 
 
+def test_what_names_a_snapshot_is_short_however_long_the_call_is() -> None:
+    talk = Talk(PAGES)
+    first, second = "x" * 1_000_000, "x" * 999_999 + "y"
+    talk.exchange(call("list", {"text": first}), answer(ITEMS))
+    talk.exchange(call("list", {"text": second}), answer(document({"items": [7, 8, 9]})))
+
+    assert items(talk.replied(call("list", {"text": first, "offset": 4}))) == [5]
+    assert items(talk.replied(call("list", {"text": second, "offset": 2}))) == [9]
+    assert max(len(key.call or "") for key in vars(talk.store)["_kept"]) < 1000
+
+
 def test_an_argument_that_gave_way_is_known_before_the_tools_are_listed_again() -> None:
     talk = Talk(rules("- {tools: list, response: [{paginate: {at: items, limit: 2}}]}"))
 
@@ -743,6 +836,7 @@ def test_the_view_gives_way_to_an_argument_of_that_name() -> None:
 # Pages
 
 
+@pytest.mark.fault(39, "inside")
 def test_later_pages_come_from_the_snapshot_without_a_call() -> None:
     talk = Talk(PAGES)
     first = talk.exchange(call("list", {"path": "a"}), answer(ITEMS))
@@ -754,6 +848,7 @@ def test_later_pages_come_from_the_snapshot_without_a_call() -> None:
     assert json.loads(third)["id"] == "3"
 
 
+@pytest.mark.fault(41, "inside")
 def test_a_page_of_another_call_is_not_answered_from_the_snapshot() -> None:
     talk = Talk(PAGES)
     talk.exchange(call("list", {"path": "a"}), answer(ITEMS))
@@ -789,6 +884,7 @@ def test_pages_are_not_cut_from_an_answer_that_was_read_by_other_rules() -> None
     assert items(talk.replied(call("list", {"offset": 2}))) == [3, 4, 5]
 
 
+@pytest.mark.fault(41, "inside")
 def test_a_page_without_a_snapshot_calls_a_tool_that_only_reads() -> None:
     talk = Talk(PAGES)
     list_tools(talk, {"name": "list", "annotations": {"readOnlyHint": True}})
@@ -799,6 +895,7 @@ def test_a_page_without_a_snapshot_calls_a_tool_that_only_reads() -> None:
     assert items(talk.replied(call("list", {"offset": 4}, id=2))) == [5]
 
 
+@pytest.mark.fault(41, "inside")
 def test_a_page_without_a_snapshot_calls_a_tool_that_the_rule_says_may_be_called_again() -> None:
     talk = Talk(
         rules("- {tools: list, response: [{paginate: {at: items, limit: 2, refetch: true}}]}")
@@ -881,10 +978,12 @@ def test_views_rebuild_the_whole() -> None:
     assert {"items": rebuilt} == json.loads(LONG["content"][0]["text"])
 
 
+@pytest.mark.fault(41, "inside")
 def test_a_view_without_a_snapshot_says_what_to_do() -> None:
-    [said] = texts(Talk(BOUND).replied(call("get", {"view": "items"})))
-
-    assert said.endswith("call again without view first")
+    assert texts(Talk(BOUND).replied(call("get", {"view": "items"}))) == [
+        "nothing is kept of an earlier answer to this call (it expired, or was never given); "
+        "call again without view first"
+    ]
 
 
 def test_a_wrong_view_is_refused() -> None:
@@ -953,6 +1052,21 @@ def test_the_result_of_a_task_may_be_asked_for_again() -> None:
 
 def test_a_server_that_answers_at_once_in_place_of_a_task_is_shaped_too() -> None:
     assert texts(Talk(DROP).exchange(call("get", task={}), answer(SECRET))) == ['{"a":1}']
+
+
+def test_tasks_of_long_calls_are_not_remembered_without_bound() -> None:
+    talk = Talk(DROP)
+    for number in range(10):
+        created = answer({"task": {"taskId": f"t-{number}\ud83d"}}, number)
+        talk.exchange(call("get", {"text": "x" * 300_000}, id=number, task={}), created)
+
+    def asked(number: int) -> list[str]:
+        params = {"taskId": f"t-{number}\ud83d"}
+        asking = line(id=99, method="tasks/result", params=params)
+        return texts(talk.exchange(asking, answer(SECRET, 99)))
+
+    assert asked(9) == asked(8) == ['{"a":1}']
+    assert asked(0) == ['{"a":1,"secret":2}']
 
 
 @pytest.mark.parametrize("task", [None, 5, {}, {"taskId": 5}])
@@ -1051,6 +1165,21 @@ def test_answers_that_are_read_are_never_streamed(method: str) -> None:
     assert not talk.session.head(b'{"jsonrpc":"2.0","id":1,"result":{')
 
 
+def test_a_long_request_of_the_server_may_be_streamed() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+
+    assert talk.session.head(b'{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage",')
+
+
+def test_an_answer_whose_id_cannot_be_told_is_not_streamed() -> None:
+    talk = Talk(EMPTY)
+    talk.client(call("get"))
+
+    assert not talk.session.head(b'{"jsonrpc":"2.0","x":1,"id":1,"result":{')
+    assert not talk.session.head(b'{"level":"info","message":"')
+
+
 def test_what_is_no_message_is_never_streamed() -> None:
     assert not Talk(EMPTY).session.head(b"noise noise noise")
     assert not Talk(EMPTY).session.head(b'[{"jsonrpc":"2.0"')
@@ -1096,6 +1225,26 @@ def test_the_only_call_in_flight_is_answered_where_the_id_is_not_known() -> None
     assert json.loads(output.raw)["error"]["code"] == -1
 
 
+def test_a_call_that_was_answered_so_is_not_answered_once_more() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+    talk.session.discarded(b'{"result":{', 999, 500)
+
+    assert not talk.session.head(b'{"jsonrpc":"2.0","id":1,"result":{')
+    talk.server(answer(SECRET))
+    assert talk.to_client == []
+
+    assert json.loads(talk.exchange(call("get"), answer(SECRET)))["id"] == 1
+
+
+@pytest.mark.parametrize("start", [b"x" * 500, b'{"level":"info","said":"', b'{"id":[1],"result":'])
+def test_what_may_be_no_answer_at_all_answers_nothing(start: bytes) -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+
+    assert talk.session.discarded(start, 999, 500) == ()
+
+
 def test_a_long_notification_that_was_thrown_away_answers_nothing() -> None:
     talk = Talk(DROP)
     talk.client(call("get"))
@@ -1139,6 +1288,28 @@ def test_requests_that_are_never_answered_do_not_pile_up() -> None:
 
 
 # Counting
+
+
+def test_what_a_session_remembers_is_bounded_whatever_is_called() -> None:
+    every = "{name: all, tools: '*', response: [{keep: [items, gone]}, {paginate: {at: items}}]}"
+    talk = Talk(rules(f"- {every}"), resumable=True)
+    for number in range(1200):
+        tool = f"tool-{number}"
+        list_tools(talk, {**own("limit"), "name": tool})
+        talk.exchange(call(tool, id=number), answer(ITEMS, number))
+        talk.client(call(f"other-{number}", {"page_limit": 1}, id=-1))
+    session, standing = vars(talk.session), vars(vars(talk.session)["_standing"])
+    sizes = {name: len(session[name]) for name in ("_kept", "_waiting", "_told")}
+    sizes |= {name: len(standing[name]) for name in ("_seen", "_implied", "_plans")}
+    sizes["answered"] = len(vars(vars(session["_inflight"])["_answered"])["_kept"])
+    assert all(size <= 1001 for size in sizes.values()), sizes
+    assert {name for name, size in sizes.items() if size == 1000} >= {
+        "_kept",
+        "_seen",
+        "_implied",
+        "answered",
+    }
+    assert sizes["_waiting"] == 0
 
 
 def test_every_call_is_counted_once_with_the_rule_that_did_it() -> None:
@@ -1284,6 +1455,8 @@ def test_no_line_of_either_side_makes_a_session_raise(trace: list[tuple[bool, by
     talk.session.streamed(b"{", b"}", 5)
     talk.session.discarded(b"{", 5, 4)
     talk.session.ended("gone")
+    # It would get over a failure of its own, and say so.
+    assert "the proxy failed" not in str(talk.log)
 
 
 @given(TRACES)
@@ -1366,12 +1539,24 @@ def test_a_long_answer_that_comes_again_is_shaped_again() -> None:
     assert talk.got(long) == first != long
 
 
+def test_a_session_at_rest_has_forgotten_what_was_answered_but_never_what_waits() -> None:
+    talk = Talk(DROP, resumable=True)
+    shaped = talk.exchange(call("get"), answer(SECRET))
+    talk.client(call("get", id=2))
+    talk.session.rest()
+    assert talk.got(answer(SECRET)) == shaped, "something waits"
+    assert texts(talk.got(answer(SECRET, 2))) == texts(shaped)
+    talk.session.rest()
+    assert talk.got(answer(SECRET)) == answer(SECRET)
+
+
 def test_an_answer_comes_again_only_where_it_may() -> None:
     talk = Talk(DROP)
     talk.exchange(call("get"), answer(SECRET))
     assert talk.got(answer(SECRET)) == answer(SECRET)
 
 
+@pytest.mark.fault(41, "inside")
 def test_a_page_that_cannot_be_looked_up_is_refused_with_the_reason() -> None:
     talk = Talk(PAGES)
     talk.exchange(call("list", {}), answer(ITEMS))
@@ -1407,6 +1592,7 @@ def test_another_session_goes_on_with_what_one_has_learned() -> None:
     assert asked(other) == {"limit": 4}
 
 
+@pytest.mark.fault(41, "inside")
 def test_snapshots_are_kept_under_the_scope_of_the_session() -> None:
     talk = Talk(PAGES)
     talk.session.scope = "mine"
@@ -1442,6 +1628,7 @@ def introduced(made: RuleSet, response: bytes = CAPABLE) -> Talk:
     return talk
 
 
+@pytest.mark.fault(43, "inside")
 def test_a_client_is_told_once_that_other_rules_make_another_list() -> None:
     talk = introduced(EMPTY)
     talk.rules = HIDE
@@ -1452,6 +1639,54 @@ def test_a_client_is_told_once_that_other_rules_make_another_list() -> None:
     assert [tool["name"] for tool in list_tools(talk, own(), {"name": "gone"})] == ["list"]
 
 
+LONG_TOOL = {"name": "long", "description": "x" * 300_000}
+
+
+def test_a_long_list_of_tools_is_edited_while_others_may_enter_the_session() -> None:
+    talk = Talk(rules("- {tools: gone, hide: true}"))
+    listing_tools = line(id=1, method="tools/list")
+    raw = answer({"tools": [own(), {"name": "gone"}, LONG_TOOL]}, 1)
+    talk.client(listing_tools)
+    [work] = talk.session.from_server(raw)
+    assert isinstance(work, Work)
+    found = work.do()
+    assert talk.exchange(line(id=2, method="ping"), answer({}, 2)) == answer({}, 2)
+    [listed] = work.then(found)
+
+    assert isinstance(listed, Forward)
+    assert [tool["name"] for tool in result(listed.raw)["tools"]] == ["list", "long"]
+    short = Talk(talk.rules)
+    short.exchange(listing_tools, answer({"tools": [own(), {"name": "gone"}]}, 1))
+    assert {**talk.session.known.seen, "long": None} == {**short.session.known.seen, "long": None}
+
+
+@pytest.mark.parametrize("more", [{}, LONG_TOOL])
+def test_a_list_that_a_step_fails_on_goes_out_as_it_came_unless_a_tool_is_hidden(
+    more: dict[str, Any],
+) -> None:
+    unsure = Rule(name="r", tools=("list",), pipeline=(Unsure("tell"),))
+    tools = {"tools": [{**own(), "outputSchema": {"type": "object"}}, {"name": "gone"}, more]}
+    for others, closed in ((), False), (HIDE.files, True):
+        talk = Talk(RuleSet((RuleFile(name="r.yaml", rules=(unsure,)), *others)))
+        got = talk.exchange(line(id=1, method="tools/list"), answer(tools, 1))
+        assert (got == answer(tools, 1)) is not closed
+        assert ("KeyError: 'no such thing'" in got.decode()) is closed
+        assert any("KeyError: 'no such thing'" in said for said in talk.log)
+
+
+def test_a_client_is_told_that_other_rules_make_another_long_list() -> None:
+    talk = Talk()
+    talk.exchange(line(id=1, method="initialize"), CAPABLE)
+    list_tools(talk, own(), {"name": "gone"}, LONG_TOOL)
+    talk.rules = rules("- {tools: other, hide: true}")
+    talk.client(call("list", {}, id=2))
+    assert CHANGED not in talk.to_client
+    talk.rules = HIDE
+    talk.client(call("list", {}, id=3))
+    assert talk.to_client.count(CHANGED) == 1
+
+
+@pytest.mark.fault(49, "inside")
 def test_new_rules_that_change_no_definition_are_no_news() -> None:
     talk = introduced(HIDE)
     talk.rules = rules("- {tools: [gone], hide: true}\n- {tools: other, response: [{keep: [a]}]}")
@@ -1459,6 +1694,7 @@ def test_new_rules_that_change_no_definition_are_no_news() -> None:
     assert CHANGED not in talk.to_client
 
 
+@pytest.mark.fault(43, "inside")
 def test_only_a_server_that_declares_it_has_a_list_that_changes() -> None:
     talk = introduced(EMPTY, answer({"serverInfo": {"name": "s"}, "capabilities": {"tools": {}}}))
     talk.rules = HIDE
@@ -1485,6 +1721,25 @@ def test_a_batch_that_cannot_be_read_does_not_carry_a_guarded_call_past_its_rule
     assert talk.to_server == []
     assert sorted(json.loads(raw)["id"] for raw in talk.to_client) == [1, 2]
     assert len(talk.log) == 1
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        b'"method":"tools/call","params":{"name":"gone"},"method":"ping"',
+        b'"method":"tools/call","params":{"name":"gone"},"params":{"name":"get"}',
+        b'"method":"tools/call","params":{"name":"gone","name":"get"}',
+        b'"method":"tools/call","params":{"name":"gone"},"Method":"ping"',
+        b'"method":"tools/call","params":{"name":"gone","Name":"get"}',
+    ],
+)
+def test_what_cannot_be_read_and_may_be_read_in_two_ways_goes_nowhere(members: bytes) -> None:
+    talk = Talk(HIDE)
+    raw = b'\xef\xbb\xbf{"jsonrpc":"2.0","id":7,%b}' % members
+    assert json.loads(talk.replied(raw))["error"]["code"] == -32700
+    plain = Talk()
+    plain.client(raw)
+    assert plain.to_server == [raw]
 
 
 def test_a_batch_that_cannot_be_read_and_calls_nothing_guarded_passes() -> None:
@@ -1515,3 +1770,141 @@ def test_a_message_that_only_has_the_word_in_it_passes_where_rules_protect() -> 
     raw = b'{ "jsonrpc": "2.0", "id": 7, "method": "prompts/get", "params": {"name": "call it"} }'
     talk.client(raw)
     assert talk.to_server == [raw]
+
+
+# Out of service
+
+ABS = "- {name: abs, tools: [get, put], response: [{jmespath: 'abs(a)'}]}"
+ABS_PAGES = """
+- name: r
+  tools: list
+  response: [{jmespath: {at: n, expression: abs(@)}}, {paginate: {at: items, limit: 2}}]
+"""
+FITS, FAILS = answer(document({"a": -1})), answer(document({"a": "text"}))
+OUT = (
+    "rule 'abs' is out of service after 5 failures in a row, until the rules are loaded again; "
+    "its responses go out as they came"
+)
+
+
+def after(talk: Talk, *responses: bytes) -> list[bytes]:
+    """Make a call for each response; return what the client gets."""
+    return [talk.exchange(call("get"), raw) for raw in responses]
+
+
+@pytest.mark.fault(34, "inside")
+def test_five_failures_in_a_row_put_a_rule_out_of_service_which_is_said_once() -> None:
+    talk = Talk(rules(ABS))
+
+    assert after(talk, *[FAILS] * 4, FITS) == [*[FAILS] * 4, answer(document(1))]
+    assert after(talk, *[FAILS] * 5, FITS, FAILS) == [*[FAILS] * 5, FITS, FAILS]
+
+    assert [said for said in talk.log if said == OUT] == [OUT]
+    assert [said.startswith("abs: get: failed at jmespath") for said in talk.log] == [
+        *[True] * 9,
+        False,
+    ]
+    [warned] = talk.meter.drain_warnings()
+    assert (warned.rule, warned.kind, warned.count) == ("abs", "out of service", 1)
+    words = [row.outcome for row in talk.counted() for _ in range(row.calls)]
+    assert words.count("failed") == 11
+
+
+@pytest.mark.fault(34, "inside")
+def test_sessions_that_share_a_rule_share_its_failures_and_rules_read_again_are_in_service() -> (
+    None
+):
+    shared = rules(ABS)
+    one, other = Talk(shared), Talk(shared)
+    after(one, *[FAILS] * 3)
+    after(other, *[FAILS] * 2)
+    assert after(one, FITS) == after(other, FITS) == [FITS]
+    assert (OUT in one.log, OUT in other.log) == (False, True)
+
+    one.rules = rules(ABS)
+    assert after(one, FITS) == [answer(document(1))]
+    assert after(other, FITS) == [FITS]
+
+
+def test_errors_and_views_say_nothing_about_whether_a_rule_works() -> None:
+    talk = Talk(
+        rules("- {name: abs, tools: get, response: [{jmespath: 'abs(a)'}], max_bytes: 300}")
+    )
+    list_tools(talk, {"name": "get", "annotations": {"readOnlyHint": True}})
+    failed = answer({**document({"a": 1}), "isError": True})
+    after(talk, *[FAILS, failed] * 4)
+    for _ in range(5):
+        talk.exchange(call("get", {"view": "nothing(@)"}), FAILS)
+    assert "out of service" not in str(talk.log)
+    after(talk, FAILS)
+    assert "out of service" in str(talk.log)
+
+
+@pytest.mark.fault(34, "inside")
+def test_a_rule_that_withholds_is_never_out_of_service() -> None:
+    talk = Talk(rules(f"{ABS[:-1]}, on_failure: refuse}}"))
+    got = after(talk, *[FAILS] * 12)
+    assert {str(texts(raw)) for raw in got} == {
+        "[\"the response was withheld: rule 'abs' failed on it\"]"
+    }
+    assert after(talk, FITS) == [answer(document(1))]
+
+
+@pytest.mark.fault(34, "inside")
+def test_out_of_service_a_page_is_refused_and_its_tool_not_called_again() -> None:
+    talk = Talk(rules(ABS_PAGES))
+    pages = answer(document({"n": 1, "items": [1, 2, 3]}))
+    assert items(talk.exchange(call("list"), pages)) == [1, 2]
+    for at in range(5):
+        bad = answer(document({"n": "x", "items": []}))
+        assert talk.exchange(call("list", {"q": at}), bad) == bad
+
+    refused = talk.replied(call("list", {"offset": 2}))
+
+    assert result(refused)["isError"] is True
+    assert texts(refused) == [
+        "nothing is shown in parts while rule 'r' is out of service; call again with offset=0"
+    ]
+    assert talk.exchange(call("list", {"offset": 0}), pages) == pages
+
+
+@pytest.mark.fault(34, "inside")
+def test_out_of_service_a_rule_still_hides_bounds_and_takes_its_arguments() -> None:
+    text = "arguments: {n: {maximum: 3, upstream: false}}, response: [{jmespath: 'abs(a)'}]"
+    talk = Talk(rules(f"- {{name: abs, tools: get, {text}}}\n- {{tools: gone, hide: true}}"))
+    after(talk, *[FAILS] * 5)
+    assert texts(talk.replied(call("get", {"n": 4}))) == ["n: 4 is greater than the maximum of 3"]
+    assert talk.exchange(call("get", {"n": 3, "m": 1}), FITS) == FITS
+    assert asked(talk) == {"m": 1}
+    assert json.loads(talk.replied(call("gone")))["error"]["code"] == -32602
+
+
+def test_an_answer_out_of_service_makes_what_was_kept_of_an_earlier_one_untrue() -> None:
+    talk = Talk(rules(ABS_PAGES))
+    talk.exchange(call("list"), answer(document({"n": 1, "items": [1, 2, 3]})))
+    bad = answer(document({"n": "x", "items": [4]}))
+    for at in range(5):
+        talk.exchange(call("list", {"q": at}), bad)
+    talk.exchange(call("list"), bad)
+    talk.rules = rules(ABS_PAGES)
+    assert "nothing is kept" in texts(talk.replied(call("list", {"offset": 2})))[0]
+
+
+# What the session itself fails on
+
+
+def test_the_answer_to_a_task_that_cannot_be_read_is_withheld_by_a_rule_that_withholds() -> None:
+    talk = Talk(rules("- {name: r, tools: get, on_failure: refuse, response: [{drop: secret}]}"))
+    got = talk.exchange(call("get", task={"ttl": 1}), line(id=1, result=["secret"]))
+    assert texts(got) == ["the response was withheld: rule 'r' cannot read it"]
+
+
+def test_what_is_no_fault_of_the_rules_does_not_put_it_out_of_service() -> None:
+    talk = Talk(rules(ABS))
+    for _ in range(6):
+        talk.client(call("get"))
+        [asked_for] = talk.session.from_server(FITS)
+        assert isinstance(asked_for, Shape)
+        failure = pipeline.failure(asked_for.job, "the start of a worker process: no descriptors")
+        talk.session.shaped(asked_for.job, msgspec.structs.replace(failure, blameless=True))
+    assert after(talk, FITS) == [answer(document(1))]

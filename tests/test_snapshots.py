@@ -1,6 +1,8 @@
 """Snapshots: what every store promises, and the bounds of the one in memory."""
 
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from redis import Redis as Client
@@ -167,6 +169,7 @@ def test_one_that_has_grown_too_large_is_no_longer_answered_as_it_was(store: Sto
     assert store.get(A) is None
 
 
+@pytest.mark.fault(41, "inside")
 def test_a_snapshot_goes_some_time_after_its_last_use(case: Case) -> None:
     case.store.put(A, snapshot(1))
     for _ in range(3):
@@ -244,6 +247,34 @@ def test_room_that_was_freed_can_be_used_again() -> None:
     store.put(B, snapshot(10))
 
     assert store.get(B) is not None
+
+
+def test_what_is_too_old_goes_though_nobody_asks_for_anything() -> None:
+    store = Memory(seconds=0.2, ages=True)
+    store.put(A, snapshot(1))
+    store.put(B, snapshot(1))
+    assert len(store) == 2
+    end = time.monotonic() + 20
+    while len(store):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_several_threads_may_put_and_get_at_once() -> None:
+    store = Memory(number=5, size=100)
+
+    def use(scope: str) -> None:
+        for number in range(2000):
+            store.put(key(str(number % 7), scope=scope), snapshot(number % 40))
+            store.get(key(str(number % 5), scope=scope))
+            store.drop(Key(scope, "rule", None if number % 11 == 0 else "3"))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(use, "abcd"))
+    assert len(store) <= 5
+    for scope in "abcd":
+        store.drop(Key(scope, "rule", None))
+    assert (len(store), vars(store)["_calls"], vars(store)["_bytes"]) == (0, {}, 0)
 
 
 def test_nothing_is_remembered_of_what_is_gone(clock: Clock) -> None:

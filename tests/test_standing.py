@@ -1,5 +1,9 @@
 """What a session learns of its server and client decides which rules hold."""
 
+import tracemalloc
+
+import pytest
+
 from proxy.definitions import Seen
 from proxy.rule import EMPTY, RuleSet
 from proxy.standing import Known, Standing
@@ -92,3 +96,38 @@ def test_what_makes_snapshots_untrue_is_found() -> None:
     made.now()
     assert made.dropped_by("write") == ("pages",)
     assert made.dropped_by("list") == ()
+
+
+@pytest.mark.fault(46, "inside")
+def test_names_without_an_end_are_kept_in_part_and_their_plans_not_at_all() -> None:
+    asked: list[tuple[str | None, str | None]] = []
+
+    def given(server: str | None, client: str | None) -> RuleSet:
+        asked.append((server, client))
+        return rules("- {name: all, tools: '*', response: [{drop: a}]}")
+
+    made = Standing(given, print)
+    made.named(server="s" * 1_000_000, client="c" * 1_000_000)
+    made.now()
+    assert asked == [("s" * 200, "c" * 200)]
+    assert not made.named(server="s" * 1_000_000, client="c" * 200)
+    name = "t" * 1_000_000
+    assert [rule.name for rule, _ in made.covering(name)] == ["all"]
+    assert [rule.name for rule, _ in made.guessed(name, frozenset({"limit"}))] == ["all"]
+    assert made.known.implied == {}
+    tracemalloc.start()
+    for number in range(100):
+        made.covering(f"{number}{name}")
+        made.guessed(f"{number}{name}", frozenset({"limit"}))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 2_000_000
+
+
+def test_sessions_that_are_told_the_same_share_what_they_know() -> None:
+    one, other = standing(), standing()
+    for each in (one, other):
+        each.learn({"list": Seen(frozenset({"limit", "".join(("off", "set"))}))})
+        each.offers(frozenset({"list", "".join(("g", "et"))}))
+    assert one.seen("list") is other.seen("list")
+    assert one.known.tools is other.known.tools

@@ -1,14 +1,20 @@
+import gc
 import json
+import tracemalloc
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document import Document, encode, plain
-from proxy.errors import Refusal
+from proxy.errors import Refusal, Spent
+from proxy.fuel import LITTLE, MOST, Fuel
 from proxy.transforms.parse import Parse
 from proxy.view import look
 from tests.documents import TEXTS, call, values
+from tests.explosive import EXPLOSIVE
+from tests.faults.scale import scaled
 
 RAW = (
     b'{"items": [{"id": 1.50, "body": "abcdef", "tags": ["x", "y"]}, null,'
@@ -151,11 +157,92 @@ def test_a_refusal_does_not_quote_the_document() -> None:
     assert len(str(refused.value)) < 300
 
 
+@pytest.mark.fault(36, "inside")
 def test_a_view_that_grows_without_end_is_refused() -> None:
     with pytest.raises(Refusal, match=r"gives far more than the whole document; narrow it$"):
         look(Document.read(RAW), " | ".join(["[@, @]"] * 40))
 
 
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize("name", EXPLOSIVE)
+def test_an_explosive_view_is_refused_where_its_fuel_ends(name: str) -> None:
+    text, value = EXPLOSIVE[name]
+    fuel = Fuel(LITTLE)
+    with pytest.raises(Refusal) as refused:
+        look(Document.read(encode(value)), text, "text", fuel)
+    assert str(refused.value) == f"view: {text!r} takes too much work; narrow it"
+    assert isinstance(refused.value.__cause__, Spent)
+
+
+ROWS = b"[%s]" % b",".join(b'{"id":%d.0,"name":"name %d"}' % (n, n) for n in range(20_000))
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize(
+    "expression",
+    ["[*].id", "[?id > `5`].name", "[19000:]", "length(@)", "sort_by(@, &name)[0:5].id", "[].*"],
+)
+def test_an_ordinary_view_of_many_rows_is_no_great_work(expression: str) -> None:
+    fuel = Fuel()
+    look(Document.read(ROWS), expression, "text", fuel)
+    assert fuel.left > MOST * 9 // 10
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize(
+    "expression",
+    [
+        f"[{', '.join(['to_array(@)'] * 300)}]",
+        f"[{', '.join(['@[*]'] * 500)}]",
+        f"[{', '.join(['[*].id'] * 400)}]",
+        f"[{', '.join(['values(@[0] || @)'] * 200)}]",
+    ],
+)
+def test_what_a_view_opens_again_and_again_is_paid_for_each_time(expression: str) -> None:
+    with pytest.raises(Refusal, match=r"takes too much work; narrow it$"):
+        look(Document.read(ROWS), expression, "text", Fuel(scaled(1_000_000, MOST)))
+
+
+@pytest.mark.fault(36, "inside")
+def test_what_a_view_makes_of_unopened_values_takes_little_more_than_16_bytes_a_unit() -> None:
+    document, units = Document.read(ROWS), 300_000
+    look(document, "[0]")  # whatever is loaded or made only once
+    for expression in (f"[{', '.join(['@[*]'] * 500)}]", f"[{', '.join(['[*].id'] * 400)}]"):
+        tracemalloc.start()
+        try:
+            with pytest.raises(Refusal):
+                look(document, expression, "text", Fuel(units))
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert most < 24 * units
+
+
+def test_a_text_is_passed_on_as_upstream_spelled_it() -> None:
+    raw = rb'{"a": "\/\u00e9", "b": ["\/"], "c": "", "n": null}'
+    assert seen("a", raw) == rb'"\/\u00e9"'
+    assert seen("b[0]", raw) == rb'"\/"'
+    assert seen("[a, n]", raw) == rb'["\/\u00e9",null]'
+
+
+def test_what_is_unopened_is_true_or_false_by_what_it_holds() -> None:
+    raw = b'[{"a": []}, {"a": [ ]}, {"a": {}}, {"a": ""}, {"a": false}, {"a": null}, {"a": 0}]'
+    assert seen("[?a].a", raw) == b"[0]"
+
+
+def test_what_was_looked_at_is_let_go_at_once() -> None:
+    # A circle that holds a document of megabytes may stand until thousands of others do.
+    expressions = ("items[0].body[0:2]", "items[?id > `1`].tags | [0]", "keys(@)", "items[")
+    for expression in (*expressions, None, *expressions):
+        if expression is None:
+            gc.collect()
+        else:
+            with suppress(Refusal):
+                seen(expression)
+    assert gc.collect() == 0
+
+
+@pytest.mark.fault(40, "inside")
 @given(st.lists(values(leaves=10), max_size=30), st.integers(1, 9), st.booleans())
 def test_slices_of_an_array_rejoin_to_the_whole(rows: list[bytes], step: int, inside: bool) -> None:
     array = b"[" + b", ".join(rows) + b"]"
@@ -169,6 +256,7 @@ def test_slices_of_an_array_rejoin_to_the_whole(rows: list[bytes], step: int, in
     assert b"[" + found + b"]" == Document.read(array).encode()
 
 
+@pytest.mark.fault(40, "inside")
 @given(TEXTS, st.integers(1, 500))
 def test_windows_of_a_text_rejoin_to_the_text(text: str, length: int) -> None:
     document = Document(text)

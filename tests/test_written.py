@@ -1,14 +1,25 @@
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document import Document, Pieces, encode
+from proxy.document import Document, Pieces, encode, row_type
 from proxy.errors import Mismatch
 from proxy.paths import Path
 from proxy.transforms.parse import Parse
-from proxy.written import Outside, fitting, member, outgrows, reading, size, strings, weigh
+from proxy.written import (
+    Outside,
+    fitting,
+    member,
+    most_of,
+    outgrows,
+    reading,
+    size,
+    strings,
+    weigh,
+)
 from tests.documents import SURROGATES, TEXTS, call, values
 
 
@@ -92,3 +103,13 @@ def test_parts_that_stand_in_many_places_count_in_each() -> None:
     assert outgrows(value, 1_000_000)
     assert not outgrows([["x"] * 10], 100)
     assert outgrows([["x"] * 10], 20)
+
+
+def test_what_may_be_made_of_something_is_four_times_as_much_and_a_megabyte() -> None:
+    assert (most_of(0), most_of(1000)) == (1 << 20, 4000 + (1 << 20))
+
+
+def test_the_members_of_rows_count_too() -> None:
+    rows = [msgspec.json.decode(b'{"id": "xxxxxxxx"}', type=row_type(["id", "gone"]))] * 10
+    assert outgrows(rows, 100)
+    assert not outgrows(rows, 1000)

@@ -175,6 +175,8 @@ def _of_response(job: Job, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
     warned: tuple[Warned, ...] = ()
     for count, step in enumerate(rule.pipeline, 1):
         part = replace(rule, pipeline=rule.pipeline[:count], errors=(), mode="active")
+        if count < len(rule.pipeline):
+            part = replace(part, allow_growth=True)  # later steps may make up for it
         told.missing = []
         outcome = shape(replace(job, rule=part), told.observe)
         answer = answers.read(outcome.raw)

@@ -85,9 +85,13 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         ),
         "copies": "Which copies of a document that came twice are sent.",
         "on_failure": (
-            "Where a step fails: `pass` the untouched response, as without this key, or `refuse`: "
-            "withhold it, and answer an error that names the rule. Where the guard fails: `pass` "
-            "the call on, or `refuse` it, as without this key."
+            "Where a step fails, or does not fit the response: `pass` the untouched response, as "
+            "without this key, or `refuse`: withhold it, and answer an error that names the rule. "
+            "Where the guard fails: `pass` the call on, or `refuse` it, as without this key."
+        ),
+        "allow_growth": (
+            "`false`: where the model would be shown more bytes than came, the response passes as "
+            "it came. A fixed shape makes a small result larger, and rightly so."
         ),
         "mode": "`shadow` measures what the rule would save, and changes nothing.",
         "max_bytes": (
@@ -313,6 +317,9 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
             "The most bytes of a response that no rule covers; `auto` is what suits the client."
         ),
         "tools": "Globs: the only tools that are shown and may be called.",
+        "deadline_seconds": (
+            "How long a call may go without an answer and without news of its progress."
+        ),
         "token_env": "The variable that holds the token that clients must give.",
         "token_file": (
             "Holds such tokens, one in each line, any of which will do. Not beside `token_env`."
@@ -345,5 +352,7 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "idle_seconds": "How long after its last use such a session ends.",
         "children": "The most processes that serve the stateless requests of such a route.",
         "drain_seconds": "How long open requests have when the sidecar is asked to end.",
+        "snapshots": "The most bytes of answers kept in memory for later pages and views.",
+        "snapshot_seconds": "How long after its last use an answer is kept for that.",
     },
 }

@@ -14,7 +14,7 @@ paths, each with its own server, rules and tools, are written in a file: `--conf
 {sample}
 ```
 
-It ends by SIGTERM or SIGINT, with exit code 0: open requests are answered first, for as long as
+It ends by SIGTERM, SIGINT or SIGHUP, with exit code 0: open requests are answered first, as long as
 `--drain` says; a second signal ends it at once, with 130 or 143. With exit code 2 it has not begun:
 what is wrong is on stderr, that of files with line and column.
 
@@ -70,15 +70,15 @@ STATUSES: Mapping[int, str] = {
     400: (
         "No proper HTTP; no JSON in the body (or the route's `malformed_status`); headers that do "
         "not fit the body; for a command also no session, a version it does not know, an id that "
-        "still waits for its answer, or an error of its server that the stateless protocol "
-        "answers so."
+        "is neither a text nor an integer or still waits for its answer, or an error of its server "
+        "that the stateless protocol answers so."
     ),
     401: "The route wants a token.",
     403: "The Host or the Origin is not allowed.",
     404: "No such path, or no such session any more; for a command also no such method.",
     405: "Not for this method; `Allow` names those that are.",
     406: "Nothing that the client accepts can be answered.",
-    408: "The rest of the body did not come.",
+    408: "The rest of the body did not come, or too slowly.",
     409: "The session has a stream already.",
     413: "The body is over `--max-body`.",
     499: "In the log only: the client went away.",

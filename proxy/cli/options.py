@@ -22,6 +22,9 @@ class Options:
     budget: "int | Literal['auto', 'off'] | None"
     ledger: str | None
     max_message: int
+    deadline: float | None
+    snapshots: int
+    snapshot_age: float
     log_format: "Literal['text', 'json']"
     verbose: bool
     quiet: bool
@@ -75,6 +78,16 @@ def _budget(text: str) -> object:
     return budget
 
 
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"{text!r} is no number of seconds above 0, such as 30 or 2.5")
+    return seconds
+
+
 def _form(text: str) -> str:
     if text not in ("text", "json"):
         raise ValueError(f"{text!r} is neither text nor json")
@@ -124,6 +137,29 @@ OPTIONS = (
         "SIZE",
         size,
         256_000_000,
+    ),
+    Option(
+        "--deadline",
+        "how long a call may go without an answer and without news of its progress; then the "
+        "server is told to cancel it, and it is answered with an error (default: as long as the "
+        "client waits)",
+        "SECONDS",
+        _seconds,
+    ),
+    Option(
+        "--snapshots",
+        "the most bytes of answers that are kept in memory for later pages and views (default: "
+        "256MB)",
+        "SIZE",
+        size,
+        256_000_000,
+    ),
+    Option(
+        "--snapshot-age",
+        "how long after its last use an answer is kept for that (default: 1800)",
+        "SECONDS",
+        _seconds,
+        1800.0,
     ),
     Option(
         "--header",

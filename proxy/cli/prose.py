@@ -53,8 +53,10 @@ array with one element for each text block). With `max_bytes`, such a result is 
 `blocks`. Images, audio, links, annotations and `_meta` stay; `blocks` drops them by type.
 
 What a rule keeps is spelled as the server spelled it: `1.0` stays `1.0`, and 23 digits stay 23
-digits. Results that are not final (a task, a request for input) are never touched. Error results
-are not either, but for the steps of [`errors`](#error-results).
+digits. A `structuredContent` that came as an object stays one, since clients take nothing else: an
+array that steps make of it stands there as `items`, anything else as `text`. With `max_bytes` it is
+bounded where it is not the document, too. Results that are not final (a task, a request for input)
+are never touched. Error results are not either, but for the steps of [`errors`](#error-results).
 
 ## Paths
 
@@ -135,8 +137,22 @@ true`, calls the server again; any other call is refused, and says to start at t
 A path that names nothing is no error; `explain` shows it. Where nothing that a `keep` or
 `project` names exists, or a text cannot be read as `parse` says, the document has another shape
 than the rule expects, a mismatch: the response passes as it came, but for the rule's `validate`
-and `max_bytes`, and a line on stderr says so. Below, that is called a Mismatch. Where a step
-fails, the response passes as it came too, or is withheld with `on_failure: refuse`.
+and `max_bytes`, and a line on stderr says so. Below, that is called a Mismatch. So it is where a
+`keep`, `drop` or `project` would leave nothing of a document that held something: `{}`, or nothing
+but nulls, empty texts and empty objects that the server did not send so itself. An empty array is
+an answer, and what a `filter`, a window, a `jmespath` or a `recast` leaves is meant. And so it is,
+with `allow_growth: false`, where the model would be shown more than came.
+
+Where a step fails, the response passes as it came too, whatever was raised. A result of more than
+four times the bytes that came and a megabyte is a failure. After five failures in a row the rule is
+out of service until its file is read again, which a line on stderr says once: responses pass as
+they came, pages and views are refused, while its arguments, `hide` and its guard stay in force.
+
+With `on_failure: refuse` the rule fails closed, as one must that keeps something from the model:
+where a step fails or does not fit, where the result has no document, or a `drop` or `filter` finds
+a text, the response is withheld, and an error names the rule; it is never out of service. With
+`validate: refuse`, what a step failed on is withheld, and what does not fit is held to the contract
+as it came.
 
 A **warning** is something that whoever runs the proxy should know of, while the answer goes out
 all the same: a text that no case of a `recast` knows, a broken contract, and whatever Python of

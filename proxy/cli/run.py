@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from proxy.meter import Meters
     from proxy.rule import RuleSet
     from proxy.ruleset import Selection
+    from proxy.snapshots import Memory
     from proxy.transports.log import Level, Log
     from proxy.watch import Watch
 
 _BAD_RULES = 2
+_NOT_FOUND = 127
 _NONE = "none"
 
 
@@ -40,13 +42,12 @@ def run(options: "Options") -> "NoReturn":
     try:
         server = child.spawn(options.command, mask)
     except (OSError, ValueError) as error:
-        server = child.stillborn()
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         cause = f"{options.command[0]!r} cannot be started: {reason}"
+        server = _stillborn(cause)
     _import_msgspec()
 
     from proxy.session import Session
-    from proxy.snapshots import Memory
     from proxy.transports.log import Log
     from proxy.transports.stdio import Relay
 
@@ -59,10 +60,24 @@ def run(options: "Options") -> "NoReturn":
             log.warning("no /bin/sh: nothing ends the server if this process is killed")
     meters, ledger = _accounts(options, log)
     rules = _Rules(options, log)
-    session = Session(rules, meters.of, log.warning)
-    relay = Relay(server, session, Memory(), log, options.max_message, cause)
+    session = Session(rules, meters.of, log.warning, deadline=options.deadline)
+    relay = Relay(server, session, _store(options), log, options.max_message, cause)
     rules.refuse = relay.refuse
-    _end(rules, ledger, relay.run)
+    _end(rules, ledger, log, relay.run)
+
+
+def _stillborn(cause: str) -> child.Child:
+    """Return what stands for a server that could not be started, which `cause` says."""
+    try:
+        server = child.stillborn()
+        # As many as its end and the modules still to be loaded take at least.
+        for descriptor in (*os.pipe(), *os.pipe()):
+            os.close(descriptor)
+        return server
+    except OSError:
+        # There are not even descriptors left to answer the client with.
+        os.write(2, f"mcp-abridge: error: {cause}\n".encode())
+        os._exit(_NOT_FOUND)
 
 
 def _bridge(options: "Options", url: str) -> "NoReturn":
@@ -74,7 +89,6 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     _import_msgspec()
 
     from proxy.session import Session
-    from proxy.snapshots import Memory
     from proxy.transports.bridge import Bridge
     from proxy.transports.driver import Driver
     from proxy.transports.endpoint import Endpoint
@@ -84,13 +98,20 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     log = Log(_level(options), options.log_format)
     meters, ledger = _accounts(options, log)
     rules = _Rules(options, log)
-    session = Session(rules, meters.of, log.warning)
-    # There is no other session that a large document could hold up.
-    workers = Workers(above=sys.maxsize)
-    driver = Driver(session, Memory(), workers, log, log.put_aside)
+    session = Session(rules, meters.of, log.warning, deadline=options.deadline)
+    # There is no other session that a large document could hold up, only what this client says
+    # meanwhile: that goes on beside what takes very long.
+    workers = Workers(most=0, above=sys.maxsize)
+    driver = Driver(session, _store(options), workers, log, log.put_aside)
     bridge = Bridge(Endpoint(url, options.headers), driver, log, options.max_message)
     rules.refuse = bridge.refuse
-    _end(rules, ledger, bridge.run)
+    _end(rules, ledger, log, bridge.run)
+
+
+def _store(options: "Options") -> "Memory":
+    from proxy.snapshots import Memory
+
+    return Memory(size=options.snapshots, seconds=options.snapshot_age, ages=True)
 
 
 def _accounts(options: "Options", log: "Log") -> "tuple[Meters, Ledger | None]":
@@ -103,7 +124,9 @@ def _accounts(options: "Options", log: "Log") -> "tuple[Meters, Ledger | None]":
     return meters, Ledger(options.ledger or default_path(), meters, warn=log.warning)
 
 
-def _end(rules: "_Rules", ledger: "Ledger | None", relay: "Callable[[], int]") -> "NoReturn":
+def _end(
+    rules: "_Rules", ledger: "Ledger | None", log: "Log", relay: "Callable[[], int]"
+) -> "NoReturn":
     """Load the rules beside `relay`, and exit with the code that it returns."""
     from threading import Thread
 
@@ -116,6 +139,8 @@ def _end(rules: "_Rules", ledger: "Ledger | None", relay: "Callable[[], int]") -
         code = _BAD_RULES
     if ledger is not None:
         ledger.close()
+        if ledger.lost:
+            log.warning(f"calls that the ledger did not record: {ledger.lost}")
     # A thread may wait for a client that keeps its side open; nothing is left to be flushed.
     os._exit(code)
 
@@ -137,10 +162,11 @@ class _Rules:
     def load(self) -> None:
         """Read the files."""
         from proxy.errors import RuleErrors
-        from proxy.ruleset import Selection
 
         names, budget = self._options.rules, self._options.budget
         try:
+            from proxy.ruleset import Selection
+
             if names == [_NONE]:
                 self._selection = Selection((), "off", self._log.info)
             else:

@@ -2,15 +2,19 @@
 
 import argparse
 import asyncio
+import errno
 import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
+from math import ceil
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from yarl import URL
 
 from proxy.cli import PROGRAM, options
@@ -20,15 +24,17 @@ from proxy.ledger import Ledger, default_path
 from proxy.loading import config, configkeys
 from proxy.loading.config import Config
 from proxy.loading.configkeys import Address, Command, Written
+from proxy.loading.positions import MOST_BYTES
 from proxy.meter import Meters
 from proxy.rule import Hidden, RuleFile, RuleSet
-from proxy.ruleset import Selection
+from proxy.ruleset import Selection, content, read_library
 from proxy.sizes import size
 from proxy.snapshots import Memory, Store
-from proxy.transports.endpoint import shown
+from proxy.transports.endpoint import plainly, shown
 from proxy.transports.http.access import LOOPBACK, Access
 from proxy.transports.http.metrics import Metrics
 from proxy.transports.http.mounts import Mount
+from proxy.transports.http.reloading import Reloading
 from proxy.transports.http.route import Handler, Limits, Route, Rules, Shared
 from proxy.transports.http.sidecar import Sidecar
 from proxy.transports.log import Level, Log
@@ -38,8 +44,11 @@ from proxy.watch import Watch
 _UNUSABLE = 2
 _TOKEN = "MCP_ABRIDGE_TOKEN"
 _SNAPSHOTS = 1000
+_AGE = 1800.0
 _MOST_SETS = 256
 _DESCRIPTORS = 65_536
+_AGAIN = 60.0  # seconds after which the same trouble is worth a line again
+_SWITCH = 0.001  # seconds for which a thread may keep the others waiting, five by default
 _NOT_ALLOWED = Hidden(code=-32601, message="{tool} is not allowed")
 
 
@@ -151,6 +160,9 @@ OPTIONS = (
         _one_of("none", "forward"),
     ),
     _SAME["max_message"],
+    _SAME["deadline"],
+    _SAME["snapshots"],
+    _SAME["snapshot_age"],
     Option("--max-body", "the most bytes of a request's body (default: 4MiB)", "SIZE", size),
     Option(
         "--concurrent",
@@ -190,6 +202,7 @@ KEYS = {
     "listen": "listen",
     "rules": "rules",
     "budget": "budget",
+    "deadline": "deadline_seconds",
     "auth": "auth",
     "header": "headers",
     "allow_host": "hosts",
@@ -204,6 +217,11 @@ LIMITS = {
     "idle": ("idle_seconds", "idle"),
     "children": ("children", "children"),
     "drain": ("drain_seconds", "drain"),
+}
+# And for the store of snapshots.
+SNAPSHOTS = {
+    "snapshots": ("snapshots", "size"),
+    "snapshot_age": ("snapshot_seconds", "seconds"),
 }
 
 
@@ -223,7 +241,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until SIGTERM or SIGINT; returns 0 then, 2 where something cannot be used as it is."""
+    """Serve until a signal says that it is to end; returns 0 then, 2 for what cannot be used."""
     try:
         given = _given(arguments, os.environ)
     except AbridgeError as error:
@@ -234,8 +252,8 @@ def run(arguments: argparse.Namespace) -> int:
         settings = Settings(given, _config(given, os.environ))
         routes = [_route(written) for written in settings.config.routes]
         _guarded(routes, insecure=given.get("insecure", False))
-        rules = _rules(routes, log, allow_python=given.get("allow_python", False))
-        store = _store(given.get("store") or settings.config.store)
+        routes, rules = _ruled(routes, log, allow_python=given.get("allow_python", False))
+        store = _store(settings)
     except RuleErrors as errors:
         for problem in errors.problems:
             log.error(str(problem))
@@ -247,7 +265,8 @@ def run(arguments: argparse.Namespace) -> int:
     meters = Meters(metrics.observe, metrics.warned)
     ledger = None
     if given.get("ledger") != "off":
-        ledger = Ledger(given.get("ledger") or default_path(), meters, warn=log.warning)
+        path = given.get("ledger") or default_path()
+        ledger = Ledger(path, meters, warn=log.warning, lose=metrics.unrecorded)
     workers = Workers()
     shared = Shared(meters, store, workers, log, _limits(settings))
     try:
@@ -259,6 +278,8 @@ def run(arguments: argparse.Namespace) -> int:
         workers.close()
         if ledger is not None:
             ledger.close()
+            if ledger.lost:
+                log.warning(f"calls that the ledger did not record: {ledger.lost}")
 
 
 def _given(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, Any]:
@@ -330,9 +351,9 @@ def _config(given: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
             raise AbridgeError(f"--auth: {route.torn}")
         return Config((route,))
     try:
-        raw = Path(file).read_bytes()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        raw = content(file, MOST_BYTES + 1)
+    except (OSError, AbridgeError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise RuleErrors([Problem(file, 0, 0, reason)]) from None
     reading = config.read(file, raw, environment, top)
     if reading.config is None:
@@ -341,13 +362,17 @@ def _config(given: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
 
 
 def _limits(settings: Settings) -> Limits:
-    written = settings.config.limits
+    return Limits(**_bounds(settings, LIMITS))
+
+
+def _bounds(settings: Settings, table: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """Return what was said of some bounds, by our own names for them."""
     found: dict[str, Any] = {}
-    for name, (key, own) in LIMITS.items():
-        value = settings.given.get(name, getattr(written, key))
+    for name, (key, own) in table.items():
+        value = settings.given.get(name, getattr(settings.config.limits, key))
         if value is not None:
             found[own] = value
-    return Limits(**found)
+    return found
 
 
 def _route(written: Written) -> Route:
@@ -361,6 +386,7 @@ def _route(written: Written) -> Route:
         rules=written.rules,
         budget=written.budget,
         tools=written.tools,
+        deadline=written.deadline_seconds,
         auth=written.auth or "none",
         access=Access(hosts=hosts, origins=written.origins or (), tokens=written.tokens),
         headers=tuple((written.headers or {}).items()),
@@ -381,24 +407,39 @@ def _guarded(routes: Sequence[Route], *, insecure: bool) -> None:
             )
 
 
-def _rules(routes: Sequence[Route], log: Log, *, allow_python: bool) -> list[Rules]:
+def _ruled(
+    routes: Sequence[Route], log: Log, *, allow_python: bool
+) -> tuple[list[Route], list[Rules]]:
     """Load the rules of each route; raises RuleErrors with every problem of all of them."""
     problems: dict[Problem, None] = {}
+    settling: list[Route] = []
     loaded: list[Rules] = []
-    read = cache(partial(Watch, say=log.info, warn=log.warning, allow_python=allow_python))
+    bundled = False
+
+    @cache
+    def read(names: tuple[str, ...]) -> Reloading:
+        return Reloading(Watch(names, log.info, log.warning, allow_python=allow_python))
+
     for route in routes:
         try:
             if route.rules == (configkeys.NO_RULES,):
                 selection = Selection((), "off", log.info)
+            elif route.rules is None:
+                selection = Selection(None, route.budget, log.info)
+                bundled = True
             else:
-                files = None if route.rules is None else read(route.rules)
+                files = read(route.rules)
                 selection = Selection(files, route.budget, log.info)
+                route = replace(route, settled=files.settled)
             loaded.append(_exposing(route, selection))
+            settling.append(route)
         except RuleErrors as errors:
             problems |= dict.fromkeys(errors.problems)
     if problems:
         raise RuleErrors(list(problems))
-    return loaded
+    if bundled:
+        Thread(target=read_library, name="library", daemon=True).start()
+    return settling, loaded
 
 
 def _exposing(route: Route, selection: Selection) -> Rules:
@@ -422,13 +463,15 @@ def _exposing(route: Route, selection: Selection) -> Rules:
     return rules
 
 
-def _store(named: str | None) -> Store:
+def _store(settings: Settings) -> Store:
     """Make the store of snapshots; raises StoreError."""
+    named = settings.given.get("store") or settings.config.store
+    bounds = _bounds(settings, SNAPSHOTS)
     if named in (None, configkeys.MEMORY):
-        return Memory(number=_SNAPSHOTS)
+        return Memory(number=_SNAPSHOTS, ages=True, **bounds)
     from proxy.stores.redis import Redis
 
-    return Redis(str(named))
+    return Redis(str(named), seconds=ceil(bounds.get("seconds", _AGE)))
 
 
 def _handler(route: Route, rules: Rules, shared: Shared) -> Handler:
@@ -442,7 +485,11 @@ def _handler(route: Route, rules: Rules, shared: Shared) -> Handler:
 
 
 def _prepare() -> None:
-    """Have as many descriptors as are allowed, and libraries that say nothing by themselves."""
+    """Have as many descriptors as are allowed, and libraries that say nothing by themselves.
+
+    What threads do in Python, long lists of tools and rules' own, is not to hold up the loop.
+    """
+    sys.setswitchinterval(_SWITCH)
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         import resource
@@ -455,9 +502,14 @@ def _prepare() -> None:
 
 
 async def _serve(sidecar: Sidecar, log: Log) -> int:
+    said: dict[str, float] = {}
+
     def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        error = context.get("exception")
-        log.warning(f"{context['message']}: {type(error).__name__}: {error}")
+        trouble, now = _trouble(context), loop.time()
+        if now - said.get(trouble, -_AGAIN) >= _AGAIN:
+            said.clear()
+            said[trouble] = now
+            log.warning(trouble)
 
     asyncio.get_running_loop().set_exception_handler(failed)
     sidecar.heed_signals()
@@ -473,6 +525,14 @@ async def _serve(sidecar: Sidecar, log: Log) -> int:
     await sidecar.until_signal()
     await sidecar.close()
     return 0
+
+
+def _trouble(context: dict[str, Any]) -> str:
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        many = plainly(error)
+        return f"no connection can be taken: {many}; `ulimit -n` says how many there may be"
+    return f"{context['message']}: {type(error).__name__}: {error}"
 
 
 def _described(sidecar: Sidecar, route: Route) -> Iterator[tuple[str, Any]]:

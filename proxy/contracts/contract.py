@@ -10,12 +10,14 @@ from proxy.contracts.keywords import checker
 from proxy.contracts.violations import MOST, Violation, violations
 from proxy.document import Document, Slot, loads, plain
 from proxy.errors import DocumentError, Refusal
+from proxy.fuel import pay
 from proxy.references import Subschema, within
 from proxy.schemas import nullable
 from proxy.subschemas import NOTES
 from proxy.transforms.base import Call, Parameter, Schema
 from proxy.written import Closing
 
+_CHECKING = 3  # times as long as going through a value: measured with a schema for all of it
 _NAMED = 3  # violations that a refusal names
 _DEEPEST = 6  # names in the kind of a violation: a schema that holds itself has no end of them
 
@@ -45,7 +47,10 @@ class Contract(Struct, frozen=True, dict=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Warn of what breaks the contract, or raise Refusal."""
-        found = list(violations(self._checker, _sent(root.document)))
+        sent, left = _sent(root.document), call.fuel.left
+        pay(sent, call.fuel)
+        call.fuel.burn(_CHECKING * (left - call.fuel.left))
+        found = list(violations(self._checker, sent, call.fuel))
         kinds: dict[str, list[Violation]] = {}
         for each in found:
             kinds.setdefault(self._kind(each), []).append(each)

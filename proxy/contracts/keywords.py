@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Any
 
 from proxy.contracts.formats import FORMATS
+from proxy.fuel import Fuel
 from proxy.patterns import Pattern
 from proxy.references import Schema, Subschema
 
@@ -46,7 +47,7 @@ def checked(schema: Schema) -> frozenset[str]:
     return frozenset(_library(_dialect(schema)).VALIDATORS)
 
 
-def errors(checker: Any, value: Any) -> Iterator[Any]:
+def errors(checker: Any, value: Any, fuel: Fuel | None = None) -> Iterator[Any]:
     """Yield the library's errors for a plain value, in time that its depth does not multiply.
 
     Where alternatives hold each other, there are as many ways down to a value as there are
@@ -58,6 +59,7 @@ def errors(checker: Any, value: Any) -> Iterator[Any]:
         # The library hands on nothing else that is ours to all that checks a part.
         formats = copy(checker.format_checker)
         formats.known = {}
+        formats.fuel = fuel
         checker = checker.evolve(format_checker=formats)
     yield from checker.iter_errors(value)
 
@@ -104,12 +106,17 @@ def _formats() -> Any:
 _pattern = lru_cache(Pattern)
 
 
+def _found(checker: Any, text: str, value: str) -> bool:
+    fuel = getattr(checker.format_checker, "fuel", None)
+    return _pattern(text).search(value, fuel=fuel) is not None
+
+
 # What the library does by `re`, in quadratic time, not at all for numbers beyond those of Python,
 # or without saying which member it means.
 
 
 def _pattern_of(checker: Any, text: str, value: Any, schema: Schema) -> Iterator[Any]:
-    if isinstance(value, str) and _pattern(text).search(value) is None:
+    if isinstance(value, str) and not _found(checker, text, value):
         yield _error(f"{value!r} does not match {text!r}")
 
 
@@ -119,7 +126,7 @@ def _pattern_properties(
     if isinstance(value, dict):
         for text, inner in patterns.items():
             for name, member in value.items():
-                if _pattern(text).search(name) is not None:
+                if _found(checker, text, name):
                     yield from checker.descend(member, inner, path=name, schema_path=text)
 
 
@@ -129,9 +136,9 @@ def _additional_properties(
     if not isinstance(value, dict):
         return
     own = schema.get("properties", {})
-    patterns = [_pattern(text) for text in schema.get("patternProperties", ())]
+    patterns = list(schema.get("patternProperties", ()))
     for name, member in value.items():
-        if name in own or any(each.search(name) is not None for each in patterns):
+        if name in own or any(_found(checker, each, name) for each in patterns):
             continue
         if inner is False:
             yield _error("is none of the properties", name)
@@ -173,6 +180,26 @@ def _divides(unit: Any, value: Any) -> bool:
     from fractions import Fraction
 
     return Fraction(value) % Fraction(unit) == 0
+
+
+def _unevaluated_items(checker: Any, inner: Subschema, value: Any, schema: Schema) -> Iterator[Any]:
+    from jsonschema import _utils
+
+    if isinstance(value, list):
+        known = set(_utils.find_evaluated_item_indexes_by_schema(checker, value, schema))
+        if any(position not in known for position in range(len(value))):
+            yield _error("has elements that no schema takes")
+
+
+def _unevaluated_properties(
+    checker: Any, inner: Subschema, value: Any, schema: Schema
+) -> Iterator[Any]:
+    from jsonschema import _utils
+
+    if isinstance(value, dict):
+        known = set(_utils.find_evaluated_property_keys_by_schema(checker, value, schema))
+        if any(name not in known for name in value):
+            yield _error("has members that no schema takes")
 
 
 def _unique_items(checker: Any, wanted: bool, value: Any, schema: Schema) -> Iterator[Any]:
@@ -235,5 +262,7 @@ _KEYWORDS = {
     "pattern": _pattern_of,
     "patternProperties": _pattern_properties,
     "required": _required,
+    "unevaluatedItems": _unevaluated_items,
+    "unevaluatedProperties": _unevaluated_properties,
     "uniqueItems": _unique_items,
 }

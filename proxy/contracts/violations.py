@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from proxy.contracts import keywords
 from proxy.document import Number
+from proxy.fuel import Fuel
 from proxy.spelling import did_you_mean
 
 MOST = 1000  # violations of one value that are looked at
@@ -43,14 +44,16 @@ class Violation(Struct, frozen=True):
         return f"{_spelled(self.path)}: {self.how}"
 
 
-def violations(checker: Any, value: Any) -> Iterator[Violation]:
+def violations(checker: Any, value: Any, fuel: Fuel | None = None) -> Iterator[Violation]:
     """Yield what `checker`, a validator of the library's, says of a plain value; at most MOST.
+
+    Its patterns burn `fuel`; raises Spent where there is not enough.
 
     >>> from proxy.contracts.keywords import checker
     >>> [each.said for each in violations(checker({"required": ["a"]}), {"b": 1})]
     ['a: is missing']
     """
-    for error in islice(keywords.errors(checker, value), MOST):
+    for error in islice(keywords.errors(checker, value, fuel), MOST):
         yield _violation(keywords.meant(error))
 
 

@@ -27,11 +27,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from proxy.errors import AbridgeError, Problem
-from proxy.loading import configkeys, positions
+from proxy.loading import configkeys, consistency, positions
 from proxy.loading.configkeys import NO_DEFAULTS, NO_RULES, TOKEN, Head, Limits, Written
 from proxy.loading.fields import BAD, Fields, Reader, fields, found
 from proxy.loading.positions import Node
-from proxy.loading.slips import quoted
+from proxy.loading.slips import Stop, quoted
 from proxy.sizes import size
 
 
@@ -69,7 +69,13 @@ def read(
     if root is None:
         return Reading(None, tuple(slips))
     notes = Fields(file, _readers(Path(file).parent, environment))
-    made = _config(notes, root, given or {})
+    made = None
+    try:
+        if b"\\" in raw:
+            consistency.characters(notes, root)
+        made = _config(notes, root, given or {})
+    except Stop as stop:
+        slips.append(Problem(file, stop.line, stop.column, str(stop)))
     problems = sorted({*slips, *notes.problems})
     return Reading(None if problems else made, tuple(problems))
 
@@ -246,7 +252,7 @@ def _made(notes: Fields, node: Node, values: dict[str, Any]) -> Written | None:
 
 def _meaningless(read: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     if read.get("passes"):
-        words = ("rules", "budget", "tools", "malformed_status")
+        words = ("rules", "budget", "tools", "deadline_seconds", "malformed_status")
         yield from ((word, "where everything passes") for word in words)
     if isinstance(read.get("upstream"), configkeys.Command):
         yield from ((word, "to a command") for word in ("headers", "auth"))

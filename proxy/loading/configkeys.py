@@ -154,7 +154,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     `body` and `message` are sizes: of a request's body, of a message from an upstream. `concurrent`
     requests are open at once, `sessions` are known, `children` serve stateless requests for each
     command. A session ends `idle_seconds` after its last use, and open requests have
-    `drain_seconds` when the sidecar is asked to end.
+    `drain_seconds` when the sidecar is asked to end. `snapshots` is a size, that of all answers
+    kept in memory for later pages and views, each for `snapshot_seconds` after its last use.
     """
 
     body: Size | None = None
@@ -164,18 +165,20 @@ class Limits(Struct, frozen=True, kw_only=True):
     idle_seconds: Seconds | None = None
     children: Count | None = None
     drain_seconds: Annotated[float, Meta(ge=0)] | None = None
+    snapshots: Size | None = None
+    snapshot_seconds: Seconds | None = None
 
 
 class Written(Struct, frozen=True, kw_only=True):
     """A route as it is written.
 
     `path` is what its clients ask for, `upstream` a URL or `{command: [...]}`. `rules` and `budget`
-    are as the flags of the same names. `tools` are globs: the only tools that are shown and may be
-    called. Clients give a token, `token_env` or `token_file`, where there is one; `hosts` and
-    `origins` are what their Host and Origin may say. With `auth: forward` the upstream gets the
-    client's own credentials, and it gets `headers` with every request. `malformed_status` answers a
-    body that is no JSON. With `passes`, this is no MCP: every request under `path` goes to the
-    upstream as it is.
+    are as the flags of the same names, and `deadline_seconds` is as `--deadline`. `tools` are
+    globs: the only tools that are shown and may be called. Clients give a token, `token_env` or
+    `token_file`, where there is one; `hosts` and `origins` are what their Host and Origin may say.
+    With `auth: forward` the upstream gets the client's own credentials, and it gets `headers` with
+    every request. `malformed_status` answers a body that is no JSON. With `passes`, this is no MCP:
+    every request under `path` goes to the upstream as it is.
     """
 
     path: Place
@@ -183,6 +186,7 @@ class Written(Struct, frozen=True, kw_only=True):
     rules: tuple[Rules, ...] | None = None
     budget: Annotated[Size, Meta(ge=300)] | Literal["auto", "off"] | None = None
     tools: tuple[str, ...] | None = None
+    deadline_seconds: Seconds | None = None
     token_env: TokenIn | None = None
     token_file: TokensOf | None = None
     hosts: tuple[Host, ...] | None = None

@@ -22,6 +22,22 @@ AFTER_A_WINDOW = frozenset(("clip", "table", "replace"))
 Placed = tuple[Node, Transform]
 
 
+def characters(notes: Fields, node: Node) -> None:
+    """Report texts with half a character in them, which nothing can write, but in tests."""
+    held: Iterable[Node] = ()
+    if isinstance(node.value, dict):
+        held = [each for name, each in node.value.items() if name != "tests"]
+        for key in node.keys.values():
+            characters(notes, key)
+    elif isinstance(node.value, list):
+        held = node.value
+    elif isinstance(node.value, str) and any("\ud800" <= sign <= "\udfff" for sign in node.value):
+        notes.report(node, f"{node.value!r} has half a character in it: a surrogate by itself")
+        node.spoiled = True
+    for each in held:
+        characters(notes, each)
+
+
 def order(notes: Fields, rules: Iterable[tuple[Node, Mapping[str, Any]]]) -> None:
     """Report rules that can never match, since rules before them take every call."""
     # The earlier rules by the tools they name, and those of globs apart.

@@ -103,6 +103,9 @@ def _mistake(schema: Schema, found: Violation) -> Wrong:
     return Wrong(found.path, f"{words[-1]}: {how}")
 
 
+_FARTHEST = 100  # references on the way of one of them back to itself
+
+
 class _Walk:
     """Goes through the schemas inside a schema, whatever they are."""
 
@@ -139,8 +142,10 @@ class _Walk:
         for text in patterns if isinstance(patterns, dict) else ():
             for wrong in _pattern(self, text):
                 yield Wrong((*at, "patternProperties", text), wrong, True)
-        if patterns and "unevaluatedProperties" in node:
-            said = "'unevaluatedProperties' cannot be checked beside 'patternProperties'"
+        if "unevaluatedProperties" in node and _holds(self.root, "patternProperties"):
+            # The library would search for them itself, in exponential time.
+            where = "beside" if patterns else "in a schema with"
+            said = f"'unevaluatedProperties' cannot be checked {where} 'patternProperties'"
             yield Wrong((*at, "unevaluatedProperties"), said, True)
         required = node.get("required")
         closed = node.get("additionalProperties") is False and not patterns
@@ -151,10 +156,13 @@ class _Walk:
                     yield Wrong((*at, "required", position), said)
 
     def leads_nowhere(self, reference: str) -> bool:
-        """Say whether a reference leads back to itself before any value is looked at."""
-        trail: list[str] = []
+        """Say whether a reference leads back to itself before any value is looked at.
+
+        False too where that takes very many steps: then the library fails at it when it checks.
+        """
+        trail: set[str] = set()
         waiting: list[Any] = [{"$ref": reference}]
-        while waiting:
+        while waiting and len(trail) <= _FARTHEST:
             node = waiting.pop()
             if not isinstance(node, dict):
                 continue
@@ -163,7 +171,7 @@ class _Walk:
                 if held == reference and trail:
                     return True
                 if held not in trail:
-                    trail.append(held)
+                    trail.add(held)
                     try:
                         waiting.append(target(self.root, held))
                     except Unclear:
@@ -176,6 +184,14 @@ class _Walk:
 
 # Keywords whose schemas are for the same value as the schema they stand in.
 _IN_PLACE = {"allOf", "anyOf", "else", "if", "not", "oneOf", "then"}
+
+
+def _holds(node: Any, keyword: str) -> bool:
+    """Say whether a schema or any schema inside it has `keyword`."""
+    if not isinstance(node, dict):
+        return False
+    inner = (each for word, value in node.items() for each, _ in _inner(word, value, ()))
+    return keyword in node or any(_holds(each, keyword) for each in inner)
 
 
 def _inner(word: str, value: Any, at: At) -> Iterator[tuple[Any, At]]:

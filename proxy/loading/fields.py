@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from proxy.errors import AbridgeError, OptionErrors, Problem, Wrong
 from proxy.loading.conditions import mistake
 from proxy.loading.positions import Node, unwrapped
-from proxy.loading.slips import quoted
+from proxy.loading.slips import MOST_PROBLEMS, Stop, quoted, too_many
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
 from proxy.spelling import did_you_mean, nearest
@@ -42,8 +42,6 @@ TEXTS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     Pattern: ("a regular expression", Pattern),
     Expression: ("a JMESPath expression", _expression),
 }
-# Words of the rule language that are not built yet.
-LATER = frozenset(("allow_growth",))
 # Words that are like none of the language, and what is meant by them.
 MEANT = {"preflight": "guard", "transforms": "response"}
 LISTS = (tuple, list, Sequence)
@@ -69,16 +67,19 @@ class Fields:
         return sorted(self._problems)
 
     def report(self, node: Node, message: str) -> Any:
-        """Note what is wrong at `node`, and return BAD."""
-        self._problems[Problem(self.file, node.line, node.column, message)] = None
+        """Note what is wrong at `node`, and return BAD; raises Stop where that is too much."""
+        self._note({Problem(self.file, node.line, node.column, message): None})
         return BAD
+
+    def _note(self, problems: dict[Problem, None]) -> None:
+        self._problems |= problems
+        if len(self._problems) >= MOST_PROBLEMS:
+            raise too_many()
 
     def unknown(self, node: Node, what: str, known: Iterable[str], of: str = "") -> Any:
         """Report that the word at `node` is no such thing, and which one is most like it."""
         if node.spoiled:
             return BAD
-        if node.value in LATER:
-            return self.report(node, f"this version does not know {node.value!r} yet; take it out")
         words = list(known)
         meant = MEANT.get(node.value)
         advice = f"; did you mean {meant!r}?" if meant in words else did_you_mean(node.value, words)
@@ -169,7 +170,10 @@ class Fields:
         attempts: list[tuple[int, int, Fields]] = []
         for kind in fitting:
             attempt = Fields(self.file, self.readers)
-            value = attempt.value(node, kind, label)
+            try:
+                value = attempt.value(node, kind, label)
+            except Stop:
+                value = BAD
             if value is not BAD:
                 return value
             attempts.append((-_known(node, kind), len(attempt._problems), attempt))
@@ -179,7 +183,7 @@ class Fields:
             expected = " or ".join(map(described, fitting))
             words = ", ".join(node.value)
             return self.report(node, f"{label}: expected {expected}, found {{{words}}}")
-        self._problems |= likely._problems
+        self._note(likely._problems)
         return BAD
 
     def _bounded(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from yaml.reader import ReaderError
 
 from proxy.errors import Problem
-from proxy.loading.slips import MOST_DEPTH, Composer, Slip, Stop, at, explained
+from proxy.loading.slips import MOST_DEPTH, Composer, Slip, Slips, Stop, at, explained
 
 MOST_BYTES = 256 * 1024
 MOST_VALUES = 100_000
@@ -50,7 +50,7 @@ def read(file: str, raw: bytes) -> tuple[Node | None, list[Problem]]:
         text = _decoded(raw)
     except Stop as stop:
         return None, [Problem(file, stop.line, stop.column, str(stop))]
-    root, slips = None, []
+    root, slips = None, Slips()
     try:
         composer = Composer(text)
         slips = composer.slips
@@ -64,7 +64,7 @@ def read(file: str, raw: bytes) -> tuple[Node | None, list[Problem]]:
         message = f"{text[error.position]!r} cannot stand in YAML"
         slips.append(_placed(text, error.position, message))
     except Stop as stop:
-        slips.append(stop)
+        slips.extend([stop])
     return root, [Problem(file, slip.line, slip.column, str(slip)) for slip in slips]
 
 
@@ -93,11 +93,19 @@ def unwrapped(node: Node) -> Any:
     return node.value
 
 
+def _joined(text: str) -> str:
+    r"""Make one character of the two escapes that JSON writes for it (`"\ud83d\ude00"`)."""
+    if text.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
 class _Tree:
     """Turns the library's nodes into ours, each once, however many aliases lead to it."""
 
-    def __init__(self, slips: list[Stop]) -> None:
+    def __init__(self, slips: Slips) -> None:
         self.slips = slips
+        self.merged = 0
         self.made: dict[int, Node] = {}
         self.open: set[int] = set()
 
@@ -119,7 +127,7 @@ class _Tree:
         if isinstance(source, yaml.ScalarNode):
             node.spoiled = isinstance(source.value, Slip)
             plain = source.style is None and not node.spoiled
-            node.value = self._scalar(source) if plain else str(source.value)
+            node.value = self._scalar(source) if plain else _joined(str(source.value))
         elif isinstance(source, yaml.SequenceNode):
             node.value = [self.node(element) for element in source.value]
         else:
@@ -144,7 +152,7 @@ class _Tree:
                 for name, place, member in self._merged(value):
                     merged.setdefault(name, (place, member))
                 continue
-            name = str(key.value)
+            name = _joined(str(key.value))
             place = Node(name, key.start_mark.line + 1, key.start_mark.column + 1)
             if name in keys:
                 message = f"duplicate key {name!r}; the first stands in line {keys[name].line}"
@@ -160,6 +168,9 @@ class _Tree:
         value = self.node(source)
         for part in value.value if isinstance(value.value, list) else [value]:
             if isinstance(part.value, dict):
+                self.merged += len(part.value)
+                if self.merged > MOST_VALUES:
+                    raise at(source.start_mark, f"over {MOST_VALUES} values merged by '<<'")
                 for name, member in part.value.items():
                     yield name, part.keys[name], member
             elif not part.spoiled:

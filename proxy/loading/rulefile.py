@@ -25,6 +25,7 @@ from proxy.loading.rulekeys import (
     Steps,
     Written,
 )
+from proxy.loading.slips import Stop
 from proxy.loading.steps import Names
 from proxy.rule import Hidden, Rule, RuleFile
 from proxy.transforms import TRANSFORMS
@@ -54,7 +55,13 @@ def read(file: str, raw: bytes, *, allow_python: bool = False) -> Reading:
         return Reading(None, tuple(slips), readable=False)
     names = Names(Python(Path(file).parent, allowed=allow_python))
     notes = Fields(file, {**names.readers, Part: part, Rules: _rules, Defaults: _defaults})
-    made = _file(notes, names, root)
+    made = None
+    try:
+        if b"\\" in raw:
+            consistency.characters(notes, root)
+        made = _file(notes, names, root)
+    except Stop as stop:
+        slips.append(Problem(file, stop.line, stop.column, str(stop)))
     problems = sorted({*slips, *notes.problems})
     return Reading(None if problems else made, tuple(problems))
 
@@ -82,11 +89,10 @@ def _file(notes: Fields, names: Names, root: Node) -> RuleFile | None:
 
 def _rules(notes: Fields, node: Node, label: str) -> Any:
     nodes = node.value if isinstance(node.value, list) else [node]
-    wrong = [each for each in nodes if not isinstance(each.value, dict)]
-    for each in wrong:
-        if not each.spoiled:
+    for each in nodes:
+        if not (isinstance(each.value, dict) or each.spoiled):
             notes.report(each, f"expected a rule, a mapping with tools, found {found(each)}")
-    return Rules(tuple(each for each in nodes if each not in wrong))
+    return Rules(tuple(each for each in nodes if isinstance(each.value, dict)))
 
 
 def _defaults(notes: Fields, node: Node, label: str) -> Any:

@@ -106,6 +106,7 @@ class Written(Struct, frozen=True, kw_only=True):
     error_if: Expression | Match | None = None
     copies: Literal["both", "text", "structured"] = "both"
     on_failure: Literal["pass", "refuse"] | None = None
+    allow_growth: bool = True
     mode: Literal["active", "shadow"] = "active"
     max_bytes: Bound | None = None
     view: bool = True

@@ -14,6 +14,9 @@ from proxy.paths import Path
 from proxy.spelling import did_you_mean
 
 MOST_DEPTH = 60
+MOST_PROBLEMS = 200
+"""How many problems of a file are worth telling at once; no more are looked for."""
+_READ = 300  # characters of a text that advice repeats
 
 
 class Stop(AbridgeError):
@@ -35,6 +38,20 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def too_many() -> Stop:
+    """Return what stands in place of all further problems of a file."""
+    return Stop(f"more than {MOST_PROBLEMS} problems; mend these first", 0, 0)
+
+
+class Slips(list[Stop]):
+    """The problems met on the way; raises Stop where there are too many of them."""
+
+    def append(self, slip: Stop) -> None:
+        super().append(slip)
+        if len(self) == MOST_PROBLEMS:
+            raise too_many()
+
+
 class Slip(str):
     """The text of a scalar whose problem was reported when it was scanned."""
 
@@ -47,7 +64,7 @@ class Composer(yaml.BaseLoader):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.slips: list[Stop] = []
+        self.slips = Slips()
         self.known: list[str] = []
         self.brackets: list[str] = []
         self.depth = 0
@@ -106,12 +123,15 @@ class Composer(yaml.BaseLoader):
     def scan_plain(self) -> Any:
         token = super().scan_plain()
         start, sign = None, ""
+        closes = True
         while self.flow_level and self.index == token.end_mark.index and self.peek() in "[{?":
             # YAML 1.2 allows '?' inside a plain text; the library, which knows 1.1, does not.
             length = 1
             if self.peek() != "?":
                 start, sign = start or self.get_mark(), sign or self.peek()
-                length = _enclosed(self._ahead())
+                # Where one does not close, those that follow do not either.
+                length = _enclosed(self._ahead()) if closes else 1
+                closes = length > 1
             inside = self.prefix(length)
             self.forward(length)
             more = super().scan_plain()
@@ -144,6 +164,8 @@ def _enclosed(text: str) -> int:
 
 
 def _advice(text: str) -> str:
+    if len(text) > _READ:
+        return "quote the whole of it"
     shorter = text.replace("[]", "").replace("[*]", "")
     try:
         if "{" in text:

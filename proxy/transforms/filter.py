@@ -1,13 +1,14 @@
 """Keeps the elements of an array that fit a condition."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import ClassVar
 
 from msgspec import Struct
 
 from proxy.columns import column
 from proxy.document import Slot, Value, opened, plain, row_type
-from proxy.errors import Refusal, TransformError
+from proxy.errors import Refusal, Spent, TransformError
 from proxy.paths import DEEP, ROOT, Path, blocked, places
 from proxy.patterns import Expression, Pattern, PatternError, truthy
 from proxy.schemas import at, shortened, thinned
@@ -58,9 +59,20 @@ class Filter(Struct, frozen=True):
             raise ValueError(f"expected one of {', '.join(_CONDITIONS)}, found {found}")
         if self.where is not None and self.field.steps:
             raise ValueError("'field' goes with glob, match or prefix; name it in 'where' itself")
+        if isinstance(self.glob, str) and len(self.glob) > _LONGEST:
+            raise ValueError(f"glob: more than {_LONGEST} characters")
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Filter. Raises Refusal for a wrong expression in an argument."""
+        """Filter. Raises Refusal for an expression in an argument that is wrong, or takes long."""
+        asked = self.match if self.glob is None else self.glob
+        try:
+            self._filter(root, call)
+        except Spent as spent:
+            if isinstance(asked, Argument):
+                raise Refusal(f"{asked.argument}: {spent}; ask for something simpler") from spent
+            raise
+
+    def _filter(self, root: Slot, call: Call) -> None:
         fits = self._test(call)
         if fits is None:
             return
@@ -97,29 +109,43 @@ class Filter(Struct, frozen=True):
         if self.prefix is not None:
             start = constant(self.prefix, call)
             look = None if start is None else lambda said: said.startswith(start)
-        elif self.glob is not None:
-            written = constant(self.glob, call)
-            look = None if written is None else Pattern(_regular(written)).search
-        elif isinstance(self.match, Pattern):
-            look = self.match.search
         else:
-            assert self.match is not None
-            look = _asked(constant(self.match, call), self.match.argument)
+            pattern = self._pattern(call)
+            look = None if pattern is None else partial(pattern.search, fuel=call.fuel)
         if look is None:
             return None
         return lambda value: any(map(look, _texts(value)))
 
+    def _pattern(self, call: Call) -> Pattern | None:
+        """Return the pattern that texts are to fit; None where the call does not say."""
+        if isinstance(self.match, Pattern):
+            return self.match
+        if isinstance(self.glob, str):
+            return Pattern(_regular(self.glob))
+        asked = self.match or self.glob
+        assert isinstance(asked, Argument)
+        written = constant(asked, call)
+        if written is None:
+            return None
+        if len(written) > _LONGEST:
+            raise Refusal(f"{asked.argument}: more than {_LONGEST} characters")
+        try:
+            return Pattern(written if self.glob is None else _regular(written), modest=True)
+        except PatternError as error:
+            raise Refusal(f"{asked.argument}: {error}") from error
+
 
 _CONDITIONS = ("where", "glob", "match", "prefix")
+_LONGEST = 1000  # characters of a glob, and of an expression that the model wrote
 
 
 def _where(where: Expression, call: Call) -> Test:
-    evaluate = where.bind(call.arguments)
+    evaluate, fuel = where.bind(call.arguments, call.fuel), call.fuel
     row = None if where.names is None else row_type(where.names)
 
     def fits(element: Value) -> bool:
         try:
-            return truthy(evaluate(plain(element, row)))
+            return truthy(evaluate(plain(element, row, fuel)))
         except Refusal as error:
             # The rule's author wrote it, not the model: the rule failed.
             raise TransformError("filter", error) from error
@@ -135,16 +161,6 @@ def _texts(value: Value) -> Iterator[str]:
     elif isinstance(inner, list):
         for element in inner:
             yield from _texts(element)
-
-
-def _asked(written: str | None, argument: str) -> Callable[[str], object] | None:
-    """Return the search for an expression that the model wrote."""
-    if written is None:
-        return None
-    try:
-        return Pattern(written).search
-    except PatternError as error:
-        raise Refusal(f"{argument}: {error}") from error
 
 
 def _regular(glob: str) -> str:

@@ -10,10 +10,7 @@ from proxy.errors import AbridgeError, Refusal, TransformError
 from proxy.paths import ROOT, Path, select
 from proxy.patterns import Expression
 from proxy.transforms.base import Call, Parameter, Schema
-from proxy.written import outgrows
-
-_GROWTH = 4
-_ROOM = 1 << 20
+from proxy.written import most_of, outgrows
 
 
 class Jmespath(Struct, frozen=True):
@@ -45,19 +42,19 @@ class Jmespath(Struct, frozen=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Evaluate and put in place."""
-        evaluate = self.expression.bind(call.arguments)
+        evaluate = self.expression.bind(call.arguments, call.fuel)
         found = False
         for slot in select(root, self.at):
             found = True
             value = slot.get()
             before = value if type(value) is Raw else raw(value)
             try:
-                result = evaluate(plain(before))
+                result = evaluate(plain(before, fuel=call.fuel))
             except Refusal as cause:
                 # The rule's own expression does not fit: that is no fault of the call.
                 raise TransformError(self.name, cause) from cause
-            most = _GROWTH * len(memoryview(before)) + _ROOM
-            if outgrows(result, most):
+            most = most_of(len(memoryview(before)))
+            if outgrows(result, most, call.fuel):
                 raise AbridgeError(f"{self.expression.text!r} gives more than {most} bytes")
             slot.set(Pieces(result) if _pieces(value, result) else result)
         if not found:

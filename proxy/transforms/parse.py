@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from proxy import literals
 from proxy.document import Document, Pieces, Slot, Value
 from proxy.errors import DocumentError, Mismatch
+from proxy.fuel import Fuel
 from proxy.paths import ROOT, Path, select
 from proxy.patterns import Pattern, PatternError
 from proxy.transforms.base import Call, Parameter, Schema
@@ -87,7 +88,7 @@ class Parse(Struct, frozen=True):
             return
         sources = []
         for slot, said in texts:
-            value, outside = self._read(said)
+            value, outside = self._read(said, call.fuel)
             sources.append((slot.get(), said, outside))
             slot.parent[slot.key] = value
         if sources:
@@ -98,10 +99,10 @@ class Parse(Struct, frozen=True):
         """Lines and records stay texts to every later step; of other structure nothing is known."""
         return schema if self.as_ in ("lines", "records") else None
 
-    def _read(self, said: str) -> tuple[Value, Outside]:
+    def _read(self, said: str, fuel: Fuel) -> tuple[Value, Outside]:
         start, end = 0, len(said)
         if self.after is not None:
-            found = self.after.search(said)
+            found = self.after.search(said, fuel=fuel)
             if found is None:
                 raise Mismatch(f"no {self.after.text!r} in the text")
             start = found.end()
@@ -110,8 +111,11 @@ class Parse(Struct, frozen=True):
         if self.as_ == "lines":
             return _lines(said, start, end)
         if self.as_ == "records":
-            return _records(said, start, end, self.split)
-        return _structure(said, start, end, _READERS[self.as_])
+            return _records(said, start, end, self.split, fuel)
+        read, units = _READERS[self.as_]
+        if read is not literals.yaml or end - start <= literals.MOST_YAML:  # else it refuses
+            fuel.burn((end - start) * units >> 6)
+        return _structure(said, start, end, read)
 
 
 def _fenced(said: str, start: int, language: str) -> tuple[int, int]:
@@ -147,9 +151,11 @@ def _lines(said: str, start: int, end: int) -> tuple[Value, Outside]:
     return pieces, Outside(before=said[:start], after=said[end:], separator=separator, ended=ended)
 
 
-def _records(said: str, start: int, end: int, split: str | None) -> tuple[Value, Outside]:
+def _records(
+    said: str, start: int, end: int, split: str | None, fuel: Fuel
+) -> tuple[Value, Outside]:
     content = said[start:end]
-    marks = list(_marks(content, split))
+    marks = list(_marks(content, split, fuel))
     head = 0
     if split is not None and _separator(split)[1]:
         if not marks:
@@ -167,10 +173,10 @@ def _records(said: str, start: int, end: int, split: str | None) -> tuple[Value,
     )
 
 
-def _marks(content: str, split: str | None) -> Iterator[int]:
+def _marks(content: str, split: str | None, fuel: Fuel) -> Iterator[int]:
     """Yield where one record ends and the next one begins."""
     pattern, ahead = _separator(split if split is not None else r"\r?\n(?:\r?\n)+")
-    for found in pattern.finditer(content):
+    for found in pattern.finditer(content, fuel):
         # google-re2 tells where a group begins by its number only; this one ends with the match.
         seen = found.groupdict()["ahead"] if ahead else None
         yield found.end() - len(seen or "")
@@ -233,8 +239,9 @@ def _structure(
     )
 
 
-_READERS: dict[str, Callable[[str], tuple[str, int]]] = {
-    "json": literals.json,
-    "yaml": literals.yaml,
-    "python": literals.python,
+# What reads each, and the units for 64 characters: YAML takes a thousand times as long as JSON.
+_READERS: dict[str, tuple[Callable[[str], tuple[str, int]], int]] = {
+    "json": (literals.json, 1),
+    "yaml": (literals.yaml, 576),
+    "python": (literals.python, 16),
 }

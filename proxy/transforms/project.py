@@ -1,5 +1,6 @@
 """Makes a new object with exactly the keys that a rule lists."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import starmap, takewhile
@@ -11,7 +12,8 @@ from msgspec.structs import astuple
 
 from proxy.columns import gather, reading
 from proxy.document import Pieces, Slot, Value, encode, one_row, opened, plain, rows
-from proxy.errors import Mismatch
+from proxy.errors import Mismatch, Refusal, TransformError
+from proxy.fuel import Fuel, pay
 from proxy.paths import ROOT, Name, Path, Paths, bare, blocked, places
 from proxy.patterns import Expression
 from proxy.schemas import projected, renamed
@@ -85,9 +87,11 @@ class Project(Struct, frozen=True, dict=True):
     def __post_init__(self) -> None:
         """Raise ValueError for fields that cannot stand together, and a `to` without a place."""
         names = [column.name for column in self._columns]
-        twice = [name for at, name in enumerate(names) if name in names[:at]]
-        if not names or twice:
-            raise ValueError(f"{twice[0]!r} stands twice" if twice else "no fields")
+        if not names:
+            raise ValueError("no fields")
+        name, count = Counter(names).most_common(1)[0]
+        if count > 1:
+            raise ValueError(f"{name!r} stands twice")
         if self.to is not None:
             bare(self.to)
             last = self.at.steps[-1] if self.at.steps else None
@@ -111,6 +115,11 @@ class Project(Struct, frozen=True, dict=True):
             raise Mismatch(f"none of the fields to project is in {where}")
         if not making.excused:
             call.missing += [str(self.at.then(path)) for path in making.missing()]
+
+    @property
+    def repeats(self) -> bool:
+        """True where an expression may repeat parts of the document without end."""
+        return any(column.expression is not None for column in self._columns)
 
     def reshape(self, schema: Schema) -> Schema | None:
         """Exactly these properties, with the schemas of their sources."""
@@ -215,9 +224,10 @@ class Making:
         self._plan = plan
         self._defaults = [Raw(encode(column.default)) for column in plan.columns]
         self._evaluate = [
-            None if column.expression is None else column.expression.bind(call.arguments)
+            None if column.expression is None else column.expression.bind(call.arguments, call.fuel)
             for column in plan.columns
         ]
+        self._fuel = call.fuel
         self._found: set[int] = set()
         self.matched = False
         self.excused = False
@@ -271,7 +281,7 @@ class Making:
             else:
                 found = [gather(each, steps) for each in objects]
             if evaluate is not None:
-                found = [_computed(evaluate, value) for value in found]
+                found = [_computed(evaluate, value, self._fuel) for value in found]
             if any(value is not UNSET for value in found):
                 self._found.add(at)
             default = self._defaults[at]
@@ -307,6 +317,12 @@ def _closed(array: list[Value]) -> Value:
     return Raw(b"[" + b",".join(array) + b"]")
 
 
-def _computed(evaluate: Callable[[Any], Any], value: Value) -> Value:
-    found = evaluate(None if value is UNSET else plain(value))
+def _computed(evaluate: Callable[[Any], Any], value: Value, fuel: Fuel) -> Value:
+    try:
+        found = evaluate(None if value is UNSET else plain(value, fuel=fuel))
+    except Refusal as cause:
+        # The rule's own expression does not fit: that is no fault of the call.
+        raise TransformError(Project.name, cause) from cause
+    if isinstance(found, dict | list):
+        pay(found, fuel)  # an expression can repeat parts without end
     return UNSET if found is None else found

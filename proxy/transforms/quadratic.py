@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
+from proxy.errors import Spent
+from proxy.fuel import Fuel
 from proxy.patterns import Pattern
 
 _SIGNS = "x0 -\n"
@@ -22,6 +24,8 @@ _MOST_SIGNS = 4
 _MOST_WORDS = 24
 _LONGEST = 48  # characters of a word
 _FEW = 12  # how often a word stands in the text of a first look
+_SECOND = 1_000_000  # units
+_MOST_TEXT = 10_000  # characters of an expression
 _FAR = 4_000  # more characters than a bounded repetition of RE2, at most 1000, sees from its match
 
 
@@ -29,29 +33,35 @@ _FAR = 4_000  # more characters than a bounded repetition of RE2, at most 1000, 
 def witness(text: str) -> tuple[str, str] | None:
     r"""Return a word and an end: where the word stands over and over before it, it takes so long.
 
-    None where no such word is found.
+    None where no such word is found, and where looking for one would take more than a second.
 
     >>> witness(r"a(.*b)?"), witness(r"\s+(?:\s$)?|\d(\d*\.)?")
     (('a', ''), ('0', ''))
     >>> witness(r"\s+"), witness(r"(a+)+"), witness(r"a(.{0,99}b)?")
     (None, None, None)
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # RE2's own notations, which Python is to have one day
-            tree = _parser.parse(text)
-    except (re.error, RecursionError, OverflowError):
+    if len(text) > _MOST_TEXT:
         return None
+    try:
+        return _witness(text, Fuel(_SECOND))
+    except (re.error, RecursionError, OverflowError, Spent):
+        return None
+
+
+def _witness(text: str, fuel: Fuel) -> tuple[str, str] | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # RE2's own notations, which Python is to have one day
+        tree = _parser.parse(text)
     if not _wavers(tree):
         return None
     pattern, words = Pattern(text), _words(tree, _literals(tree)[:_MOST_SIGNS] + _SIGNS)
     ends = _shortest((word[at:] for word in (*words, *_SIGNS) for at in range(len(word))), 16)
     starts = _shortest((word[:at] for word in words for at in range(len(word) + 1)), 64)
     for word in _shortest((start + rest for rest in ("", *words) for start in starts), 128):
-        if word and pattern.search(word * _FEW) is not None:
+        if word and pattern.search(word * _FEW, fuel=fuel) is not None:
             for end in ends:
                 for near, far in (("", end), (end, "")):
-                    if _unsettled(pattern, word, near, far):
+                    if _unsettled(pattern, word, near, far, fuel):
                         return word, near
     return None
 
@@ -71,22 +81,22 @@ def refusal(text: str) -> str | None:
     )
 
 
-def _unsettled(pattern: Pattern, word: str, near: str, far: str) -> bool:
+def _unsettled(pattern: Pattern, word: str, near: str, far: str, fuel: Fuel) -> bool:
     """Say whether matches in a text of one word are others if it ends in `far`, not `near`."""
     few, many = word * _FEW, word * (_FAR // len(word) + 1)
-    return _differ(pattern, few + near, few + far, 0, len(few)) and all(
-        _differ(pattern, many + near, many + far, start, len(few)) for start in (0, len(few))
+    return _differ(pattern, few + near, few + far, 0, len(few), fuel) and all(
+        _differ(pattern, many + near, many + far, start, len(few), fuel) for start in (0, len(few))
     )
 
 
-def _differ(pattern: Pattern, text: str, other: str, start: int, near: int) -> bool:
+def _differ(pattern: Pattern, text: str, other: str, start: int, near: int, fuel: Fuel) -> bool:
     """Say whether the next three matches from `start` are near in `text`, and others in `other`."""
     position = start
     for _ in range(3):
-        found = pattern.search(text, position)
+        found = pattern.search(text, position, fuel)
         if found is None or found.end() - start >= near:
             return False
-        elsewhere = pattern.search(other, position)
+        elsewhere = pattern.search(other, position, fuel)
         if elsewhere is None or found.span() == elsewhere.span():
             return False
         position = found.end() + (found.end() == found.start())

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from proxy.columns import gather
 from proxy.document import Slot, Value, compact, encode, opened, plain, raw, row_type, text
 from proxy.errors import OptionErrors, Refusal, TransformError, Wrong
+from proxy.fuel import pay
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern, truthy
 from proxy.spelling import did_you_mean
@@ -83,6 +84,7 @@ class Recast(Struct, frozen=True, dict=True):
     shorthand: ClassVar[str | None] = None
     window: ClassVar[bool] = False
     cuts: ClassVar[bool] = False
+    repeats: ClassVar[bool] = True
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     cases: Annotated[tuple[Case, ...], Meta(min_length=1)]
@@ -166,7 +168,7 @@ class Looking:
     def fit(self, case: Case) -> dict[str, str | None] | None:
         """Return what the case captures, None where it does not fit."""
         if case.match is not None:
-            found = None if self.said is None else case.match.search(self.said)
+            found = None if self.said is None else case.match.search(self.said, fuel=self.call.fuel)
             return None if found is None else {**found.groupdict(), "text": self.said}
         fits = case.where is None or truthy(self.evaluated(case.where))
         return {} if fits else None
@@ -175,9 +177,9 @@ class Looking:
         """Evaluate over plain values, or over the document."""
         if over is UNSET:
             names = expression.names
-            over = plain(self.value, None if names is None else _row(names))
+            over = plain(self.value, None if names is None else _row(names), self.call.fuel)
         try:
-            return expression.bind(self.call.arguments)(over)
+            return expression.bind(self.call.arguments, self.call.fuel)(over)
         except Refusal as error:
             # The rule's author wrote it, not the model: the rule failed.
             raise TransformError(Recast.name, error) from error
@@ -206,8 +208,12 @@ class Filling:
         over_null = isinstance(part, Sourced) and part.over_null
         if found is UNSET or (over_null and opened(found) is None):
             found = None if part.default is UNSET else part.default
+        if not isinstance(found, dict | list | Struct):
+            return found
         # Encoded, since steps that follow may change what they find: it stays the document's.
-        return raw(found) if isinstance(found, dict | list | Struct) else found
+        written = raw(found)
+        self._looked.call.fuel.burn(len(memoryview(written)) >> 4)
+        return written
 
     def _found(self, source: Source) -> Value | UnsetType:
         if isinstance(source, Sourced):
@@ -217,15 +223,16 @@ class Filling:
         else:
             over = self._captures if self._matched else UNSET
             found = self._looked.evaluated(source.jmespath, over)
+            pay(found, self._looked.call.fuel)  # an expression can repeat parts without end
         return UNSET if found is None else found
 
     def _text(self, said: str) -> str | None:
         parts = spelled(said)
         if len(parts) == 3 and not parts[0] + parts[2]:
             return self._capture(parts[1])
-        return "".join(
-            (self._capture(part) or "") if at % 2 else part for at, part in enumerate(parts)
-        )
+        texts = [(self._capture(part) or "") if at % 2 else part for at, part in enumerate(parts)]
+        self._looked.call.fuel.burn(sum(map(len, texts)) >> 4)
+        return "".join(texts)
 
     def _capture(self, name: str) -> str | None:
         if name not in self._captures:

@@ -6,6 +6,7 @@ from typing import ClassVar
 from msgspec import Struct, field
 
 from proxy.document import Slot
+from proxy.fuel import Fuel
 from proxy.notes import any_text
 from proxy.paths import ROOT, Path, find
 from proxy.patterns import Pattern
@@ -58,7 +59,7 @@ class Replace(Struct, frozen=True):
         # Matches everything, and so takes every group of the replacement from the pattern's own.
         probe = Pattern(f"(?:{self.pattern.text})|")
         try:
-            _replaced(probe, "", _ascii(self.with_))
+            probe.replace("", _ascii(self.with_), Fuel())
         except (IndexError, KeyError) as error:
             raise ValueError(
                 f"with: {self.with_!r} names a group that {self.pattern.text!r} does not have"
@@ -73,7 +74,7 @@ class Replace(Struct, frozen=True):
         """Replace in the strings."""
         replacement = _ascii(self.with_)
         for slot, said in strings(root, self.at):
-            changed = _replaced(self.pattern, said, replacement)
+            changed = self.pattern.replace(said, replacement, call.fuel)
             if changed != said:
                 slot.set(changed)
         if find(root, self.at) is None:
@@ -82,18 +83,6 @@ class Replace(Struct, frozen=True):
     def reshape(self, schema: Schema) -> Schema | None:
         """Strings stay strings; their own constraints may no longer hold."""
         return at(schema, self.at, any_text)
-
-
-def _replaced(pattern: Pattern, said: str, replacement: str) -> str:
-    parts: list[str] = []
-    end, last = 0, None
-    for found in pattern.finditer(said):
-        # The engine reports an empty match twice where it did not stand right at the last one.
-        if found.span() != last:
-            last = found.span()
-            parts += said[end : last[0]], found.expand(replacement)
-            end = last[1]
-    return "".join(parts) + said[end:]
 
 
 def _ascii(replacement: str) -> str:

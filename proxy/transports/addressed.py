@@ -93,7 +93,7 @@ def elements(raw: bytes) -> list[bytes]:
 
 
 def said_of_long(event: Over | Discarded, waiting: Collection[bytes], limit: int) -> bytes | None:
-    """Return an answer of the server's in place of one that was over the limit, where it was one.
+    """Return an answer of the server's in place of one that was thrown away, where it was one.
 
     `waiting` are the ids of the requests that are open. Such a line is looked at twice: when it is
     found to be too long, and when it has ended; some servers write the id last.
@@ -104,8 +104,7 @@ def said_of_long(event: Over | Discarded, waiting: Collection[bytes], limit: int
         key = None if message.asks(event.start) else next(iter(waiting))
     if key is None or key not in waiting:
         return None
-    said = f"a message of {event.size} bytes from the server is over the limit of {limit} bytes"
-    return message.error(key, -1, said)
+    return message.error(key, -1, message.thrown_away(event.size, limit, " from the server"))
 
 
 def _key(raw: Raw | None) -> bytes | None:

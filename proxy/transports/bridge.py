@@ -216,7 +216,7 @@ class Bridge:
                 await self._server.probe(probe)
 
     async def _refuse_long(self, event: Discarded) -> None:
-        said = f"a message of {event.size} bytes is over the limit of {self._limit} bytes"
+        said = message.thrown_away(event.size, self._limit)
         self._log.warning(f"from the client: {said}")
         id = message.request_id(event.start, event.end)
         if id is not None:

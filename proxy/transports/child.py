@@ -159,11 +159,17 @@ def spawn(command: list[str], mask: "Iterable[int]" = ()) -> Child:
         guardian: Guardian | None = Guardian(mask)
     except OSError:
         guardian = None
-    stdin, our_stdin = os.pipe()
-    our_stdout, stdout = os.pipe()
-    our_stderr, stderr = os.pipe()
-    failure, failing = os.pipe()
-    pid = os.fork()
+    pipes: list[tuple[int, int]] = []
+    try:
+        pipes += (os.pipe() for _ in range(4))
+        pid = os.fork()
+    except OSError:
+        for descriptor in (each for pipe in pipes for each in pipe):
+            os.close(descriptor)
+        if guardian is not None:
+            guardian.dismiss()
+        raise
+    (stdin, our_stdin), (our_stdout, stdout), (our_stderr, stderr), (failure, failing) = pipes
     if not pid:
         _become(command, (stdin, stdout, stderr), mask, guardian, failing)
     for descriptor in (stdin, stdout, stderr, failing):
@@ -225,9 +231,10 @@ def opened(command: list[str]) -> Child:
 
 def stillborn() -> Child:
     """Return what stands for a server that could not be started: one that has already ended."""
-    stdin, our_stdin = os.pipe()
-    our_stdout, stdout = os.pipe()
-    our_stderr, stderr = os.pipe()
-    for descriptor in (stdin, stdout, stderr):
-        os.close(descriptor)
-    return Child(our_stdin, our_stdout, our_stderr, code=_NOT_FOUND)
+    ours = []
+    for end in (1, 0, 0):
+        # One after the other: it may be descriptors that the server could not be started for.
+        pipe = os.pipe()
+        os.close(pipe[1 - end])
+        ours.append(pipe[end])
+    return Child(*ours, code=_NOT_FOUND)

@@ -10,13 +10,27 @@ from typing import NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 
-from proxy import message
-from proxy.errors import RuleErrors, StoreError
-from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Probe, Reply, Shape, Tell
+from proxy import fallback, pipeline
+from proxy.errors import RuleErrors, StoreError, raised
+from proxy.outputs import (
+    Forget,
+    Forward,
+    Keep,
+    Load,
+    Noise,
+    Output,
+    Probe,
+    Reply,
+    Shape,
+    Tell,
+    Work,
+)
+from proxy.pipeline import Job, Outcome
 from proxy.session import Session
 from proxy.snapshots import Key, Snapshot, Store
 from proxy.standing import Known
 from proxy.transports.log import Log
+from proxy.transports.turns import others
 from proxy.transports.workers import Workers
 
 P = ParamSpec("P")
@@ -113,6 +127,7 @@ class Driver:
 
     async def from_server(self, raw: bytes, exchange: bytes = b"") -> Sent:
         """Take a message of the server; never raises."""
+        await others(len(raw))
         return await self._take(raw, exchange, of_client=False)
 
     async def unanswered(self, token: bytes, cause: str = "") -> Sent:
@@ -121,6 +136,12 @@ class Driver:
         outputs = self.session.unanswered(token, cause)
         await self._carry_out(outputs, sent, sent.to_server, sent.to_client)
         return sent
+
+    def overdue(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Sent:
+        """Return what is to be said of calls that were left alone, see `Session.overdue`."""
+        outputs = self.session.overdue(exchange, ids)
+        to_server = [output.raw for output in outputs if isinstance(output, Forward)]
+        return Sent(to_server, [each.raw for each in outputs if isinstance(each, Reply)], [], [])
 
     def ended(
         self,
@@ -141,15 +162,14 @@ class Driver:
             ahead, back = back, ahead
         try:
             outputs = enter(raw, exchange)
-        except RuleErrors as errors:
-            self._fault(raw, errors.brief, sent)
-            return sent
         except Exception as error:  # one message must never end all others
-            said = f"the proxy failed on a message: {type(error).__name__}: {error}"
-            self._log.error(said)
-            if of_client:
-                self._fault(raw, said, sent)
-            else:
+            said = fallback.said_of(error)
+            if not isinstance(error, RuleErrors):
+                self._log.error(said)
+            line = fallback.in_place_of(raw, said, answers=not of_client)
+            if line is not None:
+                sent.to_client.append(line)
+            elif not of_client:
                 ahead.append(raw)
             return sent
         await self._carry_out(outputs, sent, ahead, back)
@@ -167,7 +187,12 @@ class Driver:
     ) -> None:
         try:
             for output in outputs:
+                if isinstance(output, Noise) and self._aside is None and len(outputs) > 1:
+                    continue  # it stood before a message, and is not to be taken for it
                 await self._do(output, sent, ahead, back)
+                if isinstance(output, Shape) and len(outputs) > 1:
+                    # Each of a batch may just have been short enough to be shaped at once.
+                    await asyncio.sleep(0)
         except asyncio.CancelledError:
             for output in outputs:
                 if isinstance(output, Load | Shape):
@@ -184,10 +209,13 @@ class Driver:
         elif isinstance(output, Probe):
             sent.probes.append(output)
         elif isinstance(output, Shape):
-            outcome = await self._workers.shape(output.job)
+            outcome = await self._shaped(output.job)
             # Whoever asked for it, the answer goes to the client.
             outputs = self.session.shaped(output.job, outcome)
             await self._carry_out(outputs, sent, sent.to_client, sent.to_server)
+        elif isinstance(output, Work):
+            outputs = output.then(await asyncio.to_thread(output.do))
+            await self._carry_out(outputs, sent, ahead, back)
         elif isinstance(output, Load):
             found, failure = await self._load(output.key)
             outputs = self.session.loaded(output.token, found, failure)
@@ -200,7 +228,14 @@ class Driver:
             if self._aside is None:
                 ahead.append(output.raw)
             else:
-                self._aside(output.raw)
+                # Waits for a moment where nobody reads what we say.
+                await asyncio.to_thread(self._aside, output.raw)
+
+    async def _shaped(self, job: Job) -> Outcome:
+        try:
+            return await self._workers.shape(job)
+        except Exception as error:  # no memory for what it takes to get there, ...
+            return pipeline.failure(job, error)
 
     async def _ask(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Ask the store: in a thread, where that may take long."""
@@ -211,27 +246,23 @@ class Driver:
     async def _load(self, key: Key) -> tuple[Snapshot | None, str | None]:
         try:
             return await self._ask(self._store.get, key), None
-        except StoreError as cause:
-            self._log.error(str(cause))
-            return None, str(cause)
+        except Exception as cause:
+            said = _said(cause)
+            self._log.error(said)
+            return None, said
 
     async def _keep(self, output: Keep) -> None:
         try:
             await self._ask(self._store.put, output.key, output.snapshot)
-        except StoreError as cause:
-            self._log.error(f"the answer was not kept for later pages and views: {cause}")
+        except Exception as cause:
+            self._log.error(f"the answer was not kept for later pages and views: {_said(cause)}")
 
     async def _forget(self, output: Forget) -> None:
         try:
             await self._ask(self._store.drop, output.key)
-        except StoreError as cause:
-            self._log.error(f"an outdated answer may still be in the store: {cause}")
+        except Exception as cause:
+            self._log.error(f"an outdated answer may still be in the store: {_said(cause)}")
 
-    def _fault(self, raw: bytes, said: str, sent: Sent) -> None:
-        """Answer a request that the session could not take."""
-        try:
-            read = message.read(raw)
-            assert isinstance(read, message.Message)
-            sent.to_client.append(message.error(read.id, -1, said))
-        except Exception:
-            return
+
+def _said(cause: Exception) -> str:
+    return str(cause) if isinstance(cause, StoreError) else raised(cause)

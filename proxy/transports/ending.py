@@ -17,7 +17,7 @@ from proxy.transports.pipes import Inlet, Outlet
 # What begins the end, and what the server's group is then given: seconds until SIGTERM, and from
 # there until SIGKILL.
 _GRACE: dict[str, tuple[float, float]] = {
-    "client ended": (5.0, 2.0),  # late answers are still wanted
+    "client ended": (5.0, 0.5),  # late answers are still wanted; all in less than 6
     "client gone": (1.0, 2.0),
     "server deaf": (1.0, 2.0),
     "output over": (1.0, 2.0),
@@ -100,7 +100,8 @@ class Ending:
 
     def sweep(self) -> None:
         """End what the server has left behind in its group, and let the guardian go."""
-        if self._child.signal(TERMINATE):
+        # Of those who were killed, the dead are still there until somebody waits for them.
+        if self._rung < 2 and self._child.signal(TERMINATE):
             deadline = monotonic() + _LAST
             while self._child.signal(0):
                 if monotonic() > deadline:
@@ -183,7 +184,8 @@ class Ending:
             # A process out of reach may hold the server's stdout. A client that is slow to read is
             # waited for: without end as long as it may still ask, else for a while.
             slow = not self._silent or self._rung == 3
-            if self._stdout.idle or self._signal or not slow:
+            hurried = self._signal or self._refusal is not None
+            if self._stdout.idle or hurried or not slow:
                 self._over = True
                 self._child.give_up()
             wait = _SLOW

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import socket
 import ssl
 from base64 import b64encode
@@ -186,7 +187,8 @@ def reason(error: BaseException) -> str:
         # What follows is what the server sent, which may be what it was sent.
         return f"the server does not speak HTTP as it should: {error.message.partition(':')[0]}"
     said = plainly(error) if isinstance(error, OSError) else str(error) or type(error).__name__
-    return f"the connection failed: {said.lower()}"
+    # A library may name the URL, in which there may be a secret.
+    return f"the connection failed: {_URL.sub('the server', said.lower())}"
 
 
 def plainly(error: OSError) -> str:
@@ -227,3 +229,4 @@ def described(response: aiohttp.ClientResponse, raw: bytes) -> str:
 
 
 _STATUSES = frozenset(HTTPStatus)
+_URL = re.compile(r"[a-z]+://\S+")

@@ -39,6 +39,7 @@ class Passed(Struct, gc=False):
 class Over(Struct, gc=False):
     """A line has grown over the limit: the rest of it is thrown away, and what was kept of it.
 
+    Or there was no memory for it: then its size is not over the limit.
     Where pieces of it have gone on, the last of them came just before.
     """
 
@@ -47,7 +48,7 @@ class Over(Struct, gc=False):
 
 
 class Discarded(Struct, gc=False):
-    """A line that was over the limit has ended."""
+    """A line that was over the limit, or did not fit into memory, has ended."""
 
     start: bytes
     end: bytes
@@ -142,7 +143,8 @@ class Lines:
             self._mode = "begun"
         if self._mode == "begun" and self._size + len(part) >= self._long:
             self._mode = "held"
-            if self._passes is not None and self._passes(self._start):
+            fits = self._size + len(body) <= self._limit
+            if fits and self._passes is not None and self._passes(self._start):
                 self._mode = "passing"
                 if self._held:
                     yield Piece(self._held, False)
@@ -153,12 +155,20 @@ class Lines:
             self._mode = "discarding"
             yield Over(self._start, self._size)
         if self._mode in ("begun", "held"):
-            self._held += body
-            if ends:
-                line = bytes(self._held)
-                self._forget()
-                yield [line]
-            return
+            try:
+                self._held += body
+                line = bytes(self._held) if ends else None
+            except MemoryError:
+                del self._held[self._size - len(body) :]
+                self._end = bytes(self._held[-ENDS:])
+                self._held = bytearray()  # before anybody else needs memory
+                self._mode = "discarding"
+                yield Over(self._start, self._size)
+            else:
+                if line is not None:
+                    self._forget()
+                    yield [line]
+                return
         if self._held:
             self._end = bytes(self._held[-ENDS:])
             self._held = bytearray()

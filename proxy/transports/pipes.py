@@ -52,10 +52,13 @@ class Inlet:
             return chunk, size
 
     def _switch(self) -> None:
-        self._large = not self._large
         if not self._buffer:
-            self._buffer = bytearray(_WIDE)
+            try:
+                self._buffer = bytearray(_WIDE)
+            except MemoryError:
+                return
             widen(self._descriptor)
+        self._large = not self._large
 
 
 class Outlet:
@@ -116,7 +119,10 @@ class Outlet:
         What is sent after that follows them.
         """
         self._posted.extend(lines)
-        Thread(target=self._send_posted, name="post", daemon=True).start()
+        try:
+            Thread(target=self._send_posted, name="post", daemon=True).start()
+        except RuntimeError:  # there can be no more of them: to wait is the lesser evil
+            self._send_posted()
 
     def flush(self) -> None:
         """Write what was posted so far, whoever else is about to."""

@@ -1,7 +1,8 @@
 """Moves lines between the client on our stdin and stdout and a server in a child process.
 
 One thread reads the client, one the server, one the server's stderr; the main thread waits for the
-end. Where the proxy itself has asked the server something, one more thread watches the time.
+end. Where the proxy itself has asked the server something, one more thread watches the time; where
+calls have a deadline, another one does.
 Invariants: the session is entered by one thread at a time; shaping happens outside it; the thread
 that reads the server never waits for the server; and no word of the client's on a call that was
 held goes ahead of the call.
@@ -10,11 +11,24 @@ held goes ahead of the call.
 import os
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock, Thread
-from typing import TYPE_CHECKING
+from time import sleep
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from proxy import message, pipeline
-from proxy.errors import RuleErrors
-from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Probe, Reply, Shape, Tell
+from proxy import fallback, message, pipeline
+from proxy.errors import RuleErrors, raised
+from proxy.outputs import (
+    Forget,
+    Forward,
+    Keep,
+    Load,
+    Noise,
+    Output,
+    Probe,
+    Reply,
+    Shape,
+    Tell,
+    Work,
+)
 from proxy.session import Session
 from proxy.snapshots import Store
 from proxy.transports.child import Child, hold_signals
@@ -26,11 +40,14 @@ from proxy.transports.pipes import Inlet, Outlet
 _ENDS = 512  # bytes at either end of a message that tell whose answer it is
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _PATIENCE = 1.0  # seconds for what is said last
+_LONGEST_SLEEP = 3600.0  # seconds
 _HELD = 5.0  # seconds for calls that are held to go on once the client will say nothing more
 
 if TYPE_CHECKING:
     from proxy.transports.deadlines import Deadlines
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Send = Callable[[list[bytes]], None]
 
 
@@ -76,6 +93,9 @@ class Relay:
         ]
         for thread in threads:
             thread.start()
+        if self._session.deadline is not None:
+            args = (self._time_calls,)
+            Thread(target=self._guarded, args=args, name="deadline", daemon=True).start()
         self._ending.listen()
         self._ending.wait()
         threads[-1].join(_PATIENCE / 5)
@@ -156,7 +176,7 @@ class Relay:
             self._client.send([message.error(id, -1, said)])
 
     def _too_long(self, size: int) -> str:
-        return f"a message of {size} bytes is over the limit of {self._limit} bytes"
+        return message.thrown_away(size, self._limit)
 
     def _read_server(self) -> None:
         take, piece = self._hear, self._client.piece
@@ -171,11 +191,10 @@ class Relay:
             elif type(event) is Piece:
                 piece(event.raw, event.last)
             elif type(event) is Passed:
-                with self._entry:
-                    self._session.streamed(event.start, event.end, event.size)
+                self._entered(self._session.streamed, event.start, event.end, event.size)
             elif type(event) is Over:
-                with self._entry:
-                    outputs = self._session.discarded(event.start, event.size, self._limit)
+                discarded, size = self._session.discarded, event.size
+                outputs = self._entered(discarded, event.start, size, self._limit) or ()
                 self._all(outputs, send, post)
                 unanswered = not outputs
                 if self._deadlines is not None:
@@ -235,6 +254,18 @@ class Relay:
             outputs = self._posted(self._session.unanswered(token), Forward)
         self._all(outputs, self._server.post, self._client.send)
 
+    def _time_calls(self) -> None:
+        """Answer calls that the server leaves alone for too long, for ever."""
+        longest = min(self._session.deadline or 0.0, _LONGEST_SLEEP)
+        while True:
+            with self._entry:
+                seconds = self._session.patience()
+            # A call that begins meanwhile is due later than this.
+            sleep(longest if seconds is None else min(seconds, longest))
+            with self._entry:
+                outputs = self._posted(self._session.overdue(), Forward)
+            self._all(outputs, self._server.post, self._client.send)
+
     def _watch(self, probe: Probe) -> None:
         if self._deadlines is None:
             # Not loaded before it is needed: most have no use for it.
@@ -252,8 +283,16 @@ class Relay:
             self._log.pass_on(bytes(memoryview(buffer)[:size]))
 
     def _passes(self, start: bytes) -> bool:
-        with self._entry:
-            return self._session.head(start)
+        return self._entered(self._session.head, start) or False
+
+    def _entered(self, enter: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """Enter the session; where that fails, nothing comes of it."""
+        try:
+            with self._entry:
+                return enter(*args, **kwargs)
+        except Exception as error:
+            self._log.error(fallback.said_of(error))
+            return None
 
     def _take(
         self,
@@ -304,19 +343,36 @@ class Relay:
                 outputs = self._session.shaped(output.job, outcome)
             # Whoever asked for it, the answer goes to the client.
             self._all(outputs, self._client.send, self._server.post)
+        elif isinstance(output, Work):
+            found = output.do()
+            with self._entry:
+                outputs = output.then(found)
+                if back == self._server.post:
+                    outputs = self._posted(outputs, Reply)
+            self._all(outputs, ahead, back)
         elif isinstance(output, Load):
             with self._entry:
-                found = self._store.get(output.key)
-                outputs = self._session.loaded(output.token, found)
+                found, failure = None, None
+                try:
+                    found = self._store.get(output.key)
+                except Exception as error:
+                    failure = raised(error)
+                outputs = self._session.loaded(output.token, found, failure)
             self._all(outputs, ahead, back)
-        elif isinstance(output, Keep):
-            with self._entry:
-                self._store.put(output.key, output.snapshot)
-        elif isinstance(output, Forget):
-            with self._entry:
-                self._store.drop(output.key)
+        elif isinstance(output, Keep | Forget):
+            try:
+                with self._entry:
+                    self._stored(output)
+            except Exception as error:  # the answer goes out all the same
+                self._log.error(f"the store failed: {raised(error)}")
         elif isinstance(output, Noise):
             self._put_aside(output.raw)
+
+    def _stored(self, output: Keep | Forget) -> None:
+        if isinstance(output, Keep):
+            self._store.put(output.key, output.snapshot)
+        else:
+            self._store.drop(output.key)
 
     def _fault(self, raw: bytes, error: Exception, answers: bool) -> tuple[Output, ...]:
         """Return what to do with a message that the session could not take."""
@@ -325,15 +381,10 @@ class Relay:
         else:
             said = f"the proxy failed on a message: {type(error).__name__}: {error}"
             self._log.error(said)
-            if answers:
-                return (Forward(raw),)
-        try:
-            read = message.read(raw)
-            assert isinstance(read, message.Message)
-            line = message.error(read.id, -1, said)
-        except Exception:
-            return ()
-        return (Forward(line),) if answers else (Reply(line),)
+        line = fallback.in_place_of(raw, said, answers=answers)
+        if answers:
+            return (Forward(raw if line is None else line),)
+        return () if line is None else (Reply(line),)
 
     def _put_aside(self, raw: bytes) -> None:
         self._noise += 1

@@ -25,12 +25,13 @@ from proxy.transports.http.headers import (
     METHOD,
     VERSION,
     Parameters,
-    declared,
     encoded,
+    learn,
     request_headers,
 )
 from proxy.transports.log import Log
 from proxy.transports.posting import Post
+from proxy.transports.timer import Timer
 
 _SESSION = "Mcp-Session-Id"
 _JSON = "application/json"
@@ -114,6 +115,7 @@ class Streamable:
         self._listening: asyncio.Task[None] | None = None
         self._open: dict[bytes, Post] = {}
         self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
+        self._timer = Timer(driver, self._overdue)
         self._parameters: Parameters = {}
         self._reached = False  # it has answered something
         self._session: str | None = None
@@ -163,6 +165,7 @@ class Streamable:
             task.cancel()
         for timer in self._probes.values():
             timer.cancel()
+        self._timer.stop()
 
     async def close(self) -> None:
         """End the session, and let all connections go."""
@@ -180,6 +183,7 @@ class Streamable:
         for key in post.asked:
             self._open[key] = post
         post.task = self._started(self._exchange(post))
+        self._timer.start()
         return post.task
 
     def _started(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
@@ -216,6 +220,8 @@ class Streamable:
         gone = False
         try:
             said = await self._ask(post)
+        except body.Unreadable as error:
+            said = f"the server's answer cannot be read: {error}"
         except AbridgeError as error:
             said = str(error)
         except LOST as error:
@@ -321,8 +327,11 @@ class Streamable:
     async def _unanswered(self, key: bytes) -> None:
         await self._go_on(await self._driver.unanswered(key))
 
+    def _overdue(self, sent: Sent) -> None:
+        self._started(self._go_on(sent))
+
     async def _go_on(self, sent: Sent) -> None:
-        """Do with a call that was held what was decided; nobody waits for the server here."""
+        """Say what was decided of a call without the server; nobody waits for it here."""
         for line in sent.to_server:
             post = posting.read(line)
             if post.asked:
@@ -431,7 +440,7 @@ class Streamable:
         if method == "initialize":
             self._version = posting.negotiated(raw)
         elif method == "tools/list":
-            self._parameters.update(declared(raw))
+            learn(self._parameters, raw)
 
     def _retire(self, key: bytes, post: Post) -> str:
         if self._open.get(key) is post:

@@ -1,5 +1,6 @@
-"""Shapes large documents in worker processes, so that no other session waits meanwhile.
+"""Shapes what takes long in worker processes, so that no other session waits meanwhile.
 
+What is surely short is done at once; what is only likely to be is tried at once, with little fuel.
 Each worker is asked through pipes of its own. It sees their end when this process is gone, however
 that came about, and one that breaks costs no answer but the one it was working on: there the
 original goes out.
@@ -14,8 +15,13 @@ from subprocess import PIPE, Popen
 from threading import Lock, Timer
 from time import monotonic
 
+from msgspec.structs import replace
+
 from proxy import pipeline
+from proxy.fuel import LITTLE
 from proxy.pipeline import Job, Outcome
+from proxy.rule import Rule
+from proxy.transports.apart import Apart
 from proxy.transports.pipes import widen
 from proxy.transports.shaping import Message
 
@@ -26,8 +32,10 @@ sys.path[:] = sys.argv[1:]
 from proxy.transports.shaping import serve
 serve()
 """
-_FEWEST, _MOST = 2, 4
-_CHECKED = 16  # times as long as other steps take for a document, at least, takes `validate`
+_FEWEST, _MOST = 3, 4
+_CHECKED = 64  # times as long as another step, and longer, takes `validate` for a document
+_COSTLY = 4  # the same of steps whose work is not for the size of a document to tell
+_REMEMBERED = 100
 
 
 class Broken(Exception):
@@ -35,20 +43,24 @@ class Broken(Exception):
 
 
 class Workers:
-    """At most `most` processes, by default as many as there are processors: two to four.
+    """At most `most` processes, by default as many as there are processors: three or four.
 
-    A process is started when it is first needed and then kept. Documents of up to `above` bytes are
-    shaped at once, far smaller ones where they are checked too. One that takes longer than
-    `seconds` is given up.
+    A process is started when it is first needed and then kept; with none, what takes long is done
+    in a thread. Documents of up to `above` bytes are shaped at once where a rule has one step, far
+    smaller ones where it has many, or checks them. One that takes longer than `seconds` is given
+    up. Of the processes one is always left for what is sure to end soon.
     """
 
     def __init__(
-        self, most: int | None = None, above: int = 1 << 20, seconds: float = 60.0
+        self, most: int | None = None, above: int = 256 << 10, seconds: float = 60.0
     ) -> None:
-        most = most or max(_FEWEST, min(os.cpu_count() or 1, _MOST))
+        most = max(_FEWEST, min(os.cpu_count() or 1, _MOST)) if most is None else most
         self._above = above
         self._seconds = seconds
-        self._threads = ThreadPoolExecutor(most, thread_name_prefix="worker")
+        self._apart = Apart()
+        self._threads = ThreadPoolExecutor(most, thread_name_prefix="worker") if most else None
+        self._room = asyncio.Semaphore(max(1, most - 1))  # of those that may take very long
+        self._spenders: dict[int, Rule] = {}  # whose little fuel was not enough once
         self._lock = Lock()
         self._idle: list[Worker] = []
         self._all: set[Worker] = set()
@@ -59,12 +71,56 @@ class Workers:
 
         A rule with Python of its own is never sent to another process.
         """
-        source = job.raw if job.snapshot is None else job.snapshot.document
-        at_once = self._closed or job.rule.foreign
-        above = self._above if job.rule.validate is None else self._above // _CHECKED
-        if at_once or source is None or len(source) <= above:
+        if self._closed or (job.aside and not job.rule.structures):
             return pipeline.shape(job)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._ask, job)
+        if job.rule.foreign:
+            return await self._apart.shape(job)
+        costly = job.rule.costly or job.view is not None
+        if self._short(job, costly=costly):
+            if not costly:
+                return pipeline.shape(job)
+            outcome = pipeline.shape(replace(job, fuel=LITTLE))
+            if not outcome.spent:
+                return outcome
+            self._remember(job.rule)
+        return await self._sent(job, costly=costly)
+
+    def _short(self, job: Job, *, costly: bool) -> bool:
+        """Say whether `job` is to be done at once, or at least tried."""
+        source = job.raw if job.snapshot is None else job.snapshot.document
+        if source is None:
+            return True
+        rule = job.rule
+        passes = max(1, len(rule.pipeline), len(rule.errors))
+        if rule.validate is not None:
+            passes += _CHECKED
+        if costly:
+            passes *= _COSTLY
+        return len(source) * passes <= self._above and id(rule) not in self._spenders
+
+    def _remember(self, rule: Rule) -> None:
+        """Have the next responses of a rule sent to a worker without trying it first."""
+        if len(self._spenders) >= _REMEMBERED:
+            self._spenders.clear()
+        self._spenders[id(rule)] = rule
+
+    async def _sent(self, job: Job, *, costly: bool) -> Outcome:
+        """Have `job` done elsewhere."""
+        if self._threads is None:
+            return await self._apart.shape(job)
+        if not costly:
+            return await asyncio.wrap_future(self._threads.submit(self._ask, job))
+        await self._room.acquire()
+        loop = asyncio.get_running_loop()
+        asked = self._threads.submit(self._ask, job)
+
+        def leave(_: object) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self._room.release)
+
+        # When it is over, which is not when nobody waits for it any more.
+        asked.add_done_callback(leave)
+        return await asyncio.wrap_future(asked)
 
     def close(self) -> None:
         """End all processes; what they are working on is given up."""
@@ -73,7 +129,9 @@ class Workers:
             workers = list(self._all)
         for worker in workers:
             worker.kill()
-        self._threads.shutdown()
+        self._apart.close()
+        if self._threads is not None:
+            self._threads.shutdown()
         for worker in workers:
             worker.end()
 
@@ -87,7 +145,8 @@ class Workers:
         try:
             worker = self._taken()
         except (OSError, Broken) as cause:
-            return pipeline.failure(job, f"the start of a worker process: {cause}")
+            failed = pipeline.failure(job, f"the start of a worker process: {cause}")
+            return replace(failed, blameless=True)
         try:
             outcome = worker.ask(message, job, self._seconds)
         except Broken as cause:

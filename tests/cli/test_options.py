@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,11 +37,11 @@ def test_everything_after_two_hyphens_is_the_server_s() -> None:
 def test_each_option_is_read_in_both_spellings() -> None:
     apart = (
         "--rules a --rules b --budget 8kB --ledger off --max-message 1MiB --log-format json -v -q"
-        " --allow-python"
+        " --allow-python --snapshots 64MB --snapshot-age 60 --deadline 30"
     )
     joined = (
         "--rules=a --rules=b --budget=8kB --ledger=off --max-message=1MiB --log-format=json"
-        " --verbose --quiet --allow-python"
+        " --verbose --quiet --allow-python --snapshots=64MB --snapshot-age=60 --deadline=30"
     )
     for words in (apart, joined):
         chosen = quick([*words.split(), "--", "server"], {})
@@ -51,6 +52,9 @@ def test_each_option_is_read_in_both_spellings() -> None:
             "budget": 8000,
             "ledger": "off",
             "max_message": 1 << 20,
+            "snapshots": 64_000_000,
+            "snapshot_age": 60.0,
+            "deadline": 30.0,
             "log_format": "json",
             "verbose": True,
             "quiet": True,
@@ -82,6 +86,29 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
     again = quick(["--rules", "c", "--", "server"], environment)
     assert again is not None
     assert again.rules == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30", 30.0), ("2.5", 2.5), ("1e3", 1000.0), ("0.001", 0.001)]
+)
+def test_a_deadline_is_a_number_of_seconds(text: str, seconds: float) -> None:
+    chosen = quick(["--deadline", text, "--", "server"], {})
+    assert chosen is not None
+    assert chosen.deadline == seconds
+    chosen = quick(["--", "server"], {"MCP_ABRIDGE_DEADLINE": text})
+    assert chosen is not None
+    assert chosen.deadline == seconds
+    chosen = quick(["--", "server"], {})
+    assert chosen is not None
+    assert chosen.deadline is None
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "30s", "", "1,5"])
+def test_no_other_deadline_is_taken(text: str) -> None:
+    [option] = [option for option in OPTIONS if option.flag == "--deadline"]
+    assert option.read is not None
+    with pytest.raises(ValueError, match=re.escape(f"{text!r} is no number of seconds above 0")):
+        option.read(text)
 
 
 def test_a_url_stands_for_a_server_that_runs_already() -> None:
@@ -117,6 +144,7 @@ def test_headers_in_the_environment_stand_on_a_line_each() -> None:
         ["--rules", "--", "server"],
         ["--nonsense", "--", "server"],
         ["--budget", "much", "--", "server"],
+        ["--deadline", "0", "--", "server"],
         ["--verbose=1", "--", "server"],
         ["--help"],
     ],
@@ -169,6 +197,10 @@ def test_argparse_knows_the_same_options() -> None:
             "argument --budget: '8' is less than the minimum of 300 bytes",
         ),
         (("--max-message", "0", "--", "s"), "argument --max-message: '0' is not a size"),
+        (
+            ("--deadline", "30s", "--", "s"),
+            "argument --deadline: '30s' is no number of seconds above 0, such as 30 or 2.5",
+        ),
         (("--log-format", "xml", "--", "s"), "'xml' is neither text nor json"),
         (("--rules", "--", "s"), "argument --rules: expected one argument"),
     ],

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,12 @@ import msgspec
 import pytest
 
 from proxy.cli.options import Option
-from proxy.cli.serve import OPTIONS, _rules
+from proxy.cli.serve import OPTIONS, Settings, _ruled, _store
 from proxy.errors import RuleErrors
+from proxy.loading.config import Config
+from proxy.loading.configkeys import Limits, Size, Store
+from proxy.snapshots import Memory
+from proxy.stores.redis import Redis
 from proxy.transports.http.access import Access
 from proxy.transports.http.route import Route
 from proxy.transports.log import Log
@@ -31,6 +36,25 @@ CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "f
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 RULES = "version: 1\nrules: [{tools: find, response: [{keep: [a]}]}]"
 RESULT = {"content": [{"type": "text", "text": '{"a":1,"b":2}'}]}
+
+
+@pytest.mark.parametrize(
+    ("given", "limits", "size", "seconds"),
+    [
+        ({}, Limits(), 256_000_000, 1800.0),
+        ({}, Limits(snapshots=Size(5000), snapshot_seconds=60), 5000, 60),
+        ({"snapshots": 9, "snapshot_age": 2.5}, Limits(snapshots=Size(5000)), 9, 2.5),
+    ],
+)
+def test_the_store_keeps_as_much_and_as_long_as_is_said(
+    given: dict[str, Any], limits: Limits, size: int, seconds: float
+) -> None:
+    store = _store(Settings(given, Config((), limits=limits)))
+    assert isinstance(store, Memory)
+    assert (vars(store)["_size"], vars(store)["_seconds"]) == (size, seconds)
+    shared = _store(Settings(given, Config((), Store("redis://127.0.0.1:6379/0"), limits)))
+    assert isinstance(shared, Redis)
+    assert vars(shared)["_seconds"] == ceil(seconds)
 
 
 def answering(**result: Any) -> bytes:
@@ -335,11 +359,11 @@ def test_python_that_rules_name_is_loaded_where_that_is_allowed(allowed: bool) -
     )
     log = Log("error", "text")
     if allowed:
-        [rules] = _rules([route], log, allow_python=True)
+        _, [rules] = _ruled([route], log, allow_python=True)
         assert rules(None, None).files[0].rules[0].foreign
     else:
         with pytest.raises(RuleErrors) as caught:
-            _rules([route], log, allow_python=False)
+            _ruled([route], log, allow_python=False)
         assert len(caught.value.problems) == 3
 
 
@@ -399,6 +423,10 @@ def test_a_command_line_that_makes_no_sense_is_refused(words: Iterable[str], sai
         (("--auth", "pass"), "'pass' is neither none nor forward"),
         (("--concurrent", "0"), "expected a number of at least 1, found '0'"),
         (("--idle", "nan"), "expected a number of at least 1, found 'nan'"),
+        (
+            ("--deadline", "nan"),
+            "'nan' is no number of seconds above 0, such as 30 or 2.5",
+        ),
         (
             ("--store", "file"),
             "expected memory or a URL such as redis://redis:6379/0, found 'file'",

@@ -1,6 +1,8 @@
 """What a rule yields against what it promises: warnings, refusals, and schemas that admit null."""
 
 import pickle
+from contextlib import nullcontext
+from random import Random
 from typing import Any
 
 import pytest
@@ -8,7 +10,8 @@ import pytest
 from proxy.contracts.contract import Contract, normalised
 from proxy.contracts.keywords import checker
 from proxy.document import Document
-from proxy.errors import Refusal
+from proxy.errors import Refusal, Spent
+from proxy.fuel import LITTLE, Fuel
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.base import Call, Warned
 from tests.given import rule
@@ -236,3 +239,25 @@ def test_a_schema_alone_is_advertised_and_not_checked() -> None:
         "type": "object",
         "properties": {"a": {"type": ["string", "null"]}},
     }
+
+
+@pytest.mark.fault(36, "inside")
+def test_a_check_that_takes_too_much_work_is_not_begun() -> None:
+    step = Contract({"items": {"type": "integer"}}, refuses=False)
+    for units, spent in ((2000, True), (10_000, False)):
+        call = Call("list", warnings=[], fuel=Fuel(units))
+        with pytest.raises(Spent) if spent else nullcontext():
+            step(Document.read(b"[%s]" % b",".join([b"1"] * 1000)).root, call)
+
+
+@pytest.mark.fault(37, "inside")
+def test_a_pattern_of_the_contract_burns_the_fuel_of_the_call() -> None:
+    text = "".join(Random(1).choices("ab", k=100_000))
+    for schema in (
+        {"properties": {"a": {"pattern": "(?:a|b)*a(?:a|b){1000}c"}}},
+        {"patternProperties": {"(?:a|b)*a(?:a|b){1000}c": {}}},
+    ):
+        call = Call("list", warnings=[], fuel=Fuel(4 * LITTLE))
+        value = {"a": text} if "properties" in schema else {text: 1}
+        with pytest.raises(Spent):
+            Contract(schema, refuses=False)(Document(value).root, call)

@@ -156,3 +156,37 @@ def test_a_value_behind_references_fits_where_the_library_says_so(node: Any, val
     schema = {**REFERENCE, "$defs": {"node": node}}
     fitting = not any(True for _ in errors(checker(schema), value))
     assert fitting is jsonschema.Draft202012Validator(schema).is_valid(value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "fits"),
+    [
+        ({"prefixItems": [{}], "unevaluatedItems": False}, [1], True),
+        ({"prefixItems": [{}], "unevaluatedItems": False}, [1, 2], False),
+        ({"prefixItems": [{}], "unevaluatedItems": {"type": "integer"}}, ["x", 2], True),
+        ({"prefixItems": [{}], "unevaluatedItems": {"type": "integer"}}, ["x", "y"], False),
+        ({"unevaluatedItems": False}, {"a": 1}, True),
+        ({"properties": {"a": {}}, "unevaluatedProperties": False}, {"a": 1}, True),
+        ({"properties": {"a": {}}, "unevaluatedProperties": False}, {"a": 1, "b": 2}, False),
+        ({"unevaluatedProperties": {"type": "integer"}}, {"b": 2}, True),
+        ({"unevaluatedProperties": {"type": "integer"}}, {"b": "x"}, False),
+        ({"allOf": [{"required": ["a"]}], "unevaluatedProperties": False}, {"a": 1}, False),
+        ({"unevaluatedProperties": False}, [1], True),
+    ],
+)
+def test_what_no_schema_takes_is_what_the_library_says(schema: Any, value: Any, fits: bool) -> None:
+    assert checker(schema).is_valid(value) is fits
+    assert jsonschema.Draft202012Validator(schema).is_valid(value) is fits
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize(
+    ("keyword", "value"),
+    [
+        ("unevaluatedItems", list(range(100_000))),
+        ("unevaluatedProperties", {str(n): n for n in range(100_000)}),
+    ],
+)
+def test_what_no_schema_takes_is_found_in_linear_time(keyword: str, value: Any) -> None:
+    # In quadratic time it would take longer than the tests may.
+    assert checker({keyword: {"type": "integer"}}).is_valid(value)

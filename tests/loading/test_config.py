@@ -69,6 +69,7 @@ def test_the_top_holds_for_each_route_that_does_not_say_otherwise() -> None:
     first, gpt, local, opened, other = everything().routes
     assert [route.budget for route in (first, gpt, local)] == [8000, "off", 8000]
     assert [route.malformed_status for route in (first, gpt)] == [200, 400]
+    assert [route.deadline_seconds for route in (first, gpt, local)] == [30, None, 30]
     assert [route.tools for route in (first, gpt)] == [None, ("list_*", "get_document")]
     assert [route.listen for route in (first, local)] == ["127.0.0.1:8808", "[::1]:8809"]
     assert first.hosts == ("mcp.example.org", "localhost:8808")
@@ -123,6 +124,7 @@ def test_limits_and_the_store_are_those_of_all_routes() -> None:
     assert found.limits.body == 8 << 20
     assert (found.limits.message, found.limits.concurrent) == (1_000_000, 500)
     assert (found.limits.idle_seconds, found.limits.drain_seconds) == (600, 0)
+    assert (found.limits.snapshots, found.limits.snapshot_seconds) == (64_000_000, 300)
 
 
 def test_paths_start_where_the_file_lies() -> None:

@@ -95,7 +95,6 @@ def test_a_mapping_is_read_as_the_struct_that_declares_its_members(
         ),
         ("{where: 'nope(@)'}", "1:9: where: unknown JMESPath function 'nope'"),
         ("{cuont: 5}", "1:2: unknown option 'cuont' of it; did you mean 'count'?"),
-        ("{allow_growth: 5}", "1:2: this version does not know 'allow_growth' yet; take it out"),
         ("{deep: true, side: end}", "1:8: it: 'deep' begins at the start"),
         ("[]", "1:1: it: expected a mapping of options, found an empty list"),
     ],

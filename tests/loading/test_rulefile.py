@@ -30,6 +30,7 @@ def one(text: str) -> Rule:
     return rule
 
 
+@pytest.mark.fault(42, "inside")
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
 def test_a_bad_file_reports_exactly_its_problems(path: Path) -> None:
     reading = read(path.name, path.read_bytes())

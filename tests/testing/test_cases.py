@@ -689,14 +689,14 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_a_case_of_several_tools_says_which() -> None:
     rule = f"tools: [a, b]\n{DROP}"
 
-    assert verdict(rule, "{tool: b, given: {b: 1}, expect: {}}") == []
+    assert verdict(rule, "{tool: b, given: {a: 1, b: 1}, expect: {a: 1}}") == []
     assert verdict(rule, "{given: {b: 1}, expect: {}}") == ["tool: which one? The rule is for a, b"]
 
 
 def test_a_case_of_a_glob_says_which() -> None:
     rule = f"tools: 'get_*'\n{DROP}"
 
-    assert verdict(rule, "{tool: get_a, given: {b: 1}, expect: {}}") == []
+    assert verdict(rule, "{tool: get_a, given: {a: 1, b: 1}, expect: {a: 1}}") == []
     assert verdict(rule, "{given: {b: 1}, expect: {}}") == [
         "tool: which one? The rule is for get_*"
     ]
@@ -730,6 +730,29 @@ def test_a_rule_that_fails_fails_its_case_even_though_the_original_goes_out() ->
     assert "abs" in said
 
 
+@pytest.mark.parametrize(
+    ("rule", "case"),
+    [
+        ("allow_growth: false, response: [{project: [a, b]}]", "given: {a: 1}, untouched: true"),
+        ("allow_growth: true, response: [{project: [a, b]}]", "given: {a: 1}, absent: c"),
+        ("response: [{drop: a}]", "given: {a: 1}, untouched: true"),
+        (
+            "name: r, on_failure: refuse, response: [{drop: a}]",
+            "given: {a: 1}, expect_error: everything was removed by rule 'r'",
+        ),
+        (
+            "name: r, on_failure: refuse, response: [{keep: a}]",
+            "given: {b: 1}, expect_error: \"the response was withheld: rule 'r' does not fit it\"",
+        ),
+    ],
+)
+def test_what_becomes_of_a_response_that_a_rule_does_not_fit_can_be_tested(
+    rule: str, case: str
+) -> None:
+    [found] = cases.run(ruled(f"- {{tools: t, {rule}, tests: [{{{case}}}]}}"))
+    assert found.message == ""
+
+
 def test_a_case_that_expects_nothing_fails() -> None:
     assert verdict(DROP, "{given: {a: 1}}") == [
         "nothing is expected: write one of refused, expect_error, asks, upstream, untouched, "
@@ -746,8 +769,8 @@ SEVERAL = """
       tools: a
       response: [{drop: b}]
       tests:
-        - {name: drops, given: {b: 1}, expect: {}}
-        - {given: {b: 1}, expect: {b: 1}}
+        - {name: drops, given: {a: 1, b: 1}, expect: {a: 1}}
+        - {given: {a: 1, b: 1}, expect: {b: 1}}
     - tools: c
       tests: [{name: Keeps, given: {b: 1}, untouched: true}]
 """

@@ -130,7 +130,7 @@ def test_a_text_and_a_lone_rule_and_case_are_filled_too(tmp_path: Path) -> None:
             "{given: {$repeat: 1}}",
             "left r.yaml:5: t: case 1: write {$repeat: value, times: number}",
         ),
-        ("&x {given: {b: 1}}", "filled r.yaml:5: t: case 1: expect"),
+        ("&x {given: {a: 1, b: 1}}", "filled r.yaml:5: t: case 1: expect"),
     ],
 )
 def test_what_cannot_be_filled_is_left_and_told(tmp_path: Path, case: str, said: str) -> None:

@@ -31,6 +31,19 @@ def size(written: bytes, told: Call) -> int:
     return len(written) + beside
 
 
+@pytest.mark.fault(40, "inside")
+@pytest.mark.parametrize(
+    "written", [rb"\ud83d\ude00e\u0301", "😀é".encode(), rb"x\ude00\ud83d\uDC00"]
+)
+def test_no_text_is_cut_inside_a_character_however_it_is_written(written: bytes) -> None:
+    raw = b'{"a":"%s","b":1}' % (written * 200)
+    whole = json.loads(raw)["a"]
+    for bound in range(300, 340):
+        shown = json.loads(shaped(raw, Abridge(max_bytes=bound)))["a"]
+        assert whole.startswith(shown.removesuffix("…"))
+        assert len(shown) > 20
+
+
 def test_a_document_that_fits_is_left_as_it_came() -> None:
     raw = b'{"a": 1.0,  "b": "\\/"}'
     document = Document.read(raw)

@@ -1,4 +1,6 @@
+import json
 import re
+from random import Random
 from typing import Any
 
 import pytest
@@ -6,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document import Document, Pieces, compact
-from proxy.errors import Mismatch, Refusal, TransformError
+from proxy.errors import Mismatch, Refusal, Spent, TransformError
+from proxy.fuel import LITTLE, MOST, Fuel
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
 from proxy.surrogates import mask, unmask
@@ -247,6 +250,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"where": Expression("a"), "field": ID},
         "'field' goes with glob, match or prefix; name it in 'where' itself",
     ),
+    ({"glob": "a" * 1001}, "glob: more than 1000 characters"),
 ]
 
 
@@ -254,3 +258,48 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def test_a_filter_has_one_condition(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         Filter(**options)
+
+
+@pytest.mark.fault(37, "inside")
+@pytest.mark.parametrize(
+    ("step", "asked", "signs"),
+    [
+        (Filter(match=Argument("pattern")), "(?:a|b)*a(?:a|b){1000}c", "ab"),
+        (Filter(glob=Argument("pattern")), "**/" * 300 + "c", "a/"),
+    ],
+)
+def test_what_a_model_asks_for_and_takes_too_much_work_is_refused(
+    step: Filter, asked: str, signs: str
+) -> None:
+    told = call(pattern=asked)
+    told.fuel = Fuel(LITTLE)
+    rows = json.dumps(["".join(Random(n).choices(signs, k=10_000)) for n in range(20)])
+    with pytest.raises(Refusal) as refused:
+        shaped(rows.encode(), step, at=told)
+    said = "pattern: it takes more than 20000 units of work; ask for something simpler"
+    assert str(refused.value) == said
+
+
+@pytest.mark.parametrize("step", [Filter(match=Argument("glob")), Filter(glob=Argument("glob"))])
+def test_what_a_model_asks_for_has_at_most_1000_characters(step: Filter) -> None:
+    assert shaped(b'["a"]', step, at=call(glob="a" * 1000)) == b"[]"
+    with pytest.raises(Refusal) as refused:
+        shaped(b'["a"]', step, at=call(glob="a" * 1001))
+    assert str(refused.value) == "glob: more than 1000 characters"
+
+
+@pytest.mark.fault(36, "inside")
+def test_a_condition_of_the_rule_that_takes_too_much_work_fails_the_rule() -> None:
+    told = call()
+    told.fuel = Fuel(1000)
+    with pytest.raises(Spent):
+        shaped(b"[%s]" % b",".join([b"1"] * 1000), Filter(where=Expression("@ > `0`")), at=told)
+
+
+@pytest.mark.fault(36, "inside")
+def test_200000_rows_are_filtered_with_half_of_the_fuel_to_spare() -> None:
+    told = call()
+    rows = b",".join(b'{"id":%d,"state":"open","x":"y"}' % n for n in range(200_000))
+    step = Filter(where=Expression("state == 'open' && id < `3`"))
+    assert shaped(b"[" + rows + b"]", step, at=told).count(b"id") == 3
+    assert told.fuel.left > MOST // 2

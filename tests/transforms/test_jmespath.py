@@ -1,13 +1,15 @@
 import pytest
 from hypothesis import given
 
-from proxy.document import Document
-from proxy.errors import AbridgeError, TransformError
+from proxy.document import Document, encode
+from proxy.errors import AbridgeError, Spent, TransformError
+from proxy.fuel import LITTLE, Fuel
 from proxy.paths import Path
 from proxy.patterns import Expression
 from proxy.transforms.jmespath import Jmespath
 from proxy.transforms.parse import Parse
 from tests.documents import call, said, shaped, values
+from tests.explosive import EXPLOSIVE
 
 
 def test_the_value_becomes_what_the_expression_gives() -> None:
@@ -56,3 +58,21 @@ def test_numbers_that_are_passed_on_keep_their_spelling(raw: bytes) -> None:
     spelled = [token for token in (b"1.0", b"1e400", b"-0", b"1.10") if token in before.encode()]
     found = shaped(before.encode(), Jmespath(Expression("{w: v}")))
     assert all(token in found for token in spelled)
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize("name", EXPLOSIVE)
+def test_an_explosive_expression_fails_where_the_fuel_ends(name: str) -> None:
+    text, value = EXPLOSIVE[name]
+    told = call()
+    told.fuel = Fuel(LITTLE)
+    with pytest.raises(Spent):
+        shaped(encode(value), Jmespath(Expression(text)), at=told)
+
+
+@pytest.mark.fault(36, "inside")
+def test_a_document_that_takes_more_to_decode_than_there_is_is_not_decoded() -> None:
+    told = call()
+    told.fuel = Fuel(100)
+    with pytest.raises(Spent):
+        shaped(b'"%s"' % (b"x" * 10_000), Jmespath(Expression("@")), at=told)

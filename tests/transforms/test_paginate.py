@@ -41,7 +41,10 @@ def test_a_page_has_its_metadata_beside_the_array() -> None:
     }
 
 
-@pytest.mark.parametrize(("offset", "returned"), [(0, 7), (6, 1), (7, 0), (5000, 0)])
+@pytest.mark.fault(39, "inside")
+@pytest.mark.parametrize(
+    ("offset", "returned"), [(0, 7), (6, 1), (7, 0), (5000, 0), (10**30, 0)]
+)
 def test_the_last_page_says_that_nothing_follows_even_past_the_end(
     offset: int, returned: int
 ) -> None:
@@ -323,6 +326,7 @@ def pages(raw: bytes, step: Transform, limit: int, bound: int | None) -> list[by
         offset = said["nextOffset"]
 
 
+@pytest.mark.fault(40, "inside")
 @given(
     st.lists(values(leaves=10), max_size=30),
     st.integers(1, 12),

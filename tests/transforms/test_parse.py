@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document import Document, Pieces
-from proxy.errors import Mismatch
+from proxy.errors import Mismatch, Spent
+from proxy.fuel import LITTLE, MOST, Fuel
 from proxy.paths import Path
 from proxy.patterns import Pattern
 from proxy.transforms.clip import Clip
@@ -262,3 +263,27 @@ def test_lines_leave_the_schema_and_structure_says_nothing() -> None:
     assert Parse(as_="lines", at=CONTENT).reshape(schema) == schema
     assert Parse(as_="json", at=CONTENT).reshape(schema) is None
     jsonschema.validate({"content": "a"}, schema)
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        (Parse(as_="yaml"), "a: 1\n" * 1000),
+        (Parse(as_="python"), repr([{"a": 1}] * 10_000)),
+        (Parse(as_="records"), "a\n\n" * 20_000),
+        (Parse(as_="json", after=Pattern("^(?:a|b)*a(?:a|b){1000}c")), "ab" * 200_000),
+    ],
+)
+def test_a_text_that_takes_long_to_read_ends_where_the_fuel_does(step: Parse, text: str) -> None:
+    told = call()
+    told.fuel = Fuel(LITTLE)
+    with pytest.raises(Spent):
+        said(text, step, at=told)
+
+
+def test_yaml_that_is_too_long_is_left_as_it_came_and_burns_nothing() -> None:
+    told = call()
+    with pytest.raises(Mismatch, match="characters of YAML are more than"):
+        said("a" * 2_000_000, Parse(as_="yaml"), at=told)
+    assert told.fuel.left == MOST

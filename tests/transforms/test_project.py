@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document import Document, Pieces, compact
-from proxy.errors import AbridgeError, Mismatch
+from proxy.document import Document, Pieces, compact, encode
+from proxy.errors import AbridgeError, Mismatch, Spent
+from proxy.fuel import LITTLE, Fuel
 from proxy.loading.rulefile import read
 from proxy.paths import ROOT, Path
 from proxy.patterns import Expression
@@ -17,6 +18,7 @@ from proxy.transforms.filter import Filter
 from proxy.transforms.project import Computed, Field, Project, Sourced
 from proxy.transforms.sort import Sort
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
+from tests.explosive import EXPLOSIVE
 from tests.fitting import assert_reshaped, fitting, there
 
 
@@ -367,3 +369,28 @@ def test_a_projection_that_cannot_be_is_refused(
     with pytest.raises((ValueError, AbridgeError)) as refused:
         Project(fields, **options)
     assert str(refused.value) == message
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize("name", EXPLOSIVE)
+def test_an_explosive_field_fails_where_the_fuel_ends(name: str) -> None:
+    text, value = EXPLOSIVE[name]
+    told = call()
+    told.fuel = Fuel(LITTLE)
+    step = Project(({"a": Computed(Expression(f"v | {text}"))},))
+    with pytest.raises(Spent):
+        shaped(b'{"v":%s}' % encode(value), step, at=told)
+
+
+@pytest.mark.fault(36, "inside")
+def test_shared_parts_of_a_field_are_paid_for_before_they_are_written() -> None:
+    told = call()
+    told.fuel = Fuel(LITTLE)
+    step = Project(({"a": Computed(Expression(" | ".join(["[@, @]"] * 30)))},))
+    with pytest.raises(Spent):
+        shaped(b'{"v":1}', step, at=told)
+
+
+def test_the_name_that_stands_twice_is_told_of_many() -> None:
+    with pytest.raises(ValueError, match=r"^'f7' stands twice$"):
+        Project(tuple([f"f{n}" for n in range(50_000)] + ["f7"]))

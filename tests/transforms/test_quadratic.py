@@ -106,3 +106,11 @@ def test_steps_that_look_for_all_matches_refuse_it() -> None:
         Replace(pattern=Pattern("a(.*b)?"), with_="x")
     with pytest.raises(ValueError, match=f"^split: {re.escape(said)}$"):
         Parse(as_="records", split="a(.*b)?")
+
+
+@pytest.mark.fault(37, "inside")
+@pytest.mark.parametrize(
+    "text", ["(?:" * 900 + "a.*|b" + ")*" * 900, "(a|b.*)?" * 25_000, "a(.*b)?" + "c" * 10_000]
+)
+def test_an_expression_that_would_take_long_to_judge_is_left_to_the_fuel(text: str) -> None:
+    assert witness(text) is None

@@ -1,5 +1,6 @@
 import json
 import pickle
+from random import Random
 from typing import Any
 
 import pytest
@@ -7,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document import Document
-from proxy.errors import OptionErrors, TransformError
+from proxy.errors import OptionErrors, Spent, TransformError
+from proxy.fuel import LITTLE, Fuel
 from proxy.loading.rulefile import read
 from proxy.paths import Path
 from proxy.patterns import Pattern
@@ -339,3 +341,29 @@ def test_any_document_is_kept_as_it_is_spelled_and_told_as_a_text(raw: bytes) ->
         assert text.encode("utf-8", "surrogatepass") == spelled
     else:
         assert text == json.loads(spelled)
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize(
+    ("to", "raw"),
+    [
+        ("{a: {jmespath: '%s'}}" % " | ".join(["[@, @]"] * 30), b'{"v":1}'),
+        ("{a: '%s'}" % ("{text}" * 200), b'"%s"' % (b"x" * 10_000)),
+        ("{a: [%s]}" % ", ".join(["{jmespath: length(v)}"] * 500), b'{"v":"%s"}' % (b"x" * 9000)),
+    ],
+)
+def test_a_shape_that_grows_without_end_fails_where_the_fuel_ends(to: str, raw: bytes) -> None:
+    told = call()
+    told.fuel = Fuel(LITTLE)
+    with pytest.raises(Spent):
+        shaped(raw, recast(f"recast: {{cases: [{{to: {to}}}]}}"), at=told)
+
+
+@pytest.mark.fault(37, "inside")
+def test_a_text_that_takes_long_to_match_fails_the_rule() -> None:
+    told = call()
+    told.fuel = Fuel(LITTLE)
+    text = "".join(Random(1).choices("ab", k=100_000))
+    step = recast("recast: {cases: [{match: '(?:a|b)*a(?:a|b){1000}c', to: {a: 1}}]}")
+    with pytest.raises(Spent):
+        shaped(json.dumps(text).encode(), step, at=told)

@@ -5,6 +5,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from proxy.errors import Spent
+from proxy.fuel import LITTLE, Fuel
 from proxy.paths import Path
 from proxy.patterns import Pattern
 from proxy.transforms.parse import Parse
@@ -74,3 +76,13 @@ def test_changed_strings_fit_the_schema_that_the_step_derives() -> None:
     schema = step.reshape(own)
     assert schema is not None
     jsonschema.validate(json.loads(shaped(b'{"a":"x1"}', step)), schema)
+
+
+@pytest.mark.fault(37, "inside")
+def test_what_takes_long_to_replace_ends_where_the_fuel_does() -> None:
+    told = call()
+    told.fuel = Fuel(LITTLE)
+    # The expression is quadratic, and too long for that to be looked for when it is loaded.
+    step = replace(f"a(.*b)?|{'c' * 10_000}", "x", at=Path.parse("a"))
+    with pytest.raises(Spent):
+        shaped(b'{"a":"%s"}' % (b"a" * 300_000), step, at=told)

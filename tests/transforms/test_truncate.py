@@ -67,8 +67,10 @@ def test_a_window_from_further_on_says_so_even_where_the_text_is_short() -> None
     assert window("abc", Truncate(), startIndex=1)[1] is not None
 
 
-def test_a_window_past_the_end_is_empty() -> None:
-    found, notice = window("abc", Truncate(), startIndex=99)
+@pytest.mark.fault(39, "inside")
+@pytest.mark.parametrize("start", [3, 99, 10**30])
+def test_a_window_past_the_end_is_empty(start: int) -> None:
+    found, notice = window("abc", Truncate(), startIndex=start)
     assert found == ""
     assert notice == {
         "truncated": True,
@@ -108,6 +110,7 @@ def test_texts_in_an_array_are_a_mismatch_since_a_window_needs_one_place() -> No
         shaped(b'{"items": [{"content": "x"}]}', Truncate(at=Path.parse("items.content")))
 
 
+@pytest.mark.fault(40, "inside")
 def test_characters_are_code_points() -> None:
     found, notice = window("😀é" * 5, Truncate(max_length=3))
     assert (found, notice and notice["totalLength"]) == ("😀é😀", 10)
@@ -200,6 +203,27 @@ def test_lines_that_were_filtered_are_one_text_again() -> None:
     assert told.notices[0].value["totalLength"] == 8
 
 
+@pytest.mark.fault(40, "inside")
+@pytest.mark.parametrize(
+    "written", [rb"\ud83d\ude00e\u0301", "😀é".encode(), rb"x\ude00\ud83d\uDC00"]
+)
+@pytest.mark.parametrize("side", ["start", "end"])
+def test_no_window_ends_inside_a_character_however_it_is_written(
+    written: bytes, side: Any
+) -> None:
+    raw = b'"%s"' % (written * 9)
+    whole = json.loads(raw)
+    for length in range(1, 9):
+        parts: list[str] = []
+        step = Truncate(max_length=length, from_=side)
+        for start in range(0, len(whole), length):
+            part = json.loads(shaped(raw, step, at=call(startIndex=start)))
+            assert len(part) == min(length, len(whole) - start)
+            parts.insert(len(parts) if side == "start" else 0, part)
+        assert "".join(parts) == whole
+
+
+@pytest.mark.fault(40, "inside")
 @given(
     TEXTS,
     st.integers(1, 400),

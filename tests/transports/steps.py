@@ -5,6 +5,7 @@ In a module of their own, which a worker can import.
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,13 +30,22 @@ class Step(Struct, frozen=True):
     place: str = ""
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Do it, and tell in the place of the document which process that was."""
+        """Do it, and tell in the place of the document where that was."""
         _DEEDS[self.deed](self.place)
-        root.set({"process": os.getpid(), "group": os.getpgid(0)})
+        thread = threading.current_thread().name
+        root.set({"process": os.getpid(), "group": os.getpgid(0), "thread": thread})
 
     def reshape(self, schema: Schema) -> Schema | None:
         """It cannot be said."""
         return None
+
+
+class Unsure(Step, frozen=True):
+    """A step that fails where it is asked what becomes of a schema."""
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """Fail."""
+        raise KeyError("no such thing")
 
 
 class Clinging(Step, frozen=True):
@@ -75,6 +85,19 @@ def _read(place: str) -> None:
     Path(place).read_bytes()
 
 
+def _mark(place: str) -> None:
+    Path(place).touch()
+
+
+def _interrupt(place: str) -> None:
+    raise KeyboardInterrupt
+
+
+def _spin(place: str) -> None:
+    while True:
+        pass
+
+
 def _hang(place: str) -> None:
     if place:
         Path(place).write_text(str(os.getpid()))
@@ -91,4 +114,7 @@ _DEEDS: dict[str, Callable[[str], None]] = {
     "print": _print,
     "read": _read,
     "hang": _hang,
+    "mark": _mark,
+    "interrupt": _interrupt,
+    "spin": _spin,
 }

@@ -67,7 +67,7 @@ def driver(
     asked = made if callable(made) else (lambda *_: made)
     log = Log("error")
     session = kind(asked, Meters().of, log.warning, scope="s")
-    return Driver(session, store or Memory(), Workers(), log, aside)
+    return Driver(session, Memory() if store is None else store, Workers(), log, aside)
 
 
 async def test_a_message_goes_on_and_its_answer_comes_back() -> None:
@@ -227,6 +227,15 @@ async def test_what_is_no_message_goes_on_or_aside() -> None:
     assert aside == [b"noise"]
 
 
+async def test_what_stands_before_a_message_never_goes_out_in_its_place() -> None:
+    aside: list[bytes] = []
+    answer = b'{"jsonrpc":"2.0","id":1,"result":{}}'
+    for noise in (b"\xef\xbb\xbf", b"<b>Warning</b>: deprecated\n"):
+        assert (await driver().from_server(noise + answer)).to_client == [answer]
+        assert (await driver(aside=aside.append).from_server(noise + answer)).to_client == [answer]
+        assert aside.pop() == noise
+
+
 async def test_what_is_in_flight_is_answered_at_the_end() -> None:
     made = driver()
     await made.from_client(call("get", id="a"), b"1:")
@@ -248,11 +257,42 @@ class Failing(Session):
 
 async def test_a_session_that_fails_on_a_message_costs_no_other() -> None:
     made = driver(kind=Failing)
-    [line] = (await made.from_client(call("get", id=7))).to_client
-    assert json.loads(line)["id"] == 7
-    assert "ZeroDivisionError" in json.loads(line)["error"]["message"]
+    [sent] = (await made.from_client(call("get", id=7))).to_client
+    assert json.loads(sent)["id"] == 7
+    assert "ZeroDivisionError" in json.loads(sent)["error"]["message"]
     assert await made.from_client(b"[") == ([], [], [], [])
+    note = line(method="notifications/progress")
+    assert await made.from_server(note) == ([], [note], [], [])
+
+
+async def test_an_answer_on_which_the_session_fails_is_withheld_with_the_reason() -> None:
+    # Only the session could have told whether a rule is there to withhold it.
+    [sent] = (await driver(kind=Failing).from_server(ITEMS)).to_client
+    said = "the proxy failed on a message: ZeroDivisionError: on purpose"
+    assert json.loads(sent)["error"] == {"code": -1, "message": said}
+
+
+class Overworked(Workers):
+    async def shape(self, job: Job) -> Outcome:
+        raise MemoryError
+
+
+async def test_workers_that_fail_in_any_way_cost_no_answer() -> None:
+    session = Session(lambda *_: PAGES, Meters().of, Log("error").warning)
+    made = Driver(session, Memory(), Overworked(), Log("error"))
+    await made.from_client(call("list"))
     assert await made.from_server(ITEMS) == ([], [ITEMS], [], [])
+
+
+async def test_a_store_that_fails_in_any_way_costs_no_answer() -> None:
+    class Broken(Memory):
+        def put(self, key: Key, snapshot: Snapshot) -> None:
+            raise MemoryError
+
+    made = driver(PAGES, Broken())
+    await made.from_client(call("list"))
+    [line] = (await made.from_server(ITEMS)).to_client
+    assert "pagination" in texts(line)[0]
 
 
 async def test_rules_that_cannot_be_used_are_the_answer() -> None:
@@ -279,3 +319,20 @@ async def test_a_large_document_is_shaped_elsewhere_and_comes_out_the_same() -> 
     made._workers.close()
     assert len(Noticed.jobs) == 1
     assert msgspec.json.decode(texts(line)[0])["items"] == ["x" * 1000] * 2
+
+
+async def test_what_is_said_of_calls_that_were_left_alone_goes_to_both_sides() -> None:
+    now = 0.0
+    session = Session(
+        lambda *_: EMPTY, Meters().of, lambda _: None, deadline=30.0, clock=lambda: now
+    )
+    made = Driver(session, Memory(), Workers(), Log("error"))
+    for exchange in (b"1:", b"2:"):
+        await made.from_client(call("get", id=7), exchange)
+    now = 30.0
+    assert made.overdue(b"3:", [b"7"]) == ([], [], [], [])
+    [told], [failed], *rest = made.overdue(b"1:", [b"7"])
+    assert json.loads(told)["params"]["requestId"] == json.loads(failed)["id"] == 7
+    assert rest == [[], []]
+    [_], [_], *_ = made.overdue()
+    assert made.overdue() == ([], [], [], [])

@@ -113,13 +113,14 @@ def test_what_ignores_everything_is_killed_and_that_is_said(
     ]
 
 
+@pytest.mark.parametrize("idle", [True, False])
 def test_output_that_never_ends_is_given_up_once_everybody_within_reach_has_ended(
-    begin: Callable[..., Started],
+    begin: Callable[..., Started], idle: bool
 ) -> None:
     ending = begin("exit 0")
     until(ending.child.ended)
-    # Nobody tells that the output is over: the reader waits for a process out of reach.
-    ending._stdout.idle = True
+    # Nobody tells that the output is over: the reader waits for a process out of reach, or failed.
+    ending._stdout.idle = idle
     ending.refuse(2, "bad rules")
     ending.wait()
     assert ending.code == 2

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import aiohttp
 import pytest
 
-from proxy.transports.endpoint import LOST, Astray, Endpoint, plainly
+from proxy.transports.endpoint import LOST, Astray, Endpoint, plainly, reason
 from tests.raw_http import Asked, RawServer, whole
 
 
@@ -177,3 +177,16 @@ async def test_a_server_that_is_not_there_is_lost() -> None:
 )
 def test_a_failure_is_said_in_the_words_of_who_numbers_it(error: OSError, said: str) -> None:
     assert plainly(error) == said
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        aiohttp.ClientOSError(None, "Can not write request body for http://u:p@h:1/mcp?key=secret"),
+        aiohttp.ClientConnectionError("Can not write request body for http://h:1/mcp?key=secret"),
+    ],
+)
+def test_why_a_request_failed_never_names_the_url(error: Exception) -> None:
+    said = "the connection failed: can not write request body for the server"
+    assert "secret" not in reason(error)
+    assert reason(error) == said

@@ -1,9 +1,13 @@
 """Reading and writing real pipes: every byte arrives, and no line breaks into another."""
 
 import os
+import re
+import resource
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +88,52 @@ def test_small_chunks_after_large_ones_are_read_as_well(pipe: tuple[int, int]) -
         assert taken == sent
     assert sizes[0] == 10
     assert sizes[-1] == 30
+
+
+@contextmanager
+def starved() -> Iterator[None]:
+    """Have no more memory than a little: not a megabyte."""
+    status = Path("/proc/self/status").read_text()
+    size = int(re.findall(r"VmSize:\s+(\d+)", status)[0]) << 10
+    little = bytearray(300 << 10)
+    blocks = []
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (size, before[1]))
+    try:
+        with suppress(MemoryError):
+            while True:
+                blocks.append(bytearray(512 << 10))
+        del little
+        yield
+    finally:
+        blocks.clear()
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the size is read from /proc")
+def test_where_there_is_no_memory_for_a_wide_buffer_small_chunks_are_read(
+    pipe: tuple[int, int],
+) -> None:
+    reading, writing = pipe
+    os.write(writing, b"x" * 65_536)
+    inlet = Inlet(reading)
+    with starved():
+        assert inlet.read()[1] == 65_536
+        os.write(writing, b"y")
+        assert inlet.read() == (b"y", 1)
+
+
+def test_where_there_can_be_no_more_threads_what_is_posted_is_sent(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    before = threading.stack_size(1 << 46)
+    try:
+        with pytest.raises(RuntimeError):
+            threading.Thread(target=never).start()
+        outlet.post([b"x"])
+    finally:
+        threading.stack_size(before)
+    assert os.read(reading, 10) == b"x\n"
 
 
 def test_a_broken_descriptor_reads_as_ended() -> None:

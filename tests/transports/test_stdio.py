@@ -84,10 +84,12 @@ def test_a_long_line_that_may_pass_is_passed_and_reported(wire: Wire) -> None:
     assert b"streamed 500015 server pass end\n" in wire.close().stderr
 
 
-def test_an_answer_on_which_the_session_fails_goes_out_as_it_came(wire: Wire) -> None:
-    answer = b'{"jsonrpc":"2.0","id":3,"result":{}}'
-    wire.write(answer + b"\nnext\n")
-    assert lines(wire, 2) == [answer, b"next"]
+def test_an_answer_on_which_the_session_fails_is_withheld_with_the_reason(wire: Wire) -> None:
+    # Only the session could have told whether a rule is there to withhold it.
+    wire.write(b'{"jsonrpc":"2.0","id":3,"result":{}}\nnext\n')
+    said = b"the proxy failed on a message: ZeroDivisionError: on purpose"
+    error = b'{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"' + said + b'"}}'
+    assert lines(wire, 2) == [error, b"next"]
     ended = wire.close()
     assert ended.code == 0
     assert ended.stderr.count(b"the proxy failed on a message: ZeroDivisionError: on purpose") == 1

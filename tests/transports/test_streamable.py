@@ -51,12 +51,13 @@ class Link:
         limit: int,
         log: Log = Log("error"),  # noqa: B008
         rules: RuleSet = EMPTY,
+        deadline: float | None = None,
     ) -> None:
         self.server = server
         self.said: asyncio.Queue[bytes] = asyncio.Queue()
         self.lost: asyncio.Queue[str] = asyncio.Queue()
         self.noise: list[bytes] = []
-        session = Session(lambda *_: rules, Meters().of, log.warning)
+        session = Session(lambda *_: rules, Meters().of, log.warning, deadline=deadline)
         self.driver = Driver(session, Memory(), Workers(), log, self.noise.append)
         self.streamable = Streamable(
             Endpoint(server.url), self.driver, log, limit, self.say, self.lost.put_nowait
@@ -100,10 +101,13 @@ class Link:
 
 @asynccontextmanager
 async def linked(
-    answer: Answer, limit: int = 1_000_000, rules: RuleSet = EMPTY
+    answer: Answer,
+    limit: int = 1_000_000,
+    rules: RuleSet = EMPTY,
+    deadline: float | None = None,
 ) -> AsyncIterator[Link]:
     with RawServer(answer) as server:
-        link = Link(server, limit, rules=rules)
+        link = Link(server, limit, rules=rules, deadline=deadline)
         try:
             yield link
         finally:
@@ -646,10 +650,18 @@ async def test_a_server_that_goes_away_later_ends_nothing() -> None:
 
 
 class Old:
-    """A server of 2024-11-05; `named` is the URL that it wants messages at."""
+    """A server of 2024-11-05; `named` is the URL that it wants messages at.
 
-    def __init__(self, named: Callable[[Asked], str] = lambda asked: "/messages?s=1") -> None:
+    What has `silent` in it is not answered.
+    """
+
+    def __init__(
+        self,
+        named: Callable[[Asked], str] = lambda asked: "/messages?s=1",
+        silent: bytes = b"no such message",
+    ) -> None:
         self.named = named
+        self.silent = silent
         self.said: list[bytes] = []
         self.more = threading.Condition()
         self.ended = False
@@ -669,7 +681,7 @@ class Old:
             method = asked.message.get("method")
             if method == "initialize":
                 self.say(initialized(asked.id))
-            elif "id" in asked.message:
+            elif "id" in asked.message and self.silent not in asked.body:
                 self.say(result(asked.id))
         else:
             yield whole(b"", "405 Method Not Allowed", "Allow: GET")
@@ -715,6 +727,23 @@ async def test_a_question_of_the_proxys_own_has_its_answer_on_the_stream_there(
         assert all(
             name in asked.body for name, asked in zip(calls, link.server.asked[4:], strict=True)
         )
+        old.end()
+
+
+async def test_a_call_that_a_server_of_2024_leaves_alone_is_cancelled_there() -> None:
+    old = Old(silent=b'"never"')
+    async with linked(old, deadline=0.2) as link:
+        await link.begin()
+        assert (await link.failure(call(b"7", "never"))).startswith("no answer within 0.2 seconds")
+        await link.arrived(5, "POST")
+        told = link.server.of("POST")[-1]
+        assert told.path == "/messages?s=1"
+        assert told.message["method"] == "notifications/cancelled"
+        assert told.message["params"]["requestId"] == 7
+        # What comes late goes nowhere, and what is asked next is answered.
+        old.say(result(b"7", "late"))
+        listed = b'{"jsonrpc":"2.0","id":8,"method":"prompts/list"}'
+        assert await link.ask(listed) == result(b"8")
         old.end()
 
 

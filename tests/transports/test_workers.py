@@ -16,8 +16,11 @@ import pytest
 from msgspec.structs import replace
 
 from proxy import pipeline
+from proxy.fuel import LITTLE
+from proxy.patterns import Expression
 from proxy.pipeline import Job, Outcome
 from proxy.rule import Rule
+from proxy.transforms.jmespath import Jmespath
 from proxy.transports.workers import Workers
 from tests.given import answer, document, result, rule, texts
 from tests.transports.steps import Clinging, Step
@@ -41,10 +44,10 @@ def doing(deed: str, place: str = "", **members: Any) -> Job:
     return Job(rule=made, tool="tool", id=b"1", raw=RAW)
 
 
-def told(outcome: Outcome) -> dict[str, int]:
+def told(outcome: Outcome) -> dict[str, Any]:
     """Return what the step told of its process."""
     assert outcome.word == "shaped", outcome.said
-    said: dict[str, int] = json.loads(texts(outcome.raw)[0])
+    said: dict[str, Any] = json.loads(texts(outcome.raw)[0])
     return said
 
 
@@ -113,9 +116,91 @@ async def test_only_large_documents_leave_this_process(workers: Workers) -> None
     assert there["process"] != os.getpid()
 
 
+def burning(units: str) -> Job:
+    """Return a job with a small response, which needs so much fuel; then its process is told."""
+    steps = (Jmespath(Expression(units)), Step("tell"))
+    small = answer(document({"items": list(range(2000))}))
+    return Job(rule=Rule(name="r", tools=("*",), pipeline=steps), tool="t", id=b"1", raw=small)
+
+
+FEW = "items[0]"
+MANY = "items[?@ > `5`] | [?@ > `4`] | [?@ > `3`] | [?@ > `2`] | [?@ > `1`] | [?@ > `0`]"
+
+
+async def test_what_takes_more_than_a_little_is_done_in_another_process(workers: Workers) -> None:
+    here = told(await workers.shape(burning(FEW)))
+    there = told(await workers.shape(burning(MANY)))
+
+    assert here["process"] == os.getpid()
+    assert there["process"] != os.getpid()
+
+
+async def test_a_rule_that_took_more_is_not_tried_again(workers: Workers) -> None:
+    job = burning(MANY)
+    there = told(await workers.shape(job))
+    few = replace(job, raw=answer(document({"items": [1]})))
+
+    assert told(await workers.shape(few)) == there
+    assert told(await workers.shape(replace(few, rule=burning(MANY).rule)))["process"] == (
+        os.getpid()
+    )
+
+
+async def test_a_view_that_takes_more_than_a_little_is_answered_all_the_same(
+    workers: Workers,
+) -> None:
+    made = rule("response: [{abridge: 2000}]")
+    raw = answer(document({"items": list(range(5000))}))
+    job = Job(rule=made, tool="t", id=b"1", raw=raw, view="items[?@ > `5`] | sum(@)")
+    outcome = await workers.shape(job)
+
+    assert pipeline.shape(replace(job, fuel=LITTLE)).spent
+    assert outcome == pipeline.shape(job)
+    assert outcome.word == "view"
+
+
+async def test_one_process_is_left_for_what_is_sure_to_end_soon(
+    workers: Workers, tmp_path: Path
+) -> None:
+    pipes = [tmp_path / "a", tmp_path / "b"]
+    jobs = []
+    for pipe in pipes:
+        os.mkfifo(pipe)
+        steps = (Jmespath(Expression("@")), Step("read", str(pipe)))
+        held = Rule(name="rule", tools=("*",), pipeline=steps)
+        jobs.append(asyncio.create_task(workers.shape(Job(rule=held, tool="t", id=b"1", raw=RAW))))
+    await asyncio.sleep(0)
+    jobs[0].cancel()  # nobody waits for it any more, but it goes on
+
+    for _ in range(3):
+        assert told(await workers.shape(doing("tell")))["process"] != os.getpid()
+    for pipe in pipes:
+        await asyncio.to_thread(pipe.write_bytes, b"go on")
+    assert told(await jobs[1])["process"] != os.getpid()
+
+
+async def test_without_processes_what_takes_long_is_done_in_a_thread() -> None:
+    alone = Workers(most=0, above=sys.maxsize)
+    try:
+        assert told(await alone.shape(burning(MANY)))["process"] == os.getpid()
+        assert told(await alone.shape(doing("tell")))["thread"] == "MainThread"
+        assert told(await alone.shape(burning(MANY)))["thread"] == "apart"
+    finally:
+        alone.close()
+
+
+async def test_rules_with_many_steps_are_not_held_to_be_short(workers: Workers) -> None:
+    raw = answer(document({"a": "x" * 100_000}))
+    one, four = ((Step("tell"),) * count for count in (1, 4))
+    for steps, away in ((one, False), (four, True)):
+        held = Rule(name="rule", tools=("*",), pipeline=steps)
+        outcome = await workers.shape(Job(rule=held, tool="t", id=b"1", raw=raw))
+        assert (told(outcome)["process"] != os.getpid()) is away
+
+
 async def test_a_rule_with_python_of_its_own_never_leaves_this_process(workers: Workers) -> None:
     here = told(await workers.shape(doing("tell", foreign=True)))
-    assert here["process"] == os.getpid()
+    assert (here["process"], here["thread"]) == (os.getpid(), "apart")
 
 
 async def test_a_process_is_kept_for_the_next_document(workers: Workers) -> None:
@@ -290,6 +375,11 @@ async def test_nothing_is_left_once_they_are_closed() -> None:
     assert told(await workers.shape(doing("tell")))["process"] == os.getpid()
 
 
+async def test_what_a_rule_out_of_service_is_for_is_not_sent_anywhere(workers: Workers) -> None:
+    outcome = await workers.shape(replace(doing("hang", "nowhere"), aside=True))
+    assert (outcome.raw is RAW, outcome.word, outcome.said) == (True, "failed", None)
+
+
 async def test_what_is_being_shaped_when_they_are_closed_goes_out_as_it_came(
     tmp_path: Path,
 ) -> None:
@@ -305,6 +395,7 @@ async def test_what_is_being_shaped_when_they_are_closed_goes_out_as_it_came(
         "rule: tool: failed at the worker process: it ended by signal 9",
         "rule: tool: failed at the start of a worker process: the proxy is ending",
     ]
+    assert [outcome.blameless for outcome in outcomes] == [False, True]
     assert gone(int(started.read_text()))
 
 

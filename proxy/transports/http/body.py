@@ -51,6 +51,16 @@ async def whole(content: Source, encoding: str | None, limit: int) -> bytes:
     Raises TooLarge, Unreadable, and what `content` raises where the connection breaks.
     """
     pieces: list[bytes] = []
+    try:
+        await _gather(content, encoding, limit, pieces)
+        return b"".join(pieces)
+    except BaseException:
+        # The source keeps what it has raised, and with that all frames that it came through.
+        pieces.clear()
+        raise
+
+
+async def _gather(content: Source, encoding: str | None, limit: int, pieces: list[bytes]) -> None:
     size = 0
     if encoding is None:  # as nearly always: without two generators
         while piece := await content.readany():
@@ -58,14 +68,13 @@ async def whole(content: Source, encoding: str | None, limit: int) -> bytes:
             if size > limit:
                 raise TooLarge(size, limit)
             pieces.append(piece)
-        return b"".join(pieces)
+        return
     async with aclosing(chunks(_Bounded(content, limit), encoding)) as decoded:
         async for piece in decoded:
             size += len(piece)
             if size > limit:
                 raise TooLarge(size, limit)
             pieces.append(piece)
-    return b"".join(pieces)
 
 
 async def chunks(content: Source, encoding: str | None) -> AsyncGenerator[bytes]:

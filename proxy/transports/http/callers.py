@@ -67,6 +67,7 @@ class Callers:
         self._rules = rules
         self._shared = shared
         self._drivers: OrderedDict[tuple[str, str | None], Driver] = OrderedDict()
+        self._used: set[tuple[str, str | None]] = set()  # of these, since the last rest
         self._numbers = count()
 
     def __len__(self) -> int:
@@ -98,7 +99,12 @@ class Callers:
         """Return who drives a new session; where there is a mark, its answers come only once."""
         shared, log = self._shared, self._shared.log
         session = Session(
-            self._rules, shared.meters.of, log.warning, scope=scope, resumable=not mark
+            self._rules,
+            shared.meters.of,
+            log.warning,
+            scope=scope,
+            resumable=not mark,
+            deadline=self._route.deadline,
         )
         return Driver(session, shared.store, shared.workers, log, self._aside)
 
@@ -115,7 +121,17 @@ class Callers:
 
     def ended(self, session: str) -> None:
         """Forget a session that is over."""
-        self._drivers.pop((self._named(session), None), None)
+        self._forget((self._named(session), None))
+
+    def rest(self) -> None:
+        """Have the sessions that nobody has used since the last time hold no more than they must.
+
+        Clients may leave without a word, so that many are remembered for long.
+        """
+        for key, driver in self._drivers.items():
+            if key not in self._used:
+                driver.session.rest()
+        self._used.clear()
 
     async def share(self, exchange: Exchange) -> None:
         """Let others go on with what was learned of the server, if it was asked about itself."""
@@ -137,12 +153,18 @@ class Callers:
             self._keep(scope, client, driver)
             await driver.recall(_memory(scope, client))
         self._drivers.move_to_end((scope, client))
+        self._used.add((scope, client))
         return driver
 
     def _keep(self, scope: str, client: str | None, driver: Driver) -> None:
         self._drivers[scope, client] = driver
+        self._used.add((scope, client))
         if len(self._drivers) > self._most:
-            self._drivers.popitem(last=False)
+            self._forget(next(iter(self._drivers)))
+
+    def _forget(self, key: tuple[str, str | None]) -> None:
+        self._drivers.pop(key, None)
+        self._used.discard(key)
 
 
 def _memory(scope: str, client: str | None) -> Key:

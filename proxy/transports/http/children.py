@@ -17,6 +17,7 @@ from proxy.transports.child import watching
 from proxy.transports.lines import Event, Lines
 from proxy.transports.log import TAIL, Log
 from proxy.transports.pipes import widen
+from proxy.transports.turns import others
 
 _CHUNK = 64 << 10
 _LARGE_CHUNK = 1 << 20
@@ -86,6 +87,31 @@ class Guardian:
             os.write(self._pipe, line)
 
 
+class _Process(subprocess.Popen[bytes]):
+    """A process with a group of its own, which the guardian knows before anything else happens."""
+
+    def __init__(self, command: Sequence[str], guardian: Guardian | None) -> None:
+        def known() -> None:
+            # Not left to the parent, which may be killed before it knows the number.
+            if guardian is not None:
+                guardian.guard(os.getpid())
+
+        try:
+            super().__init__(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+                preexec_fn=None if guardian is None else known,
+            )
+        except BaseException:
+            if guardian is not None and self.pid:
+                guardian.leave(self.pid)
+            raise
+
+
 class Child:
     """A server that is running, or has ended.
 
@@ -99,17 +125,8 @@ class Child:
         self._log = log
         self._limit = limit
         self._loop = asyncio.get_running_loop()
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
+        self._process = _Process(command, guardian)
         self.pid = self._process.pid
-        if guardian is not None:
-            guardian.guard(self.pid)
         self.tail = b""
         """The last that it wrote to its stderr, at most TAIL bytes."""
         self.deaf = False
@@ -165,6 +182,7 @@ class Child:
         """Yield what it writes to its stdout, up to the end of that, for one reader."""
         lines = Lines(self._limit)
         while chunk := await self._stdout.read():
+            await others(len(chunk))  # it may say more than we ever come to the end of
             whole = lines.whole(chunk, len(chunk))
             if whole is not None:
                 yield whole
@@ -406,6 +424,11 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def unread(error: Exception) -> str:
+    """Say that a server is read no further, and why."""
+    return f"the proxy cannot read the server any more: {type(error).__name__}: {error}"
 
 
 async def end_all(children: Iterable[Child], pace: tuple[float, float] = ORDERLY) -> None:

@@ -16,14 +16,15 @@ from proxy.transports.http.post import FAILED, INVALID, Refused
 from proxy.transports.log import Log
 
 _IDLE = 75.0  # seconds: more than reverse proxies keep a connection that they do not use
-_STALLED = 30.0  # seconds without a byte of a body that is not whole
+_STALLED = 30.0  # seconds in which something must come of a body that is not whole
+_LEAST = 30_000  # bytes that this must be: who sends less wants to keep others out
 _LINGERING = 2.0  # seconds to read on after an answer, so that the client gets to see it
 
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Stalled(Exception):
-    """The rest of a request's body does not come."""
+    """The rest of a request's body does not come, or too slowly."""
 
 
 class Server(web.Server):
@@ -112,12 +113,18 @@ async def go_on(request: web.BaseRequest) -> None:
 
 
 class Patience:
-    """Ends the wait for a request's body once nothing more of it comes: reading raises Stalled."""
+    """Ends the wait for a request's body once too little of it comes: reading raises Stalled.
 
-    def __init__(self, request: web.BaseRequest, seconds: float = _STALLED) -> None:
+    In so many seconds there must be `least` bytes more, or the end.
+    """
+
+    def __init__(
+        self, request: web.BaseRequest, seconds: float = _STALLED, least: int = _LEAST
+    ) -> None:
         self._content = request.content
         self._seconds = seconds
-        self._seen = -1
+        self._least = least
+        self._wanted = 0
         self._timer: asyncio.TimerHandle | None = None
         self._look()
 
@@ -130,8 +137,8 @@ class Patience:
         content = self._content
         if content.is_eof() or content.exception() is not None:
             return
-        if content.total_bytes == self._seen:
+        if content.total_bytes < self._wanted:
             content.set_exception(Stalled())
             return
-        self._seen = content.total_bytes
+        self._wanted = content.total_bytes + self._least
         self._timer = asyncio.get_running_loop().call_later(self._seconds, self._look)

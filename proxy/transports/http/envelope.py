@@ -35,6 +35,7 @@ _STATUS = {
     -32601: 404,
 }
 
+_ENDS = 512  # bytes of a response that mostly tell what it is
 _DECIMAL = re.compile(r"-?\d{1,30}(\.0{1,30})?")
 
 
@@ -45,6 +46,8 @@ def status_of(code: int | None) -> int:
 
 def error_code(response: bytes) -> int | None:
     """Return the code of an error response, None for a result."""
+    if message.succeeds(response[:_ENDS]):  # mostly, and it may be very long
+        return None
     try:
         found = message.read(response)
         if not isinstance(found, Message) or found.error is ABSENT:

@@ -36,6 +36,7 @@ Parameters = dict[str, ParameterHeaders]
 _NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _TASKS = "tasks/"
 
+_MOST = 10_000  # tools whose headers are remembered; the oldest are forgotten first
 _ANNOTATION = "x-mcp-header"
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _SAFE = re.compile(r"[\x20-\x7e]*")
@@ -116,6 +117,15 @@ def declared(raw: bytes) -> Parameters:
         return {}
     named = [tool for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
     return {tool["name"]: parameter_headers(tool.get("inputSchema")) for tool in named}
+
+
+def learn(known: Parameters, raw: bytes) -> None:
+    """Add what a response to tools/list declares; a server may name other tools every time."""
+    for tool, parameters in declared(raw).items():
+        known.pop(tool, None)
+        known[tool] = parameters
+        if len(known) > _MOST:
+            del known[next(iter(known))]
 
 
 def encoded(value: str) -> str:

@@ -24,18 +24,22 @@ from proxy.transports.addressed import (
 )
 from proxy.transports.driver import Driver, Sent
 from proxy.transports.http.answer import Answer
-from proxy.transports.http.children import HASTY, ORDERLY, Child
+from proxy.transports.http.children import HASTY, ORDERLY, Child, unread
 from proxy.transports.http.events import History, Said
-from proxy.transports.http.post import INVALID, SESSION, Post, Refused, digest
+from proxy.transports.http.post import FAILED, INVALID, SESSION, Post, Refused, digest
 from proxy.transports.http.route import Asked, Limits
 from proxy.transports.http.streams import Stream
 from proxy.transports.lines import Cut, Discarded, Event, Over
 from proxy.transports.log import Log
+from proxy.transports.timer import Timer
+from proxy.transports.turns import others
 
 PRIMED = "2025-11-25"
 """The protocol version from which on clients know an event without data."""
 
 _REMEMBERED = 1000  # streams of which a client may still want to hear something
+_MOST_ASKED = 1000  # requests that wait for their answers, also those of clients that went away
+_RETRY_AFTER = "5"
 _CANCELLED = -32800
 _LAST_ANSWER = 5.0  # seconds for a server to answer a request that was cancelled
 
@@ -74,6 +78,7 @@ class Hosted:
         self._owed: set[bytes] = set()  # where all answers go on one stream: which are to come
         self._tokens: dict[bytes, Stream] = {}
         self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
+        self._timer = Timer(driver, self._overdue)
         self._initialize: bytes | None = None
         self._serving = 0
         self._warned = False
@@ -97,6 +102,8 @@ class Hosted:
         """Take what one POST brought and answer it; raises Refused."""
         self._touch()
         asked.client = self.driver.session.client or ""
+        if read.ids:
+            self._admit()
         if not read.ids or self.single:
             self._owed.update(read.ids)
             await asyncio.shield(self._spawned(self._enter(read.raw, asked)))
@@ -138,6 +145,12 @@ class Hosted:
             if read.initializes and not answer.started:
                 # Nobody was ever told the session's id.
                 self._spawned(self.end("the client went away", HASTY))
+
+    def _admit(self) -> None:
+        there = len(self._owed if self.single else self._asked)
+        if there >= _MOST_ASKED:
+            said = f"{there} requests of this session have no answer yet, the most there may be"
+            raise Refused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
 
     async def get(
         self,
@@ -224,8 +237,16 @@ class Hosted:
         for probe in sent.probes:
             timer = self._loop.call_later(probe.seconds, self._late, probe.token)
             self._probes[probe.token] = timer
+        self._timer.start()
         for raw in (*sent.told, *sent.to_client):
+            await others(len(raw))
             await self._deliver(raw).room()
+
+    def _overdue(self, sent: Sent) -> None:
+        """Have calls given up that the server has left alone, and their streams ended."""
+        self._child.post(sent.to_server)
+        for raw in sent.to_client:
+            self._deliver(raw)
 
     # Questions of the proxy's own
 
@@ -243,11 +264,12 @@ class Hosted:
     # What the server says
 
     async def _read(self) -> None:
-        async for event in self._child.events():
-            try:
+        try:
+            async for event in self._child.events():
                 await self._hear(event)
-            except Exception as error:  # one message must never end all others
-                self._log.error(f"the proxy failed on a message: {type(error).__name__}: {error}")
+        except Exception as error:  # whatever it was, nobody is to wait for ever
+            self._cause = self._cause or unread(error)
+            self._log.error(self._cause)
         await self._child.end(HASTY)
         self._ended()
 
@@ -255,11 +277,15 @@ class Hosted:
         self._touch()
         if isinstance(event, list):
             for raw in event:
-                found = address(raw)
-                if found.answers in self._asked:
-                    self._asked[found.answers].received += len(raw)
-                self._settle(found.answers)
-                await self._pass(await self.driver.from_server(raw))
+                await others(len(raw))
+                try:
+                    await self._take(raw)
+                except Exception as error:  # one message must never end all others
+                    said = f"the proxy failed on a message: {type(error).__name__}: {error}"
+                    self._log.error(said)
+                    id = address(raw).answers
+                    if id in self._asked:
+                        self._deliver(message.error(id, -1, said))
         elif isinstance(event, Over | Discarded):
             waiting = {*(self._owed if self.single else self._asked), *self._probes}
             line = said_of_long(event, waiting, self._limits.message)
@@ -267,6 +293,13 @@ class Hosted:
                 await self._pass(await self.driver.from_server(line))
         elif isinstance(event, Cut):
             self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
+
+    async def _take(self, raw: bytes) -> None:
+        found = address(raw)
+        if found.answers in self._asked:
+            self._asked[found.answers].received += len(raw)
+        self._settle(found.answers)
+        await self._pass(await self.driver.from_server(raw))
 
     def _ended(self) -> None:
         """Answer what is in flight, and end all streams."""
@@ -286,6 +319,7 @@ class Hosted:
             task.cancel()
         for key in list(self._probes):
             self._settle(key)
+        self._timer.stop()
 
     # Streams
 
@@ -303,8 +337,8 @@ class Hosted:
         )
         self._streams[stream.number] = stream
         if len(self._streams) > _REMEMBERED:
-            old = next((each for each in self._streams.values() if each.over), None)
-            if old is not None and not old.connected:
+            left = (each for each in self._streams.values() if each.over and not each.connected)
+            if (old := next(left, None)) is not None:
                 del self._streams[old.number]
                 self._history.drop(old.number)
         return stream
@@ -366,6 +400,7 @@ class Hosted:
             for token in stream.tokens:
                 if self._tokens.get(token) is stream:
                     del self._tokens[token]
+            stream.tokens = ()  # the stream may be remembered for long
             stream.finish()
             self._history.close(stream.number)
 

@@ -7,6 +7,8 @@ long as the stream is open.
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 
 import aiohttp
 import msgspec
@@ -17,7 +19,7 @@ from yarl import URL
 from proxy.errors import AbridgeError
 from proxy.outputs import Probe
 from proxy.sse import Event, TooLong, replaced
-from proxy.transports.driver import Driver
+from proxy.transports.driver import Driver, Sent
 from proxy.transports.http import post
 from proxy.transports.http.answer import Answer, unframed
 from proxy.transports.http.callers import Callers, Exchange
@@ -25,6 +27,7 @@ from proxy.transports.http.post import Post, Refused
 from proxy.transports.http.probing import Probing, Rejected, TakenBack
 from proxy.transports.http.route import Asked, Limits, Route
 from proxy.transports.http.upstream import Lost, Upstream
+from proxy.transports.timer import Timer
 
 ENDPOINT = "endpoint"
 """The event that names the endpoint."""
@@ -42,13 +45,16 @@ class Elsewhere(AbridgeError):
 class Stream(Struct):
     """An open stream: where messages of its client go, and on what it gets the answers.
 
-    `held` are the calls that wait for the proxy's own questions.
+    `held` are the calls that wait for the proxy's own questions. Whatever is to be told there in
+    the name of the client goes as what it said last, which `asked` is.
     """
 
     url: URL
     exchange: Exchange
     answer: Answer
     held: "set[asyncio.Task[None]]" = msgspec.field(default_factory=set)
+    timer: Timer | None = None
+    asked: tuple[web.BaseRequest, Post] | None = None
 
     @property
     def driver(self) -> Driver:
@@ -87,7 +93,8 @@ class Streams:
             async for event in self._upstream.events(upstream, asked):
                 if event.event == ENDPOINT:
                     url = named(event, upstream.url)
-                    self._streams[name] = Stream(url, exchange, answer)
+                    made = self._streams[name] = Stream(url, exchange, answer)
+                    made.timer = Timer(exchange.driver, partial(self._overdue, made))
                     await answer.put(announcement(event, name))
                 else:
                     for each in await self._translated(exchange, event):
@@ -98,8 +105,11 @@ class Streams:
                 await answer.put(unframed(line))
         finally:
             stream = self._streams.pop(name, None)
-            for task in () if stream is None else stream.held:
-                task.cancel()
+            if stream is not None:
+                for task in stream.held:
+                    task.cancel()
+                assert stream.timer is not None
+                stream.timer.stop()
 
     async def posted(self, request: web.BaseRequest, name: str, asked: Asked) -> web.StreamResponse:
         """Pass a message on to the endpoint of a stream, on which its answer will come.
@@ -115,6 +125,7 @@ class Streams:
         self._probing.taken_back(sent.to_server)
         for line in sent.to_client:
             await stream.answer.put(unframed(line))
+        self._watch(stream, request, read)
         for probe in sent.probes:
             # Its client says nothing more until this is accepted.
             task = self._probing.spawn(self._held(request, stream, read, probe))
@@ -135,6 +146,7 @@ class Streams:
             sent = await self._probing.ask(request, exchange, probe, stream.url)
             for line in sent.to_client:
                 await stream.answer.put(unframed(line))
+            self._watch(stream, request, read)
             for raw in sent.to_server:
                 async with self._upstream.ask(request, raw, url=stream.url) as upstream:
                     if upstream.status >= 300:
@@ -144,6 +156,22 @@ class Streams:
                 await stream.answer.put(unframed(line))
         except (TakenBack, ConnectionError):
             return
+
+    def _watch(self, stream: Stream, request: web.BaseRequest, read: Post) -> None:
+        """Have calls answered in time, be it by us."""
+        stream.asked = request, read
+        assert stream.timer is not None
+        stream.timer.start()
+
+    def _overdue(self, stream: Stream, sent: Sent) -> None:
+        assert stream.asked is not None
+        self._probing.give_up(*stream.asked, sent.to_server, stream.url)
+        self._probing.spawn(self._said(stream, sent.to_client))
+
+    async def _said(self, stream: Stream, lines: list[bytes]) -> None:
+        with suppress(ConnectionError):
+            for line in lines:
+                await stream.answer.put(unframed(line))
 
 
 def named(event: Event, asked: URL) -> URL:

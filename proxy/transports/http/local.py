@@ -6,6 +6,7 @@ server outlives us.
 """
 
 import asyncio
+import re
 import secrets
 import shutil
 from collections.abc import Coroutine
@@ -30,6 +31,7 @@ _SSE = "/sse"
 _SESSION_ID = "session_id"  # in the query of the endpoint of 2024-11-05
 _GIVEN_UP = 4  # times the idle time, after which even a call that runs is waited for no longer
 _RETRY_AFTER = "5"
+_ID = re.compile(rb'"|-?\d+\Z')
 
 
 class Local:
@@ -103,6 +105,12 @@ class Local:
         read = await post.read(request, self._route, self._shared.limits, asked)
         if not read.messages or not all(each.speaks for each in read.messages):
             raise Refused(400, INVALID, "the body is no JSON-RPC message")
+        if not _decodes(read.raw):
+            # Some servers end by it, and with them the calls of others.
+            raise Refused(self._route.malformed_status, NOT_JSON, "Parse error")
+        if not all(map(_ID.match, read.ids)):
+            # How the server would spell it nobody knows, and so not which answer is its own.
+            raise Refused(400, INVALID, "the id of a request must be a text or an integer")
         single = request.query.get(_SESSION_ID)
         if single is not None:
             return await self._hosted(single, asked, single=True).post(request, read, asked)
@@ -180,7 +188,13 @@ class Local:
             self._starting -= 1
         id = secrets.token_urlsafe(24)
         scope, shared = post.digest(id), self._shared
-        session = Session(self._rules, shared.meters.of, log.warning, scope=scope)
+        session = Session(
+            self._rules,
+            shared.meters.of,
+            log.warning,
+            scope=scope,
+            deadline=self._route.deadline,
+        )
         driver = Driver(session, shared.store, shared.workers, log, log.put_aside)
         hosted = Hosted(id, child, driver, self._history, log, limits, single=single)
         self._sessions[id] = hosted
@@ -230,6 +244,13 @@ class Local:
         task = asyncio.create_task(work)
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
+
+
+def _decodes(raw: bytes) -> bool:
+    try:
+        return raw.isascii() or bool(raw.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _claim(hosted: Hosted) -> tuple[bool, float]:

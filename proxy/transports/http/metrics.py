@@ -105,6 +105,11 @@ class Metrics:
             ("status",),
             registry=self._registry,
         )
+        self._unrecorded = Counter(
+            "mcp_abridge_unrecorded_calls",
+            "Calls that the ledger could not record; the log says why.",
+            registry=self._registry,
+        )
         stages = ("before", "after", "visible_before", "visible_after")
         self._seconds = _Bounded(_MOST, lambda labels: seconds.labels(*labels))
         # A tool has all of its stages, or none.
@@ -141,6 +146,10 @@ class Metrics:
         rule = _label(warned.rule)
         labels = (rule, _label(warned.kind))
         self._warnings.of(labels, (rule, OTHER), (OTHER, OTHER)).inc(warned.count)
+
+    def unrecorded(self, calls: int) -> None:
+        """Count calls that the ledger has lost; see `proxy.ledger.Ledger`."""
+        self._unrecorded.inc(calls)
 
     def asked(self, asked: Asked, status: int, seconds: float) -> None:
         """Count an HTTP request that was answered with `status` after `seconds`.

@@ -10,17 +10,18 @@ something of its own has its id kept on the server that it will go to.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 
-from proxy.document import encode
 from proxy.errors import DocumentError
 from proxy.message import Message, read
+from proxy.probe import cancellation
 from proxy.transports.addressed import Address, address, elements, said_of_long
-from proxy.transports.http.children import HASTY, ORDERLY, Child, end_all
+from proxy.transports.http.children import HASTY, ORDERLY, Child, end_all, unread
 from proxy.transports.lines import Cut, Discarded, Over
 from proxy.transports.log import Log
+from proxy.transports.turns import others
 
 _MOST_BEHIND = 16 << 20  # bytes that may wait for one client that is slow to read
 # Seconds to wait for a server that can take a request. Clients count their requests alike, so equal
@@ -123,6 +124,7 @@ class Member:
         self._asked = 0
         self._answered = 0  # the last asked of those that were answered
         self._end: asyncio.Task[None] | None = None
+        self._noise: list[bytes] = []  # what was said just now and is no message
         self.reading = self._loop.create_task(self._read())
 
     @property
@@ -164,21 +166,24 @@ class Member:
             self._tokens[asking.token] = asking
         self.used = self._loop.time()
 
-    def cancel(self, asking: Asking) -> None:
-        """Let the server know that nobody waits for an answer any more; an answered one is none."""
+    def cancel(self, asking: Asking, said: Iterable[bytes] | None = None) -> None:
+        """Let the server know that nobody waits for an answer any more; an answered one is none.
+
+        `said` are lines that say so; without them, that its client went away.
+        """
         if self._held.get(asking.key) is not asking:
             return
-        probe = asking.probe
+        own = asking.probe
         self._let_go(asking)
         if asking.sent:
             self._cancelled[asking.key] = Cancelled(asking.token, self._loop.time(), self._asked)
             if len(self._cancelled) > _MOST_CANCELLED:
                 self.leaving = True
-        for key in (asking.key if asking.sent else None, probe):
-            if key is not None:
-                params = {"requestId": Raw(key), "reason": "the client closed the stream"}
-                note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-                self.child.post([encode(note)])
+        if said is None:
+            keys = (asking.key if asking.sent else None, own)
+            reason = "the client closed the stream"
+            said = [cancellation(key, reason) for key in keys if key is not None]
+        self.child.post(list(said))
         self._freed()
 
     def settle(self, asking: Asking) -> None:
@@ -200,11 +205,31 @@ class Member:
         self.used = self._loop.time()
 
     async def _read(self) -> None:
+        cause = ""
+        try:
+            await self._hear_all()
+        except Exception as error:  # whatever it was, nobody is to wait for ever
+            cause = unread(error)
+        self.leaving = True
+        await self.child.end(HASTY)
+        if self._held:
+            cause, held = cause or self.child.cause, set(self._held.values())
+            self._log.error(f"{cause}; requests answered with an error: {len(held)}")
+            for asking in held:
+                asking.finish(cause)
+            self._held.clear()
+        self._freed()
+
+    async def _hear_all(self) -> None:
         async for event in self.child.events():
             if isinstance(event, list):
                 for line in event:
+                    await others(len(line))
                     for raw in elements(line) or [line]:
                         self._hear(raw)
+                        if self._noise:
+                            # Waits for a moment where nobody reads what we say.
+                            await asyncio.to_thread(self._log.put_aside, self._noise.pop())
             elif isinstance(event, Over | Discarded):
                 awaited = {key for key, each in self._held.items() if each.awaits(key)}
                 answer = said_of_long(event, awaited, self._limit)
@@ -215,15 +240,6 @@ class Member:
                 self._log.warning(f"the server ended within a line, after {size} bytes of it")
             # Others have their turn: what the server says may come without a break.
             await asyncio.sleep(0)
-        self.leaving = True
-        await self.child.end(HASTY)
-        if self._held:
-            cause, held = self.child.cause, set(self._held.values())
-            self._log.error(f"{cause}; requests answered with an error: {len(held)}")
-            for asking in held:
-                asking.finish(cause)
-            self._held.clear()
-        self._freed()
 
     def _hear(self, raw: bytes) -> None:
         found = address(raw)
@@ -251,7 +267,7 @@ class Member:
         if found.token is not None:
             return self._tokens.get(found.token)
         if not _speaks(raw):
-            self._log.put_aside(raw)
+            self._noise.append(raw)
         elif len(set(self._held.values())) == 1:
             return next(iter(self._held.values()))
         else:

@@ -14,12 +14,15 @@ from proxy.message import Message, string_at
 from proxy.session import CLIENT_INFO, PROTOCOL_VERSION
 from proxy.transports.http import body, passing
 from proxy.transports.http.route import Asked, Limits, Route
+from proxy.transports.turns import others
 
 NOT_JSON = -32700
 INVALID = -32600
 FAILED = -1
 
 _MODERN = "2026"
+_ABOUT_TOOLS = frozenset(("tools/call", "tools/list"))
+_LONGEST_NAME = 200  # characters
 
 # Headers that say nothing of who asks: of the request itself, or added on its way.
 _OF_NOBODY = re.compile(
@@ -130,16 +133,20 @@ async def read(request: web.BaseRequest, route: Route, limits: Limits, asked: As
     asked.session = "" if post.session is None else digest(post.session)
     if post.first is not None and post.method == "tools/call":
         asked.tool = string_at(post.first.params, "name") or ""
+    await others(len(raw))
+    if post.batch or post.method in _ABOUT_TOOLS:
+        await route.settled()
     if post.ids and post.wanted == "nothing":
         raise Refused(406, NOT_JSON, f"Acceptable media types: {accept.MEDIA_TYPES}")
     return post
 
 
 def client_name(post: Post) -> str | None:
-    """Return what a request of the stateless era says of its client."""
+    """Return what a request of the stateless era says of its client, in part where it is long."""
     if post.first is None:
         return None
-    return string_at(post.first.params, "_meta", CLIENT_INFO, "name")
+    name = string_at(post.first.params, "_meta", CLIENT_INFO, "name")
+    return name and name[:_LONGEST_NAME]
 
 
 def caller(request: web.BaseRequest, route: Route) -> str:

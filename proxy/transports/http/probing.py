@@ -84,7 +84,7 @@ class Probing:
             )
         except asyncio.CancelledError:
             exchange.drop()
-            self._take_back(request, exchange.post, id, url)
+            self.give_up(request, exchange.post, [probe.cancellation(id)], url)
             raise
         finally:
             del self._awaited[id]
@@ -97,7 +97,7 @@ class Probing:
             return await exchange.driver.from_server(answer.result(), exchange.mark)
         if asking.done():
             return await exchange.driver.unanswered(asked.token, asking.result())
-        self._take_back(request, exchange.post, id, url)
+        self.give_up(request, exchange.post, [probe.cancellation(id)], url)
         sent = await exchange.driver.unanswered(asked.token)
         return sent._replace(to_server=[raw for raw in sent.to_server if not _cancels(raw, id)])
 
@@ -117,6 +117,13 @@ class Probing:
                     answer = self._awaited.get(address(each).cancels or b"")
                     if answer is not None:
                         answer.cancel()
+
+    def give_up(
+        self, request: web.BaseRequest, read: Post, lines: Iterable[bytes], url: URL | None = None
+    ) -> None:
+        """Tell the server that nobody waits for answers, if the end of a connection does not."""
+        for raw in () if read.modern else lines:
+            self.spawn(self._tell(request, read, raw, url))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Have something done that nobody waits for."""
@@ -196,11 +203,6 @@ class Probing:
                     await self._hear(exchange, raw)
         except Lost as broken:
             raise Lost(f"the server's stream broke off: {broken}") from None
-
-    def _take_back(self, request: web.BaseRequest, read: Post, id: bytes, url: URL | None) -> None:
-        """Tell the server that nobody waits for an answer, if the end of a connection does not."""
-        if not read.modern:
-            self.spawn(self._tell(request, read, probe.cancellation(id), url))
 
     async def _tell(
         self, request: web.BaseRequest, read: Post, raw: bytes, url: URL | None

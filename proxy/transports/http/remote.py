@@ -6,6 +6,7 @@ request to the upstream, which then does what it does for a client that went awa
 """
 
 import asyncio
+from contextlib import suppress
 
 import aiohttp
 import msgspec
@@ -24,10 +25,13 @@ from proxy.transports.http.post import FAILED, SESSION, Post, Refused
 from proxy.transports.http.probing import Probing, Rejected, TakenBack
 from proxy.transports.http.route import Asked, Route, Rules, Shared
 from proxy.transports.http.upstream import Lost, Upstream, request_id
+from proxy.transports.http.waiting import Waiting
+from proxy.transports.turns import others
 
 _CANCELLED = -32800
 _UNASKED = "the client takes no event stream, so it cannot be asked"
 _PROMPT = 1.0  # seconds
+_LATE = "the server did not answer in time"
 _STREAM = "text/event-stream"
 _JSON = "application/json"
 
@@ -46,9 +50,11 @@ class Remote:
             route, shared.limits, self._upstream, self._callers, self._probing, self._translated
         )
         self._listening: dict[Driver, Answer] = {}
+        self._resting: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Do nothing: connections are made when they are needed."""
+        """Begin to look after sessions; connections are made when they are needed."""
+        self._resting = asyncio.create_task(self._rest())
 
     def unready(self) -> str | None:
         """Return None: whether its server can answer is for that server to say."""
@@ -60,8 +66,15 @@ class Remote:
 
     async def close(self) -> None:
         """Let all connections go."""
+        if self._resting is not None:
+            self._resting.cancel()
         await self._probing.close()
         await self._upstream.close()
+
+    async def _rest(self) -> None:
+        while True:
+            await asyncio.sleep(self._limits.idle)
+            self._callers.rest()
 
     async def handle(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
         """Answer one request."""
@@ -96,8 +109,17 @@ class Remote:
                 return await self._finish(answer, sent.to_client, asked)
             raw = sent.to_server[0]
             ours = [*await self._told(exchange, sent.told), *sent.to_client]
-            async with self._upstream.ask(request, raw, read) as upstream:
-                return await self._answered(request, exchange, ours, upstream, asked)
+            waiting = Waiting(
+                exchange,
+                ours,
+                lambda lines: self._probing.give_up(request, read, lines),
+                self._say_late,
+            )
+            async with waiting, self._upstream.ask(request, raw, read) as upstream:
+                return await self._answered(request, exchange, waiting, upstream, asked)
+            answer = waiting.answer or _answer(request, read, streams=False)
+            asked.answered_by, asked.failure = "proxy", _LATE
+            return await self._finish(answer, ours, asked)
         except Rejected as rejected:
             return self._rejected(request, exchange, rejected, asked)
         except Lost as lost:
@@ -167,16 +189,29 @@ class Remote:
             return told
         return []
 
+    def _say_late(self, exchange: Exchange, answer: Answer | None, lines: list[bytes]) -> None:
+        self._probing.spawn(self._said_late(exchange, answer, lines))
+
+    async def _said_late(
+        self, exchange: Exchange, answer: Answer | None, lines: list[bytes]
+    ) -> None:
+        with suppress(ConnectionError):
+            if answer is None:
+                await self._told(exchange, lines)
+                return
+            for line in lines:
+                await answer.put(unframed(line))
+
     async def _answered(
         self,
         request: web.BaseRequest,
         exchange: Exchange,
-        ours: list[bytes],
+        waiting: Waiting,
         upstream: aiohttp.ClientResponse,
         asked: Asked,
     ) -> web.StreamResponse:
-        """Pass on an upstream's answer; `ours` are what we have to say ourselves."""
-        read = exchange.post
+        """Pass on an upstream's answer, with what we have to say ourselves."""
+        read, ours = exchange.post, waiting.ours
         if read.initializes:
             self._callers.initialized(exchange, upstream.headers.get(SESSION))
         self._forget_ended(request, upstream)
@@ -185,6 +220,7 @@ class Remote:
         if ours and good and kind not in (_JSON, _STREAM):
             # Of a batch the server got what asks nothing, or does not answer what it got.
             lines = [*ours, *exchange.end("the server gave no answer")]
+            waiting.leave()
             return await self._finish(_answer(request, read, streams=False), lines, asked)
         if not read.ids or not good or kind not in (_JSON, _STREAM):
             exchange.drop()
@@ -193,10 +229,14 @@ class Remote:
         answer = _answer(request, read, kind == _STREAM, upstream.status, passed)
         if kind == _STREAM:
             await answer.begin()
-            for line in ours:
-                await answer.put(unframed(line))
-            await self._events(request, answer, exchange, upstream, asked)
-            return await self._finish(answer, [], asked)
+            while ours:
+                await answer.put(unframed(ours.pop(0)))
+            waiting.answer = answer
+            await self._events(request, answer, exchange, upstream, asked, waiting)
+            waiting.leave()
+            if waiting.over:
+                asked.answered_by, asked.failure = "proxy", _LATE
+            return await self._finish(answer, ours, asked)
         # Nothing is sent before it is there: what breaks off can still be an error of ours.
         try:
             raw = await self._upstream.whole(upstream)
@@ -205,12 +245,15 @@ class Remote:
             lines = exchange.end(asked.failure)
         else:
             asked.received = len(raw)
+            waiting.busy = True
             lines = await self._tell(exchange, raw)
+        waiting.leave()
         return await self._finish(answer, [*ours, *lines], asked)
 
     async def _finish(self, answer: Answer, lines: list[bytes], asked: Asked) -> web.StreamResponse:
         for line in lines[:-1]:
             await answer.put(unframed(line))
+        await others(len(lines[-1]) if lines else 0)
         response = await answer.end(unframed(lines[-1]) if lines else None)
         asked.sent = answer.sent
         return response
@@ -222,6 +265,7 @@ class Remote:
         exchange: Exchange,
         upstream: aiohttp.ClientResponse,
         asked: Asked,
+        waiting: Waiting | None = None,
     ) -> None:
         """Pass on a stream of events until it ends, or nobody needs more of it."""
         resumable = False
@@ -231,9 +275,13 @@ class Remote:
                 resumable |= event.id is not None and not exchange.mark
                 if exchange.post.wanted == "json" and (id := request_id(event)) is not None:
                     await self._upstream.decline(request, exchange.post, id, _UNASKED)
+                if waiting is not None:
+                    waiting.busy = True
                 for each in await self._translated(exchange, event):
                     await answer.put(each)
-                if answer.complete:
+                if waiting is not None:
+                    waiting.busy = False
+                if answer.complete or (waiting is not None and waiting.over):
                     return
         except (Lost, sse.TooLong) as broken:
             cause = f"the server's stream broke off: {broken}"

@@ -1,6 +1,6 @@
 """What one route of a sidecar is, what all of them share, and what answers its requests."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Literal, Protocol
 
 from aiohttp import web
@@ -11,6 +11,7 @@ from proxy.rule import RuleSet
 from proxy.ruleset import Budget
 from proxy.snapshots import Store
 from proxy.transports.http.access import Access
+from proxy.transports.http.reloading import unchanging
 from proxy.transports.log import Log
 from proxy.transports.workers import Workers
 
@@ -23,15 +24,19 @@ class Route(Struct, frozen=True, kw_only=True):
     `path` may hold one segment `{token}`. `upstream` is a URL, or a command with its arguments.
     `tools` are globs: the only tools that are shown and may be called here. With `auth: forward`
     the client's own credentials go to the upstream; `headers` go there with every request.
-    `malformed_status` answers a body that is no JSON. With `passes`, this is no MCP: every request
-    under `path` goes to the upstream as it is.
+    `settled` is waited for before a message about tools, which its rules may have to do with.
+    `deadline` is how many seconds a call may go without an answer or progress. `malformed_status`
+    answers a body that is no JSON. With `passes`, this is no MCP: every request under `path` goes
+    to the upstream as it is.
     """
 
     path: str = "/mcp"
     upstream: str | tuple[str, ...]
     rules: tuple[str, ...] | None = None
+    settled: Callable[[], Awaitable[None]] = unchanging
     budget: Budget | None = None
     tools: tuple[str, ...] | None = None
+    deadline: float | None = None
     auth: Literal["none", "forward"] = "none"
     access: Access
     headers: tuple[tuple[str, str], ...] = ()

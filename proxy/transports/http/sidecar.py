@@ -7,8 +7,9 @@ of a tool a second one; none of them has a header's value, a token or a query in
 import asyncio
 import os
 import signal
+import socket
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
@@ -17,6 +18,7 @@ from time import monotonic
 from aiohttp import hdrs, web
 from aiohttp.http import HttpProcessingError
 from msgspec.structs import replace
+from multidict import CIMultiDict
 
 from proxy.errors import AbridgeError
 from proxy.loading.configkeys import Address
@@ -29,7 +31,11 @@ from proxy.transports.http.route import Asked, Limits
 from proxy.transports.log import Field, Level, Log
 
 _BACKLOG = 1024
+# Connections taken at once: where there is no descriptor for one, asyncio tries all the others,
+# says so of each, and has each try again by itself.
+_TAKEN = 1
 _LAST = 1.0  # seconds for the last bytes of answers that are complete
+_METHODS = "GET, POST, DELETE"
 _UNREAD = (400, 408, 501)  # after these nobody knows where the next request begins
 _ENDED = "the proxy ended"
 _LISTEN = "subscriptions/listen"
@@ -83,22 +89,28 @@ class Sidecar:
             self._servers.append(server)
             at = Address(listen)
             try:
-                self._listening[listen] = await loop.create_server(
-                    server, at.host, at.port, backlog=_BACKLOG
-                )
+                listening = await loop.create_server(server, at.host, at.port, backlog=_TAKEN)
             except OSError as error:
                 said = f"cannot listen on {listen}: {plainly(error)}; --listen says where"
                 raise AbridgeError(said) from None
+            self._listening[listen] = listening
+            for each in listening.sockets:
+                with socket.socket(fileno=os.dup(each.fileno())) as same:
+                    same.listen(_BACKLOG)
 
     def heed_signals(self) -> None:
-        """Take SIGTERM and SIGINT as the wish to end; a second one ends the process at once."""
+        """Take SIGTERM, SIGINT and SIGHUP as the wish to end; a second one ends it at once.
+
+        SIGHUP only where it was not ignored: that is how a terminal's end is to be outlived.
+        """
 
         def end(number: int) -> None:
             if self._asked_to_end.is_set():
                 os._exit(128 + number)
             self._asked_to_end.set()
 
-        for number in (signal.SIGTERM, signal.SIGINT):
+        outliving = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        for number in (signal.SIGTERM, signal.SIGINT, *(() if outliving else (signal.SIGHUP,))):
             asyncio.get_running_loop().add_signal_handler(number, end, number)
 
     async def until_signal(self) -> None:
@@ -148,7 +160,7 @@ class Sidecar:
         if own is not None:
             self._log.event("request", "debug", http=request.method, route=request.path)
             if request.method in ("GET", "HEAD"):
-                return own(self, mounts, request)
+                return await own(self, mounts, request)
             return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
         asked, started, status = Asked(), monotonic(), _GONE
         found = mounts.find(request.rel_url.raw_path)
@@ -185,9 +197,13 @@ class Sidecar:
         if found is None:
             raise Refused(404, INVALID, "nothing is served at this path")
         mount, token = found
-        denied = mount.route.access.refusal(request.headers, token)
-        if denied is not None:
-            raise Refused(denied.status, INVALID, denied.message, dict(denied.headers))
+        for headers in _claims(request):
+            denied = mount.route.access.refusal(headers, token)
+            if denied is not None:
+                raise Refused(denied.status, INVALID, denied.message, dict(denied.headers))
+        if request.method == hdrs.METH_TRACE:
+            # It has the server say back all that it was sent, what the proxy has added included.
+            raise Refused(405, INVALID, "Method Not Allowed", {hdrs.ALLOW: _METHODS})
         # Clients listen as long as they are there: that must not keep them from asking.
         listening = len(self._streams)
         there = listening if _listens(request) else len(self._open) - listening
@@ -265,7 +281,7 @@ class Sidecar:
         if asked.method == "tools/call":
             self._log.event("call", level, **said)
 
-    def _alive(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+    async def _alive(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
         return web.json_response({"status": "alive"})
 
     def unready(self) -> list[str]:
@@ -278,7 +294,7 @@ class Sidecar:
                 self._log.warning(f"{path} is not ready: {reason}")
         return sorted(unready)
 
-    def _ready(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+    async def _ready(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
         unready = self.unready()
         if not unready and not self._draining:
             return web.json_response({"status": "ready"})
@@ -290,18 +306,32 @@ class Sidecar:
             response.force_close()
         return response
 
-    def _figures(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+    async def _figures(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
         # No token: it names tools and counts calls. A page in a browser shall not read it all the
         # same, and can only do so by a name that it made point to us.
         if not _numbered(request.headers.get(hdrs.HOST, "")):
             anybody = [replace(mount.route.access, tokens=()) for mount in mounts.all]
             if all(access.refusal(request.headers) for access in anybody):
                 return Refused(403, INVALID, "not for this Host").response()
-        raw, media_type = self._metrics.exposition()
+        # A thousand series take a while to be written.
+        raw, media_type = await asyncio.to_thread(self._metrics.exposition)
         return web.Response(body=raw, headers={hdrs.CONTENT_TYPE: media_type})
 
 
-Own = Callable[[Sidecar, Mounts, web.BaseRequest], web.StreamResponse]
+def _claims(request: web.BaseRequest) -> Iterator[Mapping[str, str]]:
+    """Yield the headers of a request, as they are, and with the Host that its target names.
+
+    That one is the one that counts (RFC 9112, section 3.2.2), but others may go by the header.
+    """
+    yield request.headers
+    host = request.host if hdrs.HOST in request.headers else ""
+    if host and host != request.headers[hdrs.HOST]:
+        named = CIMultiDict(request.headers)
+        named[hdrs.HOST] = f"[{host}]" if ":" in host and host[0] != "[" else host
+        yield named
+
+
+Own = Callable[[Sidecar, Mounts, web.BaseRequest], Awaitable[web.StreamResponse]]
 
 _OWN: dict[str, Own] = {
     "/healthz": Sidecar._alive,

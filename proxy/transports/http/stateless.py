@@ -4,26 +4,28 @@ Each POST is one request and its answer. A client that goes away has cancelled i
 """
 
 import asyncio
+from contextlib import suppress
 
 from aiohttp import web
 
-from proxy import message, sse
+from proxy import message
 from proxy.accept import Wanted
 from proxy.document import ABSENT
-from proxy.sse import Event
 from proxy.transports.addressed import address, progress_token
 from proxy.transports.driver import Sent
 from proxy.transports.http import envelope, headers
-from proxy.transports.http.answer import Answer
+from proxy.transports.http.answer import Answer, unframed
 from proxy.transports.http.callers import Callers, Exchange
 from proxy.transports.http.pool import Asking, Member, Pool, Start
 from proxy.transports.http.post import FAILED, INVALID, Post, Refused
 from proxy.transports.http.route import Asked, Route, Rules, Shared
 from proxy.transports.http.streams import PING, SILENCE
+from proxy.transports.turns import others
 
 _KEPT = 1000  # callers remembered at most; the one that was silent longest is forgotten first
 _LISTEN = "subscriptions/listen"
 _RETRY_AFTER = "1"
+_LATE = "the server did not answer in time"
 
 
 class Stateless:
@@ -83,7 +85,7 @@ class Stateless:
     async def learn(self, exchange: Exchange, raw: bytes) -> None:
         """Let others know what the server has said of itself."""
         if exchange.post.method == "tools/list":
-            self._parameters |= headers.declared(raw)
+            headers.learn(self._parameters, raw)
         await self._callers.share(exchange)
 
 
@@ -139,10 +141,11 @@ class _Answering:
             raise Refused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
         try:
             member.child.post([*sent.to_server, *(probe.raw for probe in sent.probes)])
+            self._driver.session.sent(self._mark, self._read.ids)
             for probe in sent.probes:
                 self._due = self._loop.time() + probe.seconds
             if asking.sent:
-                await member.child.ready()
+                await self._taken(member)
             for line in sent.to_client:
                 await self._say(line)
             await self._pass_on(asking, member)
@@ -156,16 +159,39 @@ class _Answering:
             lines = self._exchange.end(asking.over)
         return await self._finished(lines, asking.over or "the server gave no answer")
 
+    async def _taken(self, member: Member) -> None:
+        """Wait while too much is not taken yet, but not for longer than for an answer."""
+        seconds = self._driver.session.patience(self._mark, self._read.ids)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await member.child.ready()
+
+    async def _overdue(self, asking: Asking, member: Member) -> bool:
+        """Say whether the server has left the call alone for too long; then it is answered."""
+        sent = self._driver.overdue(self._mark, self._read.ids)
+        if not sent.to_client:
+            return False
+        member.cancel(asking, sent.to_server)
+        self._asked.answered_by, self._asked.failure = "proxy", _LATE
+        for line in sent.to_client:
+            await self._say(line)
+        return True
+
     async def _pass_on(self, asking: Asking, member: Member) -> None:
         """Pass on what the server says until it has answered, can no more, or need not."""
         while asking.sent or self._probe is not None:
+            if await self._overdue(asking, member):
+                return
+            patience = self._patience()
             try:
-                raw = await asking.next(self._patience())
+                raw = await asking.next(patience)
             except TimeoutError:
                 if self._probe is not None and self._loop.time() >= self._due:
                     member.settle(asking)
                     sent = await self._driver.unanswered(self._mark + self._probe)
                     await self._go_on(sent, asking, member)
+                    continue
+                if patience != PING:
                     continue
                 # For those between us and the client, who would take silence for the end.
                 self._answer = self._answer or self._begun("stream")
@@ -185,10 +211,10 @@ class _Answering:
     def _patience(self) -> float | None:
         """Return for how many seconds nothing is to be done where the server says nothing."""
         ping = PING if self._streams else None
-        if self._probe is None:
-            return ping
-        left = max(0.0, self._due - self._loop.time())
-        return left if ping is None else min(left, ping)
+        left = self._driver.session.patience(self._mark, self._read.ids)
+        if self._probe is not None:
+            left = max(0.0, self._due - self._loop.time())
+        return min((each for each in (left, ping) if each is not None), default=None)
 
     async def _held(self, raw: bytes, sent: Sent, asking: Asking, member: Member) -> None:
         """Take what the server has said while the call is held."""
@@ -224,13 +250,14 @@ class _Answering:
 
     async def _say(self, line: bytes) -> None:
         """Pass on one message; the first one decides the form and the status."""
+        await others(len(line))
         responds = address(line).answers == self._key
         self._responded |= responds
         if self._answer is None:
             status = envelope.status_of(envelope.error_code(line)) if responds else 200
             json = status != 200 or (responds and self._read.wanted != "stream")
             self._answer = self._begun("json" if json else "stream", status)
-        await self._answer.put(Event(sse.written(line), line, None, "message"))
+        await self._answer.put(unframed(line))
 
     def _begun(self, form: str, status: int = 200) -> Answer:
         json = form == "json" or self._read.wanted == "json"

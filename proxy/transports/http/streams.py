@@ -23,9 +23,10 @@ RETRY = 1000
 PING = 15.0
 """Seconds of silence after which a comment is written, for those between us and the client."""
 
-_MOST_BEHIND = 16 << 20  # bytes that may wait for a client that is slow to read
+_MOST_BEHIND = 8 << 20  # bytes that may wait for a client that is slow to read
 _STUCK = 30.0  # seconds without a byte read after which such a connection is ended
 _MOST_KEPT = 1000  # events that wait for a client that is not connected
+_MOST_KEPT_BYTES = 16 << 20
 SILENCE = Event(b": \n\n", None)
 """What breaks silence and means nothing."""
 
@@ -81,7 +82,7 @@ class Stream:
         if self._connection is not None:
             self._connection.news.set()
             return
-        while len(self._waiting) > _MOST_KEPT or self._size > _MOST_BEHIND:
+        while len(self._waiting) > _MOST_KEPT or self._size > _MOST_KEPT_BYTES:
             self._size -= len(self._waiting.popleft().data)
             self.lost += 1
 

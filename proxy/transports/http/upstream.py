@@ -27,6 +27,8 @@ _OF_ONE_MESSAGE = re.compile(
     r"(x-)?idempotency-key|mcp-param-.*|(content-|repr-)?digest|content-md5|signature(-input)?"
 )
 
+_ENDS = 512  # bytes at either end of a message that mostly tell what it is
+
 
 class Lost(AbridgeError):
     """The upstream could not be reached, or ended before its answer did."""
@@ -48,7 +50,7 @@ class Upstream:
 
     def listed(self, raw: bytes) -> None:
         """Learn from a response to tools/list which arguments stand in headers too."""
-        self._parameters |= headers.declared(raw)
+        headers.learn(self._parameters, raw)
 
     @asynccontextmanager
     async def ask(
@@ -77,6 +79,11 @@ class Upstream:
                 raise Lost(cause.brief) from None
             except LOST as cause:
                 raise Lost(f"the server cannot be reached: {reason(cause)}") from None
+            if response.status < 200:
+                # Nobody has asked for another protocol, and what follows may be no HTTP.
+                response.close()
+                said = f"the server answers with the status {response.status}"
+                raise Lost(f"{said}, which is no answer")
             yield response
 
     async def decline(self, request: web.BaseRequest, read: Post, id: bytes, said: str) -> None:
@@ -95,6 +102,8 @@ class Upstream:
             raise Lost(f"the server's answer cannot be read: {cause}") from None
         except LOST as cause:
             raise Lost(f"the server's answer broke off: {reason(cause)}") from None
+        except MemoryError:
+            raise Lost("there is no memory for the server's answer") from None
 
     async def events(self, response: aiohttp.ClientResponse, asked: Asked) -> AsyncIterator[Event]:
         """Yield the events of an answer; raises Lost, sse.TooLong."""
@@ -109,6 +118,8 @@ class Upstream:
             raise Lost(str(cause)) from None
         except LOST as cause:
             raise Lost(reason(cause)) from None
+        except MemoryError:
+            raise Lost("there is no memory for what it says") from None
         if rest := events.end():
             raise Lost(f"it ended within an event, after {len(rest)} bytes of it")
 
@@ -187,8 +198,11 @@ class Upstream:
 
 def request_id(event: Event) -> bytes | None:
     """Return the id of the server's request that an event brings."""
+    raw = event.data or b""
+    if message.response_key(raw[:_ENDS], raw[-_ENDS:]) is not None:  # mostly, and very long
+        return None
     try:
-        read = message.read(event.data or b"")
+        read = message.read(raw)
     except DocumentError:
         return None
     if not isinstance(read, message.Message) or read.method is ABSENT:

@@ -193,11 +193,12 @@ async def hosting(
     command: Sequence[str] = TALKATIVE,
     rules: RuleSet = EMPTY,
     share: Shared | None = None,
+    deadline: float | None = None,
     **limits: Any,
 ) -> AsyncIterator[Hosting]:
     """Serve a command."""
     share = share or shared(**limits)
-    local = Local(route(tuple(command)), lambda *_: rules, share)
+    local = Local(route(tuple(command), deadline=deadline), lambda *_: rules, share)
     connector = aiohttp.TCPConnector(force_close=True, limit=0)
     timeout = aiohttp.ClientTimeout(total=SECONDS)
     async with (

@@ -23,7 +23,8 @@ BOTH = "application/json, text/event-stream"
 
 def shared(store: Store | None = None, **limits: Any) -> Shared:
     """Return what routes share, made for a test."""
-    return Shared(Meters(), store or Memory(), Workers(), Log("error"), Limits(**limits))
+    kept = Memory() if store is None else store
+    return Shared(Meters(), kept, Workers(), Log("error"), Limits(**limits))
 
 
 def route(upstream: str | tuple[str, ...], **keys: Any) -> Route:

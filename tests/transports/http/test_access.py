@@ -1,5 +1,7 @@
 """Who may ask: every way of naming a host or an origin, and tokens that nobody gets to see."""
 
+import hmac
+
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 from rich.pretty import pretty_repr
@@ -236,3 +238,22 @@ def test_no_refusal_quotes_the_request() -> None:
         assert refused is not None
         assert "evil" not in repr(refused)
         assert refused.status == 403
+
+
+@pytest.mark.fault(32, "inside")
+def test_each_token_is_compared_in_constant_time_whatever_was_found_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+    really = hmac.compare_digest
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return really(one, other)
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    access = Access(tokens=("first", "second", "third"))
+    for shown in ("first", "third", "none"):
+        compared.clear()
+        access.refusal({"Host": "localhost", "Authorization": f"Bearer {shown}"})
+        assert [other for _, other in compared] == [b"first", b"second", b"third"]

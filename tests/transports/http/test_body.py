@@ -1,9 +1,11 @@
 """Bodies are decompressed whole or refused, and cost no more memory than they are allowed."""
 
 import asyncio
+import gc
 import gzip
 import subprocess
 import sys
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator
 from functools import partial
@@ -175,6 +177,35 @@ async def test_a_connection_that_breaks_is_not_taken_for_the_end() -> None:
         came = Came(zipped(TEXT)[:20], breaks=ConnectionResetError("gone"))
         with pytest.raises(ConnectionResetError, match="gone"):
             await whole(came, encoding, 1 << 20)
+
+
+class Breaking:
+    """A large body that breaks off; it keeps what it raises, as aiohttp's does."""
+
+    def __init__(self) -> None:
+        self.left = 50_000_000
+        self.error = ConnectionResetError("gone")
+
+    async def readany(self) -> bytes:
+        if self.left <= 0:
+            raise self.error
+        self.left -= 1_000_000
+        return bytes(1_000_000)
+
+
+async def test_nothing_stays_of_a_body_that_broke_off() -> None:
+    source = Breaking()
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        with pytest.raises(ConnectionResetError):
+            await whole(source, None, 1 << 30)
+        left, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert left < 2_000_000
 
 
 async def test_the_body_of_a_request_is_read_off_its_connection() -> None:

@@ -3,7 +3,10 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from proxy.rule import RuleSet
+from proxy.transports.http.callers import Callers
 from proxy.transports.http.remote import Remote
 from tests.given import answer, call, document, line, rules
 from tests.transports.http.raw import Request, response, upstream
@@ -74,6 +77,7 @@ async def test_a_caller_of_a_server_without_sessions_is_known_by_the_server_s_na
     assert asked[-1] == "sessionless"
 
 
+@pytest.mark.fault(41, "inside")
 async def test_who_only_knows_the_id_of_a_session_sees_none_of_its_pages() -> None:
     items = answer(document({"items": [1, 2, 3]}))
     first, later = call("list", {}), call("list", {"offset": 2})
@@ -124,3 +128,37 @@ async def test_a_server_that_knows_no_get_has_not_ended_the_session() -> None:
         await proxy.post(call("get"), mcp_session_id="1")
     share.workers.close()
     assert asked[-1] == ("s", "c")
+
+
+async def test_a_session_that_nobody_uses_any_more_holds_no_more_than_it_must() -> None:
+    async with upstream(response(SECRET)) as server, before(server.url, DROP) as proxy:
+        await proxy.post(call("get"), mcp_session_id="left")
+        await proxy.post(call("get"), mcp_session_id="used")
+        assert isinstance(proxy.handler, Remote)
+        callers = proxy.handler._callers
+        left, used = (driver.session for driver in callers._drivers.values())
+        callers.rest()
+        await proxy.post(call("get"), mcp_session_id="used")
+        callers.rest()
+        assert [left._inflight.find(b"1"), len(callers)] == [None, 2]
+        assert used._inflight.find(b"1") is not None
+
+
+async def test_sessions_are_remembered_up_to_a_number_and_nothing_of_the_others() -> None:
+    share = shared()
+    made = Callers(route("http://127.0.0.1/mcp"), lambda *_: DROP, share, most=3)
+    for number in range(20):
+        await made._known(f"caller {number}", None, b"1:")
+    assert (len(made), len(made._used)) == (3, 3)
+    share.workers.close()
+
+
+async def test_sessions_come_to_rest_after_the_idle_time() -> None:
+    share = shared(idle=0.05)
+    async with upstream(response(SECRET)) as server, before(server.url, DROP, share) as proxy:
+        await proxy.post(call("get"), mcp_session_id="left")
+        assert isinstance(proxy.handler, Remote)
+        [left] = (driver.session for driver in proxy.handler._callers._drivers.values())
+        async with asyncio.timeout(20):
+            while left._inflight.find(b"1") is not None:
+                await asyncio.sleep(0.01)

@@ -296,3 +296,18 @@ def test_a_dismissed_guardian_ends_nobody() -> None:
     finally:
         kept.kill()
         kept.wait()
+
+
+async def test_a_command_that_cannot_be_started_is_not_guarded_any_more() -> None:
+    guardian = Guardian()
+    heard, said = os.pipe()
+    pipe, guardian._pipe = guardian._pipe, said
+    with pytest.raises(FileNotFoundError):
+        await Child.start(["no-such-command"], guardian, Log("error"), 1000)
+    guardian._pipe = pipe
+    guardian.dismiss()
+    os.close(said)
+    with open(heard, "rb") as lines:
+        (guard, born), (leave, gone) = (line.split() for line in lines)
+    assert (guard, leave) == (b"guard", b"leave")
+    assert born == gone

@@ -142,11 +142,12 @@ async def test_a_tunnel_or_another_protocol_is_not_offered() -> None:
         assert (await client.answer()).body == b"you said ab"
 
 
-async def test_a_body_that_stops_coming_is_given_up() -> None:
+@pytest.mark.parametrize("slowly", [False, True])
+async def test_a_body_that_stops_coming_or_comes_too_slowly_is_given_up(slowly: bool) -> None:
     found: list[type[BaseException]] = []
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        patience = Patience(request, 0.01)
+        patience = Patience(request, 0.2, 5)
         try:
             await request.content.read()
         except Stalled as stalled:
@@ -160,6 +161,9 @@ async def test_a_body_that_stops_coming_is_given_up() -> None:
     listening = await loop.create_server(server, "127.0.0.1", 0)
     client = Client(*await asyncio.open_connection(*listening.sockets[0].getsockname()))
     await client.send(START + b"Content-Length: 10\r\n\r\nabc")
+    while slowly and not found:
+        await client.send(b"d")
+        await asyncio.sleep(0.1)
     assert (await client.answer()).status == 200
     assert found == [Stalled]
     client.close()

@@ -10,9 +10,11 @@ from mcp.shared import inbound
 
 from proxy.session import PROTOCOL_VERSION
 from proxy.transports.http.headers import (
+    Parameters,
     declared,
     decoded,
     encoded,
+    learn,
     parameter_headers,
     request_headers,
 )
@@ -83,7 +85,8 @@ def test_a_method_cannot_smuggle_a_header() -> None:
     assert decoded(headers["Mcp-Method"]) == "tools/list\r\nAuthorization: x"
 
 
-scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.floats()
+floats = st.floats(allow_nan=False, allow_infinity=False)  # which no JSON can hold
+scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | floats
 
 
 @given(
@@ -191,3 +194,16 @@ def inbound_names(schema: dict[str, Any]) -> dict[tuple[str, ...], str]:
 )
 def test_what_is_no_list_of_tools_declares_nothing(raw: bytes) -> None:
     assert declared(raw) == {}
+
+
+def test_the_tools_of_a_server_that_always_has_others_are_not_remembered_for_ever() -> None:
+    known: Parameters = {}
+    for start in range(0, 30_000, 1000):
+        tools = [
+            {"name": f"tool-{number}", "inputSchema": SCHEMA}
+            for number in range(start, start + 1000)
+        ]
+        learn(known, json.dumps({"id": 1, "result": {"tools": tools}}).encode())
+    assert len(known) == 10_000
+    assert "tool-29999" in known
+    assert "tool-19999" not in known

@@ -22,6 +22,7 @@ from tests.transports.http.hosting import (
 )
 from tests.transports.http.standing import BOTH
 
+CANCELLED = "notifications/cancelled"
 ASKING = {"jsonrpc": "2.0", "id": "s1", "result": "hello"}
 
 
@@ -369,6 +370,59 @@ async def test_a_client_that_does_not_read_holds_up_its_own_server_only() -> Non
         assert len(await heard.rest()) == 100
 
 
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/sse"])
+async def test_a_session_owes_no_more_answers_than_it_may(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.transports.http.hosted._MOST_ASKED", 3)
+    async with hosting() as made:
+        client = made.client()
+        if path == "/mcp":
+            await client.begin()
+        else:
+            event = await (await made.client(path).send("GET", accept=STREAM)).event()
+            assert event is not None
+            assert event.data is not None
+            client = made.client(path + event.data.decode())
+        for id in (1, 2, 3):
+            heard = await client.call(id, "hold")
+            assert heard.status in (200, 202)
+            heard.leave()
+        refused = await client.call(4, "hold")
+        assert (refused.status, await refused.rest()) == (
+            503,
+            [
+                {
+                    "jsonrpc": "2.0",
+                    "id": None,
+                    "error": {
+                        "code": -1,
+                        "message": "3 requests of this session have no answer yet, the most there "
+                        "may be",
+                    },
+                }
+            ],
+        )
+        assert await client.tell("notifications/cancelled", requestId=1) == 202
+        async with asyncio.timeout(20):
+            while (await client.call(5, "release")).status == 503:
+                await asyncio.sleep(0.05)
+
+
+async def test_streams_that_are_over_are_forgotten_though_one_is_still_heard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("proxy.transports.http.hosted._REMEMBERED", 3)
+    async with hosting() as made:
+        client = await made.client().begin()
+        [hosted] = made.local._sessions.values()
+        slow = await client.call(1, "size", {"size": 40_000_000})
+        for id in range(2, 12):
+            assert len(await (await client.call(id, "pid")).rest()) == 1
+        assert len(hosted._streams) <= 4
+        slow.leave()
+
+
 def test_nothing_is_left_of_many_sessions() -> None:
     # In a loop of its own, so that everything that was left would be left in this process.
     async def one(made: Hosting) -> None:
@@ -416,3 +470,90 @@ async def test_a_server_that_takes_no_question_holds_nobody_up(tmp_path: Path) -
         ]
         # It reads on, and ends.
         os.close(os.open(gate, os.O_WRONLY))
+
+
+async def test_a_call_that_is_late_is_an_error_on_the_one_stream_of_2024() -> None:
+    async with hosting(deadline=0.3) as made:
+        stream = await made.client("/mcp/sse").send("GET", accept=STREAM)
+        event = await stream.event()
+        assert event is not None
+        assert event.data is not None
+        endpoint = made.client("/mcp/sse" + event.data.decode())
+        assert (await endpoint.call(7, "hold")).status == 202
+        failed = await stream.next()
+        assert (failed["id"], failed["result"]["isError"]) == (7, True)
+        # What comes late is shown nowhere.
+        assert (await endpoint.call(8, "release")).status == 202
+        assert (await stream.next())["id"] == 8
+
+
+async def test_a_client_that_comes_back_finds_the_error_of_a_call_that_was_late() -> None:
+    async with hosting(deadline=0.3) as made:
+        client = await made.client().begin()
+        heard = await client.call(7, "hold")
+        assert await heard.event() is not None
+        heard.leave()
+        seen = await client.call(8, "seen")
+        while CANCELLED not in (said := await seen.said()):
+            seen = await client.call(8, "seen")
+        [told] = [each for each in json.loads(said) if each["method"] == CANCELLED]
+        assert told["params"] == {
+            "requestId": 7,
+            "reason": "no answer within 0.3 seconds and no progress",
+        }
+        again = await listening(client, last_event_id=heard.ids[-1])
+        [failed] = await again.rest()
+        assert (failed["id"], failed["result"]["isError"]) == (7, True)
+
+
+async def test_the_id_of_a_call_that_was_late_is_free_for_another() -> None:
+    async with hosting(deadline=0.3) as made:
+        client = await made.client().begin()
+        assert (await (await client.call(7, "hold")).said()).startswith("no answer within")
+        assert await (await client.call(7, "echo", {"a": 1})).said() == '{"a": 1}'
+
+
+async def test_a_server_that_cannot_be_read_any_more_is_ended_and_its_calls_are_answered() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        [hosted] = made.local._sessions.values()
+        held = await client.call(1, "hold")
+
+        async def failing() -> bytes:
+            raise MemoryError("none left")
+
+        hosted._child._stdout.read = failing  # type: ignore[method-assign]
+        # This one wakes it, and may be answered before it is read no further.
+        asked = await client.call(2, "echo")
+        assert [each["id"] for each in await asked.rest()] == [2]
+        [answer] = await held.rest()
+        assert answer["id"] == 1
+        text = "the proxy cannot read the server any more: MemoryError: none left"
+        assert text in json.dumps(answer)
+        assert (await client.call(3, "echo")).status == 404
+
+
+async def test_a_message_that_the_proxy_fails_on_costs_none_that_came_with_it() -> None:
+    async with hosting([sys.executable, str(NAUGHTY), "silent"]) as made:
+        client = made.client()
+        heard = await client.ask(0, "initialize", {"protocolVersion": "2025-06-18"})
+        await heard.rest()
+        client.session = heard.headers["Mcp-Session-Id"]
+        [hosted] = made.local._sessions.values()
+        deliver = hosted._deliver
+        failed: list[bytes] = []
+
+        def failing(raw: bytes) -> Any:
+            if not failed:
+                failed.append(raw)
+                raise MemoryError
+            return deliver(raw)
+
+        hosted._deliver = failing  # type: ignore[method-assign]
+        # Both answers come at once.
+        first, second = await client.call(1, "never"), await client.call(2, "ok")
+        [answer] = await first.rest()
+        said = "the proxy failed on a message: MemoryError: "
+        assert answer == {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": said}}
+        [answer] = await second.rest()
+        assert (answer["id"], "result" in answer, len(failed)) == (2, True, 1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from proxy.rule import RuleSet
+from proxy.rule import EMPTY, RuleSet
 from proxy.sse import Event
 from proxy.transports.http import legacy
 from tests.given import answer, call, document, line, rules, said
@@ -134,11 +134,11 @@ WRITE = call("write", {})
 
 @asynccontextmanager
 async def opened(
-    server: Server, rules: RuleSet
+    server: Server, rules: RuleSet, **keys: Any
 ) -> AsyncIterator[tuple[Standing, asyncio.StreamReader, str]]:
     async with (
         upstream(server) as there,
-        before(there.url, rules) as proxy,
+        before(there.url, rules, **keys) as proxy,
         stream(proxy) as (reader, query),
     ):
         yield proxy, reader, query
@@ -226,3 +226,30 @@ def test_an_absolute_endpoint_of_the_same_origin_is_good() -> None:
     event = Event(b"", b"http://127.0.0.1:2/x?y=1", event="endpoint")
     url = legacy.named(event, URL("http://127.0.0.1:2/sse"))
     assert str(url) == "http://127.0.0.1:2/x?y=1"
+
+
+# Calls that the server leaves alone
+
+
+async def test_a_call_that_is_late_is_an_error_on_the_stream_and_cancelled_there() -> None:
+    server = Careful(wait=True)
+    async with opened(server, EMPTY, deadline=0.2) as (proxy, reader, query):
+        assert (await post(proxy, query, call("status", id=7))).startswith(b"HTTP/1.1 202 ")
+        failed = await heard(reader)
+        assert (failed["id"], failed["result"]["isError"]) == (7, True)
+        assert failed["result"]["content"][0]["text"].startswith("no answer within 0.2 seconds")
+        assert await server.posted_names(2) == ["status", "notifications/cancelled"]
+        # A late answer is not shown, and what is asked next is answered.
+        server.said.put_nowait(answer(said("late"), 7))
+        await post(proxy, query, line(id=8, method="prompts/list"))
+        server.said.put_nowait(answer({"prompts": []}, 8))
+        assert (await heard(reader))["id"] == 8
+
+
+async def test_a_call_that_was_held_is_timed_from_when_it_goes_on() -> None:
+    server = Careful(wait=True)
+    async with opened(server, guarded(onward, 0.4), deadline=0.2) as (proxy, reader, query):
+        await post(proxy, query, WRITE)
+        assert (await heard(reader))["result"] == said("done")
+        told = await server.posted_names(3)
+        assert sorted(told) == ["notifications/cancelled", "status", "write"]

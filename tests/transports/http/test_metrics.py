@@ -148,6 +148,7 @@ def test_requests_that_the_proxy_refused_are_counted_by_status() -> None:
     assert read(metrics)[REFUSED] == {("403",): 2, ("413",): 1}
 
 
+@pytest.mark.fault(46, "inside")
 def test_no_metric_has_more_than_a_thousand_sets_of_labels() -> None:
     metrics = Metrics()
     for number in range(3_000):
@@ -174,6 +175,7 @@ def test_no_metric_has_more_than_a_thousand_sets_of_labels() -> None:
     assert found[WARNINGS][OTHER, "rule 7"] > 1
 
 
+@pytest.mark.fault(46, "inside")
 def test_a_flood_of_tools_leaves_room_for_methods_and_errors() -> None:
     metrics = Metrics()
     for number in range(2_000):
@@ -212,6 +214,15 @@ def test_gauges_show_what_is_open_now() -> None:
     assert read(metrics)["mcp_abridge_open_requests"] == {(): 1}
     assert read(metrics)["mcp_abridge_sessions"] == {(): 3}
     assert read(metrics)["mcp_abridge_children"] == {(): 2}
+
+
+def test_calls_that_the_ledger_loses_are_counted() -> None:
+    metrics = Metrics()
+    assert read(metrics)["mcp_abridge_unrecorded_calls_total"] == {(): 0}
+    metrics.unrecorded(3)
+    metrics.unrecorded(2)
+
+    assert read(metrics)["mcp_abridge_unrecorded_calls_total"] == {(): 5}
 
 
 def test_two_sidecars_in_one_process_count_apart() -> None:

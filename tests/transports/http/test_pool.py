@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from proxy.probe import cancellation
 from proxy.transports.http.children import Child
 from proxy.transports.http.pool import Asking, Pool
 from proxy.transports.log import Log
@@ -212,6 +213,20 @@ async def test_a_server_whose_cancelled_ids_are_needed_is_replaced() -> None:
         await asyncio.to_thread(wait_gone, member.child.pid)
 
 
+async def test_a_server_may_be_told_in_other_words_and_is_told_once() -> None:
+    async with pool() as made:
+        first, second = asking(b"1"), asking(b"2")
+        member = await made.take(first)
+        assert member is not None
+        assert await made.take(second) is member
+        member.cancel(first, [cancellation(b"1", "it took too long")])
+        member.cancel(first)
+        await member.child.send([request(b"2", b',"told":1')])
+        raw = await second.next()
+        assert raw is not None
+        assert json.loads(raw)["result"] == [1]
+
+
 async def test_cancelling_what_was_answered_is_no_matter() -> None:
     async with pool(most=1) as made:
         first = asking(b"1")
@@ -269,3 +284,19 @@ async def test_servers_without_work_are_ended() -> None:
         made.reap(0.0)
         await asyncio.to_thread(wait_gone, other.child.pid)
         assert one.child.code is None
+
+
+async def test_a_server_that_cannot_be_read_any_more_is_ended_and_its_requests_know() -> None:
+    async with pool(most=1) as made:
+        first = asking(b"1")
+        member = await made.take(first)
+        assert member is not None
+
+        async def failing() -> bytes:
+            raise MemoryError("none left")
+
+        member.child._stdout.read = failing  # type: ignore[method-assign]
+        member.child.post([request(b"9")])
+        assert await first.next(20.0) is None
+        assert first.over == "the proxy cannot read the server any more: MemoryError: none left"
+        assert await made.take(asking(b"1")) not in (None, member)

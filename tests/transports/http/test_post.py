@@ -119,6 +119,9 @@ async def test_a_stateless_request_names_its_client() -> None:
     meta = {"io.modelcontextprotocol/clientInfo": {"name": "somebody"}}
     read_, _ = await read(call("get", _meta=meta))
     assert post.client_name(read_) == "somebody"
+    endless = {"io.modelcontextprotocol/clientInfo": {"name": "x" * 100_000}}
+    read_, _ = await read(call("get", _meta=endless))
+    assert post.client_name(read_) == "x" * 200
     read_, _ = await read(line(id=1, method="ping"))
     assert post.client_name(read_) is None
 

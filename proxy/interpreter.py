@@ -1,0 +1,146 @@
+"""Evaluates JMESPath for rules and views, and burns fuel for all that is done and made on the way.
+
+Invariant: whatever the expression and the value, evaluation ends when its fuel does, and makes at
+most about 16 bytes in memory for a unit of it. What happens in one go (texts joined, arrays
+compared, parts copied) is paid for before it does, what stands in several places in each of them.
+
+Imported with the first expression, since it loads the jmespath library.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jmespath import Options
+from jmespath.visitor import TreeInterpreter
+
+from proxy.document import Number
+from proxy.fuel import ARRAY, COMPARED, OBJECT, Fuel, pay
+from proxy.functions import Asking, Paid
+
+
+class Interpreter(TreeInterpreter):
+    """Evaluates parsed expressions over plain values."""
+
+    element = 1  # half units for each element that comes into an array without a step of its own
+
+    def __init__(self, fuel: Fuel, arguments: Mapping[str, Any] | None = None) -> None:
+        """Take the fuel and, where expressions may name them, the arguments of a call."""
+        known = Paid(fuel) if arguments is None else Asking(fuel, arguments)
+        super().__init__(Options(custom_functions=known))
+        self.fuel = fuel
+        # Functions, not methods: those would hold this and all that it has seen in a circle.
+        self._ways: dict[str, Callable[[Any, Any, Any], Any]] = {}
+
+    def visit(self, node: Any, value: Any) -> Any:
+        """Evaluate a node over a value; raises Spent, and what the jmespath library raises."""
+        fuel = self.fuel
+        fuel.left -= 1
+        if fuel.left < 0:
+            fuel.burn(0)
+        kind = node["type"]
+        way = self._ways.get(kind)
+        if way is None:
+            own = type(self)
+            way = self._ways[kind] = getattr(own, f"visit_{kind}", own.default_visit)
+        return way(self, node, value)
+
+    def opened(self, value: Any) -> Any:
+        """Return a value of which the elements are needed."""
+        return value
+
+    def visit_comparator(self, node: Any, value: Any) -> Any:
+        sign = node["value"]
+        first, second = node["children"]
+        left, right = self.visit(first, value), self.visit(second, value)
+        if sign in ("eq", "ne"):
+            return self._equal(left, right) == (sign == "eq")
+        if type(left) not in _ORDERED or type(right) not in _ORDERED:
+            return None
+        if type(left) is str:
+            self.fuel.burn(len(left) // COMPARED)
+        return self.COMPARATOR_FUNC[sign](left, right)
+
+    def _equal(self, left: Any, right: Any) -> bool:
+        kind = type(left)
+        if kind in _SIZED and kind is type(right):
+            if len(left) != len(right):
+                return False
+            if kind is not str:
+                pay(left, self.fuel)
+            elif len(left) >= COMPARED:
+                self.fuel.burn(len(left) // COMPARED)
+        # To Python, 1 is True; to JMESPath it is not.
+        return bool(left == right) and (kind is bool) == (type(right) is bool)
+
+    def visit_filter_projection(self, node: Any, value: Any) -> Any:
+        left, right, condition = node["children"]
+        base = self.opened(self.visit(left, value))
+        if not isinstance(base, list):
+            return None
+        self.fuel.burn(ARRAY)
+        visit, false = self.visit, self._is_false
+        collected = []
+        for element in base:
+            if not false(visit(condition, element)):
+                found = visit(right, element)
+                if found is not None:
+                    collected.append(found)
+        return collected
+
+    def visit_projection(self, node: Any, value: Any) -> Any:
+        left, right = node["children"]
+        return self._projected(self.opened(self.visit(left, value)), right)
+
+    def visit_value_projection(self, node: Any, value: Any) -> Any:
+        left, right = node["children"]
+        base = self.opened(self.visit(left, value))
+        return self._projected([*base.values()] if isinstance(base, dict) else None, right)
+
+    def _projected(self, base: Any, right: Any) -> list[Any] | None:
+        if not isinstance(base, list):
+            return None
+        self.fuel.burn(ARRAY)
+        visit = self.visit
+        found = [visit(right, element) for element in base]
+        return [each for each in found if each is not None]
+
+    def visit_flatten(self, node: Any, value: Any) -> Any:
+        base = self.opened(self.visit(node["children"][0], value))
+        if not isinstance(base, list):
+            return None
+        merged: list[Any] = []
+        self._copying(len(base))
+        for element in base:
+            inner = self.opened(element)
+            if isinstance(inner, list):
+                self.fuel.burn(len(inner) * self.element >> 1)
+                merged.extend(inner)
+            else:
+                merged.append(element)
+        return merged
+
+    def visit_slice(self, node: Any, value: Any) -> Any:
+        if not isinstance(value, list):
+            return None
+        part = slice(*node["children"])
+        self._copying(len(range(len(value))[part]))
+        return value[part]
+
+    def _copying(self, elements: int) -> None:
+        self.fuel.burn(ARRAY + (elements * self.element >> 1))
+
+    def visit_multi_select_list(self, node: Any, value: Any) -> Any:
+        self.fuel.burn(ARRAY)
+        return super().visit_multi_select_list(node, value)
+
+    def visit_multi_select_dict(self, node: Any, value: Any) -> Any:
+        self.fuel.burn(OBJECT)
+        return super().visit_multi_select_dict(node, value)
+
+    def _is_false(self, value: Any) -> bool:
+        return value is not True and (value is None or value is False or value in _EMPTY)
+
+
+_ORDERED = {int, float, str, Number}
+_SIZED = {str, list, dict}
+_EMPTY: tuple[Any, ...] = ("", [], {})

@@ -1,0 +1,81 @@
+"""Expressions that make or look at far more than there is; run as a program, evaluates them all."""
+
+import sys
+from typing import Any
+
+from proxy.document import Document, encode
+from proxy.errors import Refusal, Spent
+from proxy.fuel import Fuel
+from proxy.patterns import Expression
+from proxy.view import look
+
+
+def piped(*steps: str | int) -> str:
+    """Write steps that follow each other; a number before one says how often it stands there."""
+    written: list[str] = []
+    times = 1
+    for step in steps:
+        if isinstance(step, int):
+            times = step
+        else:
+            written += [step] * times
+            times = 1
+    return " | ".join(written)
+
+
+TWICE = piped(30, "[@, @]")
+WIDE = piped(17, "[@, @]", "[]" * 16)  # 131,072 references to what there is
+LONG = piped("[0]", 20, "join('', [@, @])")  # a million times the text
+SMALL = {"a": 1}
+GREAT = 10**3990
+
+# Each, and what it is evaluated over.
+EXPLOSIVE: dict[str, tuple[str, Any]] = {
+    "the text of shared parts": (piped(TWICE, "to_string(@)"), SMALL),
+    "the length of that text": (piped(TWICE, "length(to_string(@))"), [SMALL] * 99),
+    "flattened": (piped(TWICE, 29, "[]"), SMALL),
+    "compared": (f"({TWICE}) == ({TWICE})", SMALL),
+    "told apart": (f"({TWICE}) != ({TWICE})", SMALL),
+    "contained": (f"contains([{TWICE}], ({TWICE}))", SMALL),
+    "looked for": (piped(WIDE, 99, "contains(@, 'x') && @ || @"), SMALL),
+    "joined": (piped("[0]", 40, "join('', [@, @])"), ["x" * 100]),
+    "joined by a text": (piped("[0]", 40, "join(@, ['', '', ''])"), ["é" * 100]),
+    "sorted": (piped(WIDE, "map(&to_string(@), @)", 99, "sort(@)"), SMALL),
+    "sorted by a text": (piped(WIDE, 9, "sort_by(@, &to_string(@))"), SMALL),
+    "the greatest": (piped(WIDE, "map(&to_string(@), @)", 99, "[max(@)] && @"), SMALL),
+    "the greatest by a text": (piped(WIDE, 9, "max_by(@, &to_string(@)) && @"), SMALL),
+    "mapped": (piped(WIDE, 9, "map(&map(&[@, @], [@, @]), @)"), SMALL),
+    "merged": (piped(25, "{a: @, b: @}", "merge(a, b, a)", "to_string(@)"), SMALL),
+    "values of values": (piped(30, "{a: @, b: @}", "values(@)", 29, "map(&values(@), @)[]"), SMALL),
+    "values": (piped(WIDE, 99, "map(&{a: @, b: @}, @)"), SMALL),
+    "turned round": (piped(WIDE, 200, "reverse(@)"), SMALL),
+    "a text turned round": (piped(LONG, 99, "reverse(@)"), ["xy" * 50]),
+    "slices": (piped(WIDE, f"[{', '.join(['@[:]'] * 300)}]"), SMALL),
+    "filtered": (piped(WIDE, 150, "[?@]"), SMALL),
+    "sums": (piped(WIDE, "map(&`1`, @)", 99, "[sum(@)] && @"), SMALL),
+    "great numbers": (piped(17, "[@, @]", "[]" * 18, 9, "map(&abs(@), @)"), [-GREAT]),
+    "great numbers spelled": (piped(17, "[@, @]", "[]" * 18, 9, "map(&to_string(@), @)"), [GREAT]),
+    "numbers read": (piped(WIDE, 9, f"map(&to_number('{'9' * 300}'), @)"), SMALL),
+    "arrays of arrays": (piped(15, f"[{', '.join('@' * 10)}][*][]"), SMALL),
+}
+
+
+def ended(name: str, fuel: Fuel, way: str) -> str:
+    """Evaluate one as a rule or as a view does, and say how that ended."""
+    text, value = EXPLOSIVE[name]
+    try:
+        if way == "rule":
+            Expression(text).bind({}, fuel)(value)
+        else:
+            look(Document.read(encode(value)), text, "text", fuel)
+    except Spent as spent:
+        return str(spent)
+    except Refusal as refused:
+        return str(refused)[-60:]
+    return "it is done"
+
+
+if __name__ == "__main__":
+    for each in EXPLOSIVE:
+        for kind in ("rule", "view"):
+            print(each, kind, ended(each, Fuel(int(sys.argv[1])), kind), sep=": ", flush=True)

@@ -1,0 +1,156 @@
+"""Jobs in a thread of their own: one at a time, and one that does not end holds nobody up."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from proxy.pipeline import Job, Outcome
+from proxy.rule import Rule
+from proxy.transports.apart import Apart
+from tests.given import answer, document, texts
+from tests.transports.steps import Step
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 20.0
+RAW = answer(document({"items": []}))
+
+
+@pytest.fixture
+def apart() -> Iterator[Apart]:
+    made = Apart()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    made = tmp_path / "pipe"
+    os.mkfifo(made)
+    return made
+
+
+def doing(deed: str, place: str = "") -> Job:
+    made = Rule(name="rule", tools=("*",), pipeline=(Step(deed, place),), foreign=True)
+    return Job(rule=made, tool="tool", id=b"1", raw=RAW)
+
+
+def failed(outcome: Outcome) -> str:
+    """Return why a job failed, which must have cost the answer nothing."""
+    assert (outcome.raw, outcome.word) == (RAW, "failed")
+    assert outcome.said is not None
+    return outcome.said
+
+
+async def test_a_job_is_done_in_a_thread_that_is_kept(apart: Apart) -> None:
+    outcomes = [await apart.shape(doing("tell")) for _ in range(3)]
+
+    assert all('"thread":"apart"' in texts(outcome.raw)[0] for outcome in outcomes)
+    assert [thread.name for thread in threading.enumerate()].count("apart") == 1
+
+
+async def test_the_loop_goes_on_while_a_job_is_done_and_the_next_one_waits(
+    apart: Apart, pipe: Path
+) -> None:
+    first = asyncio.create_task(apart.shape(doing("read", str(pipe))))
+    second = asyncio.create_task(apart.shape(doing("tell")))
+    other_end = await asyncio.to_thread(pipe.open, "wb")  # there is one once the first is at it
+
+    assert not first.done()
+    assert not second.done()
+    other_end.close()
+    assert ((await first).word, (await second).word) == ("shaped", "shaped")
+
+
+async def test_a_job_that_takes_too_long_is_given_up_and_the_next_one_is_done(pipe: Path) -> None:
+    hasty = Apart(seconds=0.2)
+    first = asyncio.create_task(hasty.shape(doing("read", str(pipe))))
+    second = asyncio.create_task(hasty.shape(doing("tell")))
+
+    assert failed(await first) == (
+        "rule: tool: failed at the worker thread: it took more than 0.2 seconds; "
+        "its thread was left alone"
+    )
+    assert (await second).word == "shaped"
+    await asyncio.to_thread(pipe.write_bytes, b"go on")
+    hasty.close()
+
+
+async def test_only_so_many_threads_are_left_alone(tmp_path: Path) -> None:
+    hasty = Apart(seconds=0.1, most=2)
+    pipes = [tmp_path / "a", tmp_path / "b"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+        said = failed(await hasty.shape(doing("read", str(pipe))))
+        assert said.endswith("its thread was left alone")
+
+    assert failed(await hasty.shape(doing("tell"))) == (
+        "rule: tool: failed at the worker thread: 2 threads are taken up by rules that do not end"
+    )
+    await asyncio.to_thread(pipes[0].write_bytes, b"go on")
+    async with asyncio.timeout(SECONDS):
+        while (await hasty.shape(doing("tell"))).word != "shaped":
+            await asyncio.sleep(0.01)
+    await asyncio.to_thread(pipes[1].write_bytes, b"go on")
+    hasty.close()
+
+
+async def test_what_nobody_waits_for_any_more_is_not_begun(apart: Apart, tmp_path: Path) -> None:
+    pipe, mark = tmp_path / "pipe", tmp_path / "mark"
+    os.mkfifo(pipe)
+    first = asyncio.create_task(apart.shape(doing("read", str(pipe))))
+    second = asyncio.create_task(apart.shape(doing("mark", str(mark))))
+    await asyncio.sleep(0)
+    second.cancel()
+    await asyncio.sleep(0)
+    await asyncio.to_thread(pipe.write_bytes, b"go on")
+
+    assert (await first).word == "shaped"
+    assert (await apart.shape(doing("tell"))).word == "shaped"
+    assert not mark.exists()
+
+
+async def test_one_that_nobody_waits_for_any_more_is_given_up_for_the_next(pipe: Path) -> None:
+    hasty = Apart(seconds=0.2)
+    first = asyncio.create_task(hasty.shape(doing("read", str(pipe))))
+    await asyncio.sleep(0)
+    first.cancel()
+
+    assert (await hasty.shape(doing("tell"))).word == "shaped"
+    await asyncio.to_thread(pipe.write_bytes, b"go on")
+    hasty.close()
+
+
+async def test_whatever_a_job_raises_the_thread_goes_on(apart: Apart) -> None:
+    assert "KeyboardInterrupt" in failed(await apart.shape(doing("interrupt")))
+    assert (await apart.shape(doing("tell"))).word == "shaped"
+
+
+ENDING = """
+import asyncio
+from tests.transports.test_apart import Apart, doing
+
+async def main():
+    apart = Apart(seconds=0.05)
+    print((await apart.shape(doing("spin"))).word, flush=True)
+    apart.close()
+
+asyncio.run(main())
+"""
+
+
+def test_a_job_that_does_not_end_keeps_no_process_from_ending() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "failed\n", "")
