@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test lint types bench load check conformance servers clean
+.PHONY: demo test lint types bench load lines soak faults fuzz check conformance servers clean
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -25,6 +25,22 @@ bench: servers
 # examples/agentdata under load, directly and through `serve`: 60 s each with 1, 5 and 10 clients.
 load: $(VENV)/.test
 	$(RUN) -m tests.benchmarks.load $(ARGS)
+
+# Lines of 1, 20 and 100 MB through each way: the time they take, and the memory.
+lines: $(VENV)/.test
+	$(RUN) -m tests.benchmarks.lines $(ARGS)
+
+# 100,000 calls in each way, and whether memory, descriptors, threads or processes grow by them.
+soak: $(VENV)/.test
+	$(RUN) -m tests.soak $(ARGS)
+
+# The table of faults: what can go wrong, and whether it is held to what must be seen then.
+faults: servers
+	$(RUN) -m tests.faults -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+
+# Random framing, rules over documents, and sessions: 1,000,000, 100,000 and 20,000 of each.
+fuzz: $(VENV)/.test
+	$(RUN) -m tests.fuzz $(ARGS)
 
 # The official conformance suite, directly and through the proxy.
 conformance: $(VENV)/.test

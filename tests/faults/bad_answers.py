@@ -39,31 +39,56 @@ def short(kind: str, raw: bytes) -> bytes:
     return f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: 1000\r\n\r\n".encode() + raw
 
 
+_BROKEN = "the connection broke off in the middle of the answer"
+_NONE = "the server ended its stream|the server's event stream ended"
+_INSIDE = "ended (with)?in( the middle of)? an event"
+_BAD = "the server does not speak HTTP as it should"
+_UNREADABLE = "its gzip data is damaged: incorrect header check"
+
+# What is cut, and the words of the error by which it is known.
 CUTS = {
-    "nothing at all": b"",
-    "half a head": b"HTTP/1.1 200 OK\r\nContent-Ty",
-    "no HTTP": b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
-    "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
-    "half a body": short("application/json", result(b"2")[:30]),
-    "half a body in chunks": CHUNKED.replace(b"text/event-stream", b"application/json")
-    + chunk(result(b"2")[:30]),
-    "a body that is no gzip": whole(result(b"2"), "200 OK", "Content-Encoding: gzip"),
-    "half a body of gzip": whole(
-        gzip.compress(result(b"2"))[:30], "200 OK", "Content-Encoding: gzip"
+    "nothing at all": (b"", "the server closed the connection without an answer"),
+    "half a head": (
+        b"HTTP/1.1 200 OK\r\nContent-Ty",
+        "the server closed the connection without an answer",
     ),
-    "an unknown coding": whole(result(b"2"), "200 OK", "Content-Encoding: br"),
-    "an empty stream": STREAM,
-    "no answer in the stream": STREAM + event(NOTE),
-    "half an event": STREAM + event(NOTE) + ANSWER[:40],
-    "no line end after the data": STREAM + event(NOTE) + ANSWER[:-2],
-    "no final blank line": STREAM + event(NOTE) + ANSWER[:-1],
-    "chunks without an end": CHUNKED + chunk(event(NOTE)),
-    "half an event in chunks that end": CHUNKED + chunk(ANSWER[:40]) + chunk(b""),
-    "half a chunk": CHUNKED + chunk(event(NOTE)) + chunk(ANSWER)[:40],
-    "half the size of a chunk": CHUNKED + chunk(event(NOTE)) + b"4",
-    "no chunk": CHUNKED + chunk(event(NOTE)) + b"what\r\n",
-    "a stream of fewer bytes than promised": short("text/event-stream", event(NOTE)),
-    "a stream that is no gzip": whole(ANSWER, "200 OK", SSE, "Content-Encoding: gzip"),
+    "no HTTP": (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", f"{_BAD}: Bad status line"),
+    "two lengths": (
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        f"{_BAD}: Duplicate Content-Length",
+    ),
+    "half a body": (short("application/json", result(b"2")[:30]), _BROKEN),
+    "half a body in chunks": (
+        CHUNKED.replace(b"text/event-stream", b"application/json") + chunk(result(b"2")[:30]),
+        _BROKEN,
+    ),
+    "a body that is no gzip": (
+        whole(result(b"2"), "200 OK", "Content-Encoding: gzip"),
+        f"the server's answer cannot be read: {_UNREADABLE}",
+    ),
+    "half a body of gzip": (
+        whole(gzip.compress(result(b"2"))[:30], "200 OK", "Content-Encoding: gzip"),
+        "the server's answer cannot be read: its gzip data ends early, after 30 bytes",
+    ),
+    "an unknown coding": (
+        whole(result(b"2"), "200 OK", "Content-Encoding: br"),
+        "the server's answer cannot be read: it has a Content-Encoding other than gzip, deflate",
+    ),
+    "an empty stream": (STREAM, _NONE),
+    "no answer in the stream": (STREAM + event(NOTE), _NONE),
+    "half an event": (STREAM + event(NOTE) + ANSWER[:40], _INSIDE),
+    "no line end after the data": (STREAM + event(NOTE) + ANSWER[:-2], _INSIDE),
+    "no final blank line": (STREAM + event(NOTE) + ANSWER[:-1], _INSIDE),
+    "chunks without an end": (CHUNKED + chunk(event(NOTE)), _BROKEN),
+    "half an event in chunks that end": (CHUNKED + chunk(ANSWER[:40]) + chunk(b""), _INSIDE),
+    "half a chunk": (CHUNKED + chunk(event(NOTE)) + chunk(ANSWER)[:40], _BROKEN),
+    "half the size of a chunk": (CHUNKED + chunk(event(NOTE)) + b"4", _BROKEN),
+    "no chunk": (CHUNKED + chunk(event(NOTE)) + b"what\r\n", f"{_BAD}|{_BROKEN}"),
+    "a stream of fewer bytes than promised": (short("text/event-stream", event(NOTE)), _BROKEN),
+    "a stream that is no gzip": (
+        whole(ANSWER, "200 OK", SSE, "Content-Encoding: gzip"),
+        f"the server's (stream broke off|answer cannot be read): {_UNREADABLE}",
+    ),
 }
 PRETTY = json.dumps(json.loads(result(b"2")), indent=2).encode()
 TEXT = b"\xe2\x80\xa8 \xc2\x85 \xe2\x80\xa9 \\ud800 1.10 1e400 -0 \\u00e9"

@@ -6,10 +6,13 @@ Every fault is a function below. Unless its fault says otherwise, the server ans
 with a small result, and ends with its input.
 """
 
+import fcntl
 import json
 import os
 import signal
 import sys
+import termios
+import time
 from collections.abc import Callable, Iterator
 
 FIRST = b'{"jsonrpc":"2.0","id":'
@@ -65,6 +68,20 @@ def ends_before(how: str) -> None:
     ends(how, during=False)
 
 
+def ends_with_many_words(size: str) -> None:
+    """End at a call of `end`, after so many bytes on stderr."""
+    for id, name in requests():
+        if name == "end":
+            say(words(int(size)), to=2)
+            leave("9")
+        say(result(id) + b"\n")
+
+
+def words(size: int) -> bytes:
+    """Return so many bytes of which no two parts are the same."""
+    return b"".join(b"%d " % number for number in range(size // 2))[:size]
+
+
 def ends_within_a_long_answer() -> None:
     for id, name in requests():
         if name == "end":
@@ -113,6 +130,14 @@ def large(id_stands: str = "first") -> None:
             _, _, body = answer.partition(b',"result"')
             answer = b'{"result"' + body[:-1] + b',"jsonrpc":"2.0","id":' + id + b"}"
         say(answer + b"\n")
+
+
+def rows() -> None:
+    """Answer a call of `123` with an array of so many objects, as a text."""
+    for id, name in requests():
+        row = '{"a":1.0,"noise":[1,2,3]}'
+        text = f"[{','.join([row] * int(name))}]" if name.isdigit() else "ok"
+        say(result(id, text) + b"\n")
 
 
 def endless(size: str, id_stands: str = "first") -> None:
@@ -172,6 +197,23 @@ def remembers() -> None:
             say(result(id, " ".join(heard) if name == "heard" else "ok") + b"\n")
 
 
+def halts(size: str) -> None:
+    """Say half of so long an answer to `long`, and the rest once something is cancelled."""
+    rest = b""
+    for line in lines():
+        message = json.loads(line)
+        id, name = json.dumps(message.get("id")).encode(), message.get("params", {}).get("name")
+        if name == "long":
+            whole = result(id, "x" * int(size)) + b"\n"
+            say(whole[: len(whole) // 2])
+            rest = whole[len(whole) // 2 :]
+        elif message["method"] == "notifications/cancelled":
+            say(rest)
+            rest = b""
+        elif name != "never":
+            say(result(id) + b"\n")
+
+
 def floods_stderr(size: str) -> None:
     for id, _ in requests():
         for at in range(int(size) >> 16):
@@ -187,10 +229,10 @@ def deaf(gate: str) -> None:
             os.close(os.open(gate, os.O_RDONLY))
 
 
-def talks(count: str, size: str) -> None:
-    """Before each answer send so many notifications with so many bytes of text each."""
-    for id, _ in requests():
-        for number in range(int(count)):
+def talks(count: str, size: str, to: str = "") -> None:
+    """Before each answer, or that `to` a tool, send so many notifications with so long a text."""
+    for id, name in requests():
+        for number in range(int(count) if to in ("", name) else 0):
             say(
                 b'{"jsonrpc":"2.0","method":"notifications/message","params":{"number":%d,'
                 b'"level":"info","data":"' % number + b"d" * int(size) + b'"}}\n'
@@ -198,22 +240,93 @@ def talks(count: str, size: str) -> None:
         say(result(id) + b"\n")
 
 
-def late() -> None:
-    """Answer only once the input has ended."""
-    say(b"".join(result(id) + b"\n" for id, _ in requests()))
+def late(seconds: str = "0") -> None:
+    """Answer only once the input has ended, and so much later."""
+    answers = b"".join(result(id) + b"\n" for id, _ in requests())
+    time.sleep(float(seconds))
+    say(answers)
 
 
 def stays(*how: str) -> None:
     """Go on after the end of the input; with `ignore` ignore SIGTERM; with `fork` be two."""
     if "ignore" in how:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
+        ignore()
     if "fork" in how and os.fork() == 0:
         while True:
             signal.pause()
     plain()
     while True:
         signal.pause()
+
+
+def puppet() -> None:
+    """Say what the arguments of each call say, in hex: `says`, with `ID` for the id of the call.
+
+    With `cut` in pieces: at that byte, or each byte alone where it is 0. A call of `heard` is
+    answered with all lines that came since the last one, in hex, but for calls of `ok`.
+    """
+    heard = bytearray()
+    for line in lines():
+        try:
+            message = json.loads(line)
+            id = json.dumps(message["id"]).encode()
+            name = message["params"].get("name")
+            told = message["params"].get("arguments", {})
+        except (ValueError, RecursionError, TypeError, KeyError):
+            heard += line  # nothing to be answered
+            continue
+        if name == "heard":
+            say(result(id, heard.hex()) + b"\n")
+            heard.clear()
+            continue
+        heard += line if name != "ok" else b""
+        said = bytes.fromhex(told["says"]).replace(b"ID", id) if "says" in told else result(id)
+        cut = told.get("cut", len(said))
+        for piece in (said[:cut], said[cut:]) if cut else map(int.to_bytes, said):
+            say(piece)
+            drained(1)
+        say(b"\n")
+
+
+def drained(pipe: int) -> None:
+    """Wait until nothing is left in a pipe: what is written now comes alone (Linux)."""
+    if sys.platform == "linux":
+        while int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), "little"):
+            os.sched_yield()
+
+
+def broods(*how: str) -> None:
+    """Have a child and a grandchild that ignore everything but SIGKILL and hold what is open.
+
+    With the first request, or at once where it is `early`. End by SIGKILL at a call of `end`, and
+    with the input, unless it `stays`; then ignore what they do.
+    """
+
+    def brood() -> None:
+        if os.fork():
+            return
+        os.fork()
+        ignore()
+        while True:
+            signal.pause()
+
+    if "early" in how:
+        brood()
+    if "stays" in how:
+        ignore()
+    for count, (id, name) in enumerate(requests()):
+        if not count and "early" not in how:
+            brood()
+        if name == "end":
+            leave("SIGKILL")
+        say(result(id) + b"\n")
+    while "stays" in how:
+        signal.pause()
+
+
+def ignore() -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def leaves_a_child_behind(*how: str) -> None:
@@ -245,21 +358,26 @@ FAULTS: dict[str, Callable[..., None]] = {
         plain,
         ends,
         ends_before,
+        ends_with_many_words,
         ends_within_a_long_answer,
         crashes,
         last_without_newline,
         noisy,
         glued,
         large,
+        rows,
         endless,
         odd_ids,
         silent,
         remembers,
+        halts,
         floods_stderr,
         deaf,
         talks,
         late,
         stays,
+        puppet,
+        broods,
         leaves_a_child_behind,
         closes_stdout,
     )

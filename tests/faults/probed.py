@@ -9,6 +9,7 @@ is done.
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -44,7 +45,23 @@ def said(id: bytes, how: str) -> list[bytes]:
         "long": [answer(id, "x" * 2_000_000)],
         "never": [],
         "late": [],
+        "belated": [],
     }[how]
+
+
+def tells(message: dict[str, Any], how: str) -> Iterator[bytes]:
+    """Tell of progress for a second, then answer; or of somebody else's, and do not."""
+    id = json.dumps(message["id"]).encode()
+    mine = how == "alive"
+    token = json.dumps(message["params"]["_meta"]["progressToken"] if mine else "nobody's").encode()
+    for count in range(25):
+        time.sleep(0.05)
+        yield (
+            b'{"jsonrpc":"2.0","method":"notifications/progress",'
+            b'"params":{"progressToken":%s,"progress":%d}}' % (token, count)
+        )
+    if mine:
+        yield answer(id)
 
 
 def name(message: dict[str, Any]) -> str:
@@ -63,6 +80,11 @@ def say(*lines: bytes) -> None:
     for line in lines:
         sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()
+
+
+def tell(message: dict[str, Any], how: str) -> None:
+    for line in tells(message, how):
+        say(line)
 
 
 def main() -> None:
@@ -97,7 +119,11 @@ def main() -> None:
             if how == "slow":
                 time.sleep(0.3)
                 how = "fine"
-            if how == "late":
+            if how in ("alive", "foreign"):
+                telling = threading.Thread(target=tell, args=(message, how), daemon=True)
+                telling.start()
+                continue
+            if how in ("late", "belated"):
                 late[message["id"]] = answer(id)
             say(*said(id, how))
         elif "id" in message and "method" in message:

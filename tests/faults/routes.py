@@ -42,10 +42,10 @@ class Naughty(RawServer):
     Everything else it answers well. It keeps no connection, so that none is counted as left.
     """
 
-    def __init__(self, fault: Answer | bytes = b"") -> None:
+    def __init__(self, fault: Answer | bytes = b"", port: int = 0) -> None:
         self.fault = fault
         self.sessions = itertools.count(1)
-        super().__init__(self._answer)
+        super().__init__(self._answer, port)
 
     def _answer(self, asked: Asked) -> Iterator[bytes]:
         if asked.method == "GET" or b'"fault"' in asked.body:

@@ -12,15 +12,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import msgspec
 
+from tests.faults.scale import scaled
+
 ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = (sys.executable, "-m", "proxy")
 SECONDS = 20.0
 CHUNK = 1 << 16
 BOTH = "Accept: application/json, text/event-stream"
@@ -280,15 +284,28 @@ class Sidecar(Process):
 
 
 @contextmanager
+def soon(seconds: float = 1.0) -> Iterator[None]:
+    """See to it that something takes no longer; `make test` may run where much else does."""
+    start = monotonic()
+    yield
+    took = monotonic() - start
+    assert took < seconds * scaled(5, 1), f"it took {took:.3f} seconds, {seconds:g} are promised"
+
+
+@contextmanager
 def serving(
-    *arguments: str, env: Mapping[str, str] | None = None, ends: bool = True
+    *arguments: str,
+    env: Mapping[str, str] | None = None,
+    ends: bool = True,
+    program: Sequence[str] = PROGRAM,
 ) -> Iterator[Sidecar]:
     """Start a sidecar; in the end see to it that it ends in order and nothing of it is left.
 
     Where it is to end otherwise, the test says `ends=False`.
     """
+    line = command(*arguments, program=program)
     with subprocess.Popen(
-        command(*arguments), cwd=ROOT, env={**os.environ, **(env or {})}, stderr=subprocess.PIPE
+        line, cwd=ROOT, env={**os.environ, **(env or {})}, stderr=subprocess.PIPE
     ) as process:
         try:
             sidecar = Sidecar(process)
@@ -304,9 +321,9 @@ def serving(
             process.kill()
 
 
-def command(*arguments: str) -> list[str]:
+def command(*arguments: str, program: Sequence[str] = PROGRAM) -> list[str]:
     """Return the command line of a sidecar on a free port, with rules that touch nothing."""
-    own = [sys.executable, "-m", "proxy", "serve", "--ledger", "off", "--log-format", "json"]
+    own = [*program, "serve", "--ledger", "off", "--log-format", "json"]
     own += [] if "--listen" in arguments else ["--listen", "127.0.0.1:0"]
     own += [] if {"--rules", "--config"} & set(arguments) else ["--rules", "none"]
     return [*own, *arguments]
@@ -388,7 +405,7 @@ def until(
     wanted: Callable[[], bool], seconds: float = SECONDS, said: Callable[[], str] = str
 ) -> None:
     """Wait until something is so."""
-    end = time.monotonic() + seconds
+    end = monotonic() + seconds
     while not wanted():
-        assert time.monotonic() < end, f"not within {seconds:g} seconds: {said()}"
+        assert monotonic() < end, f"not within {seconds:g} seconds: {said()}"
         time.sleep(0.01)

@@ -62,6 +62,7 @@ from tests.faults.routes import (
     modern,
     stateless,
 )
+from tests.faults.scale import scaled
 from tests.faults.sidecar import (
     INITIALIZE,
     ROOT,
@@ -77,6 +78,7 @@ from tests.faults.sidecar import (
     post,
     request,
     serving,
+    soon,
     until,
 )
 from tests.faults.sidecar import STREAM as STREAM_ONLY
@@ -145,13 +147,14 @@ def half_open() -> Iterator[HalfOpen]:
 # Row 22
 
 
+@pytest.mark.fault(22, "http")
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
 def test_a_bomb_that_a_client_sends_is_stopped_at_the_bound(
     either: Remote | Local, coding: str
 ) -> None:
     raw = bomb(START, END, raw=coding == "deflate")
     assert len(raw) < GB / 900
-    with either.sound(), either.sidecar.in_memory(64 * MB):
+    with either.sound(), either.sidecar.in_memory(64 * MB), soon():
         got = either.sidecar.post(raw, f"Content-Encoding: {coding}")
         assert (got.status, got.error) == (413, "the body is over the limit of 4194304 bytes")
         assert either.sidecar.failures() == [got.error]
@@ -160,10 +163,12 @@ def test_a_bomb_that_a_client_sends_is_stopped_at_the_bound(
 GROWN = "over 200 times larger when decompressed"
 
 
+@pytest.mark.fault(22, "http")
 @pytest.mark.parametrize("said", BOMBS.values(), ids=BOMBS)
 def test_a_bomb_that_a_server_answers_is_stopped_at_the_bound(remote: Remote, said: bytes) -> None:
     with remote.sound(said), remote.sidecar.in_memory(64 * MB):
-        got = remote.sidecar.post(call(2, "fault"))
+        with soon():
+            got = remote.sidecar.post(call(2, "fault"))
         told = failure(got.events[-1] if got.events else got.body, 2)
         assert GROWN in told
         [logged] = remote.sidecar.failures()
@@ -171,17 +176,17 @@ def test_a_bomb_that_a_server_answers_is_stopped_at_the_bound(remote: Remote, sa
         assert len(remote.server.faults()) == 1
 
 
+@pytest.mark.fault(22, "stdio")
 @pytest.mark.parametrize("said", BOMBS.values(), ids=BOMBS)
 def test_a_bomb_costs_a_client_on_stdio_no_more(bridge: Bridge, said: bytes) -> None:
     with bridge.sound(said), bridge.holds.in_memory(64 * MB):
-        [line] = bridge.ask(2)
-        assert GROWN in failure(line, 2)
+        with soon():
+            [line] = bridge.ask(2)
+        assert failure(line, 2) == f"the server's answer cannot be read: it is {GROWN}"
         assert len(bridge.server.faults()) == 1
 
 
 # Row 23
-
-SOON = 5.0  # seconds in which an error must come that should come in less than one
 
 
 def cut(raw: bytes, *, reset: bool) -> Answer:
@@ -194,37 +199,49 @@ def cut(raw: bytes, *, reset: bool) -> Answer:
     return answer
 
 
+def named(why: str, said: str, *, reset: bool) -> bool:
+    """Say whether an error names what has happened."""
+    # Where the reset comes first, there was nothing else to see.
+    return bool(re.search(f"{why}|connection reset by peer" if reset else why, said))
+
+
+@pytest.mark.fault(23, "http")
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
-@pytest.mark.parametrize("raw", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize(("raw", "why"), CUTS.values(), ids=CUTS)
 def test_an_answer_that_is_cut_is_an_error_that_says_so(
-    remote: Remote, raw: bytes, reset: bool
+    remote: Remote, raw: bytes, why: str, reset: bool
 ) -> None:
     with remote.sound(cut(raw, reset=reset)):
         for era in (post(call(2, "fault")), modern(2, "fault")):
-            got = remote.sidecar.ask(era, SOON)
+            with soon():
+                got = remote.sidecar.ask(era)
             answers = got.events or [got.body]
             assert got.ended
-            assert "server" in failure(answers[-1], 2)
+            assert named(why, failure(answers[-1], 2), reset=reset)
             assert answers[:-1] in ([], [NOTE])
             assert got.status == (200 if got.events else 502)
             [logged] = remote.sidecar.failures()
-            assert "the server" in logged
+            assert named(why, logged, reset=reset)
         assert len(remote.server.faults()) == 2, "a call was sent again"
 
 
-@pytest.mark.parametrize("raw", CUTS.values(), ids=CUTS)
-def test_an_answer_that_is_cut_is_an_error_on_stdio_too(bridge: Bridge, raw: bytes) -> None:
+@pytest.mark.fault(23, "stdio")
+@pytest.mark.parametrize(("raw", "why"), CUTS.values(), ids=CUTS)
+def test_an_answer_that_is_cut_is_an_error_on_stdio_too(
+    bridge: Bridge, raw: bytes, why: str
+) -> None:
     for reset in (False, True):
         with bridge.sound(cut(raw, reset=reset)):
-            bridge.write(call(2, "fault") + b"\n")
-            line = bridge.line(SOON)
-            if b'"method"' in line:
-                line = bridge.line(SOON)
-            bridge.has_said(failure(line, 2))
+            with soon():
+                line = bridge.ask(2)[-1]
+            told = failure(line, 2)
+            assert named(why, told, reset=reset)
+            bridge.has_said(told)
             assert len(bridge.server.faults()) == 1, "a call was sent again"
 
 
-@pytest.mark.parametrize("raw", [CUTS["half an event"], CUTS["half a chunk"]])
+@pytest.mark.fault(23, "http")
+@pytest.mark.parametrize("raw", [CUTS["half an event"][0], CUTS["half a chunk"][0]])
 def test_a_cut_of_the_stream_of_a_session_is_seen_by_the_client(remote: Remote, raw: bytes) -> None:
     with remote.sound(cut(raw, reset=True)):
         got = remote.sidecar.ask(get("/mcp", STREAM_ONLY, "Mcp-Session-Id: s"))
@@ -233,6 +250,7 @@ def test_a_cut_of_the_stream_of_a_session_is_seen_by_the_client(remote: Remote, 
         assert logged.startswith("the server's stream broke off: ")
 
 
+@pytest.mark.fault(1, "http")
 def test_a_server_on_stdio_that_dies_in_mid_answer_is_an_error_that_says_how() -> None:
     for how, cause in (("3", "exit code 3"), ("SIGKILL", "SIGKILL")):
         with serving("--", sys.executable, str(NAUGHTY), "ends", how) as sidecar:
@@ -240,13 +258,16 @@ def test_a_server_on_stdio_that_dies_in_mid_answer_is_an_error_that_says_how() -
             with local.sound():
                 session = local.begin()
                 for id, raw in ((2, post(call(2, "end"), session)), (3, modern(3, "end"))):
-                    got = sidecar.ask(raw, SOON)
+                    with soon():
+                        got = sidecar.ask(raw)
                     told = failure(got.events[-1] if got.events else got.body, id)
                     assert cause in told
                     assert told.endswith("the disk is on fire")
                 assert sidecar.post(call(4), session).status == 404
 
 
+@pytest.mark.fault(24, "http")
+@pytest.mark.fault(24, "stdio")
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
 def test_an_answer_over_the_limit_is_an_error_and_the_next_one_comes(kind: str) -> None:
     long = result(b"2", "x" * 3 * MB)
@@ -264,6 +285,7 @@ def test_an_answer_over_the_limit_is_an_error_and_the_next_one_comes(kind: str) 
         assert "1000000 bytes" in failure(line, 2)
 
 
+@pytest.mark.fault(9, "http")
 def test_an_endless_line_of_a_server_on_stdio_is_an_error_and_the_next_one_comes() -> None:
     naughty = [sys.executable, str(NAUGHTY), "endless", str(64 * MB)]
     with serving("--max-message", "1MB", "--", *naughty) as sidecar:
@@ -290,6 +312,7 @@ def pieces(raw: bytes, how: str) -> Iterator[bytes]:
         at += size
 
 
+@pytest.mark.fault(24, "http")
 @pytest.mark.parametrize("raw", STREAMS.values(), ids=STREAMS)
 def test_a_stream_passes_as_it_came_whatever_its_form(remote: Remote, raw: bytes) -> None:
     def answer(asked: Asked) -> Iterator[bytes]:
@@ -307,6 +330,7 @@ def test_a_stream_passes_as_it_came_whatever_its_form(remote: Remote, raw: bytes
                 assert got.one("content-type") == "text/event-stream"
 
 
+@pytest.mark.fault(24, "stdio")
 @pytest.mark.parametrize("how", ["whole", "bytes"])
 def test_a_client_on_stdio_gets_a_line_for_each_message_of_a_stream(
     bridge: Bridge, how: str
@@ -328,6 +352,8 @@ def test_a_client_on_stdio_gets_a_line_for_each_message_of_a_stream(
             assert {other[:-1] for other in others} <= set(known), name
 
 
+@pytest.mark.fault(13, "http")
+@pytest.mark.fault(24, "http")
 def test_the_answers_of_a_batch_come_in_events_of_their_own(remote: Remote) -> None:
     raw = event(result(b"3")) + event(NOTE) + event(result(b'"2"'), "id: 4")
     with remote.sound(STREAM + raw):
@@ -338,6 +364,7 @@ def test_the_answers_of_a_batch_come_in_events_of_their_own(remote: Remote) -> N
 LARGE = 20 * MB
 
 
+@pytest.mark.fault(24, "http")
 @pytest.mark.parametrize("count", [1, 6])
 def test_large_events_pass_as_they_came_and_do_not_pile_up(remote: Remote, count: int) -> None:
     raw = event(result(b"9", "y" * LARGE)) * (count - 1) + event(result(b"2", "x" * LARGE))
@@ -347,6 +374,7 @@ def test_large_events_pass_as_they_came_and_do_not_pile_up(remote: Remote, count
         assert got.body == raw
 
 
+@pytest.mark.fault(24, "stdio")
 def test_a_large_event_is_a_line_on_stdio(bridge: Bridge) -> None:
     raw = result(b"2", "x" * LARGE)
     with bridge.sound(STREAM + event(raw)), bridge.holds.in_memory(12 * LARGE):
@@ -354,6 +382,7 @@ def test_a_large_event_is_a_line_on_stdio(bridge: Bridge) -> None:
         assert bridge.ask(2)[-1] == raw + b"\n"
 
 
+@pytest.mark.fault(8, "http")
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream", "*/*"])
 def test_a_large_line_of_a_server_on_stdio_is_an_answer(accept: str) -> None:
     naughty = [sys.executable, str(NAUGHTY), "large"]
@@ -382,6 +411,7 @@ def parts(raw: bytes) -> tuple[int, str, list[tuple[str, str]], bytes]:
     return int(first.split(" ")[1]), first.split(" ", 2)[2], headers, body
 
 
+@pytest.mark.fault(25, "http")
 @pytest.mark.parametrize("raw", STATUSES.values(), ids=STATUSES)
 def test_what_is_no_answer_passes_with_status_headers_and_body(remote: Remote, raw: bytes) -> None:
     status, reason, headers, body = parts(raw)
@@ -402,6 +432,7 @@ def test_what_is_no_answer_passes_with_status_headers_and_body(remote: Remote, r
         assert len(remote.server.asked) == 4
 
 
+@pytest.mark.fault(25, "stdio")
 @pytest.mark.parametrize("raw", STATUSES.values(), ids=STATUSES)
 def test_a_client_on_stdio_gets_an_error_with_the_status_and_the_start_of_the_body(
     bridge: Bridge, raw: bytes
@@ -434,6 +465,32 @@ def test_a_client_on_stdio_gets_an_error_with_the_status_and_the_start_of_the_bo
         assert len(bridge.server.faults()) == 1
 
 
+@pytest.mark.fault(25, "http")
+@pytest.mark.parametrize("noise", [b"\xef\xbb\xbf", b"<b>Warning</b>: deprecated\n", b"a: "])
+def test_an_answer_behind_noise_is_the_answer(remote: Remote, noise: bytes) -> None:
+    for said in (whole(noise + result(b"2")), STREAM + event(noise.strip() + result(b"2"))):
+        with remote.sound(said):
+            for era in (post(call(2, "fault")), modern(2, "fault")):
+                got = remote.sidecar.ask(era)
+                assert (got.status, got.events or [got.body]) == (200, [result(b"2")])
+
+
+@pytest.mark.fault(25, "http")
+@pytest.mark.parametrize("status", ["101 Switching Protocols", "099 What"])
+def test_an_answer_that_is_none_yet_is_an_error(remote: Remote, status: str) -> None:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield f"HTTP/1.1 {status}\r\nUpgrade: h2c\r\n\r\n".encode()
+
+    with remote.sound(answer):
+        for era in (post(call(2, "fault")), modern(2, "fault"), get("/mcp", STREAM_ONLY)):
+            with soon():
+                got = remote.sidecar.ask(era)
+            said = f"the server answers with the status {int(status[:3])}, which is no answer"
+            assert (got.status, got.error) == (502, said)
+            assert remote.sidecar.failures() == [said]
+
+
+@pytest.mark.fault(2, "http")
 def test_a_command_that_cannot_be_started_is_a_502_that_says_so(tmp_path: Path) -> None:
     broken = tmp_path / "server"
     broken.write_text("no program")
@@ -449,6 +506,7 @@ def test_a_command_that_cannot_be_started_is_a_502_that_says_so(tmp_path: Path) 
         assert len(sidecar.failures()) == 2
 
 
+@pytest.mark.fault(2, "http")
 def test_a_command_that_ends_at_once_is_an_error_with_its_last_words() -> None:
     with serving("--", sys.executable, str(NAUGHTY), "crashes", "5") as sidecar:
         for id, raw in ((1, post(INITIALIZE)), (2, modern(2))):
@@ -459,6 +517,7 @@ def test_a_command_that_ends_at_once_is_an_error_with_its_last_words() -> None:
         until(lambda: len(sidecar.children) == 1)
 
 
+@pytest.mark.fault(25, "http")
 def test_a_session_that_nobody_knows_is_a_404(local: Local) -> None:
     with local.sound():
         for raw in (
@@ -481,6 +540,8 @@ def redirect(status: int, location: str) -> bytes:
     return whole(b"moved", f"{status} Moved", *held)
 
 
+@pytest.mark.fault(26, "http")
+@pytest.mark.fault(33, "http")
 @pytest.mark.parametrize("status", REDIRECTS)
 def test_a_redirection_to_another_origin_is_refused(status: int) -> None:
     with (
@@ -509,6 +570,7 @@ def test_a_redirection_to_another_origin_is_refused(status: int) -> None:
         assert evil.asked == []
 
 
+@pytest.mark.fault(26, "http")
 def test_a_redirection_to_another_origin_after_several_of_its_own_is_refused(
     remote: Remote,
 ) -> None:
@@ -525,6 +587,8 @@ def test_a_redirection_to_another_origin_after_several_of_its_own_is_refused(
         assert evil.asked == []
 
 
+@pytest.mark.fault(26, "http")
+@pytest.mark.fault(26, "stdio")
 def test_a_redirection_in_a_circle_comes_to_an_end(remote: Remote, bridge: Bridge) -> None:
     with remote.sound(redirect(307, "/mcp")):
         got = remote.sidecar.post(call(2, "fault"))
@@ -537,6 +601,7 @@ def test_a_redirection_in_a_circle_comes_to_an_end(remote: Remote, bridge: Bridg
         assert len(bridge.server.faults()) < 10
 
 
+@pytest.mark.fault(26, "http")
 @pytest.mark.parametrize("status", [307, 308])
 def test_a_redirection_within_the_origin_sends_the_same_once_more(
     remote: Remote, status: int
@@ -552,6 +617,7 @@ def test_a_redirection_within_the_origin_sends_the_same_once_more(
         assert [asked.body for asked in remote.server.faults()] == [call(2, "fault")] * 2
 
 
+@pytest.mark.fault(26, "stdio")
 @pytest.mark.parametrize("status", REDIRECTS)
 def test_a_redirection_elsewhere_is_an_error_on_stdio(
     status: int, monkeypatch: pytest.MonkeyPatch
@@ -572,6 +638,7 @@ def test_a_redirection_elsewhere_is_an_error_on_stdio(
 REFUSED = ("the Origin of the request is not allowed", "the Host of the request is not allowed")
 
 
+@pytest.mark.fault(27, "http")
 @pytest.mark.parametrize("headers", EVIL.values(), ids=EVIL)
 def test_an_evil_origin_or_host_is_refused(either: Remote | Local, headers: list[str]) -> None:
     with either.sound():
@@ -592,6 +659,7 @@ def test_an_evil_origin_or_host_is_refused(either: Remote | Local, headers: list
             assert len(either.server.asked) == seen
 
 
+@pytest.mark.fault(27, "http")
 @pytest.mark.parametrize("headers", GOOD.values(), ids=GOOD)
 def test_hosts_and_origins_of_this_machine_pass(either: Remote | Local, headers: list[str]) -> None:
     with either.sound():
@@ -602,6 +670,7 @@ def test_hosts_and_origins_of_this_machine_pass(either: Remote | Local, headers:
         assert either.server.asked[0].headers.get("origin", "") == origin.partition(": ")[2]
 
 
+@pytest.mark.fault(27, "http")
 def test_hosts_and_origins_are_allowed_by_options() -> None:
     options = ("--allow-host", "mcp.example.org", "--allow-host", "*.inner.example:8443")
     pages = ("--allow-origin", "https://page.example")
@@ -621,6 +690,21 @@ def test_hosts_and_origins_are_allowed_by_options() -> None:
             assert sidecar.post(call(1), *headers).status == status, headers
 
 
+@pytest.mark.fault(27, "http")
+def test_the_host_in_the_target_of_a_request_counts_too(either: Remote | Local) -> None:
+    with either.sound():
+        raw = modern(2)
+        hosts = (("evil.example", 403), ("[::2]", 403), ("localhost:5", 200), ("[::1]", 200))
+        for host, status in hosts:
+            target = f"POST http://{host}/mcp".encode()
+            assert either.sidecar.ask(raw.replace(b"POST /mcp", target)).status == status
+        evil = raw.replace(b"POST /mcp", b"POST http://localhost/mcp").replace(
+            b"Host: localhost", b"Host: evil.example"
+        )
+        assert either.sidecar.ask(evil).status == 403
+
+
+@pytest.mark.fault(27, "http")
 def test_the_figures_are_not_for_a_page_that_leads_its_own_name_here(remote: Remote) -> None:
     assert remote.sidecar.ask(get("/metrics", "Host: evil.example")).status == 403
     assert remote.sidecar.ask(get("/metrics", "Host: 127.0.0.1")).status == 200
@@ -629,6 +713,7 @@ def test_the_figures_are_not_for_a_page_that_leads_its_own_name_here(remote: Rem
 # Row 28
 
 
+@pytest.mark.fault(28, "http")
 @pytest.mark.parametrize(("body", "status"), BODIES.values(), ids=BODIES)
 def test_a_body_that_is_no_message_is_refused_without_an_echo(
     either: Remote | Local, body: bytes, status: int
@@ -656,6 +741,7 @@ def test_a_body_that_is_no_message_is_refused_without_an_echo(
     assert b"ECHO" not in either.sidecar.errors
 
 
+@pytest.mark.fault(28, "http")
 def test_a_body_that_is_announced_as_too_long_is_refused_before_it_comes(
     either: Remote | Local,
 ) -> None:
@@ -665,6 +751,7 @@ def test_a_body_that_is_announced_as_too_long_is_refused_before_it_comes(
         assert (got.status, got.error) == (413, "the body is over the limit of 4194304 bytes")
 
 
+@pytest.mark.fault(28, "http")
 def test_a_body_at_the_bound_passes_and_the_bound_can_be_moved(remote: Remote) -> None:
     def filled(size: int) -> bytes:
         empty = len(call(2, arguments={"x": ""}))
@@ -677,6 +764,7 @@ def test_a_body_at_the_bound_passes_and_the_bound_can_be_moved(remote: Remote) -
         assert sidecar.post(filled(1001)).status == 413
 
 
+@pytest.mark.fault(28, "http")
 @pytest.mark.parametrize("raw", SMUGGLING.values(), ids=SMUGGLING)
 def test_what_could_be_read_in_two_ways_is_refused_and_nothing_after_it_is_read(
     either: Remote | Local, raw: bytes
@@ -697,6 +785,7 @@ def test_what_could_be_read_in_two_ways_is_refused_and_nothing_after_it_is_read(
     assert b"SMUGG" not in either.sidecar.errors
 
 
+@pytest.mark.fault(28, "http")
 @pytest.mark.parametrize("raw", ODD_BUT_GOOD.values(), ids=ODD_BUT_GOOD)
 def test_what_can_be_read_in_one_way_only_is_answered(remote: Remote, raw: bytes) -> None:
     with remote.sound(), remote.sidecar.client() as client:
@@ -707,6 +796,7 @@ def test_what_can_be_read_in_one_way_only_is_answered(remote: Remote, raw: bytes
         assert remote.server.asked[0].body == call(2)
 
 
+@pytest.mark.fault(28, "http")
 @pytest.mark.parametrize("raw", SLY.values(), ids=SLY)
 def test_no_body_leads_past_a_rule_that_hides_a_tool(tmp_path: Path, raw: bytes) -> None:
     rules = tmp_path / "rules.yaml"
@@ -717,6 +807,29 @@ def test_no_body_leads_past_a_rule_that_hides_a_tool(tmp_path: Path, raw: bytes)
         Remote(sidecar, server).works()
 
 
+@pytest.mark.fault(28, "http")
+@pytest.mark.parametrize("id", [b'{"a":1}', b"[2]", b"1e400", b"2.0", b"true"])
+def test_before_a_command_an_id_that_no_answer_could_be_known_by_is_refused(
+    local: Local, id: bytes
+) -> None:
+    with local.sound():
+        for raw in (call(2), call(2, _meta=META)):
+            got = local.sidecar.post(raw.replace(b'"id":2', b'"id":' + id), local.session)
+            said = "the id of a request must be a text or an integer"
+            assert (got.status, got.json["error"]["code"], got.error) == (400, -32600, said)
+
+
+@pytest.mark.fault(28, "http")
+def test_before_a_command_a_body_that_is_no_utf_8_is_refused(local: Local) -> None:
+    # All callers of the stateless era share a server, which one of them must not bring down.
+    with local.sound():
+        for raw in (call(2, "ECHO"), call(2, "ECHO", _meta=META)):
+            got = local.sidecar.post(raw.replace(b"ECHO", b"ECHO\xe9"), local.session)
+            assert (got.status, got.error) == (400, "Parse error")
+            assert b"ECHO" not in got.body
+
+
+@pytest.mark.fault(28, "http")
 def test_a_request_whose_method_is_no_text_is_answered(local: Local) -> None:
     raw = call(2, _meta=META).replace(b'"tools/call"', b"5")
     with local.sound():
@@ -728,22 +841,21 @@ def test_a_request_whose_method_is_no_text_is_answered(local: Local) -> None:
 # Row 29
 
 
-HTTP_SESSIONS = int(os.environ.get("FAULT_HTTP_SESSIONS", "10000"))
-
-
-def test_ten_thousand_sessions_of_a_server_cost_little_and_leave_nothing(remote: Remote) -> None:
+@pytest.mark.fault(29, "http")
+def test_thousands_of_sessions_of_a_server_cost_little_and_leave_nothing(remote: Remote) -> None:
     with remote.sound(), remote.sidecar.in_memory(64 * MB), remote.sidecar.client() as client:
-        for _ in range(HTTP_SESSIONS):
+        for _ in range(scaled(2_000, 10_000)):
             client.send(post(INITIALIZE))
             assert client.answer().status == 200
         assert len({asked.id for asked in remote.server.asked}) == 1
     assert remote.sidecar.children == set()
 
 
-SESSIONS = int(os.environ.get("FAULT_SESSIONS", "400"))  # each starts a server: more take long
+SESSIONS = scaled(400, 10_000)  # each starts a server
 ANSWERS = r's/.*"id":\([0-9]*\).*/{"jsonrpc":"2.0","id":\1,"result":{}}/p'
 
 
+@pytest.mark.fault(29, "http")
 def test_sessions_that_are_abandoned_make_room_and_leave_no_child() -> None:
     marker = f"# sessions-of-{os.getpid()}"
     server = ["sed", "-un", "-e", ANSWERS, "-e", marker]
@@ -765,6 +877,8 @@ def test_sessions_that_are_abandoned_make_room_and_leave_no_child() -> None:
     assert marked(marker) == set()
 
 
+@pytest.mark.fault(20, "http")
+@pytest.mark.fault(29, "http")
 @pytest.mark.parametrize("end", ["TERM", "KILL"])
 def test_children_that_do_not_want_to_end_are_ended_with_all_of_their_group(end: str) -> None:
     marker = f"stubborn-{os.getpid()}-{end}"
@@ -780,6 +894,7 @@ def test_children_that_do_not_want_to_end_are_ended_with_all_of_their_group(end:
     until(lambda: marked(marker) == set(), LIFE)
 
 
+@pytest.mark.fault(29, "http")
 def test_a_session_that_nobody_uses_is_ended_and_one_that_is_used_is_not() -> None:
     marker = f"# idle-{os.getpid()}"
     with serving("--idle", "1", "--", "sed", "-un", "-e", ANSWERS, "-e", marker) as sidecar:
@@ -792,6 +907,7 @@ def test_a_session_that_nobody_uses_is_ended_and_one_that_is_used_is_not() -> No
             assert sidecar.post(call(2), heard).status == 200
 
 
+@pytest.mark.fault(29, "http")
 def test_a_client_that_goes_before_its_session_has_begun_leaves_no_child() -> None:
     with serving("--", "sleep", "1000") as sidecar:
         before = sidecar.left
@@ -802,6 +918,7 @@ def test_a_client_that_goes_before_its_session_has_begun_leaves_no_child() -> No
         sidecar.settles(before)
 
 
+@pytest.mark.fault(16, "http")
 def test_a_client_that_does_not_read_holds_the_server_up_and_is_let_go(remote: Remote) -> None:
     sent = 0
 
@@ -821,6 +938,7 @@ def test_a_client_that_does_not_read_holds_the_server_up_and_is_let_go(remote: R
         remote.works()
 
 
+@pytest.mark.fault(16, "http")
 def test_a_client_that_does_not_read_holds_a_server_on_stdio_up() -> None:
     naughty = [sys.executable, str(NAUGHTY), "talks", "2000", "100000"]
     with serving("--", *naughty) as sidecar:
@@ -857,6 +975,7 @@ def written_by(pid: int) -> int:
 # Row 30
 
 
+@pytest.mark.fault(30, "http")
 def test_a_stateless_call_whose_client_goes_away_is_cancelled_at_once(remote: Remote) -> None:
     gone: list[bool] = []
 
@@ -883,6 +1002,7 @@ def test_a_stateless_call_whose_client_goes_away_is_cancelled_at_once(remote: Re
                 assert len(remote.server.faults()) == 1
 
 
+@pytest.mark.fault(30, "http")
 def test_a_call_of_a_session_whose_client_goes_away_can_be_resumed(remote: Remote) -> None:
     primed = b"id: 7\ndata:\n\n"
     replayed = b"id: 8\ndata: " + result(b"2") + b"\n\n"
@@ -908,6 +1028,7 @@ def test_a_call_of_a_session_whose_client_goes_away_can_be_resumed(remote: Remot
         assert not [asked for asked in remote.server.asked if b"cancelled" in asked.body]
 
 
+@pytest.mark.fault(30, "http")
 def test_a_call_to_a_server_on_stdio_goes_on_without_its_client_and_is_resumed() -> None:
     version = "Mcp-Protocol-Version: 2025-11-25"
     with serving("--", sys.executable, str(NAUGHTY), "remembers") as sidecar:
@@ -930,6 +1051,7 @@ def test_a_call_to_a_server_on_stdio_goes_on_without_its_client_and_is_resumed()
                 assert got.events == [on_stdio(b"2", "late")]
 
 
+@pytest.mark.fault(30, "http")
 def test_a_stateless_call_to_a_server_on_stdio_is_cancelled_with_its_client() -> None:
     server = [sys.executable, str(NAUGHTY), "remembers"]
     with serving("--children", "1", "--", *server) as sidecar:
@@ -984,6 +1106,7 @@ def repeated(asked: Asked) -> dict[str, str]:
     return {name: value for name, value in asked.headers.items() if name.startswith("mcp-")}
 
 
+@pytest.mark.fault(31, "http")
 def test_headers_that_repeat_the_body_follow_it_where_a_rule_changes_it(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(CAPPED, "utf-8")
@@ -1006,6 +1129,7 @@ def test_headers_that_repeat_the_body_follow_it_where_a_rule_changes_it(tmp_path
     assert asked.headers["x-other"] == "y"
 
 
+@pytest.mark.fault(31, "http")
 def test_headers_of_a_body_that_no_rule_changes_pass_as_they_are(remote: Remote) -> None:
     odd = ("Mcp-Param-Odd: =?base64?eA==?=", "mcp-PARAM-two: 1")
     with remote.sound():
@@ -1019,6 +1143,7 @@ def test_headers_of_a_body_that_no_rule_changes_pass_as_they_are(remote: Remote)
         }
 
 
+@pytest.mark.fault(31, "http")
 def test_headers_that_do_not_agree_with_the_body_are_the_servers_to_judge(remote: Remote) -> None:
     with remote.sound():
         raw = post(call(2, "ok", _meta=META), *stateless("other"))
@@ -1027,6 +1152,7 @@ def test_headers_that_do_not_agree_with_the_body_are_the_servers_to_judge(remote
         assert remote.server.asked[0].body == call(2, "ok", _meta=META)
 
 
+@pytest.mark.fault(31, "http")
 @pytest.mark.parametrize(
     "headers",
     [
@@ -1048,6 +1174,7 @@ def test_before_a_command_headers_that_do_not_agree_with_the_body_are_refused(
         assert local.sidecar.failures() == [got.error]
 
 
+@pytest.mark.fault(31, "stdio")
 def test_a_client_on_stdio_gets_the_headers_that_the_sent_body_wants(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(CAPPED, "utf-8")
@@ -1084,6 +1211,7 @@ def refused_start(*arguments: str, **env: str) -> str:
     return ended.stderr.decode()
 
 
+@pytest.mark.fault(32, "http")
 @pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0", "example.org:80"])
 def test_it_does_not_start_where_others_can_connect_without_a_token(listen: str) -> None:
     said = refused_start("--listen", listen)
@@ -1091,6 +1219,7 @@ def test_it_does_not_start_where_others_can_connect_without_a_token(listen: str)
     assert "--token-file" in said
 
 
+@pytest.mark.fault(32, "http")
 def test_a_token_that_is_none_does_not_count_as_one(tmp_path: Path) -> None:
     empty = tmp_path / "tokens"
     empty.write_text(" \n\n")
@@ -1100,11 +1229,13 @@ def test_a_token_that_is_none_does_not_count_as_one(tmp_path: Path) -> None:
     assert "would be open" in refused_start(*ANYWHERE, MCP_ABRIDGE_TOKEN="")
 
 
+@pytest.mark.fault(32, "http")
 def test_it_starts_without_a_token_where_it_is_told_so() -> None:
     with Naughty() as server, serving(*ANYWHERE, "--insecure", server.url) as sidecar:
         Remote(sidecar, server).works()
 
 
+@pytest.mark.fault(32, "http")
 @pytest.mark.parametrize("how", ["file", "variable", "named variable"])
 def test_a_token_opens_it_and_is_never_said(tmp_path: Path, how: str) -> None:
     file = tmp_path / "tokens"
@@ -1131,6 +1262,7 @@ def test_a_token_opens_it_and_is_never_said(tmp_path: Path, how: str) -> None:
     assert b"secret" not in sidecar.errors.replace(str(tmp_path).encode(), b"")
 
 
+@pytest.mark.fault(32, "http")
 def test_a_token_in_the_path_opens_it_and_is_never_said(tmp_path: Path) -> None:
     (tmp_path / "tokens").write_text("first-secret-token\n")
     with Naughty() as server:
@@ -1162,6 +1294,7 @@ SECRETS = (
 )
 
 
+@pytest.mark.fault(33, "http")
 @pytest.mark.parametrize("auth", ["none", "forward"])
 def test_credentials_go_on_only_where_they_are_to_and_are_never_said(auth: str) -> None:
     def echo(asked: Asked) -> Iterator[bytes]:
@@ -1206,12 +1339,28 @@ def test_credentials_go_on_only_where_they_are_to_and_are_never_said(auth: str) 
     assert b"secret" not in sidecar.errors
 
 
+@pytest.mark.fault(33, "http")
+def test_no_server_is_asked_to_say_back_what_the_proxy_has_added() -> None:
+    def echo(asked: Asked) -> Iterator[bytes]:
+        yield whole(str(asked.headers).encode(), "200 OK", "Connection: close")
+
+    fixed = ("--header", "X-Fixed: fixed-secret", "--auth", "forward")
+    with Naughty() as server, serving(*fixed, server.url) as sidecar:
+        server.answer = echo
+        for body in (None, b"{}"):
+            got = sidecar.ask(request("TRACE", "/mcp", "Authorization: Bearer a", body=body))
+            assert (got.status, got.error) == (405, "Method Not Allowed")
+        assert server.asked == []
+
+
+@pytest.mark.fault(33, "http")
 def test_the_token_that_opens_it_is_not_for_the_server() -> None:
     said = refused_start("--auth", "forward", MCP_ABRIDGE_TOKEN="opening-secret")
     assert "cannot hold the token that opens a route and credentials to forward" in said
     assert "opening-secret" not in said
 
 
+@pytest.mark.fault(33, "stdio")
 def test_credentials_of_a_client_on_stdio_go_to_the_server_only_and_are_never_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -1233,6 +1382,7 @@ def test_credentials_of_a_client_on_stdio_go_to_the_server_only_and_are_never_sa
 # Row 29 once more: what takes long
 
 
+@pytest.mark.fault(29, "http")
 def test_half_open_connections_are_closed(half_open: "HalfOpen") -> None:
     for name, client in half_open.clients.items():
         client.socket.settimeout(90.0)

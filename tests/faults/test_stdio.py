@@ -11,124 +11,40 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.faults.naughty import result
-from tests.wire import Ended, Wire
+from tests.faults.naughty import result, words
+from tests.faults.scale import scaled
+from tests.faults.sidecar import soon
+from tests.faults.wrapper import (
+    LIFE,
+    OWN,
+    ROOT,
+    Wrapped,
+    answers,
+    call,
+    codes,
+    command,
+    command_line,
+    failure,
+    ok,
+    peak,
+    processes,
+    said,
+    signals_as_usual,
+    still,
+    until,
+    wrapped,
+    written_by,
+)
 
-ROOT = Path(__file__).resolve().parents[2]
-NAUGHTY = Path(__file__).with_name("naughty.py")
-LIFE = 6.0  # seconds in which a group must have ended, whatever happened
+NOISE = 0.9  # seconds that a machine may be busy with something else
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 
-class Wrapped(Wire):
-    """A raw client of a naughty server behind the wrapper."""
-
-    def groups(self) -> set[int]:
-        """Return the process groups that the wrapper has started: the server's, the guardian's."""
-        return {group for _, parent, group in processes() if parent == self.process.pid}
-
-    def ask(self, id: int, name: str = "ok") -> None:
-        self.write(call(id, name))
-
-    def rest(self) -> list[bytes]:
-        """Read to the end of stdout."""
-        lines = []
-        while line := self.line():
-            lines.append(line)
-        return lines
-
-
-@contextmanager
-def wrapped(fault: str, *arguments: str, options: tuple[str, ...] = ()) -> Iterator[Wrapped]:
-    """Start the wrapper, make a first call, and see to it that no process is left in the end."""
-    command = [sys.executable, "-m", "proxy", "--rules", "none", *options, "--"]
-    command += [sys.executable, str(NAUGHTY), fault, *arguments]
-    with Wrapped(command, cwd=ROOT) as wire:
-        wire.write(call(1))
-        while not answers(wire.line(), 1):
-            pass
-        groups = wire.groups()
-        assert groups
-        yield wire
-        until(lambda: not groups & {group for _, _, group in processes()}, LIFE)
-
-
-def processes() -> list[tuple[int, int, int]]:
-    """Return the number, parent and group of every process that is no zombie."""
-    if not Path("/proc/self/stat").exists():
-        listed = subprocess.run(
-            ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat="], capture_output=True, check=True, text=True
-        )
-        rows = [line.split() for line in listed.stdout.splitlines()]
-        return [(int(p), int(q), int(g)) for p, q, g, state in rows if state[0] != "Z"]
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                state, parent, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if state != "Z":
-                found.append((int(entry.name), int(parent), int(group)))
-    return found
-
-
-def until(wanted: Callable[[], bool], seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < end, f"not within {seconds} seconds"
-        time.sleep(0.01)
-
-
-def call(id: int, name: str = "ok") -> bytes:
-    return b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s"}}\n' % (
-        id,
-        name.encode(),
-    )
-
-
-def ok(id: int, text: str = "ok") -> bytes:
-    """Return the line with which the server answers."""
-    return result(b"%d" % id, text) + b"\n"
-
-
-def answers(line: bytes, id: int) -> bool:
-    assert line, "the wrapper ended before it answered"
-    return line.strip(b"\xef\xbb\xbf\r\n") == ok(id)[:-1]
-
-
-def failure(line: bytes, id: int) -> str:
-    """Return what an error result says, which must answer the call with this id."""
-    message = json.loads(line)
-    assert message["id"] == id
-    assert message["result"]["isError"] is True
-    [block] = message["result"]["content"]
-    text: str = block["text"]
-    return text
-
-
-def said(ended: Ended) -> list[str]:
-    """Return the wrapper's own lines on stderr."""
-    found = re.findall(rb"^mcp-abridge: (.*)$", ended.stderr, re.MULTILINE)
-    return [line.decode() for line in found]
-
-
-def codes(how: str) -> tuple[int, str]:
-    """Return the exit code for a server that ends so, and how that is said."""
-    if how.isdigit():
-        return int(how), f"the server ended with exit code {how}"
-    return 128 + getattr(signal, how), f"the server was ended by {how}"
-
-
-# Row 1
-
-
+@pytest.mark.fault(1, "stdio")
 @pytest.mark.parametrize("fault", ["ends", "ends_before"])
 @pytest.mark.parametrize("how", ["0", "3", "SIGKILL", "SIGSEGV"])
 def test_a_server_that_ends_has_all_calls_in_flight_answered_with_the_cause(
@@ -146,6 +62,19 @@ def test_a_server_that_ends_has_all_calls_in_flight_answered_with_the_cause(
     assert said(ended)[-1] == f"error: {cause}; requests answered with an error: 3"
 
 
+@pytest.mark.fault(1, "stdio")
+def test_the_error_carries_the_last_two_kilobytes_of_what_the_server_said() -> None:
+    with wrapped("ends_with_many_words", "10000") as wire:
+        wire.write(call(2, "end"))
+        [line] = wire.rest()
+        ended = wire.close()
+    last = words(10_000)[-2048:].decode().strip()
+    assert failure(line, 2) == f"the server ended with exit code 9; its stderr ends with:\n{last}"
+    assert ended.code == 9
+    assert words(10_000) in ended.stderr
+
+
+@pytest.mark.fault(1, "stdio")
 def test_a_server_that_ends_within_a_long_answer_has_its_call_answered() -> None:
     with wrapped("ends_within_a_long_answer") as wire:
         wire.write(call(2, "end"))
@@ -158,14 +87,11 @@ def test_a_server_that_ends_within_a_long_answer_has_its_call_answered() -> None
     assert said(ended)[0] == "warning: the server ended within a line, after 3000000 bytes of it"
 
 
-# Row 2
-
-
+@pytest.mark.fault(2, "stdio")
 @pytest.mark.parametrize("how", ["5", "SIGABRT"])
 def test_a_crash_at_the_start_answers_initialize_with_the_reason(how: str) -> None:
     code, cause = codes(how)
-    command = [sys.executable, "-m", "proxy", "--", sys.executable, str(NAUGHTY), "crashes", how]
-    with Wrapped(command, cwd=ROOT) as wire:
+    with soon(2.0), Wrapped(command("crashes", how)) as wire:
         [line] = wire.send("initialize", 1)
         ended = wire.close()
     assert json.loads(line)["error"]["message"] == (
@@ -175,17 +101,18 @@ def test_a_crash_at_the_start_answers_initialize_with_the_reason(how: str) -> No
     assert ended.rest == b""
 
 
+@pytest.mark.fault(2, "stdio")
 @pytest.mark.parametrize(
-    ("command", "reason"),
+    ("program", "reason"),
     [
         ("no-such-command", "'no-such-command' cannot be started: no such file or directory"),
         (os.devnull, f"'{os.devnull}' cannot be started: permission denied"),
     ],
 )
 def test_a_command_that_cannot_be_started_is_named_with_the_reason(
-    command: str, reason: str
+    program: str, reason: str
 ) -> None:
-    with Wrapped([sys.executable, "-m", "proxy", "--", command], cwd=ROOT) as wire:
+    with soon(2.0), Wrapped([*OWN, "--", program]) as wire:
         [line] = wire.send("initialize", "a")
         ended = wire.close()
     assert json.loads(line)["error"]["message"] == reason
@@ -193,15 +120,14 @@ def test_a_command_that_cannot_be_started_is_named_with_the_reason(
     assert said(ended)[0] == f"error: {reason}"
 
 
+@pytest.mark.fault(2, "stdio")
 def test_a_client_that_asks_nothing_learns_of_a_bad_command_as_well() -> None:
-    with Wrapped([sys.executable, "-m", "proxy", "--", "no-such-command"], cwd=ROOT) as wire:
+    with soon(2.0), Wrapped([*OWN, "--", "no-such-command"]) as wire:
         assert wire.line() == b""
         assert wire.close().code == 127
 
 
-# Row 3
-
-
+@pytest.mark.fault(3, "stdio")
 @pytest.mark.parametrize("size", [10, 5_000_000])
 def test_a_last_answer_without_newline_is_delivered(size: int) -> None:
     with wrapped("last_without_newline", str(size)) as wire:
@@ -212,9 +138,7 @@ def test_a_last_answer_without_newline_is_delivered(size: int) -> None:
     assert said(ended) == []
 
 
-# Rows 4 and 5
-
-
+@pytest.mark.fault(4, "stdio")
 def test_noise_goes_to_stderr_and_messages_pass_as_they_are() -> None:
     with wrapped("noisy") as wire:
         wire.ask(2)
@@ -230,6 +154,7 @@ def test_noise_goes_to_stderr_and_messages_pass_as_they_are() -> None:
     ]
 
 
+@pytest.mark.fault(5, "stdio")
 def test_noise_in_front_of_a_message_is_taken_off() -> None:
     with wrapped("glued") as wire:
         wire.write(call(2) + call(3))
@@ -239,15 +164,7 @@ def test_noise_in_front_of_a_message_is_taken_off() -> None:
     assert ended.stderr.count(b"progress: 100%\n") == 3
 
 
-# Row 8
-
-
-def peak(pid: int) -> int:
-    """Return the most memory that a process has held, in bytes (Linux)."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) << 10
-
-
+@pytest.mark.fault(8, "stdio")
 @pytest.mark.parametrize("size", [1 << 20, 20 << 20, 100 << 20])
 def test_long_lines_pass_as_they_are_in_little_memory(size: int) -> None:
     with wrapped("large") as wire:
@@ -260,6 +177,7 @@ def test_long_lines_pass_as_they_are_in_little_memory(size: int) -> None:
         assert wire.close().code == 0
 
 
+@pytest.mark.fault(8, "stdio")
 def test_a_long_line_that_must_be_looked_at_takes_at_most_three_times_its_size() -> None:
     size = 100 << 20
     with wrapped("large", "last") as wire:
@@ -275,6 +193,7 @@ def test_a_long_line_that_must_be_looked_at_takes_at_most_three_times_its_size()
         assert wire.close().code == 0
 
 
+@pytest.mark.fault(8, "stdio")
 def test_a_long_request_arrives() -> None:
     with wrapped("plain") as wire:
         wire.write(call(2, "x" * (20 << 20)) + call(3))
@@ -282,9 +201,7 @@ def test_a_long_request_arrives() -> None:
         assert wire.close().code == 0
 
 
-# Row 9
-
-
+@pytest.mark.fault(9, "stdio")
 @pytest.mark.parametrize("id_stands", ["first", "last"])
 def test_an_endless_line_is_discarded_its_call_answered_and_the_session_lives(
     id_stands: str,
@@ -306,6 +223,7 @@ def test_an_endless_line_is_discarded_its_call_answered_and_the_session_lives(
     assert "is over the limit of 1000000 bytes" in said(ended)[0]
 
 
+@pytest.mark.fault(9, "stdio")
 @pytest.mark.parametrize("id_first", [True, False])
 def test_a_request_over_the_limit_is_refused_and_never_arrives(id_first: bool) -> None:
     long = {"method": "tools/call", "params": {"name": "x" * 2_000_000}}
@@ -327,11 +245,9 @@ def test_a_request_over_the_limit_is_refused_and_never_arrives(id_first: bool) -
     assert said(ended) == [f"warning: from the client: {text}"]
 
 
-# Row 10
-
-
+@pytest.mark.fault(10, "stdio")
 def test_odd_ids_pass_as_they_are_and_confuse_nothing() -> None:
-    with wrapped("odd_ids") as wire:
+    with wrapped("odd_ids", once=False) as wire:
         wire.line()  # the second answer to the first call
         wire.write(call(2) + call(3))
         lines = [wire.line() for _ in range(10)]
@@ -350,9 +266,7 @@ def test_odd_ids_pass_as_they_are_and_confuse_nothing() -> None:
     assert said(ended) == []
 
 
-# Row 14
-
-
+@pytest.mark.fault(14, "stdio")
 def test_calls_that_were_cancelled_are_forgotten() -> None:
     cancel = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}\n'
     with wrapped("silent") as wire:
@@ -366,6 +280,22 @@ def test_calls_that_were_cancelled_are_forgotten() -> None:
     assert said(ended) == []
 
 
+@pytest.mark.fault(14, "stdio")
+def test_calls_that_are_never_answered_do_not_pile_up() -> None:
+    most = 20_000
+    with wrapped("silent", once=False) as wire:
+        with wire.sound(), wire.in_memory(32 << 20):
+            for id in range(2, scaled(25_000, 200_000), 1000):
+                wire.write(b"".join(call(id + more, "never") for more in range(1000)))
+            wire.ask(1)
+            assert b'"text":"late"' in wire.line()
+            assert wire.line() == ok(1)
+        ended = wire.close()
+    # The oldest were forgotten.
+    assert most - 10 < len(ended.rest.splitlines()) <= most
+
+
+@pytest.mark.fault(14, "stdio")
 def test_calls_that_are_never_answered_are_answered_when_the_server_has_ended() -> None:
     with wrapped("silent") as wire:
         wire.write(call(2, "never") + call(3, "never"))
@@ -378,9 +308,7 @@ def test_calls_that_are_never_answered_are_answered_when_the_server_has_ended() 
     assert ended.code == 0
 
 
-# Row 15
-
-
+@pytest.mark.fault(15, "stdio")
 def test_a_flood_on_stderr_passes_whole_and_holds_nothing_up() -> None:
     size = 20 << 20
     with wrapped("floods_stderr", str(size)) as wire:
@@ -391,11 +319,11 @@ def test_a_flood_on_stderr_passes_whole_and_holds_nothing_up() -> None:
     assert ended.stderr == flood * 2
 
 
+@pytest.mark.fault(15, "stdio")
 def test_a_stderr_that_nobody_reads_holds_nothing_up() -> None:
-    command = [sys.executable, "-m", "proxy", "--rules", "none", "--", sys.executable, str(NAUGHTY)]
     reading, writing = os.pipe()
     process = subprocess.Popen(
-        [*command, "floods_stderr", "5000000"],
+        command("floods_stderr", "5000000"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=writing,
@@ -411,9 +339,7 @@ def test_a_stderr_that_nobody_reads_holds_nothing_up() -> None:
     assert process.returncode == 0
 
 
-# Row 16
-
-
+@pytest.mark.fault(16, "stdio")
 def test_a_server_that_does_not_read_holds_its_client_up_and_nothing_piles_up(
     tmp_path: Path,
 ) -> None:
@@ -421,57 +347,54 @@ def test_a_server_that_does_not_read_holds_its_client_up_and_nothing_piles_up(
     os.mkfifo(gate)
     line = call(2, "x" * 100_000)
     with wrapped("deaf", str(gate)) as wire:
-        taken, quiet = 0, time.monotonic()
-        while time.monotonic() - quiet < 1.0:
-            try:
-                taken += os.write(wire.stdin, line[taken % len(line) :])
-                quiet = time.monotonic()
-            except BlockingIOError:
-                time.sleep(0.01)
-        assert taken < 16 << 20
-        os.close(os.open(gate, os.O_WRONLY))
-        sent = taken // len(line) + 1
-        wire.write(line[taken % len(line) :] + call(3))
-        assert [wire.line() for _ in range(sent)] == [ok(2)] * sent
-        assert wire.line() == ok(3)
+        with wire.in_memory(16 << 20):
+            taken = wire.pour(line)
+            assert taken < 16 << 20
+            os.close(os.open(gate, os.O_WRONLY))
+            sent = taken // len(line) + 1
+            wire.write(line[taken % len(line) :] + call(3))
+            assert [wire.line() for _ in range(sent)] == [ok(2)] * sent
+            assert wire.line() == ok(3)
         assert wire.close().code == 0
 
 
+@pytest.mark.fault(16, "stdio")
 def test_a_client_that_does_not_read_holds_the_server_up_and_nothing_piles_up() -> None:
     count, size = 1000, 100_000
     with wrapped("talks", str(count), str(size)) as wire:
-        [server] = [
-            pid
-            for pid, parent, group in processes()
-            if parent == wire.process.pid and pid == group and b"naughty" in command_of(pid)
-        ]
-        wire.ask(2)
-        written, quiet = 0, time.monotonic()
-        while time.monotonic() - quiet < 1.0:
-            now = written_by(server)
-            if now != written:
-                written, quiet = now, time.monotonic()
-            time.sleep(0.01)
-        assert written < (count * size) + (16 << 20), "of the second hundred megabytes"
-        lines = [wire.line() for _ in range(count)]
-        assert [int(line[:80].split(b'"number":')[1].split(b",")[0]) for line in lines] == list(
-            range(count)
-        )
-        assert wire.line() == ok(2)
+        server = wire.server()
+        with wire.in_memory(16 << 20):
+            wire.ask(2)
+            written = still(lambda: written_by(server))
+            assert written < (count * size) + (16 << 20), "of the second hundred megabytes"
+            assert numbers([wire.line() for _ in range(count)]) == list(range(count))
+            assert wire.line() == ok(2)
         assert wire.close().code == 0
 
 
-def command_of(pid: int) -> bytes:
-    return Path(f"/proc/{pid}/cmdline").read_bytes()
+@pytest.mark.fault(16, "stdio")
+def test_a_client_and_a_server_that_do_not_read_wait_for_each_other_and_go_on() -> None:
+    count, size = 50, 100_000
+    line = call(2, "x" * size)
+    with wrapped("talks", str(count), str(size)) as wire:
+        with wire.in_memory(16 << 20):
+            # The server answers, and reads no more while nobody reads that.
+            taken = wire.pour(line)
+            assert taken < 16 << 20
+            sent = taken // len(line) + 1
+            wire.write(line[taken % len(line) :])
+            for _ in range(sent):
+                assert numbers([wire.line() for _ in range(count)]) == list(range(count))
+                assert wire.line() == ok(2)
+        assert wire.close().code == 0
 
 
-def written_by(pid: int) -> int:
-    return int(re.findall(r"wchar: (\d+)", Path(f"/proc/{pid}/io").read_text())[0])
+def numbers(lines: list[bytes]) -> list[int]:
+    """Return the numbers of notifications."""
+    return [int(line[:80].split(b'"number":')[1].split(b",")[0]) for line in lines]
 
 
-# Row 17
-
-
+@pytest.mark.fault(17, "stdio")
 def test_twenty_thousand_notifications_before_an_answer_keep_their_order() -> None:
     with wrapped("talks", "20000", "20") as wire:
         wire.write(call(2))
@@ -481,12 +404,10 @@ def test_twenty_thousand_notifications_before_an_answer_keep_their_order() -> No
     assert lines[-1] == ok(2)
 
 
-# Row 18
-
-
-def test_answers_that_come_after_the_end_of_input_are_delivered() -> None:
-    command = [sys.executable, "-m", "proxy", "--rules", "none", "--"]
-    with Wrapped([*command, sys.executable, str(NAUGHTY), "late"], cwd=ROOT) as wire:
+@pytest.mark.fault(18, "stdio")
+@pytest.mark.parametrize("seconds", ["0", "4"])
+def test_answers_that_come_after_the_end_of_input_are_delivered(seconds: str) -> None:
+    with Wrapped(command("late", seconds)) as wire:
         wire.write(call(1) + call(2) + call(3))
         wire.shut_stdin()
         assert wire.rest() == [ok(1), ok(2), ok(3)]
@@ -495,6 +416,7 @@ def test_answers_that_come_after_the_end_of_input_are_delivered() -> None:
     assert said(ended) == []
 
 
+@pytest.mark.fault(18, "stdio")
 def test_a_server_that_does_not_end_with_its_input_is_ended() -> None:
     with wrapped("stays") as wire:
         ended = wire.close()
@@ -502,9 +424,10 @@ def test_a_server_that_does_not_end_with_its_input_is_ended() -> None:
     assert said(ended)[0] == "warning: the server did not end by itself: sent it SIGTERM"
 
 
+@pytest.mark.fault(18, "stdio")
 def test_a_group_that_ignores_the_end_of_input_and_sigterm_is_killed() -> None:
     with wrapped("stays", "ignore", "fork") as wire:
-        ended = wire.close()
+        ended = wire.close(LIFE + NOISE)
     assert ended.code == 128 + signal.SIGKILL
     assert said(ended)[:2] == [
         "warning: the server did not end by itself: sent it SIGTERM",
@@ -512,6 +435,7 @@ def test_a_group_that_ignores_the_end_of_input_and_sigterm_is_killed() -> None:
     ]
 
 
+@pytest.mark.fault(1, "stdio")
 def test_a_server_that_closes_its_stdout_has_its_calls_answered() -> None:
     with wrapped("closes_stdout") as wire:
         wire.write(call(2, "end"))
@@ -521,9 +445,7 @@ def test_a_server_that_closes_its_stdout_has_its_calls_answered() -> None:
     assert ended.code == 0
 
 
-# Row 19
-
-
+@pytest.mark.fault(19, "stdio")
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize(
     "how", [("silent",), ("stays",), ("stays", "ignore", "fork")], ids=" ".join
@@ -531,7 +453,7 @@ def test_a_server_that_closes_its_stdout_has_its_calls_answered() -> None:
 def test_a_signal_ends_both_sides_and_answers_what_is_in_flight(
     number: signal.Signals, how: tuple[str, ...]
 ) -> None:
-    with not_ignored(number), wrapped(*how) as wire:
+    with signals_as_usual(number), wrapped(*how) as wire:
         wire.write(call(2, "never"))
         answered = [] if how[0] == "silent" else [wire.line()]
         if how[0] == "silent":
@@ -553,17 +475,7 @@ def test_a_signal_ends_both_sides_and_answers_what_is_in_flight(
         assert lines == []
 
 
-@contextmanager
-def not_ignored(number: signal.Signals) -> Iterator[None]:
-    """Start processes as from a terminal: a job in the background has SIGINT ignored."""
-    before = signal.getsignal(number)
-    signal.signal(number, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
-
-
+@pytest.mark.fault(19, "stdio")
 def test_a_signal_while_the_end_is_awaited_hastens_it() -> None:
     with wrapped("stays", "ignore", "fork") as wire:
         wire.shut_stdin()
@@ -572,21 +484,23 @@ def test_a_signal_while_the_end_is_awaited_hastens_it() -> None:
         assert wire.process.wait(20) == 128 + signal.SIGTERM
 
 
-# Row 20
-
-
+@pytest.mark.fault(20, "stdio")
 def test_when_the_wrapper_is_killed_the_whole_group_ends() -> None:
     with wrapped("stays", "ignore", "fork") as wire:
         wire.process.kill()
         wire.process.wait(20)
 
 
+@pytest.mark.fault(20, "stdio")
 def test_when_the_wrapper_is_killed_at_any_moment_no_process_is_left() -> None:
     marker = f"naughty-{os.getpid()}-{time.monotonic_ns()}"
-    command = [sys.executable, "-m", "proxy", "--", sys.executable, str(NAUGHTY), "stays", marker]
     for turn in range(12):
         process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            command("stays", marker),
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         until(lambda: any(marker in command_line(pid) for pid, _, _ in processes()))
         end = time.monotonic() + turn * 0.01
@@ -597,16 +511,7 @@ def test_when_the_wrapper_is_killed_at_any_moment_no_process_is_left() -> None:
     until(lambda: not any(marker in command_line(pid) for pid, _, _ in processes()), LIFE)
 
 
-def command_line(pid: int) -> str:
-    if not Path("/proc/self/cmdline").exists():
-        listed = ["ps", "-o", "command=", "-p", str(pid)]
-        return subprocess.run(listed, capture_output=True, text=True, check=False).stdout
-    try:
-        return command_of(pid).decode(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-
-
+@pytest.mark.fault(20, "stdio")
 def test_a_grandchild_that_holds_stdout_open_does_not_keep_anybody() -> None:
     with wrapped("leaves_a_child_behind") as wire:
         wire.write(call(2, "end"))
@@ -616,6 +521,7 @@ def test_a_grandchild_that_holds_stdout_open_does_not_keep_anybody() -> None:
     assert ended.code == 4
 
 
+@pytest.mark.fault(20, "stdio")
 def test_a_grandchild_out_of_reach_does_not_keep_anybody() -> None:
     with wrapped("leaves_a_child_behind", "session") as wire:
         wire.write(call(2, "end"))

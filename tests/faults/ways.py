@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -97,8 +98,8 @@ class Written(Wire):
         return found
 
     def call(self, id: int, tool: str, **arguments: Any) -> "Line":
-        more = {"_meta": META} if self.modern else {}
-        self.write(call(id, tool, arguments=arguments, **more) + b"\n")
+        params = params_of(arguments, modern=self.modern)
+        self.write(call(id, tool, **params) + b"\n")
         return Line(self, id)
 
     def cancel(self, id: int) -> None:
@@ -155,7 +156,7 @@ class Served:
         self.heard()
 
     def call(self, id: int, tool: str, *headers: str, **arguments: Any) -> "Posted":
-        params = {"arguments": arguments, **({"_meta": META} if self.modern else {})}
+        params = params_of(arguments, modern=self.modern)
         own = stateless(tool) if self.modern else self.headers
         client = self.sidecar.client()
         client.send(post(call(id, tool, **params), *own, *headers))
@@ -200,8 +201,25 @@ class Posted:
         found: Said = [json.loads(raw) for raw in events or [got.body]]
         return found
 
+    def so_far(self) -> Said:
+        """Return what has come by now."""
+        self.client.socket.setblocking(False)
+        with suppress(BlockingIOError):
+            while self.client.more():
+                pass
+        lines = bytes(self.client.buffer).splitlines()
+        data = [line.removeprefix(b"data: ") for line in lines if line.startswith(b"data: ")]
+        return [json.loads(raw) for raw in data if raw]
+
     def leave(self) -> None:
         self.client.reset()
+
+
+def params_of(arguments: dict[str, Any], *, modern: bool) -> dict[str, Any]:
+    """Return the params of a call; its `token` is no argument but what names its progress."""
+    token = arguments.pop("token", None)
+    meta = {**(META if modern else {}), **({} if token is None else {"progressToken": token})}
+    return {"arguments": arguments, **({"_meta": meta} if meta else {})}
 
 
 def batched(calls: Iterable[Called]) -> bytes:
@@ -245,8 +263,13 @@ class Probed(RawServer):
 
     def _said(self, asked: Asked) -> Iterator[bytes]:
         if asked.body[:1] == b"[":
-            each = [b"%d" % message["id"] for message in json.loads(asked.body)]
-            yield _closing("200 OK", b"[" + b",".join(map(probed.answer, each)) + b"]")
+            batch = json.loads(asked.body)
+            ids = [b"%d" % message["id"] for message in batch if not _never(message)]
+            if len(ids) == len(batch):
+                yield _closing("200 OK", b"[" + b",".join(map(probed.answer, ids)) + b"]")
+                return
+            yield STREAM + b"".join(event(probed.answer(id)) for id in ids)
+            self.left += asked.gone()
             return
         message = asked.message
         match name(message):
@@ -270,6 +293,17 @@ class Probed(RawServer):
         if how == "slow":
             time.sleep(0.3)
             how = "fine"
+        if how in ("alive", "foreign"):
+            yield STREAM
+            yield from map(event, probed.tells(asked.message, how))
+            if how == "alive":
+                return
+            how = "never"
+        if how == "belated" and "mcp-method" not in asked.headers:
+            with self.arrived:
+                assert self.arrived.wait_for(lambda: self._cancelled(asked), 20)
+            yield _closing("200 OK", probed.answer(asked.id))
+            return
         messages = probed.said(asked.id, how)
         if not messages:
             self.left += asked.gone()
@@ -277,6 +311,16 @@ class Probed(RawServer):
             yield _closing("200 OK", messages[0])
         else:
             yield STREAM + b"".join(map(event, messages))
+
+    def _cancelled(self, asked: Asked) -> bool:
+        own = [each.message for each in self.of("POST") if each.body[:1] == b"{"]
+        told = [each["params"] for each in own if name(each) == "notifications/cancelled"]
+        return asked.message["id"] in [params["requestId"] for params in told]
+
+
+def _never(message: dict[str, Any]) -> bool:
+    how = message["params"].get("arguments", {}).get("how")
+    return bool(how == "never")
 
 
 def _closing(status: str, body: bytes, *headers: str) -> bytes:

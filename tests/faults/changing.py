@@ -1,0 +1,67 @@
+"""A server whose answers are others every time: raw bytes, no SDK.
+
+    python changing.py
+
+`list`, `read` and `long` give ten rows that begin with how often they were called, `calls` how
+often that was, `huge` many rows in two copies, `note` and `wrong` what the argument `says`, and
+`raw` what it says as its result, spelled as it is.
+"""
+
+import json
+import sys
+from collections import Counter
+from typing import Any
+
+INITIALIZED = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"tools": {"listChanged": True}},
+    "serverInfo": {"name": "changing", "version": "1"},
+}
+READS = {"annotations": {"readOnlyHint": True}}
+TOOLS = [
+    {"name": name, "inputSchema": {"type": "object"}, **(READS if name == "read" else {})}
+    for name in ("list", "read", "long", "calls", "huge", "note", "wrong", "raw")
+]
+CALLED: Counter[str] = Counter()
+
+
+def answered(message: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a request."""
+    if message["method"] == "initialize":
+        return INITIALIZED
+    if message["method"] == "tools/list":
+        return {"tools": TOOLS}
+    params = message["params"]
+    name, says = params["name"], params.get("arguments", {}).get("says")
+    CALLED[name] += 1
+    match name:
+        case "list" | "read" | "long":
+            return text({"rows": [f"{CALLED[name]}-{number}" for number in range(10)]})
+        case "calls":
+            return text(CALLED)
+        case "huge":
+            row = {"id": 1.5, "title": "A row like any other", "body": "text " * 60}
+            found = {"rows": [row] * params["arguments"]["rows"], "source": "here"}
+            return {**text(found), "structuredContent": found}
+        case "wrong":
+            return {**text(says), "isError": True}
+    return text(says)
+
+
+def text(said: Any) -> dict[str, Any]:
+    written = said if isinstance(said, str) else json.dumps(said)
+    return {"content": [{"type": "text", "text": written}]}
+
+
+if __name__ == "__main__":
+    for raw in sys.stdin.buffer:
+        asked = json.loads(raw)
+        if "id" not in asked or "method" not in asked:
+            continue
+        if asked.get("params", {}).get("name") == "raw":
+            result = asked["params"]["arguments"]["says"]
+        else:
+            result = json.dumps(answered(asked), separators=(",", ":"))
+        line = f'{{"jsonrpc":"2.0","id":{json.dumps(asked["id"])},"result":{result}}}\n'
+        sys.stdout.buffer.write(line.encode())
+        sys.stdout.buffer.flush()

@@ -1,0 +1,91 @@
+"""Raises in the middle of the proxy's own work, at one call after the other.
+
+A place is a line of the proxy and what is called there, from Python or from C. An injector raises
+once, at the first place where it has not raised before (or not as often as it may), and lets
+everything after that run; so whoever starts the same work again and again goes through all places.
+"""
+
+import gc
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from inspect import CO_GENERATOR
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import proxy
+
+INSIDE = str(Path(proxy.__file__).parent)
+ERRORS = (MemoryError, RecursionError, RuntimeError, KeyError)
+READING = {"document.py", "message.py", "result.py", "surrogates.py"}
+
+Place = tuple[str, int, str, int]
+
+
+class Injector:
+    """Raises while it is `armed`, and takes note of where.
+
+    A place that is come to several times counts anew each time, up to `deep` times.
+    """
+
+    def __init__(self, deep: int = 1) -> None:
+        self._deep = deep
+        self._passed: dict[tuple[str, int, str], int] = {}
+        self.tried: set[Place] = set()
+        self.raised: Place | None = None
+
+    @contextmanager
+    def armed(self) -> Iterator[None]:
+        """Raise once, in this thread, if there is a place left; `raised` says where that was."""
+        self.begin()
+        with self.going_on():
+            yield
+
+    def begin(self) -> None:
+        """Begin work anew, in which it may raise once."""
+        self._passed.clear()
+        self.raised = None
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Be armed in a part of the work, unless it has raised in an earlier one."""
+        # What is thrown away is nobody's call.
+        gc.disable()
+        if self.raised is None:
+            sys.setprofile(self._called)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            gc.enable()
+
+    def _called(self, frame: FrameType, event: str, called: Any) -> None:
+        caller: FrameType | None
+        if event == "call" and not frame.f_code.co_flags & CO_GENERATOR:
+            # A generator is gone on with, and closed, from many places; what it calls is enough.
+            caller, name = frame.f_back, frame.f_code.co_qualname
+        elif event == "c_call":
+            caller, name = frame, getattr(called, "__qualname__", repr(called))
+        else:
+            return
+        if name.endswith(("__exit__", "__del__")):  # letting go of something cannot fail
+            return
+        if caller is None or not caller.f_code.co_filename.startswith(INSIDE):
+            return
+        line = caller.f_code.co_filename[len(INSIDE) + 1 :], caller.f_lineno, name
+        count = self._passed[line] = self._passed.get(line, 0) + 1
+        place = (*line, count)
+        if count > self._deep or place in self.tried:
+            return
+        self.tried.add(place)
+        self.raised = place
+        # Whoever raises here is asked no more.
+        raise self._error(place, event)(f"injected: {place}")
+
+    def _error(self, place: Place, event: str) -> type[Exception]:
+        error = ERRORS[len(self.tried) % len(ERRORS)]
+        # Where something is read, too deep a recursion says of it that it is too deep, and what is
+        # written in C knows no other.
+        reads = event == "c_call" or place[0] in READING
+        return MemoryError if error is RecursionError and reads else error

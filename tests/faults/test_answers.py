@@ -1,0 +1,362 @@
+"""What must be seen of answers that are odd in their bytes, their ids or their shape."""
+
+import json
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faults.puppets import Puppet, Written, each_way, puppet
+from tests.faults.wrapper import until
+
+Folders = pytest.TempPathFactory
+
+
+@pytest.fixture(scope="module")
+def stdio(tmp_path_factory: Folders) -> Iterator[Puppet]:
+    with puppet("stdio", tmp_path_factory.mktemp("rules")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def http(tmp_path_factory: Folders) -> Iterator[Puppet]:
+    if sys.platform != "linux":
+        pytest.skip("what a process holds is read from /proc")
+    with puppet("http", tmp_path_factory.mktemp("rules")) as found:
+        yield found
+
+
+@pytest.fixture
+def puppets(request: pytest.FixtureRequest) -> Iterator[Puppet]:
+    """Return a server behind the proxy, which must be sound afterwards."""
+    found: Puppet = request.getfixturevalue(request.param)
+    with found.sound():
+        yield found
+
+
+START = b'{"jsonrpc":"2.0","id":ID,"result":'
+NOISE = b"SECRET"
+GOOD = START + b'{"content":[{"type":"text","text":"{\\"a\\":1.0,\\"noise\\":\\"SECRET\\"}"}]}}'
+SHAPED = START + b'{"content":[{"type":"text","text":"{\\"a\\":1.0}"}]}}'
+
+
+def quoted(raw: bytes) -> bytes:
+    """Return the JSON string of a text, whatever its bytes are."""
+    return b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+
+
+def answer(kept: bytes, *, noise: bool, where: str) -> bytes:
+    """Return an answer whose document has a member `kept`, and perhaps noise."""
+    said = b'{"kept":%s%s,"z":1.50}' % (kept, b',"noise":"%s"' % NOISE if noise else b"")
+    text = b'"content":[{"type":"text","text":%s}]' % quoted(b"x" if where == "value" else said)
+    value = b"" if where == "text" else b',"structuredContent":' + said
+    return START + b"{" + text + value + b"}}"
+
+
+def same(puppets: Puppet, tool: str, says: bytes) -> None:
+    """Have the server say something, which must come out as it is."""
+    came = puppets.ask(tool, says)
+    assert came.line == says.replace(b"ID", came.id)
+
+
+def still_shaped(puppets: Puppet, tool: str = "shaped") -> None:
+    came = puppets.ask(tool, GOOD)
+    assert came.line == SHAPED.replace(b"ID", came.id)
+
+
+# Noise
+
+NOISES = (
+    b"Server listening on port 3000",
+    b"  ",
+    b"",
+    b"\xff\xfe binary \x00",
+    b"\xef\xbb\xbf",
+    b'{"level":"info","message":"up"}',
+    b"[1,2]",
+    b"[" * 5000,
+)
+GLUED = (
+    b"progress: 100%",
+    b"debug {1} [2] ",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b'{"level":"info","message":"up"} ',
+    b"\r 12% \r 99% \r",
+)
+
+
+def put_aside(puppets: Puppet, before: int, noise: bytes) -> None:
+    """Wait until a line of noise is there on stderr; blank ones are nothing."""
+    until(lambda: not noise or noise + b"\n" in puppets.errors[before:])
+
+
+@each_way(4, "stdio", "http")
+@pytest.mark.parametrize("end", [b"", b"\r"], ids=["LF", "CRLF"])
+def test_noise_passes_to_stderr_and_what_is_no_noise_to_the_client(
+    puppets: Puppet, end: bytes
+) -> None:
+    for tool, good in (("plain", GOOD), ("shaped", SHAPED), ("withheld", SHAPED)):
+        before = len(puppets.errors)
+        came = puppets.ask(tool, b"\n".join([*NOISES, GOOD]) + end)
+        assert came.line.rstrip(b"\r") == good.replace(b"ID", came.id)
+        for noise in NOISES:
+            put_aside(puppets, before, noise.strip())
+
+
+@each_way(5, "stdio", "http")
+@pytest.mark.parametrize("noise", GLUED)
+def test_a_message_behind_noise_is_recovered(puppets: Puppet, noise: bytes) -> None:
+    for tool, good in (("plain", GOOD), ("shaped", SHAPED), ("withheld", SHAPED)):
+        before = len(puppets.errors)
+        came = puppets.ask(tool, noise + GOOD)
+        assert came.line == good.replace(b"ID", came.id)
+        put_aside(puppets, before, noise)
+
+
+# UTF-8 that is cut, and ends of lines that are none
+
+TEXT = "é€😀 \u2028 \u2029 \u0085 \u001c".encode().replace(b"\x1c", b"\\u001c")
+
+
+@each_way(6, "stdio", "http")
+def test_a_message_that_comes_byte_by_byte_is_one_message(puppets: Puppet) -> None:
+    for tool in ("plain", "shaped"):
+        for where in ("text", "value", "both"):
+            says = answer(b'"%s"' % TEXT, noise=tool == "shaped", where=where)
+            came = puppets.ask(tool, says, 0)
+            expected = answer(b'"%s"' % TEXT, noise=False, where=where)
+            assert came.line == expected.replace(b"ID", came.id)
+
+
+@each_way(6, "stdio", "http")
+def test_a_message_that_comes_in_two_pieces_is_one_message_wherever_it_is_cut(
+    puppets: Puppet,
+) -> None:
+    says = answer(b'"%s"' % TEXT, noise=True, where="value")
+    first = says.index(TEXT)
+    for cut in range(first, first + len(TEXT)):
+        came = puppets.ask("shaped", says, cut)
+        expected = answer(b'"%s"' % TEXT, noise=False, where="value")
+        assert came.line == expected.replace(b"ID", came.id)
+
+
+@each_way(6, "stdio", "http")
+def test_a_long_message_is_cut_inside_a_character_by_any_buffer(puppets: Puppet) -> None:
+    for tool in ("plain", "shaped"):
+        for start in range(3):
+            long = b'"%s%s"' % (b"x" * start, "€".encode() * 100_000)
+            came = puppets.ask(tool, answer(long, noise=tool == "shaped", where="value"))
+            expected = answer(long, noise=False, where="value")
+            assert came.line == expected.replace(b"ID", came.id)
+
+
+# What readers of JSON do not agree on
+
+SPELLINGS = {
+    "numbers": b"[1.10,1e400,-1e400,18446744073709551616,-0,-0.0,1.0,1E5,1e-400,0.10e1]",
+    "a number of 5,000 digits": b"1" * 5000,
+    "lone surrogates": rb'"\ud800 \uDFFF\ud800 \ud83d\ude00"',
+    "other escapes": rb'"\u00e9\/\u002f\u0000"',
+    "600 arrays": b"[" * 600 + b"]" * 600,
+    "600 objects": b'{"a":' * 600 + b"1" + b"}" * 600,
+    "a name twice": b'{"a":1,"a":2}',
+    "ends of lines that are none": b'"%s"' % TEXT,
+}
+UNREADABLE = {
+    "NaN": b"NaN",
+    "infinities": b"[Infinity,-Infinity]",
+    "invalid UTF-8": b'"\xff\xfe"',
+    "UTF-8 that is too long": b'"\xc0\xaf"',
+    "half a character": b'"\xe2\x82"',
+    "2,000 arrays": b"[" * 2000 + b"]" * 2000,
+    "a control character": b'"a\x01b"',
+}
+SURROGATE = b'"\xed\xa0\x80"'
+PLACES = ("text", "value", "both")
+ALL = {**SPELLINGS, **UNREADABLE, "a surrogate in UTF-8": SURROGATE}
+
+
+@each_way(7, "stdio", "http")
+@pytest.mark.parametrize("kept", ALL.values(), ids=ALL)
+def test_what_no_rule_is_for_passes_byte_for_byte(puppets: Puppet, kept: bytes) -> None:
+    for where in PLACES:
+        same(puppets, "plain", answer(kept, noise=True, where=where))
+
+
+@each_way(7, "stdio", "http")
+@pytest.mark.parametrize("kept", SPELLINGS.values(), ids=SPELLINGS)
+def test_what_a_rule_keeps_is_spelled_as_it_came(puppets: Puppet, kept: bytes) -> None:
+    for tool in ("shaped", "withheld"):
+        for where in PLACES:
+            came = puppets.ask(tool, answer(kept, noise=True, where=where))
+            expected = answer(kept, noise=False, where=where)
+            assert came.line == expected.replace(b"ID", came.id)
+
+
+@each_way(7, "stdio", "http")
+@pytest.mark.parametrize("kept", UNREADABLE.values(), ids=UNREADABLE)
+def test_what_a_rule_cannot_read_passes_whole_or_is_withheld(puppets: Puppet, kept: bytes) -> None:
+    for where in ("value", "both"):
+        before = len(puppets.log())
+        same(puppets, "shaped", answer(kept, noise=True, where=where))
+        logged(puppets, before, "shaping")
+        still_shaped(puppets)
+        came = puppets.ask("withheld", answer(kept, noise=True, where=where))
+        assert json.loads(came.line)["result"]["isError"] is True
+        assert b"the response was withheld: rule 'withholding' " in came.line
+        assert NOISE not in came.line
+        logged(puppets, before, "withholding")
+        still_shaped(puppets, "withheld")
+
+
+@each_way(7, "stdio", "http")
+def test_a_surrogate_in_utf_8_is_kept_as_it_came_or_all_is(puppets: Puppet) -> None:
+    for where in PLACES:
+        says = answer(SURROGATE, noise=True, where=where)
+        came = puppets.ask("shaped", says)
+        either = (says, answer(SURROGATE, noise=False, where=where))
+        assert came.line in [each.replace(b"ID", came.id) for each in either]
+        still_shaped(puppets)
+
+
+# Ids
+
+
+OTHERS = {
+    "an unknown id": b"987654",
+    "a string": b'"ID"',
+    "a fraction": b"ID.0",
+    "an exponent": b"IDe0",
+    "null": b"null",
+    "an array": b"[ID]",
+}
+
+
+@each_way(10, "stdio", "http")
+@pytest.mark.parametrize("tool", ["plain", "shaped", "withheld"])
+def test_answers_by_another_id_pass_as_they_are_and_the_right_one_counts(
+    puppets: Puppet, tool: str
+) -> None:
+    good = SHAPED if tool != "plain" else GOOD
+    for other in OTHERS.values():
+        stray = GOOD.replace(b"ID", other)
+        came = puppets.ask(tool, stray + b"\n" + GOOD)
+        expected = [each.replace(b"ID", came.id) for each in (stray, good)]
+        # Over HTTP there is no request that it could be the answer to.
+        assert came.lines == expected if isinstance(puppets, Written) else expected[1:]
+
+
+@each_way(10, "stdio")
+def test_a_second_answer_passes_as_it_is(puppets: Puppet) -> None:
+    for tool, good in (("plain", GOOD), ("shaped", SHAPED)):
+        came = puppets.ask(tool, GOOD + b"\n" + GOOD)
+        assert came.lines == [each.replace(b"ID", came.id) for each in (good, GOOD)]
+        still_shaped(puppets)
+
+
+@each_way(10, "stdio", "http")
+def test_a_request_of_the_server_by_the_id_of_a_call_is_not_its_answer(puppets: Puppet) -> None:
+    asks = b'{"jsonrpc":"2.0","id":ID,"method":"roots/list"}'
+    for tool, good in (("plain", GOOD), ("shaped", SHAPED), ("withheld", SHAPED)):
+        came = puppets.ask(tool, asks + b"\n" + GOOD)
+        assert came.lines == [each.replace(b"ID", came.id) for each in (asks, good)]
+
+
+# Shapes
+
+DOCUMENT = b'{"content":[{"type":"text","text":"{\\"a\\":1.0,\\"noise\\":\\"SECRET\\"}"}]}'
+SHAPES = {
+    "a result and an error": b'"result":%s,"error":{"code":1,"message":"x"}' % DOCUMENT,
+    "an error and a result": b'"error":{"code":1,"message":"x"},"result":%s' % DOCUMENT,
+    "a result and no error": b'"result":%s,"error":null' % DOCUMENT,
+    "an error that is a string": b'"error":"no"',
+    "an error that is null": b'"error":null',
+    "a result that is null": b'"result":null',
+    "a result that is an array": b'"result":[1.10,{"noise":"x"}]',
+    "a result that is a string": b'"result":"x"',
+    "a result without content": b'"result":{"x":{"noise":1.10}}',
+    "content that is an object": b'"result":{"content":{"type":"text","text":"{}"}}',
+    "content that is a string": b'"result":{"content":"{\\"noise\\":1}"}',
+    "content that is null": b'"result":{"content":null}',
+    "blocks that are none": b'"result":{"content":[1.0,null,"x",[]]}',
+    "blocks without a type": b'"result":{"content":[{"text":"{\\"noise\\":1}"}]}',
+}
+
+
+@each_way(11, "stdio", "http")
+@pytest.mark.parametrize("tool", ["plain", "shaped"])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_an_answer_of_a_wrong_shape_passes_as_it_is_and_its_call_is_over(
+    puppets: Puppet, shape: bytes, tool: str
+) -> None:
+    # Where the call was not over, it would be answered once more in the end.
+    same(puppets, tool, b'{"jsonrpc":"2.0","id":ID,%s}' % shape)
+    still_shaped(puppets)
+
+
+@each_way(11, "stdio", "http")
+@pytest.mark.parametrize("size", [0, 10_000])
+def test_a_rule_that_withholds_lets_no_result_pass_beside_an_error(
+    puppets: Puppet, size: int
+) -> None:
+    long = b'"x":"%s",' % (b"x" * size)
+    for shape in list(SHAPES.values())[:3]:
+        came = puppets.ask(
+            "withheld", b'{"jsonrpc":"2.0","id":ID,%s%s}' % (long * bool(size), shape)
+        )
+        assert NOISE not in came.line
+        assert b"the response was withheld: rule 'withholding' " in came.line
+
+
+# What this protocol does not know
+
+UNKNOWN = {
+    "an error with data": b'"error":{"code":-32042,"message":"","data":{"noise":1.10,"x":[null]}}',
+    "an error of a code that is none": b'"error":{"code":1.5,"message":"","more":{}}',
+    "unknown content": b'"result":{"content":[{"type":"hologram","noise":1.10,"depth":[1e400]}]}',
+    "unknown fields": b'"result":{"content":[{"type":"text","text":"{}","x":-0}],"y":{"z":1.0}}',
+    "another kind of result": b'"result":{"resultType":"future","noise":1.0}',
+    "a request for input": b'"result":{"resultType":"input_required","noise":1.0}',
+    "unknown members beside it": b'"result":{"content":[]},"trace":{"noise":1.0},"x":[1.10]',
+}
+
+
+@each_way(12, "stdio", "http")
+@pytest.mark.parametrize("shape", UNKNOWN.values(), ids=UNKNOWN)
+def test_what_is_not_known_passes_as_it_is(puppets: Puppet, shape: bytes) -> None:
+    for tool in ("plain", "shaped"):
+        same(puppets, tool, b'{"jsonrpc":"2.0","id":ID,%s}' % shape)
+
+
+@each_way(12, "stdio", "http")
+def test_methods_that_are_not_known_pass_as_they_are(puppets: Puppet) -> None:
+    note = b'{"jsonrpc":"2.0","method":"notifications/future","params":{"noise":1.10},"x":1.0}'
+    asks = b'{"jsonrpc":"2.0","id":"s-1","method":"future/ask","params":[1.10],"x":-0}'
+    came = puppets.ask("shaped", note + b"\n" + asks + b"\n" + GOOD)
+    assert came.lines == [note, asks, SHAPED.replace(b"ID", came.id)]
+
+
+# Batches
+
+LEVEL = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":1.10}}'
+
+
+@each_way(13, "stdio")
+def test_a_batch_of_the_server_that_no_rule_is_for_passes_as_it_is(puppets: Puppet) -> None:
+    for batch in (b"[%s,%s]", b"[ %s , %s ]", b"[%s,%s,1.10,null,{},[]]"):
+        same(puppets, "plain", batch % (GOOD, LEVEL))
+
+
+@each_way(13, "stdio", "http")
+def test_a_rule_takes_the_answer_in_a_batch_of_the_server(puppets: Puppet) -> None:
+    for tool in ("shaped", "withheld"):
+        came = puppets.ask(tool, b"[%s,%s]" % (LEVEL, GOOD))
+        found = [json.loads(line) for line in came.lines]
+        flat = [each for one in found for each in (one if isinstance(one, list) else [one])]
+        assert flat == [json.loads(LEVEL), json.loads(SHAPED.replace(b"ID", came.id))]
+
+
+def logged(puppets: Puppet, before: int, rule: str) -> None:
+    """Wait until the log has said something of a rule."""
+    until(lambda: any(rule in line for line in puppets.log()[before:]))

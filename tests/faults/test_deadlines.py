@@ -1,0 +1,338 @@
+"""What must be seen of calls that the server leaves alone for longer than `--deadline` allows.
+
+On each way several calls are on their way at once; then it is looked at who was told what.
+"""
+
+import itertools
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("what a process holds is read from /proc", allow_module_level=True)
+
+from tests.faults.routes import NAUGHTY, Local, answer_of, modern
+from tests.faults.sidecar import call, get, post, serving, until
+from tests.faults.test_probes import CANCELLED, COMMAND, RUN_URL, SERVE_URL, SERVED, WRITTEN
+from tests.faults.ways import (
+    GUARDED,
+    PROBED,
+    Exchange,
+    Posted,
+    Probed,
+    Said,
+    Served,
+    Way,
+    Written,
+    hears,
+    listed,
+    text,
+)
+
+SECONDS = 0.8
+DEADLINE = ("--deadline", str(SECONDS))
+LATE = (
+    "no answer within 0.8 seconds and no progress; the call was cancelled. "
+    "Whether it took effect is not known: find out before you call again"
+)
+REASON = "no answer within 0.8 seconds and no progress"
+IDS = itertools.count(100)
+SESSIONS, STATELESS = "sessions", "stateless"
+ALL = [
+    *(pytest.param(name, marks=pytest.mark.fault(14, "stdio")) for name in WRITTEN),
+    *(pytest.param(name, marks=pytest.mark.fault(14, "http")) for name in SERVED),
+]
+# Where a client can take a call back by a message.
+TAKES_BACK = ("stdio", RUN_URL[0], SERVE_URL[0], COMMAND[0])
+
+
+class Record(NamedTuple):
+    """What came of the calls: what their client was sent, and what the server was told."""
+
+    ids: dict[str, int]
+    shown: Said
+    heard: Said
+
+    def answers(self, how: str) -> Said:
+        """Return the answers to a call."""
+        id = self.ids[how]
+        return [each for each in self.shown if each.get("id") == id and "method" not in each]
+
+    def cancelled(self, how: str) -> Said:
+        """Return what the server was told of the end of a call."""
+        told = [each["params"] for each in self.heard if each["method"] == CANCELLED]
+        return [params for params in told if params["requestId"] == self.ids[how]]
+
+
+class Everything:
+    """What is started once for all tests, and what was recorded of each way."""
+
+    def __init__(self, open: ExitStack) -> None:
+        self.http = open.enter_context(Probed())
+        self.url = open.enter_context(serving(*GUARDED, *DEADLINE, self.http.url))
+        self.command = open.enter_context(serving(*GUARDED, *DEADLINE, "--", *PROBED))
+        self.stdio = open.enter_context(Written(*DEADLINE, "--", *PROBED))
+        self.run = open.enter_context(Written(*DEADLINE, self.http.url, http=self.http))
+        self.records: dict[str, Record] = {}
+
+    def way(self, name: str) -> Way:
+        kind, _, era = name.partition(", ")
+        way: Way
+        match kind:
+            case "stdio":
+                way = self.stdio
+            case "run URL":
+                way = self.run
+            case "serve URL":
+                way = Served(self.url, era, self.http)
+            case _:
+                way = Served(self.command, era)
+        way.modern = era == STATELESS
+        return way
+
+    def record(self, name: str) -> Record:
+        if name not in self.records:
+            self.records[name] = recorded(self.way(name), name)
+        return self.records[name]
+
+
+@pytest.fixture(scope="module")
+def everything() -> Iterator[Everything]:
+    with ExitStack() as open:
+        made = Everything(open)
+        yield made
+        for wire in (made.stdio, made.run):
+            ended = wire.close()
+            assert (ended.code, ended.rest) == (0, b"")
+            assert b"Traceback" not in ended.stderr
+
+
+@pytest.fixture(params=ALL)
+def name(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+@pytest.fixture
+def record(everything: Everything, name: str) -> Record:
+    return everything.record(name)
+
+
+def only(*names: str) -> pytest.MarkDecorator:
+    marked = [each for each in ALL if each.values[0] in names]
+    return pytest.mark.parametrize("name", marked, indirect=True)
+
+
+# Tokens are told apart by their types and spellings, as ids are.
+TOKENS: dict[str, int | str] = {"alive": 7, "foreign": "7", "never": "nobody"}
+CALLS = ("never", "belated", "foreign", "alive", "fine", "held")
+
+
+def recorded(way: Way, name: str) -> Record:
+    """Make all calls at once, and return what came of them."""
+    ids = {how: next(IDS) for how in (*CALLS, "taken back", "left")}
+    shown: Said = []
+    heard: Said = []
+    told(way, shown)
+    calls: dict[str, Exchange] = {}
+    if name in TAKES_BACK:
+        calls["taken back"] = way.call(ids["taken back"], "check", how="never")
+    if name in SERVED:
+        calls["left"] = way.call(ids["left"], "check", how="never")
+    for how in CALLS:
+        if how == "held":
+            asked = {"how": "never", "then": "pass", "seconds": 1.5 * SECONDS}
+            calls[how] = way.call(ids[how], "act", **asked)
+        else:
+            more = {"token": TOKENS[how]} if how in TOKENS else {}
+            calls[how] = way.call(ids[how], "check", how=how, **more)
+
+    def all_there() -> bool:
+        heard.extend(told(way, shown))
+        return len(heard) >= len(calls)
+
+    until(all_there, said=lambda: str(heard))
+    if name in TAKES_BACK:
+        way.cancel(ids["taken back"])
+    if name in SERVED:
+        calls["left"].leave()
+    gather(way, {ids[how]: calls[how] for how in CALLS}, shown)
+    if isinstance(taken := calls.get("taken back"), Posted):
+        shown += taken.so_far()
+        taken.leave()
+    # All that was begun before it is over by now: it has waited for as long.
+    last = next(IDS)
+    gather(way, {last: way.call(last, "check", how="never")}, shown)
+    heard += told(way, shown)
+    return Record(ids, shown, heard)
+
+
+def told(way: Way, shown: Said) -> Said:
+    """Return what the server was told since the last time; what comes meanwhile goes to `shown`."""
+    if way.http is not None:
+        return way.heard()
+    *others, last = way.call(0, "heard").messages()
+    shown += others
+    return listed([last])
+
+
+def gather(way: Way, calls: dict[int, Exchange], shown: Said) -> None:
+    """Wait until all these calls are answered; what clients are sent goes to `shown`."""
+    if not isinstance(way, Written):
+        shown += [each for call in calls.values() for each in call.messages()]
+        return
+    while not calls.keys() <= {each.get("id") for each in shown if "method" not in each}:
+        shown.append(json.loads(way.line()))
+
+
+def test_a_call_that_is_never_answered_is_answered_with_an_error(record: Record) -> None:
+    [answer] = record.answers("never")
+    assert text(answer) == LATE
+    assert answer["result"]["isError"] is True
+
+
+def test_a_late_answer_reaches_nobody(record: Record) -> None:
+    assert [text(answer) for answer in record.answers("belated")] == [LATE]
+
+
+def test_progress_keeps_a_call_alive(record: Record) -> None:
+    assert [text(answer) for answer in record.answers("alive")] == ["done"]
+    assert record.cancelled("alive") == []
+
+
+def test_the_progress_of_something_else_does_not(record: Record) -> None:
+    assert [text(answer) for answer in record.answers("foreign")] == [LATE]
+
+
+def test_other_calls_are_answered_as_ever(record: Record) -> None:
+    assert [text(answer) for answer in record.answers("fine")] == ['{"busy":false}']
+    assert record.cancelled("fine") == []
+
+
+def test_the_time_of_a_call_that_is_held_begins_when_it_is_sent(record: Record) -> None:
+    assert [text(answer) for answer in record.answers("held")] == ["done"]
+    assert record.cancelled("held") == []
+
+
+# In the stateless era over HTTP the end of the connection says so.
+SILENT = (RUN_URL[1], SERVE_URL[1])
+
+
+def test_the_server_is_told_once(record: Record, name: str) -> None:
+    for how in ("never", "belated", "foreign"):
+        said = [] if name in SILENT else [{"requestId": record.ids[how], "reason": REASON}]
+        assert (how, record.cancelled(how)) == (how, said)
+
+
+@only(*TAKES_BACK)
+def test_a_call_that_was_taken_back_is_not_answered_by_us(record: Record) -> None:
+    assert record.answers("taken back") == []
+    assert record.cancelled("taken back") == [{"requestId": record.ids["taken back"]}]
+
+
+@only(*SERVED)
+def test_the_server_is_told_once_of_a_call_whose_client_went_away(
+    record: Record, name: str
+) -> None:
+    # In the handshake era such a call goes on, for its client may come back.
+    reason = "the client closed the stream" if name == COMMAND[1] else REASON
+    said = [] if name in SILENT else [{"requestId": record.ids["left"], "reason": reason}]
+    assert record.cancelled("left") == said
+
+
+@only(*SERVED)
+def test_nothing_is_left_of_it(record: Record, name: str, everything: Everything) -> None:
+    sidecar = everything.url if name in SERVE_URL else everything.command
+    until(lambda: sidecar.left.requests == 0)
+    figures = sidecar.ask(get("/metrics")).body
+    assert b'mcp_abridge_calls_total{outcome="late",tool="check"}' in figures
+    way = everything.way(name)
+    assert text(way.call(next(IDS), "check", how="fine").messages()[-1]) == '{"busy":false}'
+
+
+@only(*TAKES_BACK)
+def test_in_a_batch_only_what_is_late_is_answered_by_us(name: str, everything: Everything) -> None:
+    way = everything.way(name)
+    late, fine = next(IDS), next(IDS)
+    way.heard()
+    found = way.batch((late, "check", {"how": "never"}), (fine, "check", {"how": "fine"}))
+    assert [text(each) for each in found if each["id"] == late] == [LATE]
+    assert len(found) == 2
+    # Over HTTP the server may be told a moment later.
+    hears(way, "check", "check", CANCELLED)
+
+
+# What cannot be asked of all of them
+
+SHORT = ("--deadline", "0.5")
+
+
+def naughty(*fault: str) -> tuple[str, ...]:
+    return (sys.executable, str(NAUGHTY), *fault)
+
+
+@pytest.mark.fault(14, "stdio")
+def test_an_answer_that_has_begun_to_pass_is_not_late() -> None:
+    with Written(*SHORT, "--", *naughty("halts", "100000")) as wire:
+        wire.call(7, "long")
+        wire.call(8, "never")
+        long, late = wire.line(), wire.line()
+        assert len(text(json.loads(long))) == 100_000
+        assert json.loads(late)["id"] == 8
+        assert text(wire.call(9, "fine").messages()[-1]) == "ok"
+        ended = wire.close()
+        assert (ended.code, ended.rest) == (0, b"")
+
+
+@pytest.mark.fault(14, "stdio")
+@pytest.mark.fault(16, "stdio")
+def test_a_call_that_the_server_does_not_even_take_is_answered(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    with Written(*SHORT, "--", *naughty("deaf", str(gate))) as wire:
+        [answer] = wire.call(7, "free", filler="x" * 300_000).messages()
+        assert text(answer).startswith("no answer within 0.5 seconds")
+        os.close(os.open(gate, os.O_WRONLY))
+        assert text(wire.call(8, "free").messages()[-1]) == "ok"
+        ended = wire.close()
+        assert (ended.code, ended.rest) == (0, b"")
+
+
+@pytest.mark.fault(14, "http")
+@pytest.mark.fault(16, "http")
+@pytest.mark.parametrize("era", [SESSIONS, STATELESS])
+def test_a_call_that_a_server_behind_a_sidecar_does_not_even_take_is_answered(
+    era: str, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    with serving(*SHORT, "--rules", "none", "--", *naughty("deaf", str(gate))) as sidecar:
+        session = [] if era == STATELESS else [Local(sidecar).session]
+
+        def said(id: int, filler: str = "") -> str:
+            asked = modern(id, arguments={"filler": filler})
+            if session:
+                asked = post(call(id, arguments={"filler": filler}), *session)
+            return text(json.loads(answer_of(sidecar.ask(asked))))
+
+        if era == STATELESS:
+            assert said(6) == "ok"
+        assert said(7, "x" * 300_000).startswith("no answer within 0.5 seconds")
+        os.close(os.open(gate, os.O_WRONLY))
+        assert said(8) == "ok"
+
+
+@pytest.mark.fault(14, "stdio")
+def test_each_call_that_is_late_leaves_a_line_in_the_log() -> None:
+    with Written(*SHORT, "--", *PROBED) as wire:
+        for id in (7, 8):
+            wire.call(id, "check", how="never").messages()
+        ended = wire.close()
+    said = "check: no answer within 0.5 seconds and no progress; the call was cancelled"
+    assert ended.stderr.decode().count(said) == 2

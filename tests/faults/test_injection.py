@@ -1,0 +1,263 @@
+"""Raises at every call that the proxy makes while it shapes an answer: one right answer goes out.
+
+Right are the answer that the rule makes, since some faults are got over, and the one that came; for
+a rule that withholds, and where nothing came, an error in place of the latter.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from proxy.pipeline import Job, Outcome, shape
+from proxy.rule import Rule
+from tests.faults.injector import Injector
+from tests.faults.scale import scaled
+from tests.given import answer, document, line, rule, said, texts
+
+DEEP = scaled(1, 50)  # times that one place is failed at, where it is come to several times
+SECRET = "secret"
+IMAGE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+ROWS = [{"id": n, "name": f"n{n}", "path": f"a/{n}.md", "tags": ["x", "y", "z"]} for n in range(6)]
+ITEMS = {"items": ROWS, "note": "one\ntwo\nthree", "extra": {"a": 1, "b": None}, "secret": SECRET}
+CONTRACT = "output_schema: {type: object, properties: {n: {type: integer}}, required: [n]}"
+ARGUMENTS = {"limit": 2, "offset": 0, "pattern": "a/*.md", "maxLength": 10, "startIndex": 0}
+
+
+def job(text: str, value: dict[str, Any] | bytes, **members: Any) -> Job:
+    raw = value if isinstance(value, bytes) else answer(value)
+    return Job(rule=rule(text), tool="t", id=b"1", raw=raw, arguments=ARGUMENTS, **members)
+
+
+def later(text: str, value: dict[str, Any], **members: Any) -> Job:
+    """Return the job of a later page or view of the same call."""
+    first = shape(job(text, value, keep=True))
+    assert first.snapshot is not None
+    return Job(rule=rule(text), tool="t", id=b"2", snapshot=first.snapshot, **members)
+
+
+OBJECTS = """
+response:
+  - keep: [items, note, extra]
+  - drop: [extra.a]
+  - rename: {extra: more}
+  - project: {at: items, fields: [id, {title: name}, {size: {jmespath: length(tags)}}, tags]}
+"""
+ARRAYS = """
+response:
+  - filter: {at: items, where: 'id > `0`'}
+  - filter: {at: items, field: path, glob: {argument: pattern}}
+  - sort: {at: items, by: name, descending: true}
+  - elide: {at: items.tags, first: 1}
+  - table: {at: items}
+"""
+TEXTS = """
+response:
+  - clip: {at: note, max_lines: 2}
+  - replace: {at: note, pattern: o, with: '0'}
+"""
+COMPUTED = """
+response:
+  - jmespath: "{items: items[*].id, pattern: argument('pattern')}"
+  - recast: {cases: [{where: items, to: {kind: list, items: [1]}}]}
+"""
+LINES = "response: [{parse: {as: lines}}, {paginate: {as: lines, limit: 2}}]"
+RECORDS = "response: [{parse: {as: records, split: '(?m)^(?=#)'}}, {elide: {first: 1}}]"
+PAGES = "response: [{drop: secret}, {paginate: {at: items, limit: 2}}]"
+WINDOW = "response: [{truncate: {at: note, max_length: 5}}]"
+BOUND = "max_bytes: 300"
+ERRORS = "error_if: extra\nerrors: [{recast: {cases: [{match: '.', to: {code: bad}}]}}]"
+STRUCTURED = document({"n": 1}, structured=True)
+MEMBER = said('{"items":[1,2,3]}', structuredContent={"result": '{"items":[1,2,3]}'})
+MASKED = rb'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\"a\":1,\"b\":'
+MASKED += rb'\"\ud800\"}"}],"_meta":{"x":"\uD83D"}}}'
+
+# Rules that may let what came go out.
+OPEN = {
+    "objects": job(OBJECTS, document(ITEMS)),
+    "arrays": job(ARRAYS, document(ITEMS, structured=True)),
+    "texts": job(TEXTS, document(ITEMS)),
+    "computed": job(COMPUTED, document(ITEMS)),
+    "lines": job(LINES, said("one\ntwo\nthree\nfour"), keep=True),
+    "records": job(RECORDS, said("#a\n#b\n#c\n")),
+    "python": job("response: [{parse: {as: python}}]", said("[{'a': None}]")),
+    "yaml": job("response: [{parse: {as: yaml}}, {drop: a}]", said("a: 1\nb: 2\n")),
+    "a page": job(PAGES, document(ITEMS, structured=True), keep=True),
+    "a window": job(WINDOW, document(ITEMS), keep=True),
+    "a bound": job(BOUND, document(ITEMS), keep=True),
+    "a bound with prose": job(BOUND, said("prose " * 99, json.dumps(ITEMS)), keep=True),
+    "a bound on blocks": job(BOUND, said("a" * 500, "b" * 500), keep=True),
+    "a view": job(BOUND, document(ITEMS), keep=True, view="items[1:3].id"),
+    "a wrong view": job(BOUND, document(ITEMS), keep=True, view="items[["),
+    "an error by its document": job(ERRORS, document(ITEMS)),
+    "an error result": job(ERRORS, said("no", isError=True)),
+    "an error response": job(ERRORS, line(id=1, error={"code": 1, "message": "no"})),
+    "a contract": job(f"{CONTRACT}\nvalidate: warn", document({"n": 1})),
+    "a broken contract": job(f"{CONTRACT}\nvalidate: warn", document({"n": "x"})),
+    "a promise": job(CONTRACT, said("words", "more words")),
+    "out of service": job(CONTRACT, document({"n": 1}), aside=True),
+    "one copy": job("copies: structured\nresponse: [{drop: m}]", STRUCTURED),
+    "a member": job("response: [{elide: {at: items, first: 1}}]", MEMBER),
+    "a quoted text": job("response: [{clip: {max_chars: 3}}]", said('"quoted"')),
+    "blocks": job("document: blocks\nresponse: [{clip: {max_chars: 2}}]", said("abc", "def")),
+    "each block": job("response: [{drop: b}]", said('{"a":1,"b":2}', '{"a":3}')),
+    "dropped blocks": job("blocks: {drop: [image]}", {"content": [*said("x")["content"], IMAGE]}),
+    "a layout": job("layout: as_sent\nresponse: [{drop: n}]", said('{\n  "n": 1,\n  "m": 2\n}')),
+    "half characters": job("response: [{drop: a}]", MASKED),
+    "shadow": job(f"mode: shadow\n{PAGES}", document(ITEMS)),
+    "another shape": job("response: [{keep: gone}]", document(ITEMS)),
+    "another shape with a bound": job(f"response: [{{keep: gone}}]\n{BOUND}", document(ITEMS)),
+    "emptied": job("response: [{drop: '*'}]", document(ITEMS)),
+    "grown": job("allow_growth: false\nresponse: [{project: [n, m]}]", document({"n": 1})),
+    "failing": job("response: [{jmespath: abs(note)}]", document(ITEMS)),
+    "failing with a promise": job(
+        f"{CONTRACT}\nresponse: [{{jmespath: abs(n)}}]", said('{"n":"x"}')
+    ),
+    "no document": job(PAGES, {"content": [IMAGE]}),
+    "not complete": job(PAGES, {"resultType": "input_required", "inputRequests": {}}),
+    "unreadable": job(PAGES, {"content": 5}),
+}
+REFUSE = "on_failure: refuse"
+SECRETS = document({"items": [1], "secret": SECRET})
+# Rules that withhold what came where they fail.
+CLOSED = {
+    "a page": job(f"{REFUSE}\n{PAGES}", document(ITEMS, structured=True), keep=True),
+    "a bound": job(f"{REFUSE}\n{BOUND}\nresponse: [{{drop: secret}}]", document(ITEMS), keep=True),
+    "failing": job(f"{REFUSE}\nresponse: [{{jmespath: abs(note)}}]", document(ITEMS)),
+    "failing with errors": job(
+        f"{REFUSE}\n{ERRORS}\nresponse: [{{jmespath: abs(secret)}}]", SECRETS
+    ),
+    "another shape": job(f"{REFUSE}\nresponse: [{{keep: gone}}]", SECRETS),
+    "another shape with a bound": job(f"{REFUSE}\n{BOUND}\nresponse: [{{keep: gone}}]", SECRETS),
+    "emptied": job(f"{REFUSE}\nresponse: [{{drop: '*'}}]", document({"secret": SECRET})),
+    "grown": job(
+        f"{REFUSE}\nallow_growth: false\nresponse: [{{project: [secret, a, b, c]}}]",
+        document({"secret": SECRET}),
+    ),
+    "no document": job(f"{REFUSE}\n{PAGES}", said(SECRET, SECRET)),
+    "unreadable": job(f"{REFUSE}\n{PAGES}", {"content": [5, SECRET]}),
+    "a broken contract": job(f"{CONTRACT}\nvalidate: refuse", document({"n": True, "m": SECRET})),
+    "a contract": job(
+        f"{CONTRACT}\nvalidate: refuse\nresponse: [{{drop: secret}}]",
+        document({"n": 1, "secret": SECRET}),
+    ),
+    "half characters": job(
+        f"{REFUSE}\nresponse: [{{drop: b}}]", MASKED.replace(b"ud800", b"ud800secret")
+    ),
+}
+# What is cut from something that is kept: nothing came.
+# The steps after the first one that leaves something out are run again.
+LATER = "response: [{elide: {at: items, first: 1}}, {jmespath: {at: n, expression: %s}}]"
+KEPT = {
+    "a page": later(PAGES, document(ITEMS), arguments={"limit": 2, "offset": 2}),
+    "a page of lines": later(LINES, said("a\nb\nc\nd"), arguments={"limit": 2, "offset": 2}),
+    "a window": later(WINDOW, document(ITEMS), arguments={"maxLength": 5, "startIndex": 5}),
+    "a view": later(BOUND, document(ITEMS), view="items[1:3].id"),
+    "a view of a text": later(BOUND, said("x" * 900), view="text[5:10]"),
+    "a view that is too long": later(BOUND, document(ITEMS), view="items"),
+    "a wrong view": later(BOUND, document(ITEMS), view="items[["),
+    "failing": replace(
+        later(LATER % "abs(@)", document({"items": [1, 2], "n": 1})), rule=rule(LATER % "keys(@)")
+    ),
+    "a promise": later(
+        f"{CONTRACT}\n{PAGES}", document(ITEMS), arguments={"limit": 2, "offset": 2}
+    ),
+}
+
+
+def outcomes(given: Job) -> Iterator[tuple[Any, Outcome]]:
+    """Yield what comes of a job for each place at which something fails, and where that is."""
+    injector = Injector(DEEP)
+    while True:
+        with injector.armed():
+            outcome = shape(given)
+        if injector.raised is None:
+            print(f"{len(injector.tried)} places")
+            return
+        yield injector.raised, outcome
+
+
+def is_error(raw: bytes, id: int) -> bool:
+    found = json.loads(raw)
+    return bool(found["id"] == id and found["result"].get("isError") is True)
+
+
+def alike(given: Job, raw: bytes, *right: bytes) -> bool:
+    """Say whether an answer is one of the right ones.
+
+    The structuredContent that is promised may be missing, or be the text, where it cannot be made.
+    """
+    if raw in right or not given.rule.structures:
+        return raw in right
+    found, promised = bare(raw)
+    return any(
+        found == wanted and promised in (None, {"text": texts(each)[0]}, structured)
+        for each in right
+        for wanted, structured in [bare(each)]
+    )
+
+
+def bare(raw: bytes) -> tuple[Any, Any]:
+    """Return an answer without its structuredContent, and that."""
+    found = json.loads(raw)
+    return found, found["result"].pop("structuredContent", None)
+
+
+@pytest.mark.fault(34, "inside")
+@pytest.mark.parametrize("given", OPEN.values(), ids=OPEN)
+def test_whatever_fails_the_answer_is_the_rules_or_what_came(given: Job) -> None:
+    assert given.raw is not None
+    right = given.raw, shape(given).raw
+    for place, outcome in outcomes(given):
+        # That a view cannot be had is an answer too.
+        refused = given.view is not None and is_error(outcome.raw, 1)
+        assert refused or alike(given, outcome.raw, *right), place
+
+
+@pytest.mark.fault(34, "inside")
+@pytest.mark.parametrize("given", CLOSED.values(), ids=CLOSED)
+def test_whatever_fails_a_rule_that_withholds_lets_nothing_go(given: Job) -> None:
+    right = shape(given).raw
+    assert SECRET not in right.decode()
+    for place, outcome in outcomes(given):
+        assert is_error(outcome.raw, 1) or alike(given, outcome.raw, right), place
+        assert SECRET not in outcome.raw.decode(), place
+
+
+@pytest.mark.fault(34, "inside")
+@pytest.mark.parametrize("given", KEPT.values(), ids=KEPT)
+def test_whatever_fails_a_page_or_view_is_the_right_one_or_an_error(given: Job) -> None:
+    right = shape(given).raw
+    for place, outcome in outcomes(given):
+        assert is_error(outcome.raw, 2) or alike(given, outcome.raw, right), place
+
+
+class Unsayable(str):
+    """A name that fails whatever wants to say it, again and again."""
+
+    def __format__(self, spec: str) -> str:
+        raise MemoryError
+
+
+def unsayable(given: Job) -> Job:
+    made: Rule = replace(given.rule, name=Unsayable("r"))
+    return replace(given, rule=made)
+
+
+@pytest.mark.fault(34, "inside")
+@pytest.mark.parametrize("given", [OPEN["failing"], OPEN["another shape"]])
+def test_where_even_the_failure_cannot_be_told_what_came_goes_out(given: Job) -> None:
+    assert shape(unsayable(given)).raw == given.raw
+
+
+@pytest.mark.fault(34, "inside")
+@pytest.mark.parametrize(
+    "given",
+    [CLOSED["failing"], CLOSED["another shape"], KEPT["failing"]],
+)
+def test_where_even_the_failure_cannot_be_told_nothing_is_let_go(given: Job) -> None:
+    outcome = shape(unsayable(given))
+    assert is_error(outcome.raw, 1 if given.raw is not None else 2)
+    assert "its rule failed on it" in outcome.raw.decode()

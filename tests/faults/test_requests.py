@@ -1,0 +1,215 @@
+"""What must be seen of requests that are odd in their bytes, their ids or their shape."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faults.naughty import drained, result
+from tests.faults.puppets import Written, puppet, told
+from tests.faults.sidecar import compact
+from tests.faults.wrapper import until
+
+GARBAGE = {
+    "no JSON": b"garbage",
+    "bytes": b"\xff\xfe\x00\x80",
+    "nothing": b"",
+    "blanks": b" \t ",
+    "half a message": b'{"jsonrpc":"2.0","id":4,"method":"resources/read","params":{"uri":"a',
+    "two messages": b'{"jsonrpc":"2.0","method":"a"}{"jsonrpc":"2.0","method":"b"}',
+    "a number": b"5",
+    "a string": b'"text"',
+    "null": b"null",
+    "an empty batch": b"[]",
+    "a batch of anything": b"[1, 1.10, null, {}]",
+    "CRLF": b'{"jsonrpc":"2.0","method":"notifications/x","params":{"n":1.10}}\r',
+    "a byte order mark": b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"notifications/x"}',
+    "NaN": b'{"jsonrpc":"2.0","method":"notifications/x","params":{"n":NaN}}',
+    "invalid UTF-8": b'{"jsonrpc":"2.0","method":"notifications/x","params":{"n":"\xff"}}',
+    "600 arrays": b'{"jsonrpc":"2.0","method":"x","params":{"n":' + b"[" * 600 + b"]" * 600 + b"}}",
+    "200,000 arrays": b"[" * 200_000,
+    "an id that is null": b'{"jsonrpc":"2.0","id":null,"method":"x"}',
+    "a method that is none": b'{"jsonrpc":"2.0","method":5}',
+    "an answer to nobody": b'{"jsonrpc":"2.0","id":99,"result":{"x":1.10}}',
+    "no version": b'{"id":98,"result":{"x":1.10}}',
+}
+IDS = (b"5", b'"5"', b"5.0", b"5e0", b"-0", b"1e400", b'""', b"18446744073709551616")
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
+    with puppet("stdio", tmp_path_factory.mktemp("rules")) as found:
+        assert isinstance(found, Written)
+        yield found
+
+
+@pytest.fixture
+def written(running: Written) -> Iterator[Written]:
+    """Return a server behind the wrapper, which must be sound afterwards."""
+    running.heard()
+    with running.sound():
+        yield running
+
+
+def called(id: bytes, **params: object) -> bytes:
+    """Return a call whose id is spelled so."""
+    held = compact(params)
+    return b'{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":%s}' % (id, held)
+
+
+def failures(lines: list[bytes]) -> list[tuple[str, str]]:
+    """Return the id and the text of each error result."""
+    found = [json.loads(line, parse_float=str, parse_int=str) for line in lines]
+    assert all(each["result"]["isError"] for each in found)
+    return [(each["id"], each["result"]["content"][0]["text"]) for each in found]
+
+
+@pytest.mark.fault(21, "stdio")
+@pytest.mark.parametrize("raw", GARBAGE.values(), ids=GARBAGE)
+def test_what_is_no_call_reaches_the_server_as_it_is(written: Written, raw: bytes) -> None:
+    written.wire.write(raw + b"\n")
+    assert written.heard() == raw + b"\n"
+
+
+@pytest.mark.fault(6, "stdio")
+def test_a_request_that_comes_byte_by_byte_is_one_request(written: Written) -> None:
+    raw = told(7, "plain").replace(b"plain", "é€😀\u2028\u0085".encode()) + b"\n"
+    for byte in raw:
+        written.wire.write(bytes([byte]))
+        drained(written.wire.stdin)
+    assert written.so_far() == [result(b"7")]
+    assert written.heard() == raw
+
+
+@pytest.mark.fault(21, "stdio")
+def test_ids_are_told_apart_by_type_and_spelling(written: Written) -> None:
+    document = b'"result":{"content":[{"type":"text","text":"{\\"a\\":1.0,\\"noise\\":2}"}]}}'
+    shaped = document.replace(b',\\"noise\\":2', b"")
+    # The first ones are answered only with the last.
+    for at, id in enumerate(IDS[:-1]):
+        tool = "shaped" if at % 2 else "plain"
+        written.wire.write(called(id, name=tool, arguments={"says": ""}) + b"\n")
+    says = b"\n".join(b'{"jsonrpc":"2.0","id":%s,%s' % (id, document) for id in IDS)
+    last = called(IDS[-1], name="shaped", arguments={"says": says.hex()})
+    written.wire.write(last + b"\n")
+    assert written.so_far() == [
+        b'{"jsonrpc":"2.0","id":%s,%s' % (id, shaped if at % 2 else document)
+        for at, id in enumerate(IDS)
+    ]
+
+
+@pytest.mark.fault(21, "stdio")
+def test_each_of_such_ids_is_answered_when_the_server_ends(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with puppet("stdio", tmp_path_factory.mktemp("rules")) as running:
+        assert isinstance(running, Written)
+        for id in IDS:
+            running.wire.write(called(id, name="plain", arguments={"says": ""}) + b"\n")
+        assert running.so_far() == []
+        running.wire.shut_stdin()
+        lines = running.wire.rest()
+    assert [line.split(b',"result"')[0] for line in lines] == [
+        b'{"jsonrpc":"2.0","id":%s' % id for id in IDS
+    ]
+
+
+AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
+TWICE = {
+    "a name twice": b'"name":"plain","name":"limited","arguments":{"limit":9}',
+    "the other one last": b'"name":"limited","name":"plain","arguments":{"limit":9}',
+    "a name in capitals": b'"name":"plain","Name":"limited","arguments":{"limit":9}',
+    "a hidden tool": b'"name":"plain","NAME":"hidden"',
+    "a name in escapes": rb'"name":"plain","n\u0061me":"hidden"',
+    "arguments twice": b'"name":"limited","arguments":{"limit":1},"arguments":{"limit":9}',
+    "arguments in capitals": b'"name":"limited","arguments":{"limit":1},"Arguments":{"limit":9}',
+}
+
+
+@pytest.mark.fault(21, "stdio")
+@pytest.mark.parametrize("params", TWICE.values(), ids=TWICE)
+def test_a_call_with_two_readings_is_refused_and_never_arrives(
+    written: Written, params: bytes
+) -> None:
+    before = len(written.log())
+    written.wire.write(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{%s}}\n' % params)
+    assert failures(written.so_far()) == [("7", AMBIGUOUS)]
+    assert written.heard() == b""
+    until(lambda: len(written.log()) > before)
+    [logged] = written.log()[before:]
+    assert logged.startswith("warning: ")
+    assert logged.endswith(f": refused: {AMBIGUOUS}")
+
+
+@pytest.mark.fault(21, "stdio")
+def test_of_an_argument_given_twice_the_one_that_was_checked_arrives(written: Written) -> None:
+    named = b'"name":"limited","arguments":%s'
+    twice = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{%s}}' % named
+    written.wire.write(twice % b'{"limit":1,"limit":9}' + b"\n")
+    assert failures(written.so_far()) == [("7", "limit: 9 is greater than the maximum of 5")]
+    assert written.heard() == b""
+    written.wire.write(twice % b'{"limit":9,"limit":1}' + b"\n")
+    assert written.so_far() == [result(b"7")]
+    assert written.heard() == twice % b'{"limit":1}' + b"\n"
+
+
+UNREADABLE = {
+    "NaN": b'"arguments":{"limit":NaN}',
+    "invalid UTF-8": b'"arguments":{"x":"\xff"}',
+    "too deep": b'"arguments":{"x":' + b"[" * 5000 + b"]" * 5000 + b"}",
+    "half of it": b'"arguments":{"x":',
+}
+
+
+@pytest.mark.fault(21, "stdio")
+@pytest.mark.parametrize("params", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_call_that_cannot_be_read_does_not_get_around_a_rule(
+    written: Written, params: bytes
+) -> None:
+    raw = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"%s",%s}}\n'
+    for tool in (b"limited", b"hidden"):
+        whole = raw % (tool, params)
+        written.wire.write(whole if params != UNREADABLE["half of it"] else whole[:-3] + b"\n")
+        [line] = written.so_far()
+        assert json.loads(line)["id"] == 7
+        assert b"cannot be read" in line or b"Unknown tool" in line
+        assert written.heard() == b""
+
+
+@pytest.mark.fault(21, "stdio")
+@pytest.mark.parametrize("start", [b'{"jsonrpc":"2.0","id":null,', b'{"jsonrpc":"2.0",'])
+def test_a_call_that_nobody_can_be_told_of_does_not_get_around_a_rule(
+    written: Written, start: bytes
+) -> None:
+    for params in (b'{"name":"hidden"}', b'{"name":"limited","arguments":{"limit":9}}'):
+        written.wire.write(start + b'"method":"tools/call","params":%s}\n' % params)
+    assert written.so_far() == []
+    assert written.heard() == b""
+    good = start + b'"method":"tools/call","params":{"name":"plain","n":1.10}}\n'
+    written.wire.write(good)
+    assert written.heard() == good
+    assert written.so_far() == []
+
+
+# Batches
+
+
+@pytest.mark.fault(13, "stdio")
+def test_a_batch_of_the_client_that_no_rule_is_for_arrives_as_it_is(written: Written) -> None:
+    for raw in (
+        b'[ {"jsonrpc":"2.0", "id":7,"method":"tools/call","params":{"name":"plain"}} , 1.10 ]\n',
+        b'[{"jsonrpc":"2.0","method":"notifications/x","params":{"n":1.10}}]\n',
+    ):
+        written.wire.write(raw)
+        assert written.heard() == raw
+    assert written.ask("plain", result(b"7") + b"\n" + result(b"ID")).lines[0] == result(b"7")
+
+
+@pytest.mark.fault(13, "stdio")
+def test_a_rule_takes_a_call_out_of_a_batch_and_the_rest_arrives(written: Written) -> None:
+    plain = b'{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"plain","x":1.10}}'
+    limited = called(b"7", name="limited", arguments={"limit": 9})
+    written.wire.write(b"[%s, %s]\n" % (limited, plain))
+    assert failures(written.so_far()) == [("7", "limit: 9 is greater than the maximum of 5")]
+    assert written.heard() == b"[%s]\n" % plain
+    assert written.ask("plain", result(b"8") + b"\n" + result(b"ID")).lines[0] == result(b"8")

@@ -1,0 +1,62 @@
+"""Holds the table of faults to its tests: each row has one by every way that it requires."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.faults.rows import ROWS, WAYS
+
+ROOT = Path(__file__).resolve().parents[2]
+LISTING = """
+import json, sys, pytest
+
+class Listing:
+    def pytest_collection_finish(self, session):
+        marks = {mark.args for item in session.items for mark in item.iter_markers("fault")}
+        print("\\n" + json.dumps(sorted(marks)), file=sys.stderr)
+
+sys.exit(pytest.main(["--collect-only", "-qq", "-m", "fault", *sys.argv[1:]], [Listing()]))
+"""
+
+
+@pytest.fixture(scope="module")
+def marked() -> set[tuple[int, str]]:
+    """Return what the tests of faults show, which are collected as for a run."""
+    files = [
+        str(file)
+        for file in (ROOT / "tests").rglob("test_*.py")
+        if any(word in file.read_text("utf-8") for word in ("mark.fault", "each_way"))
+    ]
+    listed = subprocess.run(
+        [sys.executable, "-c", LISTING, "-n", "0", *files],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert listed.returncode == 0, listed.stdout + listed.stderr
+    return {(row, way) for row, way in json.loads(listed.stderr.splitlines()[-1])}
+
+
+def test_there_are_fifty_rows_with_short_titles() -> None:
+    assert list(ROWS) == list(range(1, 51))
+    assert max(len(row.title) for row in ROWS.values()) <= 70
+    assert all(row.ways and set(row.ways) <= set(WAYS) for row in ROWS.values())
+
+
+def test_each_row_has_a_test_by_every_way_that_it_requires(marked: set[tuple[int, str]]) -> None:
+    missing = [
+        f"row {number} ({row.title}): {way}"
+        for number, row in ROWS.items()
+        for way in row.ways
+        if (number, way) not in marked
+    ]
+    assert not missing, "\n".join(["not shown by any test:", *missing])
+
+
+def test_each_mark_names_a_row_and_a_way(marked: set[tuple[int, str]]) -> None:
+    there = {(number, way) for number in ROWS for way in WAYS}
+    assert marked <= there, f"no such row or way: {marked - there}"

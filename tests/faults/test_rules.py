@@ -1,0 +1,213 @@
+"""Rule files that are bombs, or no files at all, and such as become so while they are in use."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.faults.asking import Client, Way, on_stdio, over_http
+from tests.faults.scale import scaled
+from tests.faults.sidecar import INITIALIZE, PROGRAM, ROOT
+from tests.wire import Wire
+
+SERVER = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
+OWN = [*PROGRAM, "--log-format", "json", "--ledger", "off"]
+LIST = b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
+UNUSABLE = "the rules cannot be used; `mcp-abridge check` says why"
+SECONDS = 20.0
+DEPTH = "nested more than 60 levels deep"
+NO_FILE = "a pipe, a device or a directory, not a file"
+
+# What a file holds, and what is said of it, after its name.
+BOMBS: dict[str, tuple[bytes, str]] = {
+    "dashes": (b"- " * 30_000, f":1:121: {DEPTH}"),
+    "brackets": (b"[" * 100_000, f":1:61: {DEPTH}"),
+    "braces": (b"{a: " * 40_000, f":1:238: {DEPTH}"),
+    "aliases": (
+        b"a0: &a0 [1, 2]\n"
+        + b"".join(
+            b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 10))
+            for n in range(1, 20)
+        ),
+        ":6:5: over 100000 values, every alias counted",
+    ),
+    "aliases in aliases": (
+        b"a0: &a0 {x: 1}\n"
+        + b"".join(b"a%d: &a%d [*a%d]\n" % (n, n, n - 1) for n in range(1, 100)),
+        f":60:6: {DEPTH}",
+    ),
+    "digits": (
+        b"version: 1\nrules: []\nx-a: " + b"9" * 5000,
+        ":3:6: a number of 5000 digits; quote it",
+    ),
+    "10 MB": (
+        b"version: 1\nrules: []\n" + b"# more\n" * 1_500_000,
+        ":1:1: more than 262144 bytes, the most a rule file may have",
+    ),
+    "NUL": (b"version: 1\nrules: []\x00\n", ":2:10: '\\x00' cannot stand in YAML"),
+    "no UTF-8": (
+        b"version: 1\n\xff: 2",
+        ":2:1: byte 0xff is not UTF-8; save the file in that encoding",
+    ),
+    "open quote": (b"version: 'one\n", ":1:10: this quote is not closed"),
+    "nothing": (b"", ":1:1: an empty file; a rule file begins with 'version: 1'"),
+}
+MISTAKES = b"""\
+version: 1
+version: 1
+ruels: []
+rules:
+  - {tools: a, respons: []}
+"""
+
+
+NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "pipe": (os.mkfifo, f": {NO_FILE}"),
+    "endless": (lambda file: file.symlink_to("/dev/zero"), f": {NO_FILE}"),
+    "folder": (lambda file: file.mkdir(), ": a directory without *.yaml files"),
+    "gone": (lambda file: None, ": no such file or directory"),
+    "loop": (lambda file: file.symlink_to(file.name), ": too many levels of symbolic links"),
+}
+BAD = [*BOMBS, *NO_FILES]
+# `check` is given all of them at once; elsewhere each needs processes of its own.
+FIRST = ["dashes", "10 MB", "NUL", "pipe", "endless", "gone"]
+SOME = [*FIRST, *(name for name in BAD if name not in FIRST)][: scaled(len(FIRST), len(BAD))]
+
+
+def made(folder: Path, name: str) -> tuple[Path, str]:
+    """Make a bad file; return it and the line that says what is wrong."""
+    file = folder / "rules.yaml"
+    if name in BOMBS:
+        file.write_bytes(BOMBS[name][0])
+        return file, f"{file}{BOMBS[name][1]}"
+    make, said = NO_FILES[name]
+    make(file)
+    return file, f"{file}{said}"
+
+
+def done(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*PROGRAM, *words],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+@pytest.mark.fault(42, "stdio")
+def test_check_says_in_a_line_each_what_is_wrong_with_bad_files_and_ends_with_2(
+    tmp_path: Path,
+) -> None:
+    bad = []
+    for number, name in enumerate(BAD):
+        (tmp_path / str(number)).mkdir()
+        bad.append(made(tmp_path / str(number), name))
+    ended = done("check", *(str(file) for file, _ in bad))
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines() == [said for _, said in bad]
+    assert ended.stdout == ""
+
+
+@pytest.mark.fault(42, "stdio")
+def test_check_says_every_mistake_of_a_file_that_can_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_bytes(MISTAKES)
+    ended = done("check", str(file))
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines() == [
+        f"{file}:2:1: duplicate key 'version'; the first stands in line 1",
+        f"{file}:3:1: unknown key 'ruels' of a rule file; did you mean 'rules'?",
+        f"{file}:5:16: unknown key 'respons' of a rule; did you mean 'response'?",
+    ]
+
+
+@pytest.mark.fault(42, "stdio")
+@pytest.mark.parametrize("name", SOME)
+def test_a_wrapper_with_a_bad_file_answers_with_an_error_and_ends_with_2(
+    name: str, tmp_path: Path
+) -> None:
+    file, said = made(tmp_path, name)
+    with Wire([*OWN, "--rules", str(file), *SERVER], cwd=ROOT) as wire:
+        wire.write(LIST + b"\n")
+        answers = [json.loads(line) for line in iter(wire.line, b"")]
+        code = wire.process.wait(SECONDS)
+        assert not wire.group_alive()
+    assert [(each["id"], each["error"]["message"]) for each in answers] == [(2, UNUSABLE)]
+    assert code == 2
+    assert said in [json.loads(line)["message"] for line in wire.errors.splitlines()]
+
+
+@pytest.mark.fault(42, "http")
+@pytest.mark.parametrize("name", SOME)
+def test_a_sidecar_with_a_bad_file_does_not_start_and_says_why(name: str, tmp_path: Path) -> None:
+    file, said = made(tmp_path, name)
+    port = ["--listen", "127.0.0.1:0", "--ledger", "off", "--log-format", "json"]
+    ended = done("serve", *port, "--rules", str(file), *SERVER)
+    assert ended.returncode == 2
+    assert [json.loads(line)["message"] for line in ended.stderr.splitlines()] == [said]
+
+
+# While they are in use
+
+HIDE = "version: 1\nrules: [{tools: note, hide: true}]\n"
+EACH = [
+    pytest.param(on_stdio, marks=pytest.mark.fault(43, "stdio")),
+    pytest.param(over_http, marks=pytest.mark.fault(43, "http")),
+]
+STAY = "the rules have changed, but the old ones stay: "
+
+
+def hidden(client: Client) -> bool:
+    """Call a tool, and say whether it is hidden."""
+    call = b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":'
+    answer = json.loads(client.ask(call + b'{"name":"note","arguments":{"says":"here"}}}'))
+    if "error" in answer:
+        assert answer["error"]["message"] == "Unknown tool: note"
+    else:
+        assert answer["result"]["content"] == [{"type": "text", "text": "here"}]
+    return "error" in answer
+
+
+@pytest.mark.parametrize("way", EACH)
+@pytest.mark.parametrize("name", SOME)
+def test_a_file_that_becomes_bad_leaves_the_old_rules_and_is_said_once(
+    way: Way, name: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(HIDE)
+    with way("--rules", str(file), server=SERVER) as client:
+        assert hidden(client)
+        file.unlink()
+        _, said = made(tmp_path, name)
+        assert all(hidden(client) for _ in range(60))
+        assert client.logged(STAY) == 1
+        assert client.logged(said.partition("'")[0]) == 1
+        # As an editor does it: written beside it, then put in its place.
+        good = tmp_path / "good"
+        good.write_text("version: 1\nrules: []\n")
+        if file.is_dir():
+            file.rmdir()
+        os.replace(good, file)
+        assert not hidden(client)
+        assert client.logged("the rules have changed and apply from now on: ") == 1
+
+
+@pytest.mark.fault(43, "stdio")
+def test_bad_rules_in_a_folder_leave_all_of_the_old_ones(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("version: 1\nrules: []\n")
+    (tmp_path / "b.yaml").write_text(HIDE)
+    with on_stdio("--rules", str(tmp_path), server=SERVER) as client:
+        client.ask(INITIALIZE)
+        assert hidden(client)
+        (tmp_path / "b.yaml").write_text("version: 1\nrules: [{tools: other, hide: true}]\n")
+        (tmp_path / "c.yaml").write_bytes(BOMBS["dashes"][0])
+        assert all(hidden(client) for _ in range(30)), "none of the new ones may apply alone"
+        (tmp_path / "c.yaml").unlink()
+        assert not all(hidden(client) for _ in range(30))

@@ -1,0 +1,66 @@
+"""What must be seen of a command's faults where `serve` stands before it (Linux).
+
+Those of its bytes, ids and shapes are in test_answers.py, those of its end in test_ends.py.
+"""
+
+import json
+import sys
+
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("what a process holds is read from /proc", allow_module_level=True)
+
+from tests.faults.naughty import result
+from tests.faults.routes import NAUGHTY, Local, answer_of, modern
+from tests.faults.scale import scaled
+from tests.faults.sidecar import call, post, serving, until
+
+MB = 1 << 20
+
+
+def before(fault: str, *arguments: str) -> tuple[str, ...]:
+    """Return what makes a sidecar stand before a naughty server."""
+    return ("--", sys.executable, str(NAUGHTY), fault, *arguments)
+
+
+@pytest.mark.fault(3, "http")
+@pytest.mark.parametrize("size", [10, 5_000_000])
+def test_a_last_answer_without_newline_is_delivered(size: int) -> None:
+    with serving(*before("last_without_newline", str(size))) as sidecar:
+        local = Local(sidecar)
+        with local.sound():
+            session = local.begin()
+            for raw in (post(call(2, "end"), session), modern(2, "end")):
+                assert answer_of(sidecar.ask(raw)) == result(b"2", "x" * size)
+            assert sidecar.post(call(3), session).status == 404
+
+
+@pytest.mark.fault(15, "http")
+def test_a_flood_on_stderr_passes_whole_and_holds_nothing_up() -> None:
+    size = scaled(2, 50) * MB
+    line = (b"%d " % 7) + b"e" * ((1 << 16) - 20) + b"\n"
+    with serving(*before("floods_stderr", str(size))) as sidecar:
+        local = Local(sidecar)
+        with local.sound(), sidecar.in_memory(32 * MB):
+            count = sidecar.errors.count(line)
+            for raw in (post(call(2), local.session), modern(2)):
+                assert answer_of(sidecar.ask(raw)) == result(b"2")
+            # A line of each flood.
+            until(lambda: sidecar.errors.count(line) >= count + 2)
+        until(lambda: sidecar.errors.count(b"e" * 1000) * 1000 > 8 * (size - MB))
+
+
+@pytest.mark.fault(17, "http")
+@pytest.mark.parametrize("era", ["a session", "stateless"])
+def test_thousands_of_notifications_before_an_answer_keep_their_order(era: str) -> None:
+    count = scaled(3000, 20_000)
+    with serving(*before("talks", str(count), "20", "listen")) as sidecar:
+        local = Local(sidecar)
+        with local.sound():
+            session = post(call(2, "listen"), local.session)
+            raw = session if era == "a session" else modern(2, "listen")
+            *notes, answer = [data for data in sidecar.ask(raw).events if data]
+            numbers = [json.loads(note)["params"]["number"] for note in notes]
+            assert numbers == list(range(count))
+            assert answer == result(b"2")

@@ -1,0 +1,380 @@
+"""No session waits for another one's rule: pings go on while a rule works, or comes to its end.
+
+What is promised is that each is answered within 50 ms. A machine that runs other things holds up
+everybody: so the same pings go to a sidecar that has nothing to do, at the same time, and what the
+worst of those takes is no fault of ours. Each scene has a few tries: what holds up the loop does so
+every time. The figures are shown with `-s`.
+"""
+
+import itertools
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("what a process holds is read from /proc", allow_module_level=True)
+
+from tests.faults import weighty
+from tests.faults.routes import META, stateless
+from tests.faults.scale import scaled
+from tests.faults.sidecar import (
+    INITIALIZE,
+    ROOT,
+    SECONDS,
+    Client,
+    Sidecar,
+    call,
+    compact,
+    post,
+    serving,
+    until,
+)
+from tests.raw_http import ACCEPTED, Asked, RawServer, whole
+from tests.wire import Wire
+
+PROMISED = 0.050  # seconds
+TRIES = 5
+WEIGHTY = Path(weighty.__file__)
+COMMAND = ("--", sys.executable, str(WEIGHTY))
+JSON_ONLY = "Accept: application/json"
+# Makes 2^26 of one, sharing all of it, and then writes them out one by one.
+EXPLOSIVE = " | ".join([*["[@, @]"] * 26, *["[]"] * 25, "length(@)"])
+# What RE2 needs for it grows with the bound, at every character anew.
+SLOW = "(l.{0,300}z|o.{0,400}y){2}"
+SPENT = "failed at jmespath: it takes more than 10000000 units of work"
+# One after the other has its turn: a rule that fails five times in a row is out of service.
+NUMBERS = itertools.cycle(range(50))
+
+
+class Weighty(RawServer):
+    """The server over HTTP."""
+
+    def __init__(self) -> None:
+        self.sessions = itertools.count(1)
+        super().__init__(self._answer)
+
+    def _answer(self, asked: Asked) -> Iterator[bytes]:
+        method = asked.message.get("method")
+        if method == "initialize":
+            session = f"Mcp-Session-Id: {next(self.sessions)}"
+            yield whole(weighty.initialized(asked.id), "200 OK", session)
+        elif "id" not in asked.message:
+            yield ACCEPTED
+        elif method == "tools/list":
+            yield whole(weighty.listed(asked.id))
+        else:
+            tool = asked.message.get("params", {}).get("name", "")
+            yield whole(weighty.answer(asked.id, tool))
+
+
+def begun(sidecar: Sidecar) -> str:
+    """Begin a session and return its header."""
+    got = sidecar.post(INITIALIZE)
+    assert got.status == 200, got
+    return f"Mcp-Session-Id: {got.one('mcp-session-id')}"
+
+
+class Pings:
+    """Pings through a session of its own, one after the other, while it is entered."""
+
+    def __init__(self, sidecar: Sidecar) -> None:
+        self.sidecar = sidecar
+        self.session = begun(sidecar)
+        self.took: list[float] = []
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._ping)
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.over.set()
+        self.thread.join(SECONDS)
+
+    def _ping(self) -> None:
+        with self.sidecar.client() as client:
+            for number in itertools.count(1):
+                began = time.perf_counter()
+                ping = compact({"jsonrpc": "2.0", "id": number, "method": "ping"})
+                client.send(post(ping, JSON_ONLY, self.session))
+                assert client.answer().status == 200
+                self.took.append(time.perf_counter() - began)
+                if self.over.wait(0.004):
+                    return
+
+    @property
+    def worst(self) -> float:
+        return max(self.took)
+
+
+class Served(NamedTuple):
+    """A sidecar, one that has nothing to do, the rule file, and the headers of who is served."""
+
+    sidecar: Sidecar
+    idle: Sidecar
+    rules: Path
+    headers: tuple[str, ...]
+    modern: bool = False
+
+    def ask(self, tool: str, **arguments: Any) -> bytes:
+        """Make a call and return its answer, which is not copied: others need the time."""
+        more = {"_meta": META} if self.modern else {}
+        asked = call(7, tool, arguments=arguments, **more)
+        return self.post(asked, *(stateless(tool) if self.modern else self.headers))
+
+    def post(self, asked: bytes, *headers: str) -> bytes:
+        with self.sidecar.client(60.0) as client:
+            client.send(post(asked, JSON_ONLY, *headers))
+            return body(client)
+
+    def calmly(self, name: str, work: Callable[[], None]) -> None:
+        """Do `work` while others ping; their answers must not be late."""
+        said = []
+        for _ in range(TRIES):
+            with Pings(self.idle) as machine, Pings(self.sidecar) as pings:
+                work()
+            figures = f"{pings.worst * 1000:.1f} ms of {len(pings.took)}"
+            said.append(f"worst ping {figures}; idle {machine.worst * 1000:.1f} ms")
+            if pings.worst <= PROMISED + machine.worst:
+                print(f"\n{name}: {said[-1]}")
+                return
+        pytest.fail(f"{name}: pings were late: {said}")
+
+
+def body(client: Client) -> bytes:
+    got = client.head()
+    assert got.status == 200, got
+    size = int(got.one("content-length"))
+    whole = bytearray(size)
+    at = len(client.buffer)
+    whole[:at] = client.buffer
+    view = memoryview(whole)
+    while at < size:
+        count = client.socket.recv_into(view[at:])
+        assert count, "the answer is cut"
+        at += count
+    return whole  # type: ignore[return-value]
+
+
+def said(raw: bytes) -> Any:
+    """Return what the one text of an answer says."""
+    [block] = json.loads(raw)["result"]["content"]
+    return block["text"]
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the rule file, which holds what nobody wants to read."""
+    folder = tmp_path_factory.mktemp("rules")
+    text = Path(__file__).with_name("stalls.yaml").read_text()
+    step = f'{{jmespath: "{EXPLOSIVE}"}}'
+    more = [f'- {{tools: "explode {number} *", response: [{step}]}}' for number in range(50)]
+    (folder / "rules.yaml").write_text("\n".join([text, *more]))
+    (folder / "spin.py").write_text(Path(__file__).with_name("spin.py").read_text())
+    return folder / "rules.yaml"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Weighty]:
+    for size in (weighty.SMALL, weighty.LARGE):
+        weighty.result(size)
+    with Weighty() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def idle(server: Weighty) -> Iterator[Sidecar]:
+    with serving(server.url) as sidecar:
+        yield sidecar
+
+
+@pytest.fixture(scope="module")
+def before_url(server: Weighty, idle: Sidecar, rules: Path) -> Iterator[Served]:
+    with serving("--allow-python", "--rules", str(rules), server.url) as sidecar:
+        yield Served(sidecar, idle, rules, (begun(sidecar),))
+
+
+@pytest.fixture(scope="module")
+def before_command(idle: Sidecar, rules: Path) -> Iterator[Served]:
+    with serving("--allow-python", "--rules", str(rules), *COMMAND) as sidecar:
+        yield Served(sidecar, idle, rules, (begun(sidecar),))
+
+
+Work = Callable[[Served], None]
+
+
+def messages(sidecar: Sidecar) -> list[str]:
+    return [line.get("message", "") for line in list(sidecar.said)]
+
+
+def kept(served: Served) -> None:
+    assert said(served.ask("keep large")).startswith('{"items":[{"id":0},{"id":1},')
+
+
+def paged(served: Served) -> None:
+    assert len(json.loads(said(served.ask("page large")))["items"]) == 5
+
+
+def selected(served: Served) -> None:
+    assert said(served.ask("select large")).startswith("[6,7,8,")
+
+
+def exploding(size: str) -> Work:
+    def work(served: Served) -> None:
+        tool = f"explode {next(NUMBERS)} {size}"
+        assert served.ask(tool) == weighty.answer(b"7", tool)  # the original, as it came
+        until(lambda: any(f"{tool}: {SPENT}" in line for line in messages(served.sidecar)))
+
+    return work
+
+
+def viewed(tool: str) -> Work:
+    def work(served: Served) -> None:
+        served.ask(tool)
+        refused = json.loads(served.ask(tool, view=EXPLOSIVE))["result"]
+        assert refused["isError"] is True
+        assert refused["content"][0]["text"].endswith("takes too much work; narrow it")
+
+    return work
+
+
+def searched(served: Served) -> None:
+    assert json.loads(said(served.ask("search large", pattern=SLOW)))["items"] == []
+
+
+def listed(served: Served) -> None:
+    asked = compact({"jsonrpc": "2.0", "id": 7, "method": "tools/list"})
+    tools = json.loads(served.post(asked, *served.headers))["result"]["tools"]
+    assert [len(tool["inputSchema"]["properties"]) for tool in tools] == [10] * 2000
+
+
+def changed(served: Served) -> None:
+    more = "".join(f"- {{tools: more {number}, hide: true}}\n" for number in range(500))
+    served.rules.write_text(f"{served.rules.read_text()}\n{more}")
+    asked = call(7, "more 7")
+    refused = json.loads(served.post(asked, *served.headers))["error"]
+    assert refused["message"] == "Unknown tool: more 7"
+
+
+def spinning(served: Served) -> None:
+    assert served.ask("spin small") == weighty.answer(b"7", "spin small")
+
+
+LITTLE = "a large document, of which little is kept"
+EXPLODES = "an expression that explodes over a large document"
+SPINS = "Python of a rule's own that spins"
+SCENES: dict[str, Work] = {
+    LITTLE: kept,
+    "a large document, of which a page is cut": paged,
+    "a large document, in which an expression selects": selected,
+    "an expression that explodes over a small document": exploding("small"),
+    EXPLODES: exploding("large"),
+    "a view that explodes over a small document": viewed("look small"),
+    "a view that explodes over a large document": viewed("look large"),
+    "a regular expression of a client's that takes long": searched,
+    SPINS: spinning,
+    "a list of 2,000 tools, which all get arguments": listed,
+    "a rule file that has changed": changed,
+}
+
+
+@pytest.mark.fault(36, "http")
+@pytest.mark.parametrize("scene", SCENES)
+def test_others_are_answered_while_a_rule_works_on_what_comes_by_http(
+    before_url: Served, scene: str
+) -> None:
+    for _ in range(scaled(1, 5)):
+        before_url.calmly(scene, lambda: SCENES[scene](before_url))
+
+
+@pytest.mark.fault(36, "http")
+@pytest.mark.parametrize(
+    ("scene", "modern"),
+    [
+        (LITTLE, False),
+        (EXPLODES, False),
+        (SPINS, False),
+        (LITTLE, True),
+        (EXPLODES, True),
+    ],
+)
+def test_others_are_answered_while_a_rule_works_on_what_a_command_says(
+    before_command: Served, scene: str, modern: bool
+) -> None:
+    served = before_command._replace(modern=modern)
+    for _ in range(scaled(1, 5)):
+        served.calmly(scene, lambda: SCENES[scene](served))
+
+
+class Wrapped(Wire):
+    """A client of the wrapper, whose server is a command, or `server`."""
+
+    def __init__(self, rules: Path, server: Weighty | None) -> None:
+        own = [sys.executable, "-m", "proxy", "--ledger", "off", "--allow-python"]
+        place = COMMAND if server is None else (server.url,)
+        super().__init__([*own, "--rules", str(rules), *place], cwd=ROOT)
+        self.server = server
+        self.answer(INITIALIZE + b"\n")
+
+    def has_heard(self, *methods: str) -> bool:
+        """Say whether the server has heard all of these."""
+        if self.server is not None:
+            return set(methods) <= {asked.message.get("method") for asked in self.server.asked}
+        said = self.errors.decode().splitlines()
+        return all(f"heard {method}" in said for method in methods)
+
+
+@pytest.mark.fault(36, "stdio")
+@pytest.mark.parametrize("place", ["command", "url"])
+def test_what_the_client_says_meanwhile_goes_on_while_a_rule_works(
+    rules: Path, server: Weighty, place: str
+) -> None:
+    server.asked.clear()
+    with Wrapped(rules, server if place == "url" else None) as wire:
+        wire.write(call(5, "spin large") + b"\n")
+        until(lambda: wire.has_heard("tools/call"))
+        note = compact({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
+        ping = compact({"jsonrpc": "2.0", "id": 6, "method": "ping"})
+        wire.write(ping + b"\n" + note + b"\n", reading=False)
+        until(lambda: wire.has_heard("ping", "notifications/roots/list_changed"))
+        original, pong = weighty.answer(b"5", "spin large"), weighty.answer(b"6", "")
+        expected = [original, pong] if place == "command" else [pong, original]
+        heard = wire.buffer.find(b"\n") < 0
+        assert [wire.line()[:-1] for _ in expected] == expected
+        assert heard, "the server heard of it only when the rule had done its work"
+        assert wire.close().rest == b""
+
+
+@pytest.mark.fault(36, "stdio")
+@pytest.mark.parametrize("place", ["command", "url"])
+def test_what_explodes_passes_as_it_came_and_views_are_refused(
+    rules: Path, server: Weighty, place: str
+) -> None:
+    with Wrapped(rules, server if place == "url" else None) as wire:
+        for id, size in enumerate(("small", "large"), 1):
+            tool = f"explode {next(NUMBERS)} {size}"
+            [line] = wire.answer(call(id, tool) + b"\n")
+            assert line[:-1] == weighty.answer(b"%d" % id, tool)
+            wire.answer(call(10 + id, f"look {size}") + b"\n")
+            asked = call(20 + id, f"look {size}", arguments={"view": EXPLOSIVE})
+            refused = json.loads(wire.answer(asked + b"\n")[-1])["result"]
+            assert refused["isError"] is True
+            assert refused["content"][0]["text"].endswith("takes too much work; narrow it")
+        [line] = wire.answer(call(9, "page small") + b"\n")
+        assert len(json.loads(said(line))["items"]) == 5
+        ended = wire.close()
+        assert ended.rest == b""
+        assert ended.stderr.decode().count(SPENT) == 2

@@ -1,0 +1,205 @@
+"""Pages, windows and views that cannot be, or have nothing behind them: seen over each way."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.asking import Client, Posting, Way, on_stdio, over_http
+from tests.faults.sidecar import compact
+
+SERVER = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
+RULES = """\
+version: 1
+rules:
+  - tools: [list, read]
+    response: [{paginate: {at: rows, limit: 4, max_limit: 50}}]
+  - {tools: long, max_bytes: 300}
+  - {tools: note, response: [{truncate: {max_length: 5}}]}
+"""
+NOTHING_KEPT = (
+    "nothing is kept of an earlier answer to this call (it expired, or was never given); "
+    "call again with {} first"
+)
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> str:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES)
+    return str(file)
+
+
+def called(client: Client, tool: str, arguments: dict[str, Any] | str) -> dict[str, Any]:
+    """Call a tool, with arguments that may be written as they are; return the result."""
+    written = arguments if isinstance(arguments, str) else compact(arguments).decode()
+    params = f'{{"name":"{tool}","arguments":{written}}}'
+    line = f'{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{params}}}'
+    answer: dict[str, Any] = json.loads(client.ask(line.encode()))
+    assert answer["id"] == 2
+    found: dict[str, Any] = answer["result"]
+    return found
+
+
+def text(result: dict[str, Any]) -> str:
+    return str(result["content"][0]["text"])
+
+
+def refusal(result: dict[str, Any]) -> str:
+    assert result["isError"] is True
+    return text(result)
+
+
+def page(result: dict[str, Any]) -> dict[str, Any]:
+    assert "isError" not in result
+    found: dict[str, Any] = json.loads(text(result))
+    return found
+
+
+def listed(client: Client) -> None:
+    client.ask(b'{"jsonrpc":"2.0","id":9,"method":"tools/list"}')
+
+
+def calls(client: Client) -> dict[str, int]:
+    """Return how often each tool was called, this one left aside."""
+    found: dict[str, int] = json.loads(text(called(client, "calls", {})))
+    return {tool: count for tool, count in found.items() if tool != "calls"}
+
+
+# Windows that cannot be
+
+WRONG = {
+    '{"limit":0}': "limit: 0 is less than the minimum of 1",
+    '{"limit":-1}': "limit: -1 is less than the minimum of 1",
+    '{"limit":51}': "limit: 51 is greater than the maximum of 50",
+    '{"limit":"5"}': 'limit: "5" is not an integer',
+    '{"limit":true}': "limit: true is not an integer",
+    '{"limit":[4]}': "limit: [4] is not an integer",
+    '{"limit":2.5}': "limit: 2.5 is not an integer",
+    '{"limit":1e400}': "limit: 1e400 is not an integer",
+    '{"limit":%s}' % ("9" * 60): f"limit: {'9' * 60} is greater than the maximum of 50",
+    '{"offset":-1}': "offset: -1 is less than the minimum of 0",
+    '{"offset":"next"}': 'offset: "next" is not an integer',
+    '{"offset":false}': "offset: false is not an integer",
+}
+ODD = [
+    pytest.param(on_stdio, marks=pytest.mark.fault(39, "stdio")),
+    pytest.param(over_http, marks=pytest.mark.fault(39, "http")),
+]
+
+
+@pytest.mark.parametrize("way", ODD)
+def test_a_window_that_cannot_be_is_refused_in_words_and_asks_the_server_nothing(
+    way: Way, rules: str
+) -> None:
+    with way("--rules", rules, server=SERVER) as client:
+        assert {sent: refusal(called(client, "list", sent)) for sent in WRONG} == WRONG
+        assert calls(client) == {}
+        assert page(called(client, "list", {}))["rows"] == ["1-0", "1-1", "1-2", "1-3"]
+
+
+@pytest.mark.parametrize("way", ODD)
+@pytest.mark.parametrize("offset", [10, 11, 10**9, 10**60])
+def test_past_the_end_there_is_an_empty_last_page(way: Way, offset: int, rules: str) -> None:
+    with way("--rules", rules, server=SERVER) as client:
+        called(client, "list", {})
+        found = page(called(client, "list", {"offset": offset}))
+        assert found["rows"] == []
+        assert found["pagination"]["hasMore"] is False
+        assert found["pagination"]["nextOffset"] is None
+        assert found["pagination"]["total"] == 10
+
+
+@pytest.mark.parametrize("way", ODD)
+def test_pages_are_of_one_answer_though_the_list_has_changed(way: Way, rules: str) -> None:
+    with way("--rules", rules, server=SERVER) as client:
+        rows, offset = [], 0
+        while offset is not None:
+            found = page(called(client, "list", {"offset": offset}))
+            rows += found["rows"]
+            offset = found["pagination"]["nextOffset"]
+        assert rows == [f"1-{number}" for number in range(10)]
+        assert calls(client) == {"list": 1}
+        # Whoever begins anew gets what there is now.
+        assert page(called(client, "list", {}))["rows"][0] == "2-0"
+        assert page(called(client, "list", {"offset": 4}))["rows"][0] == "2-4"
+
+
+@pytest.mark.fault(40, "stdio")
+@pytest.mark.parametrize(
+    "says",
+    [
+        "e\u0301o\u0308" * 20,
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467" * 10,
+        "\U0001f1e9\U0001f1ea" * 15,
+        "\u2028\r\n\x00\ufeff" * 12,
+        "\udc00\ud83d lone \ude00\ude00" * 5,
+    ],
+    ids=["accents", "family", "flags", "ends of lines", "halves of pairs"],
+)
+def test_windows_of_any_characters_rejoin_to_the_text(says: str, rules: str) -> None:
+    with on_stdio("--rules", rules, server=SERVER) as client:
+        found, start = "", 0
+        while start is not None:
+            window = called(client, "note", {"says": says, "startIndex": start})
+            found += text(window)
+            notice = json.loads(window["content"][1]["text"])
+            start = notice.get("nextIndex")
+        assert found == says
+        assert calls(client) == {"note": 1}
+
+
+# Nothing behind them
+
+LOST = [
+    pytest.param(on_stdio, marks=pytest.mark.fault(41, "stdio")),
+    pytest.param(over_http, marks=pytest.mark.fault(41, "http")),
+]
+
+
+@pytest.mark.parametrize("way", LOST)
+@pytest.mark.parametrize("why", ["never there", "expired", "too many", "other arguments"])
+def test_what_has_no_answer_behind_it_is_told_so_in_the_same_words(
+    way: Way, why: str, rules: str
+) -> None:
+    options = ["--snapshot-age", "0.2"] if why == "expired" else []
+    options += ["--snapshots", "1"] if why == "too many" else []
+    with way("--rules", rules, *options, server=SERVER) as client:
+        listed(client)
+        for tool in ("list", "long") if why != "never there" else ():
+            called(client, tool, {"of": "other"} if why == "other arguments" else {})
+        end = time.monotonic() + 20
+        first = called(client, "list", {"offset": 4})
+        while why == "expired" and "isError" not in first:
+            assert time.monotonic() < end, "it is kept for ever"
+            time.sleep(0.3)  # not looked at meanwhile, which would be a use of it
+            first = called(client, "list", {"offset": 4})
+        assert refusal(first) == NOTHING_KEPT.format("offset=0")
+        view = called(client, "long", {"view": "rows"})
+        assert refusal(view) == NOTHING_KEPT.replace("with {}", "without view")
+        assert set(calls(client).values()) <= {1}
+
+
+@pytest.mark.parametrize("way", LOST)
+def test_a_tool_that_only_reads_is_called_anew_for_it(way: Way, rules: str) -> None:
+    with way("--rules", rules, server=SERVER) as client:
+        listed(client)
+        assert page(called(client, "read", {"offset": 8}))["rows"] == ["1-8", "1-9"]
+        assert page(called(client, "read", {"offset": 4}))["rows"][0] == "1-4"
+        assert calls(client) == {"read": 1}
+
+
+@pytest.mark.fault(41, "http")
+def test_what_another_session_was_given_is_not_there(rules: str) -> None:
+    with over_http("--rules", rules, server=SERVER) as client:
+        called(client, "list", {})
+        called(client, "long", {})
+        other = Posting(client.sidecar)
+        said = NOTHING_KEPT.format("offset=0")
+        assert refusal(called(other, "list", {"offset": 4})) == said
+        view = called(other, "long", {"view": "rows"})
+        assert refusal(view) == NOTHING_KEPT.replace("with {}", "without view")
+        assert page(called(client, "list", {"offset": 4}))["rows"][0] == "1-4"

@@ -1,0 +1,76 @@
+"""A server whose answers are as large as the tool's name says: `small` or `large`, 20 MB.
+
+    python weighty.py
+
+On stdio it says on its stderr what it hears, and when it has said a large answer.
+"""
+
+import json
+import os
+import sys
+from functools import cache
+
+LARGE = 20_000_000
+SMALL = 40_000
+FIRST = b'{"jsonrpc":"2.0","id":'
+_ROW = '{"id":%d,"name":"a row of many","text":"lorem ipsum dolor sit amet"}'
+
+
+@cache
+def result(size: int) -> bytes:
+    """Return a result with one text, JSON of about so many bytes, and as many rows as it takes."""
+    rows = ",".join(_ROW % number for number in range(size // (len(_ROW) + 12)))
+    block = {"type": "text", "text": '{"items":[' + rows + "]}"}
+    return json.dumps({"content": [block]}, separators=(",", ":")).encode()
+
+
+@cache
+def tools() -> bytes:
+    """Return a list of 2,000 tools, of 4 MB."""
+    schema = {"type": "object", "properties": {name: {"type": "string"} for name in "abcdefgh"}}
+    named = [
+        {"name": f"tool {number}", "description": "does " * 300, "inputSchema": schema}
+        for number in range(2000)
+    ]
+    return json.dumps({"tools": named}, separators=(",", ":")).encode()
+
+
+def listed(id: bytes) -> bytes:
+    return FIRST + id + b',"result":' + tools() + b"}"
+
+
+def answer(id: bytes, tool: str) -> bytes:
+    """Return the answer to a call, which is a large one for any tool whose name ends so."""
+    found = b'{"content":[{"type":"text","text":"ok"}]}'
+    if tool.endswith(("large", "small")):
+        found = result(LARGE if tool.endswith("large") else SMALL)
+    return FIRST + id + b',"result":' + found + b"}"
+
+
+def initialized(id: bytes) -> bytes:
+    said = b'{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"weighty"}}'
+    return FIRST + id + b',"result":' + said + b"}"
+
+
+def main() -> None:
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        method, id = message["method"], json.dumps(message.get("id")).encode()
+        print(f"heard {method}", file=sys.stderr, flush=True)
+        if method == "initialize":
+            say(initialized(id))
+        elif "id" in message:
+            tool = message.get("params", {}).get("name", "")
+            say(answer(id, tool))
+            if tool:
+                print(f"said {tool}", file=sys.stderr, flush=True)
+
+
+def say(raw: bytes) -> None:
+    rest = memoryview(raw + b"\n")
+    while rest:
+        rest = rest[os.write(1, rest) :]
+
+
+if __name__ == "__main__":
+    main()

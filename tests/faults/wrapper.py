@@ -1,0 +1,301 @@
+"""The wrapper as a real process before a naughty server, and what must hold whatever happens.
+
+`wrapped` is the oracle of every fault over stdio: each request has exactly one answer in the end,
+and no process is left; `sound` adds, for faults that a session survives, that the next call works
+and that no descriptor or thread is left.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from tests.faults.naughty import result
+from tests.faults.sidecar import Process
+from tests.wire import SECONDS, Ended, Wire
+
+ROOT = Path(__file__).resolve().parents[2]
+NAUGHTY = Path(__file__).with_name("naughty.py")
+OWN = (sys.executable, "-m", "proxy", "--log-format", "json", "--ledger", "off")
+LIFE = 6.0  # seconds in which a group must have ended, whatever happened
+_STILL = 1.0  # seconds without a change after which there will be none
+_ENDS = 400  # bytes at either end of a line that tell whose it is
+_VALUE = rb' ?("[^"]{0,99}"|[^,}"]{1,99})'
+_ID = re.compile(
+    rb'^[^{]*\{ ?"jsonrpc": ?"2\.0", ?"id":%b ?,|, ?"id":%b ?\}\s*$' % (_VALUE, _VALUE)
+)
+_CANCEL = re.compile(rb'"requestId":' + _VALUE)
+
+
+class Wrapped(Wire):
+    """A raw client of a naughty server behind the wrapper, which counts questions and answers."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.asked: Counter[bytes] = Counter()
+        self.answered: Counter[bytes] = Counter()
+        self.cancelled: set[bytes] = set()
+        self.ids = count(10_000)
+        super().__init__(command, cwd=ROOT)
+
+    def write(self, raw: bytes, seconds: float = SECONDS, reading: bool = True) -> None:
+        for start, end in messages(raw):
+            if b'"method"' in start + end:
+                self.asked.update(ids(start, end))
+                self.cancelled.update(_CANCEL.findall(start))
+        super().write(raw, seconds, reading)
+
+    def _take(self, size: int) -> bytes:
+        raw = super()._take(size)
+        for start, end in messages(raw):
+            answer = b'"method"' not in start and (b'"result"' in start or b'"error"' in start)
+            # One that was cut is no message.
+            if answer and end.rstrip().endswith(b"}"):
+                self.answered.update(ids(start, end))
+        return raw
+
+    def each_answered_once(self) -> None:
+        """See to it that each request has one answer; what was cancelled may have none."""
+        for id, times in self.asked.items():
+            there = self.answered[id]
+            assert there == times or (id in self.cancelled and there <= times), (
+                f"request {id!r} was answered {there} times and asked {times} times"
+            )
+
+    @property
+    def holds(self) -> Process:
+        """The process, for what it holds (Linux)."""
+        return Process(self.process)
+
+    def groups(self) -> set[int]:
+        """Return the process groups that the wrapper has started: the server's, the guardian's."""
+        return {group for _, parent, group in processes() if parent == self.process.pid}
+
+    def server(self) -> int:
+        """Return the server's process."""
+        [found] = [
+            pid
+            for pid, parent, group in processes()
+            if parent == self.process.pid and pid == group and "naughty" in command_line(pid)
+        ]
+        return found
+
+    def ask(self, id: int, name: str = "ok") -> None:
+        self.write(call(id, name))
+
+    def works(self) -> None:
+        """Make a call, which must be answered as ever."""
+        id = next(self.ids)
+        self.ask(id)
+        assert self.line() == ok(id)
+
+    def pour(self, line: bytes) -> int:
+        """Write a line again and again, and read nothing; return the bytes that were taken."""
+        taken, last = 0, time.monotonic()
+        while time.monotonic() - last < _STILL:
+            try:
+                taken += os.write(self.stdin, line[taken % len(line) :])
+                last = time.monotonic()
+            except BlockingIOError:
+                time.sleep(0.01)
+        at = taken % len(line)
+        self.asked[ids(line, b"")[0]] += (taken - at) // len(line) + (at > 0)
+        return taken
+
+    @contextmanager
+    def sound(self) -> Iterator[None]:
+        """What happens leaves nothing behind, and the next call works."""
+        self.works()
+        if sys.platform == "linux":
+            before = self.holds.descriptors, self.holds.threads
+        yield
+        self.works()
+        if sys.platform == "linux":
+            until(lambda: self.holds.descriptors <= before[0] and self.holds.threads <= before[1])
+
+    @contextmanager
+    def in_memory(self, most: int) -> Iterator[None]:
+        """What happens costs at most so many bytes of memory (looked at on Linux)."""
+        if sys.platform == "linux":
+            with self.holds.in_memory(most):
+                yield
+        else:
+            yield
+
+    def rest(self) -> list[bytes]:
+        """Read to the end of stdout."""
+        lines = []
+        while line := self.line():
+            lines.append(line)
+        return lines
+
+
+def messages(raw: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the first and last bytes of each message in some lines, also of those in batches."""
+    for line in raw.split(b"\n"):
+        try:
+            each = json.loads(line) if line[:1] == b"[" else []
+        except (ValueError, RecursionError):
+            each = []
+        for one in [json.dumps(message).encode() for message in each] or [line]:
+            yield one[:_ENDS], one[-_ENDS:]
+
+
+def ids(start: bytes, end: bytes) -> list[bytes]:
+    """Return the id of a message, as it is spelled, where it stands first or last."""
+    found = _ID.match(start) or _ID.search(end)
+    return [found[1] or found[2]] if found else []
+
+
+@contextmanager
+def wrapped(
+    fault: str, *arguments: str, options: tuple[str, ...] = (), once: bool = True
+) -> Iterator[Wrapped]:
+    """Start the wrapper and make a first call; in the end see to it that nothing is left open.
+
+    Where the server itself answers more than `once`, so does the wrapper.
+    """
+    with Wrapped(command(fault, *arguments, options=options)) as wire:
+        wire.write(call(1))
+        while not answers(wire.line(), 1):
+            pass
+        groups = wire.groups()
+        assert groups
+        yield wire
+        until(lambda: not groups & {group for _, _, group in processes()}, LIFE)
+        if once:
+            wire.each_answered_once()
+        assert b"Traceback" not in wire.errors, wire.errors.decode(errors="replace")
+
+
+def command(fault: str, *arguments: str, options: tuple[str, ...] = ()) -> list[str]:
+    """Return the command of the wrapper before a naughty server, with rules that touch nothing."""
+    own = [] if "--rules" in options else ["--rules", "none"]
+    return [*OWN, *own, *options, "--", sys.executable, str(NAUGHTY), fault, *arguments]
+
+
+def processes() -> list[tuple[int, int, int]]:
+    """Return the number, parent and group of every process that is no zombie."""
+    if not Path("/proc/self/stat").exists():
+        listed = subprocess.run(
+            ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat="], capture_output=True, check=True, text=True
+        )
+        rows = [line.split() for line in listed.stdout.splitlines()]
+        return [(int(p), int(q), int(g)) for p, q, g, state in rows if state[0] != "Z"]
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state, parent, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if state != "Z":
+                found.append((int(entry.name), int(parent), int(group)))
+    return found
+
+
+def command_line(pid: int) -> str:
+    """Return the command of a process; nothing of one that is no more."""
+    if not Path("/proc/self/cmdline").exists():
+        listed = ["ps", "-o", "command=", "-p", str(pid)]
+        return subprocess.run(listed, capture_output=True, text=True, check=False).stdout
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def until(wanted: Callable[[], bool], seconds: float = SECONDS) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not wanted():
+        assert time.monotonic() < end, f"not within {seconds} seconds"
+        time.sleep(0.01)
+
+
+def still(figure: Callable[[], int]) -> int:
+    """Wait until a figure has not moved for a second, and return it."""
+    last, since = figure(), time.monotonic()
+    while time.monotonic() - since < _STILL:
+        now = figure()
+        if now != last:
+            last, since = now, time.monotonic()
+        time.sleep(0.01)
+    return last
+
+
+def call(id: int, name: str = "ok") -> bytes:
+    """Return the line of a call."""
+    return b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s"}}\n' % (
+        id,
+        name.encode(),
+    )
+
+
+def ok(id: int, text: str = "ok") -> bytes:
+    """Return the line with which the server answers."""
+    return result(b"%d" % id, text) + b"\n"
+
+
+def answers(line: bytes, id: int) -> bool:
+    """Say whether a line is the server's usual answer to a call."""
+    assert line, "the wrapper ended before it answered"
+    return line.strip(b"\xef\xbb\xbf\r\n") == ok(id)[:-1]
+
+
+def failure(line: bytes, id: int) -> str:
+    """Return what an error result says, which must answer the call with this id."""
+    message = json.loads(line)
+    assert message["id"] == id
+    assert message["result"]["isError"] is True
+    [block] = message["result"]["content"]
+    text: str = block["text"]
+    return text
+
+
+def said(errors: Ended | bytes) -> list[str]:
+    """Return what the log has said, each line with its level where that is worth a word."""
+    raw = errors.stderr if isinstance(errors, Ended) else bytes(errors)
+    lines = [json.loads(line) for line in raw.split(b"\n") if line.startswith(b'{"time":')]
+    return [
+        line["message"] if line["level"] == "info" else f"{line['level']}: {line['message']}"
+        for line in lines
+    ]
+
+
+def codes(how: str) -> tuple[int, str]:
+    """Return the exit code for a server that ends so, and how that is said."""
+    if how.isdigit():
+        return int(how), f"the server ended with exit code {how}"
+    return 128 + getattr(signal, how), f"the server was ended by {how}"
+
+
+@contextmanager
+def signals_as_usual(*numbers: signal.Signals) -> Iterator[None]:
+    """Start processes as from a terminal: a job in the background has SIGINT ignored."""
+    before = {number: signal.getsignal(number) for number in numbers or (signal.SIGINT,)}
+    for number in before:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def peak(pid: int) -> int:
+    """Return the most memory that a process has held, in bytes (Linux)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) << 10
+
+
+def written_by(pid: int) -> int:
+    """Return how many bytes a process has written so far (Linux)."""
+    return int(re.findall(r"wchar: (\d+)", Path(f"/proc/{pid}/io").read_text())[0])
