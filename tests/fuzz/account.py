@@ -1,0 +1,192 @@
+"""Who has asked what and got what, in a session that is fuzzed: the model it is held against.
+
+A slot is an exchange and an id, as in the session. Invariants that it checks: each request gets one
+answer, no more than the server itself gives; ids and what no rule covers keep their bytes; and the
+proxy's own questions are no client's concern.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from proxy import message
+from proxy.document import ABSENT
+from tests.fuzz import heard
+from tests.fuzz.covered import FREE
+from tests.fuzz.fuzzer import Wrong
+from tests.fuzz.heard import Request
+from tests.fuzz.reading import Response, bare, members, valid
+from tests.fuzz.speech import METHODS
+
+_WORDS = (b"method", b"params", b"name", b"arguments", b"id")
+_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+_MARK = re.compile(rb'"mark": ?(\d+)')
+
+
+class Account:
+    """What was said by either side, and how often each slot was asked for and answered.
+
+    `reached` counts the requests that the server has got and not answered, `beyond` what it says
+    over and above. Slots that are `excused` may go without an answer, those that are `strange` may
+    get more; `overdue` ones were answered in the server's stead, and rules have a say in the
+    `ruled` ones.
+    """
+
+    def __init__(self) -> None:
+        self.asked: Counter[bytes] = Counter()
+        self.got: Counter[bytes] = Counter()
+        self.reached: Counter[bytes] = Counter()
+        self.beyond: Counter[bytes] = Counter()
+        self.excused: set[bytes] = set()
+        self.strange: set[bytes] = set()
+        self.overdue: set[bytes] = set()
+        self.ruled: set[bytes] = set()
+        self.of_client: dict[bytes, set[bytes]] = {}
+        self.of_server: dict[bytes, set[bytes]] = {}
+        self.calls: dict[bytes, bytes] = {}  # by their mark, as the client sent them
+
+    # Said
+
+    def client_says(self, raw: bytes, exchange: bytes) -> None:
+        """Take note of a line of the client's."""
+        said = self.of_client.setdefault(exchange, set())
+        said.add(raw)
+        for element in heard.elements(raw):
+            said.add(element)
+            read = heard.read(element)
+            mark = _MARK.search(element)
+            if mark is not None:
+                self.calls[mark[1]] = element
+            if read is None:
+                self.doubt(element, exchange)
+            elif read.method is not ABSENT and read.key not in (None, b"null"):
+                slot = exchange + (read.key or b"")
+                self.asked[slot] += 1
+                if not self.free(element):
+                    self.ruled.add(slot)
+            elif heard.named(read)[0] == "notifications/cancelled" and read.params is not ABSENT:
+                id = members(bytes(read.params).decode()).get("requestId", "")
+                self.excused.add(exchange + message.id_key(id.encode()))
+
+    def server_says(self, raw: bytes, exchange: bytes) -> None:
+        """Take note of a line of the server's."""
+        said = self.of_server.setdefault(exchange, set())
+        said.add(raw)
+        for element in heard.elements(raw):
+            said |= {element, element[max(element.find(b"{"), 0) :]}
+            read = heard.leniently(element)
+            if read is None or heard.read(element) is None:
+                self.doubt(element, exchange)
+            if read is not None and read.responds and read.key is not None:
+                slot = exchange + read.key
+                if self.reached[slot]:
+                    self.reached[slot] -= 1
+                else:
+                    self.beyond[slot] += 1
+
+    def slots(self, raw: bytes) -> set[bytes]:
+        """Return what a line of the client's asks for."""
+        reads = map(heard.read, heard.elements(raw))
+        return {read.key for read in reads if read is not None and read.key is not None}
+
+    def doubt(self, raw: bytes, exchange: bytes) -> None:
+        """Take note that what a line answers, if anything, may be answered once more."""
+        self.strange |= {exchange + id for id in heard.ids(raw)}
+
+    def late(self, raw: bytes, exchange: bytes) -> None:
+        """Take note that a call was answered in the server's stead, which may still answer it."""
+        self.overdue |= {exchange + id for id in heard.ids(raw) - {b"null"}}
+
+    def over(self, exchange: bytes) -> None:
+        """Take note that the server can answer nothing more of an exchange."""
+        for slot in self.reached:
+            if slot.startswith(exchange):
+                self.reached[slot] = 0
+
+    # Heard
+
+    def client_hears(self, raw: bytes, exchange: bytes) -> None:
+        """Take note of a line that the client gets. Raises Wrong."""
+        if heard.OURS.search(raw):
+            raise Wrong("no client sees a question of the proxy's own", repr(raw))
+        if b"\n" in raw:
+            raise Wrong("what is sent is one line", repr(raw))
+        came = raw in self.of_server.get(exchange, ()) or raw == _CHANGED
+        for element in heard.elements(raw):
+            read = heard.leniently(element)
+            if read is not None and read.responds and read.key is not None:
+                self.got[exchange + read.key] += 1
+            if came or element in self.of_server.get(exchange, ()):
+                continue
+            if read is None or not read.responds or read.key is None:
+                raise Wrong("what the client gets is the server's, or an answer", repr(element))
+            if valid(element.decode("utf-8", "surrogatepass")) is False:
+                raise Wrong("what is sent is JSON", repr(element))
+            slot = exchange + read.key
+            if not self.asked[slot] and slot not in self.strange and read.key != b"null":
+                raise Wrong("an answer of the proxy's is to a request", repr(element))
+
+    def server_hears(self, raw: bytes, exchange: bytes) -> Iterator[Request]:
+        """Take note of a line that the server gets; yield the requests in it. Raises Wrong."""
+        if b"\n" in raw:
+            raise Wrong("what is sent is one line", repr(raw))
+        came = self.of_client.get(exchange, set())
+        for element in [raw] if raw in came else heard.elements(raw):
+            if element not in came and heard.OURS.search(element) is None:
+                self._changed(element)
+        for each in heard.requests(raw, exchange):
+            if not each.ours:
+                self.reached[
+                    exchange + message.id_key(each.id.encode("utf-8", "surrogatepass"))
+                ] += 1
+            yield each
+
+    def _changed(self, element: bytes) -> None:
+        """Hold a call that a rule has completed against the one that the client sent."""
+        if b"notifications/cancelled" in element and b'"reason"' in element:
+            return  # of a call that is overdue
+        mark = _MARK.search(element)
+        before = None if mark is None else self.calls.get(mark[1])
+        if before is None:
+            raise Wrong("what the server gets is the client's", repr(element))
+        sent, now = Response.of(before).envelope, Response.of(element).envelope
+        for name in sent.keys() | now.keys():
+            if name != "params" and sent.get(name) != now.get(name):
+                raise Wrong("a call keeps all but its arguments", f"{name}: {element!r}")
+        was, params = members(sent["params"]), members(now["params"])
+        for name in was.keys() | params.keys():
+            if name != "arguments" and bare(was.get(name, "")) != bare(params.get(name, "")):
+                raise Wrong("a call keeps all but its arguments", f"{name}: {element!r}")
+
+    def free(self, raw: bytes) -> bool:
+        """Say whether a line of the client's is one request that no rule has a say in."""
+        read = heard.read(raw)
+        names = [raw.lower().count(b'"%b"' % word) for word in _WORDS]
+        if read is None or read.method is ABSENT or read.key in (None, b"null") or max(names) > 1:
+            return False
+        method, tool = heard.named(read)
+        return tool in FREE if method == "tools/call" else method in METHODS
+
+    def answers_free(self, raw: bytes, exchange: bytes) -> bool:
+        """Say whether a line of the server's is an answer that no rule has a say in."""
+        read = heard.read(raw)
+        if read is None or not read.responds or read.key is None:
+            return False
+        slot = exchange + read.key
+        return self.asked[slot] > 0 and slot not in self.ruled | self.overdue | self.strange
+
+    # The end
+
+    def settle(self) -> None:
+        """Hold the counts of all slots against each other. Raises Wrong."""
+        for slot, asked in self.asked.items():
+            got, beyond = self.got[slot], self.beyond[slot]
+            if not got and slot not in self.excused:
+                raise Wrong("each request is answered", repr(slot))
+            # Whose answer one is that comes late, nobody can tell where the id was used again.
+            if slot in self.strange or (slot in self.overdue and asked > 1):
+                continue
+            if got > asked + beyond:
+                raise Wrong(
+                    "no request is answered twice", f"{slot!r}: {got} of {asked} + {beyond}"
+                )

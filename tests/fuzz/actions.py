@@ -1,0 +1,203 @@
+"""What may happen in a session that is fuzzed: each is done to a World by a throw of dice."""
+
+from collections.abc import Callable, Hashable
+
+import msgspec
+
+from proxy.outputs import Load, Reply, Shape
+from proxy.standing import Known
+from tests.fuzz import speech
+from tests.fuzz.dice import Dice
+from tests.fuzz.fuzzer import Wrong
+from tests.fuzz.world import Done, World
+
+Action = Callable[[World, Dice], None]
+
+
+def step(world: World, dice: Dice) -> Hashable:
+    """Do one thing; return what tells the state that this left."""
+    chosen = dice.below(sum(weight for _, weight in ACTIONS))
+    for act, weight in ACTIONS:
+        chosen -= weight
+        if chosen < 0:
+            world.history.append((act.__name__, b"", b""))
+            act(world, dice)
+            return act.__name__, world.state()
+    raise AssertionError
+
+
+def ask(world: World, dice: Dice) -> None:
+    """Have the client ask for something."""
+    world.client_says(dice, _request(world, dice))
+
+
+def batch(world: World, dice: Dice) -> None:
+    """Have the client say several things in one line."""
+    parts = [_request(world, dice) for _ in range(dice.within(1, 4))]
+    parts += [speech.notice(dice, world.ids), b"5"][: dice.below(3)]
+    world.client_says(dice, b"[" + b",".join(parts) + b"]")
+
+
+def remark(world: World, dice: Dice) -> None:
+    """Have the client say something that wants no answer."""
+    kind = dice.below(3)
+    if kind == 0:
+        world.client_says(dice, speech.line(("id", dice.pick(speech.IDS)), ("result", "{}")))
+    else:
+        world.client_says(dice, speech.notice(dice, world.ids))
+
+
+def mumble(world: World, dice: Dice) -> None:
+    """Have the client say something that some cannot read."""
+    world.client_says(dice, speech.garbled(dice, _request(world, dice)))
+
+
+def answer(world: World, dice: Dice) -> None:
+    """Have the server answer one of the requests that it has got."""
+    if not world.inbox:
+        return ask(world, dice)
+    asked = world.inbox.pop(dice.below(len(world.inbox)))
+    world.mark += 1
+    raw = speech.answer(dice, asked.id, asked.method, world.mark)
+    world.answered.append((asked.exchange, raw))
+    world.server_says(dice, raw, asked.exchange)
+
+
+def oddity(world: World, dice: Dice) -> None:
+    """Have the server say something that is no first answer."""
+    exchange, kind = dice.pick(world.exchanges), dice.below(9)
+    world.mark += 1
+    id = dice.pick([each.id for each in world.inbox if not each.ours] or ["7"])
+    if kind == 0 and world.answered:
+        exchange, raw = dice.pick(world.answered)
+    elif kind == 1:
+        raw = speech.answer(dice, f'"none {world.mark}"', "tools/call", world.mark)
+    elif kind == 2:
+        raw = speech.line(
+            ("id", id), ("method", '"roots/list"'), ("params", f'{{"mark":{world.mark}}}')
+        )
+    elif kind == 3:
+        raw = speech.line(
+            ("method", '"notifications/progress"'),
+            ("params", f'{{"progressToken":{dice.below(60)},"mark":{world.mark}}}'),
+        )
+    elif kind == 4:
+        other = id.strip('"') if id[:1] == '"' else f'"{id}"'
+        raw = speech.line(("id", other), ("result", f'{{"mark":{world.mark}}}'))
+    elif kind == 5:
+        told = speech.line(("method", '"notifications/message"'))
+        world.account.server_says(told, exchange)
+        raw = b"debug {1} " + told
+    elif kind == 6 and world.inbox:
+        some = [world.inbox.pop() for _ in range(min(len(world.inbox), 3))]
+        same = [each for each in some if each.exchange == some[0].exchange]
+        world.inbox += [each for each in some if each.exchange != some[0].exchange]
+        exchange = some[0].exchange
+        raw = (
+            b"["
+            + b",".join(speech.answer(dice, each.id, each.method, world.mark) for each in same)
+            + b"]"
+        )
+    else:
+        raw = speech.garbled(dice, speech.answer(dice, '"x"', "tools/call", world.mark))
+    world.server_says(dice, raw, exchange)
+
+
+def carry(world: World, dice: Dice) -> None:
+    """Carry out the next output of one of the tasks."""
+    if world.tasks:
+        world.carry(dice.pick(world.tasks), dice)
+    else:
+        ask(world, dice)
+
+
+def silence(world: World, dice: Dice) -> None:
+    """Let a question of the proxy's own go without an answer."""
+    if world.probes:
+        token = dice.pick(list(world.probes))
+        world.unanswered(token, dice.pick(("", "the server is gone")))
+
+
+def wait(world: World, dice: Dice) -> None:
+    """Let time pass, and have what is overdue answered."""
+    world.now += dice.pick((1.0, 3.0, 6.0))
+    for exchange in world.exchanges:
+        ids = None if exchange == b"" else world.ids_of(exchange)
+        patience = world.session.patience(exchange, ids)
+        outputs = world.session.overdue(exchange, ids)
+        if bool(outputs) != (patience == 0.0):
+            raise Wrong("what is due is answered, and nothing else", f"{patience} {outputs}")
+        for output in outputs:
+            if isinstance(output, Reply):
+                world.account.late(output.raw, exchange)
+        world.take(outputs, exchange, of_client=True)
+
+
+def reload(world: World, dice: Dice) -> None:
+    """Have other rules hold from now on."""
+    world.rules = dice.pick(world.rulesets)
+
+
+def learn(world: World, dice: Dice) -> None:
+    """Have the session learn what another one knows, which is what it knows itself."""
+    known = msgspec.json.decode(msgspec.json.encode(world.session.known), type=Known)
+    world.session.recall(known)
+    if world.session.known != known:
+        raise Wrong("what is known is what was learned", f"{known}")
+
+
+def leave(world: World, dice: Dice) -> None:
+    """Have the client go away in the middle of an exchange."""
+    exchange = dice.pick(world.exchanges)
+    if exchange == b"":
+        return
+    for task in [task for task in world.tasks if task.exchange == exchange]:
+        for output in task.outputs:
+            begun = output.output if isinstance(output, Done) else output
+            if isinstance(begun, Load | Shape):
+                world.session.given_up(begun)
+        world.tasks.remove(task)
+    world.excuse(exchange)
+    world.inbox = [each for each in world.inbox if each.exchange != exchange]
+    world.account.over(exchange)
+    world.session.dropped(exchange, world.ids_of(exchange))
+
+
+def hang_up(world: World, dice: Dice) -> None:
+    """Have the server end an exchange before all is answered."""
+    exchange = dice.pick(world.exchanges)
+    if exchange != b"":
+        # What was said in it is on its way by then.
+        world.flush(exchange)
+        world.inbox = [each for each in world.inbox if each.exchange != exchange]
+        world.account.over(exchange)
+        outputs = world.session.ended("the stream ended", exchange, world.ids_of(exchange))
+        world.take(outputs, exchange, of_client=False)
+
+
+def _request(world: World, dice: Dice) -> bytes:
+    world.mark += 1
+    id = str(world.mark)
+    if dice.one_in(8):
+        id = dice.pick(speech.IDS)
+    elif dice.one_in(15) and world.ids:
+        id = dice.pick(world.ids)
+    world.ids.append(id)
+    return speech.request(dice, id, world.mark)
+
+
+ACTIONS: tuple[tuple[Action, int], ...] = (
+    (ask, 24),
+    (answer, 22),
+    (carry, 40),
+    (oddity, 9),
+    (remark, 5),
+    (batch, 3),
+    (mumble, 4),
+    (silence, 2),
+    (wait, 3),
+    (reload, 2),
+    (learn, 1),
+    (leave, 1),
+    (hang_up, 1),
+)

@@ -1,0 +1,130 @@
+"""Runs one fuzzer over its inputs, one after the other, and counts what that reached."""
+
+import signal
+import time
+import traceback
+from collections.abc import Callable, Hashable, Iterable
+from types import FrameType
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+SECONDS = 30
+"""What one input may take, on a machine that is busy with something else as well."""
+
+MOST = 3  # findings after which it is not worth going on
+_LONGEST = 6000  # characters of a report
+
+
+class Wrong(Exception):
+    """An invariant that does not hold: its name, and what was found in its place."""
+
+    def __init__(self, rule: str, found: str = "") -> None:
+        super().__init__(f"{rule}: {found}" if found else rule)
+        self.rule = rule
+
+
+class Stuck(BaseException):
+    """An input that takes too long; no code that catches every Exception can catch it."""
+
+
+class Fuzzer(Protocol):
+    """Makes an input of a seed and a number, and says what is wrong with what comes of it."""
+
+    name: str
+
+    def try_one(self, seed: int, index: int) -> Iterable[Hashable]:
+        """Return what states or features an input reached. Raises Wrong, or whatever was raised."""
+
+    def shown(self, seed: int, index: int) -> str:
+        """Return Python that makes the same input, as small as it can be."""
+
+
+class Finding(Struct):
+    """An input that showed something: its number, what it showed, and Python that makes it."""
+
+    index: int
+    said: str
+    python: str
+
+
+class Report(Struct):
+    """What one fuzzer did: how many inputs, in how long, what they reached, and what they found."""
+
+    name: str
+    seed: int
+    inputs: int = 0
+    seconds: float = 0.0
+    reached: set[Any] = set()
+    findings: list[Finding] = []
+    slowest: tuple[float, int] = (0.0, -1)
+
+    def add(self, other: "Report") -> None:
+        """Take in what another process did of the same fuzzer, at the same time."""
+        self.inputs += other.inputs
+        self.seconds = max(self.seconds, other.seconds)
+        self.reached |= other.reached
+        self.findings += other.findings
+        self.slowest = max(self.slowest, other.slowest)
+
+    @property
+    def line(self) -> str:
+        """The line that is printed."""
+        each = self.inputs / max(self.seconds, 1e-9)
+        return (
+            f"{self.name}: seed {self.seed}, {self.inputs:,} inputs, {each:,.0f} per second, "
+            f"{len(self.reached):,} distinct states, slowest {self.slowest[0]:.2f} s "
+            f"(#{self.slowest[1]}), {len(self.findings)} findings"
+        )
+
+
+def run(fuzzer: Fuzzer, seed: int, indexes: Iterable[int], seconds: float | None = None) -> Report:
+    """Try inputs, all or as many as there is time for, and report on them."""
+    report = Report(fuzzer.name, seed)
+    began = now = time.monotonic()
+    for index in indexes:
+        if seconds is not None and now - began >= seconds:
+            break
+        found = _tried(fuzzer, report, index)
+        before, now = now, time.monotonic()
+        report.inputs += 1
+        report.slowest = max(report.slowest, (now - before, index))
+        if found is not None:
+            report.findings.append(found)
+            if len(report.findings) >= MOST:
+                break
+    report.seconds = now - began
+    return report
+
+
+def _tried(fuzzer: Fuzzer, report: Report, index: int) -> Finding | None:
+    said = raised(lambda: report.reached.update(fuzzer.try_one(report.seed, index)))
+    if said is None:
+        return None
+    return Finding(index, said, fuzzer.shown(report.seed, index)[:_LONGEST])
+
+
+def raised(tried: Callable[[], object]) -> str | None:
+    """Say what an input raised, None where it raised nothing."""
+    stuck: list[str] = []
+
+    def alarm(number: int, frame: FrameType | None) -> None:
+        stuck.append("".join(traceback.format_stack(frame)[-6:]))
+        raise Stuck
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    said = None
+    try:
+        tried()
+    except Wrong as wrong:
+        said = str(wrong)[:_LONGEST]
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        said = "".join(traceback.format_exception(error))[-_LONGEST:]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    # What was tried may have caught that, too.
+    return f"it takes more than {SECONDS} seconds; it was then at\n{stuck[0]}" if stuck else said

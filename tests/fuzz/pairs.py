@@ -1,0 +1,227 @@
+"""Random rules over random responses: what `pipeline.shape` makes of them, and of later pages."""
+
+from collections.abc import Hashable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from proxy import arguments as argument
+from proxy import pipeline
+from proxy.clients import Shows
+from proxy.errors import Refusal
+from proxy.loading import rulefile
+from proxy.pipeline import Job, Outcome
+from proxy.rule import Rule
+from tests.fuzz import expressions, results, rulefiles, shrinking, verdicts
+from tests.fuzz.dice import Dice
+from tests.fuzz.fuzzer import Wrong, raised
+from tests.fuzz.rejoining import rejoined
+from tests.fuzz.shrinking import shrunk
+
+EACH = 5
+"""How many documents each rule is tried on."""
+
+PROCESS = 500
+"""Each how many-th pair is tried in a worker process, too."""
+
+FUEL = 2_000_000
+SHOWS: tuple[Shows, ...] = ("either", "structured", "text", "both")
+
+
+class Pair(Struct, frozen=True):
+    """A rule file with one rule, a response, and what was asked for."""
+
+    rule: bytes
+    line: bytes
+    id: bytes
+    arguments: dict[str, Any] = {}
+    view: str | None = None
+    shows: Shows = "either"
+    modern: bool = False
+    viewable: bool = True
+    mirrored: bool = False
+
+
+class Pairs:
+    """The fuzzer."""
+
+    name = "pairs"
+
+    def try_one(self, seed: int, index: int) -> Iterator[Hashable]:
+        """Try a rule on a response."""
+        yield from check(pair(seed, index), process=index % PROCESS == PROCESS - 1)
+
+    def shown(self, seed: int, index: int) -> str:
+        """Return Python that tries as small a pair as shows the same."""
+        made = smallest(pair(seed, index))
+        given = ",\n    ".join(f"{name}={value!r}" for name, value in asdict(made).items())
+        return f"from tests.fuzz.pairs import Pair, check\nlist(check(Pair(\n    {given},\n)))"
+
+
+def smallest(made: Pair) -> Pair:
+    """Return as small a pair as shows the same."""
+    said = _said(made)
+    return made if said is None else shrunk(made, _fewer, lambda each: _said(each) == said)
+
+
+def _fewer(made: Pair) -> Iterator[Pair]:
+    for text in shrinking.rules(made.rule):
+        yield replace(made, rule=text)
+    for name in made.arguments:
+        rest = {other: value for other, value in made.arguments.items() if other != name}
+        yield replace(made, arguments=rest)
+    for line in shrinking.documents(made.line.decode("utf-8", "surrogatepass")):
+        if f'"id":{made.id.decode()}' in line and '"jsonrpc"' in line:
+            yield replace(made, line=line.encode("utf-8", "surrogatepass"))
+
+
+def _said(made: Pair) -> str | None:
+    """Return what rule a pair breaks, or what it raises; None where it shows nothing."""
+    said = raised(lambda: list(check(made)))
+    if said is None or not said.startswith("Traceback"):
+        return None if said is None else said.partition(":")[0]
+    return said.strip().splitlines()[-1][:60]
+
+
+def pair(seed: int, index: int) -> Pair:
+    """Return the pair of this number."""
+    dice = Dice.of(seed, "pair", index)
+    given = results.given(dice)
+    return Pair(
+        rule=rule_text(seed, index // EACH),
+        line=given.line,
+        id=given.id,
+        arguments=_arguments(dice),
+        view=expressions.view(dice) if dice.one_in(4) else None,
+        shows=dice.pick(SHOWS),
+        modern=dice.one_in(2),
+        viewable=not dice.one_in(8),
+        mirrored=given.mirrored,
+    )
+
+
+@lru_cache(maxsize=4)
+def rule_text(seed: int, number: int) -> bytes:
+    """Return the file of this number: one in eight has something wrong in it."""
+    dice = Dice.of(seed, "rule", number)
+    text = rulefiles.text(dice)
+    if dice.one_in(8):
+        return rulefiles.broken(dice, text)
+    while dice.one_in(2) and loaded(text.encode()) is None:
+        text = rulefiles.text(dice)
+    return text.encode()
+
+
+def _arguments(dice: Dice) -> dict[str, Any]:
+    """Return what a client sends: windows and what rules look at, in and out of bounds."""
+    chances: dict[str, tuple[int, tuple[Any, ...]]] = {
+        "limit": (5, (1, 2, 3, 5, 5, 50, 0, -1, "5", True, 1e9)),
+        "offset": (5, (0, 1, 1, 2, 5, 1000, -1, None, "0")),
+        "startIndex": (5, (0, 1, 7, 10_000)),
+        "maxLength": (5, (1, 3, 100, 0)),
+        "rows": (6, (1, 3)),
+        "row": (6, (0, 2)),
+        "wanted": (3, ("a", "", "*.md", "(", "é", 5, None)),
+        "filter": (8, ({"name": "open"}, {}, "x")),
+        "action": (8, ("x", "y")),
+    }
+    return {name: dice.pick(among) for name, (odds, among) in chances.items() if dice.one_in(odds)}
+
+
+@lru_cache(maxsize=4)
+def loaded(text: bytes) -> Rule | None:
+    """Return the rule of a file, None where there are problems in it."""
+    reading = rulefile.read("rules.yaml", text)
+    if (reading.rules is None) != bool(reading.problems):
+        raise Wrong("a file has rules or problems", f"{reading}")
+    made = reading.rules
+    return None if made is None or not made.rules else made.rules[0]
+
+
+def check(made: Pair, *, process: bool = False) -> Iterator[Hashable]:
+    """Yield what the pair reaches. Raises Wrong where an invariant does not hold.
+
+    `process`: it is tried in a worker process, too.
+    """
+    rule = loaded(made.rule)
+    if rule is None:
+        yield "problems"
+        return
+    job = asked(made, rule, made.arguments)
+    if job is None:
+        yield "refused"
+        return
+    outcome = pipeline.shape(job)
+    verdicts.judge(job, outcome, mirrored=made.mirrored)
+    verdicts.same(outcome, pipeline.shape(job), "the same job gives the same")
+    verdicts.travels(job, outcome)
+    if process:
+        verdicts.elsewhere(job, outcome)
+    yield _state(job, outcome)
+    if outcome.snapshot is not None:
+        yield from _looked(made, job, outcome)
+
+
+def asked(made: Pair, rule: Rule, arguments: dict[str, Any]) -> Job | None:
+    """Return the job for a call with these arguments, None where it is refused or another's."""
+    plan = argument.plan(rule, ())
+    try:
+        if not rule.applies(arguments):
+            return None
+        completed = argument.complete(plan, (), arguments)
+    except Refusal:
+        return None
+    return Job(
+        rule=rule,
+        tool="get",
+        id=made.id,
+        raw=made.line,
+        arguments=completed.arguments,
+        names=plan.names,
+        view=made.view if rule.viewable else None,
+        viewable=made.viewable,
+        keep=made.viewable and bool(rule.windows or rule.viewable),
+        shows=made.shows,
+        modern=made.modern,
+        fuel=FUEL,
+    )
+
+
+def _looked(made: Pair, job: Job, outcome: Outcome) -> Iterator[Hashable]:
+    """Ask for later pages and views of an answer."""
+    kept = replace(job, raw=None, snapshot=outcome.snapshot)
+    if made.view is None:
+        again = pipeline.shape(kept)
+        verdicts.judge_later(kept, again)
+        if outcome.said is None:
+            verdicts.first_page(job, outcome, again)
+        yield _state(kept, again)
+        if job.rule.windows and outcome.said is None:
+            yield from rejoined(job, outcome)
+    if job.rule.viewable:
+        looking = replace(kept, view=made.view or "items[0:2]")
+        seen = pipeline.shape(looking)
+        verdicts.judge_later(looking, seen)
+        verdicts.travels(looking, seen)
+        yield _state(looking, seen)
+
+
+def _state(job: Job, outcome: Outcome) -> Hashable:
+    """Return what tells this from what was tried before: the steps, and what came of them."""
+    rule = job.rule
+    return (
+        tuple(step.name for step in rule.pipeline),
+        outcome.word,
+        outcome.snapshot is not None,
+        job.view is not None,
+        job.snapshot is not None,
+        bool(outcome.missing),
+        tuple(sorted({each.kind for each in outcome.warnings})),
+        rule.document,
+        rule.copies,
+        bool(rule.errors),
+        rule.structures,
+        (outcome.said or "")[:30],
+    )

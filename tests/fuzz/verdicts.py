@@ -1,0 +1,220 @@
+"""What must hold of every shaping, whatever the rule and the response: the oracle of `pairs`."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from io import BytesIO
+
+from proxy import pipeline
+from proxy.clients import Shows
+from proxy.pipeline import Job, Outcome
+from proxy.rule import Rule
+from proxy.transports.shaping import Message
+from proxy.transports.workers import Worker
+from tests.fuzz.fuzzer import Wrong
+from tests.fuzz.reading import Response, bare, members, numbers, valid
+
+# Steps that make no value of their own, but for notices.
+SPELLING = {
+    *("keep", "drop", "rename", "filter", "sort", "elide", "paginate", "table", "abridge"),
+    *("contract", "truncate", "clip"),
+}
+NOTICES = {"pagination", "truncation", "_elided", "_abridged", "_dropped"}
+_LEAST = 300
+_SECONDS = 60.0
+_NUMBER = re.compile(r"-?\d[\d.eE+-]*")
+_DEEP = ("RecursionError", "nested too deeply")
+AS_CAME = ("untouched", "shadow", "error", "failed")
+
+
+def same(one: Outcome, other: Outcome | str, rule: str) -> None:
+    """Hold two outcomes against each other; a text says why there is no other one."""
+    if isinstance(other, str):
+        raise Wrong(rule, other)
+    if any(word in (each.said or "") for word in _DEEP for each in (one, other)):
+        return  # how deep is too deep depends on where it is done
+    for name in one.__struct_fields__:
+        here, there = getattr(one, name), getattr(other, name)
+        if here != there:
+            raise Wrong(rule, f"{name}: {here!r}\nand {there!r}")
+
+
+def travels(job: Job, outcome: Outcome) -> None:
+    """Hold what a worker process makes of a job against what this one has made of it."""
+    there = _sent(Message.asking(job)).job()
+    back = _sent(Message.answering(there, pipeline.shape(there))).outcome(job)
+    same(outcome, back, "a worker gives the same")
+
+
+def elsewhere(job: Job, outcome: Outcome) -> None:
+    """Hold what a real worker process makes of a job against what this one has made of it."""
+    worker = Worker()
+    try:
+        same(outcome, worker.ask(Message.asking(job), job, _SECONDS), "a process gives the same")
+    finally:
+        worker.end()
+
+
+def _sent(message: Message) -> Message:
+    stream = BytesIO()
+    message.write(stream)
+    stream.seek(0)
+    return Message.read(stream)
+
+
+def judge(job: Job, outcome: Outcome, *, mirrored: bool) -> None:
+    """Look at what came of a response. Raises Wrong."""
+    assert job.raw is not None
+    before, after = Response.of(job.raw), _line(job, outcome)
+    if valid(before.line) is not False and valid(after.line) is False:
+        raise Wrong("what is sent is JSON", after.line)
+    rule = job.rule
+    if outcome.word in AS_CAME and not (rule.structures or (rule.errors and before.failed)):
+        withheld = outcome.word == "failed" and rule.withholds
+        marked = outcome.word == "error" and (rule.errors or rule.structures)
+        if outcome.raw != job.raw and not withheld and not marked:
+            raise Wrong(f"what is {outcome.word} goes out as it came", after.line)
+    if outcome.word not in ("shaped", "view"):
+        return
+    for name, value in before.envelope.items():
+        if name != "result" and after.envelope.get(name) != value:
+            raise Wrong("the envelope stays", f"{name}: {after.envelope.get(name)}")
+    for name, value in before.result.items():
+        kept = name not in ("content", "structuredContent")
+        if kept and bare(after.result.get(name, "")) != bare(value):
+            raise Wrong("other members of a result stay", f"{name}: {after.result.get(name)}")
+    others = [each for each in before.others if not _dropped(each, rule)]
+    # A rule that does not fit only bounds what came.
+    if after.others != others and (outcome.said is None or after.others != before.others):
+        raise Wrong("other blocks stay, in order", f"{after.others}")
+    _sized(job, outcome, after)
+    if (
+        mirrored
+        and before.structured is not None
+        and rule.copies == "both"
+        and rule.document == "auto"
+    ):
+        _agrees(after)
+    if rule.structures and before.structured is None:
+        _promised(after)
+    if job.view is None:
+        _spelled(rule, before, after)
+
+
+def judge_later(job: Job, outcome: Outcome) -> None:
+    """Look at a page or view that was cut from a snapshot. Raises Wrong."""
+    after = _line(job, outcome)
+    if valid(after.line) is False:
+        raise Wrong("what is sent is JSON", after.line)
+    allowed = ("page", "view", "refused", "failed", "untouched")
+    if outcome.word not in allowed:
+        raise Wrong("what comes of a snapshot is a page or a view", outcome.word)
+    if outcome.word in ("page", "view"):
+        _sized(job, outcome, after)
+
+
+def _line(job: Job, outcome: Outcome) -> Response:
+    if b"\n" in outcome.raw:
+        raise Wrong("what is sent is one line", repr(outcome.raw))
+    after = Response.of(outcome.raw)
+    if "id" in after.envelope and after.envelope["id"].encode() != job.id:
+        raise Wrong("the id keeps its spelling", after.envelope["id"])
+    if after.envelope.get("jsonrpc") != '"2.0"' or "id" not in after.envelope:
+        raise Wrong("what is sent is a response", after.line)
+    return after
+
+
+def _dropped(block: str, rule: Rule) -> bool:
+    return any(f'"type":"{kind}"' in block for kind in rule.drop_blocks)
+
+
+def _sized(job: Job, outcome: Outcome, after: Response) -> None:
+    """Hold the sizes against what a model sees, and against the bound."""
+    shown = visible(after, job.shows)
+    # A surrogate by itself is counted in another spelling.
+    lone = 3 * outcome.raw.lower().count(b"\\ud")
+    if abs(outcome.visible_after - shown) > lone:
+        raise Wrong("what the model sees is counted", f"{outcome.visible_after}, {shown}")
+    most = job.rule.max_bytes
+    if most is None or shown <= most or _rigid(after):
+        return
+    # No copy of a document is made smaller than this for the sake of what is shown beside it, and
+    # texts that take up to three quarters stay.
+    copies = 2 if after.structured is not None and after.texts and job.shows == "both" else 1
+    if shown > max(most, _LEAST * copies + most * 3 // 4) + lone:
+        raise Wrong("what the model sees is within max_bytes", f"{shown} of {most}")
+
+
+def _rigid(after: Response) -> bool:
+    """Say whether the document is a number, of which nothing can be left out."""
+    return _NUMBER.fullmatch(after.structured or (after.texts or [""])[0]) is not None
+
+
+def visible(after: Response, shows: Shows) -> int:
+    """Count what a client of this kind shows of a response."""
+    text = sum(len(said.encode("utf-8", "surrogatepass")) for said in after.texts)
+    held = after.result.get("structuredContent")
+    structured = 0 if held is None else len(held.encode())
+    if shows == "structured":
+        return structured or text
+    if shows == "text":
+        return text
+    return structured + text if shows == "both" else max(structured, text)
+
+
+def _agrees(after: Response) -> None:
+    """Hold the copies of a document against each other."""
+    if after.structured is None or not after.texts:
+        raise Wrong("both copies are sent", after.line)
+    said, held = set(map(bare, _unquoted(after.texts))), bare(after.structured)
+    holder = members(held)
+    wrapped = holder.get("text"), holder.get("items")
+    texts = {json.dumps(each) for each in said} | said
+    if held[:1] == "{" and held not in said and not texts & set(wrapped):
+        raise Wrong("the copies of a document agree", after.line)
+
+
+def _promised(after: Response) -> None:
+    """Hold a structuredContent that did not come against the texts, notices aside."""
+    held = after.structured
+    texts = _unquoted(after.texts)
+    if held is None or held[:1] != "{" or not texts:
+        raise Wrong("what is promised is there", after.line)
+    names = set(members(held))
+    said = members(held).get("text", "")
+    joined = said[:1] == '"' and after.texts[0] in json.loads(said)
+    noticed = {name.rstrip("_") for name in names} <= NOTICES and names and len(after.texts) > 1
+    if not joined and (noticed or bare(held) not in map(bare, texts)):
+        raise Wrong("what is promised is what the texts say", after.line)
+
+
+def _unquoted(texts: list[str]) -> list[str]:
+    """Return texts, and the texts that they spell as JSON."""
+    return [*texts, *(json.loads(each) for each in texts if each[:1] == '"' and valid(each))]
+
+
+def _spelled(rule: Rule, before: Response, after: Response) -> None:
+    """Hold the numbers that are sent against those that came."""
+    if not all(step.name in SPELLING for step in rule.pipeline) or rule.structures:
+        return
+    came = Counter(_numbers(before))
+    for place in filter(None, [after.structured, *after.texts]):
+        if place[:1] not in "{[" or not valid(place):
+            continue
+        odd = [each for each in numbers(place) if not each.isdigit() and each not in came]
+        if odd:
+            raise Wrong("a value that is kept is spelled as it came", f"{odd[:3]}")
+
+
+def _numbers(before: Response) -> Iterator[str]:
+    for place in filter(None, [before.structured, *before.texts]):
+        yield from numbers(place)
+
+
+def first_page(job: Job, outcome: Outcome, again: Outcome) -> None:
+    """Hold the first page against the one that is cut from its snapshot."""
+    if outcome.word != "shaped" or again.word != "page":
+        raise Wrong(
+            "an answer with a snapshot is one of a rule that fits", f"{again.word} {again.said}"
+        )

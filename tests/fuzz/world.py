@@ -1,0 +1,277 @@
+"""A session with a client and a server that say what they like, its outputs in any order."""
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from functools import partial
+
+from msgspec import Struct
+
+from proxy import message, pipeline
+from proxy.meter import Meter
+from proxy.outputs import (
+    Forget,
+    Forward,
+    Keep,
+    Load,
+    Noise,
+    Output,
+    Probe,
+    Reply,
+    Shape,
+    Tell,
+    Work,
+)
+from proxy.rule import RuleSet
+from proxy.session import Session
+from proxy.snapshots import Memory
+from tests.fuzz import covered
+from tests.fuzz.account import Account
+from tests.fuzz.dice import Dice
+from tests.fuzz.fuzzer import Wrong
+from tests.fuzz.heard import Request, called, limits
+
+_ENDS = 512
+_LONG = 700  # bytes from which it is asked whether a line may be streamed
+
+
+class Done(Struct):
+    """What took long is done, and the session is to be told so."""
+
+    output: Shape | Work
+    then: Callable[[], tuple[Output, ...]]
+    of_client: bool
+
+
+class Task(Struct):
+    """What is still to be done of what one message brought about."""
+
+    outputs: deque[Output | Done]
+    of_client: bool
+    exchange: bytes
+
+
+class World:
+    """One trace: `step` does something, `end` the rest."""
+
+    def __init__(self, dice: Dice) -> None:
+        self.rulesets = covered.rulesets(dice)
+        self.rules = self.rulesets[0]
+        self.exchanges = dice.pick(((b"",), (b"",), (b"1:", b"2:")))
+        self.now = 0.0
+        self.log: list[str] = []
+        self.meter = Meter()
+        self.store = Memory(number=dice.pick((1, 2, 64)))
+        self.session = Session(
+            self._held,
+            lambda *_: self.meter,
+            self.log.append,
+            resumable=dice.one_in(3),
+            deadline=dice.pick((None, None, 5.0)),
+            clock=lambda: self.now,
+        )
+        self.account = Account()
+        self.inbox: list[Request] = []
+        self.answered: list[tuple[bytes, bytes]] = []
+        self.tasks: list[Task] = []
+        self.probes: dict[bytes, bytes] = {}
+        self.ids: list[str] = []
+        self.mark = 0
+        self.history: list[tuple[str, bytes, bytes]] = []
+
+    def _held(self, server: str | None, client: str | None) -> RuleSet:
+        return self.rules
+
+    def state(self) -> Hashable:
+        """Return what tells the state of the session from others."""
+        session, inflight = self.session, self.session._inflight
+        waiting = inflight._waiting.values()
+        return (
+            min(len(inflight._waiting), 4),
+            min(inflight.watched, 3),
+            min(len(session._waiting), 2),
+            min(len(self.tasks), 3),
+            any(pending.held is not None for pending in waiting),
+            any(pending.as_task for pending in waiting),
+            bool(inflight._answered._kept),
+            bool(session._tasks),
+            bool(session._kept),
+            session._timing is not None and session._timing.open,
+            self.rulesets.index(self.rules),
+        )
+
+    # What is said
+
+    def client_says(self, dice: Dice, raw: bytes) -> None:
+        """Have the session take a line of the client's. Raises Wrong."""
+        exchange = dice.pick(self.exchanges)
+        self.history.append(("client says", exchange, raw))
+        self.account.client_says(raw, exchange)
+        outputs = self.session.from_client(raw, exchange)
+        through = tuple(each for each in outputs if not isinstance(each, Tell))
+        if self.account.free(raw) and through != (Forward(raw),):
+            raise Wrong("what no rule is for goes to the server as it came", f"{outputs}")
+        hidden = {tool for tool in covered.TOOLS if self._hidden(tool)}
+        for output in outputs:
+            if isinstance(output, Forward) and (reached := called(output.raw) & hidden):
+                raise Wrong("a hidden tool is never called", f"{reached}: {raw!r}")
+        self.take(outputs, exchange, of_client=True)
+
+    def _hidden(self, tool: str) -> bool:
+        covering = self.rules.covering(tool)
+        return self.rules.withheld(tool) is not None or any(rule.hides for rule in covering)
+
+    def server_says(self, dice: Dice, raw: bytes, exchange: bytes) -> None:
+        """Have the session take a line of the server's, or what is left of it. Raises Wrong."""
+        self.history.append(("server says", exchange, raw))
+        self.account.server_says(raw, exchange)
+        if exchange == b"" and dice.one_in(40) and b'"result"' in raw:
+            return self._discard(raw)
+        if exchange == b"" and len(raw) >= _LONG and self.session.head(raw[:_ENDS]):
+            self._to_client(raw, exchange)
+            self.session.streamed(raw[:_ENDS], raw[-_ENDS:], len(raw))
+            if message.response_key(raw[:_ENDS], raw[-_ENDS:]) is None:
+                # Whose answer went by nobody can tell: its request is answered at the end, too.
+                self.account.doubt(raw, exchange)
+            return None
+        outputs = self.session.from_server(raw, exchange)
+        if self.account.answers_free(raw, exchange) and outputs != (Forward(raw),):
+            raise Wrong("what no rule is for goes to the client as it came", f"{outputs}")
+        self.take(outputs, exchange, of_client=False)
+        return None
+
+    def _discard(self, raw: bytes) -> None:
+        """Do what the relay does with a line that is over the limit."""
+        outputs = self.session.discarded(raw[:_ENDS], len(raw), 100)
+        key = message.response_key(raw[:_ENDS], raw[-_ENDS:])
+        if not outputs and key is not None:
+            instead = message.error(key, -1, "too long")
+            self.account.of_server.setdefault(b"", set()).add(instead)
+            outputs = self.session.from_server(instead)
+        for output in outputs:
+            # It may have been guessed whose answer that was.
+            self.account.late(output.raw if isinstance(output, Forward) else b"", b"")
+        self.take(outputs, b"", of_client=False)
+
+    def unanswered(self, token: bytes, cause: str) -> None:
+        """Have the session go on without an answer to a question of its own."""
+        exchange = self.probes.pop(token)
+        self.take(self.session.unanswered(token, cause), exchange, of_client=True)
+
+    def excuse(self, exchange: bytes) -> None:
+        """Take note that requests of an exchange may now go without an answer."""
+        asked = self.account.asked
+        self.account.excused |= {slot for slot in asked if slot.startswith(exchange)}
+
+    def ids_of(self, exchange: bytes) -> list[bytes]:
+        """Return the ids that were asked for in an exchange."""
+        slots = self.account.asked
+        return [slot.removeprefix(exchange) for slot in slots if slot.startswith(exchange)]
+
+    # What comes of it
+
+    def take(self, outputs: tuple[Output, ...], exchange: bytes, *, of_client: bool) -> None:
+        """Have outputs carried out some time; they are relative to the client where `of_client`."""
+        if outputs:
+            self.tasks.append(Task(deque(outputs), of_client, exchange))
+
+    def carry(self, task: Task, dice: Dice | None) -> None:
+        """Carry out one output."""
+        output = task.outputs.popleft()
+        if not task.outputs:
+            self.tasks.remove(task)
+        exchange = task.exchange
+        if isinstance(output, Forward | Reply):
+            ahead = isinstance(output, Forward) == task.of_client
+            (self._to_server if ahead else self._to_client)(output.raw, exchange)
+        elif isinstance(output, Tell):
+            self._to_client(output.raw, exchange)
+        elif isinstance(output, Probe):
+            self.probes[output.token] = exchange
+            self._to_server(output.raw, exchange)
+        elif isinstance(output, Keep):
+            self.store.put(output.key, output.snapshot)
+        elif isinstance(output, Forget):
+            self.store.drop(output.key)
+        elif isinstance(output, Load):
+            away = "the store is away" if dice is not None and dice.one_in(12) else None
+            found = None if away else self.store.get(output.key)
+            self._follow(task, self.session.loaded(output.token, found, away), of_client=True)
+        elif isinstance(output, Shape):
+            then = partial(self.session.shaped, output.job, pipeline.shape(output.job))
+            self._later(task, Done(output, then, of_client=False))
+        elif isinstance(output, Work):
+            self._later(task, Done(output, partial(output.then, output.do()), task.of_client))
+        elif isinstance(output, Done):
+            self._follow(task, output.then(), of_client=output.of_client)
+        elif not isinstance(output, Noise):
+            raise Wrong("an output is one that a driver knows", repr(output))
+
+    def _later(self, task: Task, done: "Done") -> None:
+        """Have the session told of what was done once others have had their say."""
+        if not task.outputs:
+            self.tasks.append(task)
+        task.outputs.appendleft(done)
+
+    def _follow(self, task: Task, outputs: tuple[Output, ...], *, of_client: bool) -> None:
+        """Have what came of an output carried out before the rest of its task."""
+        turned = outputs
+        if of_client != task.of_client:
+            turned = tuple(
+                Reply(each.raw)
+                if isinstance(each, Forward)
+                else Forward(each.raw)
+                if isinstance(each, Reply)
+                else each
+                for each in outputs
+            )
+        if not task.outputs and turned:
+            self.tasks.append(task)
+        task.outputs.extendleft(reversed(turned))
+
+    def _to_client(self, raw: bytes, exchange: bytes) -> None:
+        self.history.append(("client hears", exchange, raw))
+        self.account.client_hears(raw, exchange)
+
+    def _to_server(self, raw: bytes, exchange: bytes) -> None:
+        self.history.append(("server hears", exchange, raw))
+        strict = called(raw) == {"strict"} and self.rulesets == [self.rules]
+        if strict and self.rules.covering("strict") and any(each > 10 for each in limits(raw)):
+            raise Wrong("a refused argument never reaches the server", repr(raw))
+        self.inbox += self.account.server_hears(raw, exchange)
+
+    # The end
+
+    def end(self) -> None:
+        """Carry out what is left, have the rest answered, look at what remains. Raises Wrong."""
+        self.flush()
+        for token in list(self.probes):
+            self.unanswered(token, "the server is gone")
+            self.flush()
+        for exchange in self.exchanges:
+            cause = "the server is gone"
+            self.take(self.session.ended(cause, exchange), exchange, of_client=False)
+        self.flush()
+        self.account.settle()
+        self._empty()
+        failures = [line for line in self.log if "the proxy failed" in line]
+        if failures:
+            raise Wrong("the proxy never fails on a message", failures[0])
+
+    def flush(self, exchange: bytes | None = None) -> None:
+        """Carry out all that is left to do, or what is of an exchange."""
+        while tasks := [each for each in self.tasks if exchange in (None, each.exchange)]:
+            self.carry(tasks[0], None)
+
+    def _empty(self) -> None:
+        session, inflight = self.session, self.session._inflight
+        timing = session._timing
+        left = {
+            "requests in flight": len(inflight._waiting),
+            "requests that are watched": inflight.watched,
+            "calls that wait": len(session._waiting),
+            "requests taken": len(session._taken),
+            "calls that are due": 0 if timing is None else len(timing._due),
+            "tokens": 0 if timing is None else len(timing._tokens) + len(timing._named),
+        }
+        if any(left.values()):
+            raise Wrong("nothing is left at the end", f"{left}")
