@@ -12,11 +12,14 @@ on one core only.
 
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 CHUNK = 1 << 16
 FOLDERS = 7330  # make `large` 571 KB and `large_s` 1.04 MB
 ROWS = 40_000  # make `huge` 10.8 MB
+MEGABYTES = (1, 20, 100)  # of the answers to `text_1`, `rows_20` and so on
 
 
 def small() -> dict[str, Any]:
@@ -76,6 +79,10 @@ def large_s() -> dict[str, Any]:
 
 
 def huge() -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": compact(listed(ROWS))}], "isError": False}
+
+
+def listed(count: int) -> dict[str, Any]:
     rows = [
         {
             "id": 100_000 + n,
@@ -87,15 +94,34 @@ def huge() -> dict[str, Any]:
             "updated_at": "2026-05-21T08:14:02Z",
             "url": f"https://documents.example.org/id/{100_000 + n}",
         }
-        for n in range(ROWS)
+        for n in range(count)
     ]
-    text = compact({"rows": rows, "source": "documents"})
-    return {"content": [{"type": "text", "text": text}], "isError": False}
+    return {"rows": rows, "source": "documents"}
 
 
+def texts(megabytes: int) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": "A line of text.\n" * (megabytes * 58_800)}]}
+
+
+def rows(megabytes: int) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": compact(listed(megabytes * 3700))}]}
+
+
+def both(megabytes: int) -> dict[str, Any]:
+    # The two copies together are as long as that.
+    found = listed(megabytes * 1950)
+    return {"content": [{"type": "text", "text": compact(found)}], "structuredContent": found}
+
+
+TOOLS: dict[str, Callable[[], dict[str, Any]]]
 TOOLS = {"small": small, "large": large, "large_s": large_s, "huge": huge}
 # Two tools as small as the first, so that rules for others can stand beside it.
 TOOLS |= {"other": small, "another": small}
+TOOLS |= {
+    f"{name}_{size}": partial(made, size)
+    for name, made in (("text", texts), ("rows", rows), ("both", both))
+    for size in MEGABYTES
+}
 STATUS = {
     "type": "object",
     "properties": {
@@ -223,9 +249,13 @@ def main() -> None:
     core = option("core")
     if core is not None:
         os.sched_setaffinity(0, {core})
-    begun = b""
+    begun: list[bytes] = []
     while chunk := os.read(0, CHUNK):
-        *lines, begun = (begun + chunk).split(b"\n")
+        begun.append(chunk)
+        if b"\n" not in chunk:
+            continue
+        *lines, rest = (chunk if len(begun) == 1 else b"".join(begun)).split(b"\n")
+        begun = [rest] if rest else []
         for line in lines:
             if (parts := answers.to(line)) is not None:
                 write(parts)

@@ -30,7 +30,7 @@ class Service:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.method != "POST":
             return web.Response(status=405)
-        parts = self.answers.to(await request.read())
+        parts = self.answers.to(await request.content.read())
         if parts is None:
             return web.Response(status=202)
         kind = STREAM if self.streams else JSON

@@ -1,0 +1,367 @@
+"""`python -m tests.benchmarks.lines`: lines of 1, 20 and 100 MB through each way, time and memory.
+
+What no rule touches must take less than 2 s for 100 MB, and at most three times the line in memory;
+what a rule makes of a line is measured, not bounded. 100 MB that the client does not read may cost
+16 MB. Ends with 1 where something could not be measured; a missed target is a finding. Linux only.
+"""
+
+import argparse
+import os
+import platform
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from msgspec import Struct
+
+from tests.benchmarks import raw, services, table, web_client
+from tests.benchmarks.__main__ import cause, progress
+from tests.benchmarks.commands import ROOT, direct, options
+from tests.benchmarks.server import MEGABYTES
+from tests.benchmarks.table import quantity
+from tests.conformance.suite import free_port
+from tests.faults.sidecar import INITIALIZE, Client, compact, post
+from tests.raw_http import STREAM, Asked, RawServer, event, initialized, result, whole
+from tests.soak.footprint import workers
+
+REPEATED = 3
+SECONDS = 0.02  # for each MB: 2 s for 100 MB
+TIMES = 3.0  # of a line's size, in memory
+SPARE = 16.0  # MB: of the memory that anything may cost
+UNREAD = 16.0  # MB
+WAYS = ("command", "run URL", "serve URL", "serve -- command")
+NOISY = ROOT / "tests" / "faults" / "naughty.py"
+SETTLED = 1.0  # seconds without a change
+HEAD = ("way", "what", "MB", "direct", "through", "memory", "workers", "× the line", "")
+
+
+class Case(Struct, frozen=True):
+    """What is sent: a call of `tool`, with what `arguments` say, or `padding` of its own.
+
+    `server` are options of the server, `rules` those of the proxy. Where it is `touched` by a rule,
+    there are no bounds.
+    """
+
+    name: str
+    tool: str = "text"
+    arguments: str = "{}"
+    rules: str = "none"
+    server: tuple[str, ...] = ()
+    touched: bool = False
+    padding: bool = False
+    beside: bytes = b""
+
+
+LIST = b'{"jsonrpc":"2.0","id":3,"method":"tools/list"}\n'
+CASES = (
+    Case("untouched, id first"),
+    Case("untouched, id last", server=("--tail",)),
+    Case("untouched, rules for others", rules="other"),
+    Case("held beside a list, id last", server=("--tail",), beside=LIST),
+    Case("a request, untouched", "small", padding=True),
+    Case("a request, rules for others", "small", padding=True, rules="other"),
+    Case("looked at and left alone", "text", '{"cut":"none"}', "lines", touched=True),
+    Case("rows, looked at and left alone", "rows", '{"cut":"none"}', "lines", touched=True),
+    Case("text, truncate", "text", '{"cut":"page"}', "lines", touched=True),
+    Case("rows, paginate", "rows", '{"cut":"page"}', "lines", touched=True),
+    Case("rows, paginate, id last", "rows", '{"cut":"page"}', "lines", ("--tail",), touched=True),
+    Case("rows, keep of all", "rows", '{"cut":"all"}', "lines", touched=True),
+    Case("both copies, paginate", "both", '{"cut":"page"}', "lines", touched=True),
+    Case("rows, no options", "rows", rules="", touched=True),
+)
+
+
+class Found(Struct, frozen=True):
+    """Seconds of each repetition, and MB at the peak: the proxy's and its workers'."""
+
+    direct: tuple[float, ...]
+    through: tuple[float, ...]
+    memory: float
+    workers: float = 0.0
+
+
+class WrongAnswer(Exception):
+    """What came is not what the case is to measure."""
+
+
+class Took(Struct, frozen=True):
+    """How long a call took, how much came, and its beginning."""
+
+    seconds: float
+    size: int
+    start: bytes
+
+    def checked(self, case: Case, megabytes: int) -> float:
+        """Return the seconds. Raises WrongAnswer."""
+        least = 0 if case.touched or case.padding else megabytes * 900_000
+        failed = b'"error":' in self.start or b'"isError":true' in self.start
+        if failed or self.size < least:
+            raise WrongAnswer(f"{self.size} bytes: {self.start.decode(errors='replace')}")
+        return self.seconds
+
+
+class Lines:
+    """A client on pipes, which only counts what it reads."""
+
+    def __init__(self, client: raw.Client) -> None:
+        self.client = client
+        self.pid = client.process.pid
+        self.memory = memoryview(bytearray(1 << 20))
+
+    def ask(self, request: bytes, answers: int = 1) -> Took:
+        """Write a request and read so many lines."""
+        began, size, start = time.perf_counter(), 0, b""
+        rest = memoryview(request)
+        while rest:
+            rest = rest[os.write(self.client.stdin, rest) :]
+        while answers:
+            come = os.readv(self.client.stdout, [self.memory])
+            if not come:
+                raise EOFError(self.client.complaint())
+            answers -= self.memory[:come].tobytes().count(b"\n")
+            start = start or bytes(self.memory[:300])
+            size += come
+        return Took(time.perf_counter() - began, size, start[:size])
+
+
+class Posts:
+    """A client over HTTP, which keeps what it reads in memory of its own."""
+
+    def __init__(self, client: web_client.Client, pid: int) -> None:
+        self.client = client
+        self.pid = pid
+
+    def ask(self, request: bytes, answers: int = 1) -> Took:
+        began, size, start = time.perf_counter(), 0, b""
+        for line in request.splitlines():
+            answer = self.client.ask(line)
+            if answer.status != 200:
+                raise web_client.Refused(answer.status, bytes(answer.raw[-500:]).decode())
+            body = answer.raw[len(answer.head) :]
+            start, size = start or bytes(body[:300]), size + len(body)
+        return Took(time.perf_counter() - began, size, start)
+
+
+MEMORY: dict[int, memoryview] = {}
+
+
+def web(port: int, pid: int, megabytes: int) -> Posts:
+    size = (megabytes + 30) << 20
+    memory = MEMORY.setdefault(size, memoryview(bytearray(size)))
+    client = web_client.Client(port, memory=memory)
+    client.connect()
+    return Posts(client, pid)
+
+
+@contextmanager
+def through(way: str, case: Case, megabytes: int) -> Iterator[tuple[Lines | Posts, Lines | Posts]]:
+    """Start a client of the server itself, and one through the proxy."""
+    with ExitStack() as stack:
+        enter = stack.enter_context
+        one: Lines | Posts
+        if "URL" in way:
+            origin = free_port()
+            enter(services.service(services.web_server(origin, case.server), origin))
+            one, upstream = web(origin, 0, megabytes), [services.url(origin)]
+        else:
+            command = direct(case.server)
+            one, upstream = piped(enter(raw.Client(command))), ["--", *command]
+        if way in ("command", "run URL"):
+            yield one, piped(enter(raw.Client(wrapper(case, *upstream))))
+            return
+        port = free_port()
+        command = services.sidecar(port, case.rules, "--max-body", "256MB", *upstream)
+        process = enter(services.service(command, port))
+        yield one, web(port, process.pid, megabytes)
+
+
+def wrapper(case: Case, *upstream: str) -> list[str]:
+    return [sys.executable, "-m", "proxy", "run", *options(case.rules), *upstream]
+
+
+def piped(client: raw.Client) -> Lines:
+    client.connect()
+    return Lines(client)
+
+
+def measured(way: str, case: Case, megabytes: int) -> Found:
+    """Make the call a few times directly and through the proxy; its first time tells the memory."""
+    request = asked(case, megabytes)
+    answers = request.count(b"\n")
+    with through(way, case, megabytes) as (one, other):
+        for each in (one, other):
+            each.ask(raw.tools_call("small"))
+        one.ask(request, answers)
+        with peak(other.pid) as costs:
+            took = [other.ask(request, answers)]
+        took += [other.ask(request, answers) for _ in range(REPEATED - 1)]
+        plain = [one.ask(request, answers).seconds for _ in range(REPEATED)]
+    return Found(tuple(plain), tuple(each.checked(case, megabytes) for each in took), *costs)
+
+
+def asked(case: Case, megabytes: int) -> bytes:
+    """Return the lines of a case."""
+    if case.padding:
+        padding = "x" * (megabytes * 1_000_000)
+        return raw.tools_call(case.tool, f'{{"text":"{padding}"}}')
+    return raw.tools_call(f"{case.tool}_{megabytes}", case.arguments) + case.beside
+
+
+@contextmanager
+def peak(pid: int) -> Iterator[list[float]]:
+    """Fill a list with the MB that a process, and that its workers, take at most meanwhile."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+    before = held(pid, "VmRSS")
+    there = {each: held(each, "VmRSS") for each in workers(pid, "server.py")}
+    costs: list[float] = []
+    yield costs
+    costs.append(held(pid, "VmHWM") - before)
+    now = workers(pid, "server.py")
+    costs.append(sum(held(each, "VmHWM") - there.get(each, 0.0) for each in now))
+
+
+def held(pid: int, what: str) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.findall(rf"{what}:\s+(\d+)", status)[0]) * 1024 / 1e6
+
+
+# What the client does not read
+
+
+def unread(way: str, megabytes: int) -> Found:
+    """Have the server say so much before its answer, and read nothing until nothing moves."""
+    count = str(megabytes * 10)
+    server = [sys.executable, str(NOISY), "talks", count, "100000"]
+    with ExitStack() as stack:
+        enter = stack.enter_context
+        upstream = ["--", *server]
+        if "URL" in way:
+            upstream = [enter(RawServer(partial(flooding, int(count)))).url]
+        if way in ("command", "run URL"):
+            client = enter(raw.Client(wrapper(Case(""), *upstream)))
+            pid = client.process.pid
+            enough = int(count) + 1 if way == "command" else 1
+            Lines(client).ask(raw.INITIALIZE, enough)
+            ask: Callable[[], object] = partial(os.write, client.stdin, raw.tools_call("small"))
+        else:
+            port = free_port()
+            pid = enter(services.service(services.sidecar(port, "none", *upstream), port)).pid
+            posted = enter(Client(port))
+            ask = partial(posted.send, post(raw.tools_call("small"), *begun(port)))
+        time.sleep(SETTLED)
+        with peak(pid) as costs:
+            ask()
+            settled(pid)
+    return Found((), (), *costs)
+
+
+def flooding(count: int, asked: Asked) -> Iterator[bytes]:
+    """Answer a call with so many notifications of 100 kB first."""
+    if asked.message.get("method") == "initialize":
+        yield whole(initialized(asked.id))
+    elif asked.message.get("method") != "tools/call":
+        yield whole(b"", "202 Accepted")
+    else:
+        note = {"jsonrpc": "2.0", "method": "notifications/message", "params": "x" * 100_000}
+        yield STREAM
+        for _ in range(count):
+            yield event(compact(note))
+        yield event(result(asked.id))
+
+
+def begun(port: int) -> list[str]:
+    """Begin a session and return its header, where there are sessions."""
+    with Client(port, raw.LONGEST) as client:
+        client.send(post(INITIALIZE))
+        found = client.answer().all("mcp-session-id")
+    return [f"Mcp-Session-Id: {found[0]}"] if found else []
+
+
+def settled(pid: int) -> None:
+    """Wait until a process takes no more memory."""
+    most, since = 0.0, time.monotonic()
+    while time.monotonic() - since < SETTLED:
+        now = held(pid, "VmHWM")
+        if now > most:
+            most, since = now, time.monotonic()
+        time.sleep(0.02)
+
+
+# The table
+
+
+def row(way: str, case: Case, megabytes: int, found: Found) -> tuple[str, ...]:
+    """Return the cells of one case; a wire of several copies counts with all of them."""
+    times = found.memory / megabytes
+    return (
+        way,
+        case.name,
+        str(megabytes),
+        quantity(median(found.direct), "s") if found.direct else "",
+        quantity(median(found.through), "s") if found.through else "",
+        f"{found.memory:.0f} MB",
+        f"{found.workers:.0f} MB" if found.workers >= 1 else "",
+        f"×{times:.1f}",
+        verdict(case, megabytes, found),
+    )
+
+
+def verdict(case: Case, megabytes: int, found: Found) -> str:
+    """Say whether the targets are met."""
+    if case.touched:
+        return ""
+    missed = []
+    most = UNREAD if case is NOT_READ else max(TIMES * megabytes, SPARE)
+    if found.memory + found.workers > most:
+        missed.append(f"memory MISSED: at most {most:.0f} MB")
+    if found.through and median(found.through) > max(SECONDS * megabytes, 0.1):
+        missed.append(f"time MISSED: at most {SECONDS * megabytes:.1f} s")
+    return "; ".join(missed) or "met"
+
+
+NOT_READ = Case("not read by the client")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.lines", description=__doc__)
+    add = parser.add_argument
+    add("-k", metavar="CASE", action="append", help="only cases with this in their name")
+    add("--way", choices=WAYS, action="append", help="one way only; may be given again")
+    add("--megabytes", type=int, choices=MEGABYTES, action="append", help="one size only")
+    chosen = parser.parse_args()
+    rows: list[tuple[str, ...]] = []
+    failures = 0
+    began, load = time.monotonic(), os.getloadavg()[0]
+    for way in chosen.way or WAYS:
+        for case in (*CASES, NOT_READ):
+            if chosen.k and not any(word in case.name for word in chosen.k):
+                continue
+            for megabytes in chosen.megabytes or MEGABYTES:
+                progress(f"{way}: {case.name}, {megabytes} MB ...")
+                try:
+                    if case is NOT_READ:
+                        found = unread(way, megabytes)
+                    else:
+                        found = measured(way, case, megabytes)
+                except Exception as problem:
+                    failures += 1
+                    cells = ("",) * (len(HEAD) - 4)
+                    said = f"NOT MEASURED: {cause(problem)}"
+                    rows.append((way, case.name, str(megabytes), *cells, said))
+                else:
+                    rows.append(row(way, case, megabytes, found))
+    progress("")
+    print(table.text(rows, HEAD, range(2, 8)))
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    machine += f" (load at the start: {load:.1f}), Python {platform.python_version()}"
+    print(f"\n{machine}; {time.monotonic() - began:.0f} s")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,233 @@
+"""The clients of the soak: raw lines or raw HTTP, each answer looked at, none of them lost."""
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Any
+
+from tests.faults.sidecar import INITIALIZE, STREAM, Client, Got, compact, get, post
+from tests.soak.calls import Call
+from tests.wire import Wire
+
+MODERN = "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientInfo": {"name": "soak", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+AT_ONCE = 8  # calls that a client of stdio has in flight
+SESSION = 150  # calls of a session over HTTP, about
+LONGEST = 60.0  # seconds for an answer
+
+
+class WrongAnswer(Exception):
+    """An answer that is not what the call wants: both."""
+
+
+class Work:
+    """What several clients do together: calls, until there were enough or they are to stop."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.done = 0
+        self.tools: Counter[str] = Counter()
+        self.stopped = threading.Event()
+        self.failures: list[BaseException] = []
+
+    def did(self, call: Call) -> None:
+        with self.lock:
+            self.done += 1
+            self.tools[call.tool] += 1
+
+    def guarded(self, work: Callable[[], None]) -> threading.Thread:
+        """Have something done in a thread, the failure of which stops all."""
+
+        def run() -> None:
+            try:
+                work()
+            except BaseException as failure:
+                self.failures.append(failure)
+                self.stopped.set()
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+
+def request(id: int, method: str, params: dict[str, Any]) -> bytes:
+    return compact({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+
+
+def cancelled(id: int) -> bytes:
+    params = {"requestId": id}
+    return compact({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+
+
+def params_of(call: Call, id: int, meta: dict[str, Any]) -> dict[str, Any]:
+    """Return what a call says."""
+    meta = {**meta, "progressToken": id} if call.progress else meta
+    return {"name": call.tool, "arguments": call.arguments, **({"_meta": meta} if meta else {})}
+
+
+def check(call: Call, raw: bytes) -> None:
+    """Raise WrongAnswer unless an answer has in it what it must have."""
+    if call.wanted not in raw:
+        raise WrongAnswer(f"{call}: {raw[:500].decode(errors='replace')}")
+
+
+class Lines:
+    """A client on the stdin and stdout of a command, in one session for ever."""
+
+    def __init__(self, wire: Wire, next: Callable[[], Call]) -> None:
+        self.wire = wire
+        self.next = next
+        self.id = 10
+        wire.answer(INITIALIZE + b"\n", LONGEST)
+        wire.write(INITIALIZED + b"\n")
+        self.list()
+
+    def list(self) -> None:
+        """List the tools, as a client does from time to time."""
+        self.id += 1
+        self._settle({self.id: None}, request(self.id, "tools/list", {}) + b"\n")
+
+    def run(self, work: Work, most: int) -> None:
+        """Make calls until there were so many, or the work is stopped."""
+        self.list()
+        while not (work.stopped.is_set() or work.done >= most):
+            self._some(work)
+
+    def _some(self, work: Work) -> None:
+        """Make a few calls at once and wait for their answers."""
+        asked: dict[int, Call | None] = {}
+        lines = []
+        for _ in range(AT_ONCE):
+            call = self.next()
+            self.id += 1
+            lines.append(request(self.id, "tools/call", params_of(call, self.id, {})))
+            if call.cancelled:
+                lines.append(cancelled(self.id))
+                work.did(call)
+            else:
+                asked[self.id] = call
+        self._settle(asked, b"".join(line + b"\n" for line in lines))
+        for each in asked.values():
+            assert each is not None
+            work.did(each)
+
+    def _settle(self, asked: dict[int, Call | None], raw: bytes) -> None:
+        """Write, and read until each of the requests has its one answer."""
+        waiting = dict(asked)
+        self.wire.write(raw, LONGEST)
+        while waiting:
+            line = self.wire.line(LONGEST)
+            if not line:
+                raise EOFError(bytes(self.wire.errors[-2000:]).decode(errors="replace"))
+            id = identity(line)
+            if id is None:
+                continue
+            if id not in waiting:
+                raise WrongAnswer(f"an answer that nobody waits for: {line[:300]!r}")
+            call = waiting.pop(id)
+            if call is not None:
+                check(call, line)
+
+
+def identity(line: bytes) -> int | None:
+    """Return the id of an answer, None for all else; the answers here begin with it, or end."""
+    start = line.partition(b'"id":')[2][:20] if b'"id":' in line[:60] else b""
+    digits = start.partition(b",")[0]
+    if digits.isdigit():
+        return int(digits)
+    found = json.loads(line)
+    return found.get("id") if "method" not in found else None
+
+
+class Posts:
+    """A client over HTTP: sessions that come and go, of either era."""
+
+    def __init__(self, port: int, random: Random, next: Callable[[], Call]) -> None:
+        self.port = port
+        self.random = random
+        self.next = next
+        self.id = 10
+
+    def run(self, work: Work, most: int) -> None:
+        """Make calls until all clients have made so many, or the work is stopped."""
+        while not (work.stopped.is_set() or work.done >= most):
+            with Client(self.port, LONGEST) as client:
+                if self.random.random() < 0.3:
+                    self._stateless(client, work, most)
+                else:
+                    self._session(client, work, most)
+
+    def _some(self, work: Work, most: int) -> Iterator[Call]:
+        """Yield the calls of a session."""
+        for _ in range(self.random.randrange(1, 2 * SESSION)):
+            if work.stopped.is_set() or work.done >= most:
+                return
+            call = self.next()
+            yield call
+            work.did(call)
+
+    def _session(self, client: Client, work: Work, most: int) -> None:
+        begun = self._ask(client, INITIALIZE)
+        own = [f"Mcp-Session-Id: {begun.one('mcp-session-id')}"]
+        self._ask(client, INITIALIZED, *own)
+        self._ask(client, request(2, "tools/list", {}), *own)
+        with self._listening(*own):
+            for call in self._some(work, most):
+                self._call(client, call, own, {})
+        if self.random.random() < 0.8:
+            client.send(get("/mcp", *own).replace(b"GET", b"DELETE", 1))
+            client.answer()
+
+    @contextmanager
+    def _listening(self, *own: str) -> Iterator[None]:
+        """Have the stream of GET open, in some sessions."""
+        if self.random.random() < 0.7:
+            yield
+            return
+        with Client(self.port, LONGEST) as listener:
+            listener.send(get("/mcp", STREAM, *own))
+            assert listener.head().status == 200
+            yield
+
+    def _stateless(self, client: Client, work: Work, most: int) -> None:
+        own = [f"Mcp-Protocol-Version: {MODERN}", "Mcp-Method: tools/list"]
+        self._ask(client, request(2, "tools/list", {"_meta": META}), *own)
+        for call in self._some(work, most):
+            own = [f"Mcp-Protocol-Version: {MODERN}", "Mcp-Method: tools/call"]
+            self._call(client, call, [*own, f"Mcp-Name: {call.tool}"], META)
+
+    def _call(self, client: Client, call: Call, own: list[str], meta: dict[str, Any]) -> None:
+        self.id += 1
+        raw = request(self.id, "tools/call", params_of(call, self.id, meta))
+        if call.cancelled:
+            with Client(self.port, LONGEST) as another:
+                another.send(post(raw, *own))
+                if not meta:
+                    self._ask(client, cancelled(self.id), *own)
+        else:
+            check(call, message(self._ask(client, raw, *own), self.id))
+
+    def _ask(self, client: Client, raw: bytes, *own: str) -> Got:
+        client.send(post(raw, *own))
+        got = client.answer()
+        if not got.ended:
+            raise WrongAnswer(f"cut short: {got.body[-300:]!r}")
+        return got
+
+
+def message(got: Got, id: int) -> bytes:
+    """Return the answer to a request, which is the last message of a body."""
+    found = [data for data in got.events if data] if b"\ndata: " in got.body else [got.body]
+    if got.body.startswith(b"data: "):
+        found = [data for data in got.events if data]
+    if not found or b'"id":%d' % id not in found[-1]:
+        raise WrongAnswer(f"HTTP {got.status}, no answer to {id}: {got.body[:300]!r}")
+    return found[-1]

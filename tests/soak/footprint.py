@@ -1,0 +1,126 @@
+"""What a process holds: memory, descriptors, threads, children (Linux)."""
+
+import os
+import threading
+from pathlib import Path
+from statistics import median
+from types import TracebackType
+from typing import Self
+
+from msgspec import Struct
+
+GLANCE = 0.1  # seconds between two looks
+
+
+class Footprint(Struct, frozen=True):
+    """What it holds: memory in MB, its own and its workers' resident, its own proportional."""
+
+    resident: float
+    proportional: float
+    workers: float
+    descriptors: int
+    threads: int
+    children: int
+
+
+def footprint(pid: int, servers: str) -> Footprint:
+    """Look at a process; children with `servers` in their command line are no workers of it."""
+    own = Path(f"/proc/{pid}")
+    at_work = [Path(f"/proc/{each}/status") for each in workers(pid, servers)]
+    return Footprint(
+        resident=_kilobytes(own / "status", "VmRSS:") / 1000,
+        proportional=_kilobytes(own / "smaps_rollup", "Pss:") / 1000,
+        workers=sum(_kilobytes(each, "VmRSS:") for each in at_work) / 1000,
+        descriptors=len(os.listdir(own / "fd")),
+        threads=len(os.listdir(own / "task")),
+        children=len(list(filter(_there, _children(pid)))),
+    )
+
+
+def workers(pid: int, servers: str) -> list[int]:
+    """Return the children of a process that have not `servers` in their command line."""
+    there = filter(_there, _children(pid))
+    return [child for child in there if servers not in _command(child)]
+
+
+def _children(pid: int) -> list[int]:
+    # Each is the child of the thread that has started it.
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            found += map(int, (task / "children").read_text().split())
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
+def _there(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def _kilobytes(file: Path, word: str) -> int:
+    """Return a figure of a file, in thousands of bytes; 0 where the process has just ended."""
+    try:
+        lines = file.read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0
+    return next((int(line.split()[1]) * 1024 // 1000 for line in lines if line.startswith(word)), 0)
+
+
+class Watching:
+    """Looks at a process all the time, in a thread."""
+
+    def __init__(self, pid: int, servers: str) -> None:
+        self.pid = pid
+        self.servers = servers
+        self.over = threading.Event()
+        self.lock = threading.Lock()
+        self.seen: list[Footprint] = []
+        self.thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def _look(self) -> None:
+        while not self.over.wait(GLANCE):
+            try:
+                found = footprint(self.pid, self.servers)
+            except (FileNotFoundError, ProcessLookupError):
+                return
+            with self.lock:
+                self.seen.append(found)
+
+    def taken(self) -> Footprint:
+        """Return the medians of what was seen since the last time."""
+        with self.lock:
+            seen, self.seen = self.seen, []
+        seen = seen or [footprint(self.pid, self.servers)]
+        return Footprint(
+            resident=median(each.resident for each in seen),
+            proportional=median(each.proportional for each in seen),
+            workers=median(each.workers for each in seen),
+            descriptors=round(median(each.descriptors for each in seen)),
+            threads=round(median(each.threads for each in seen)),
+            children=round(median(each.children for each in seen)),
+        )

@@ -1,0 +1,141 @@
+"""One way under load: two halves with a rest at the end of each, and what was seen meanwhile."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from tests.benchmarks import table
+from tests.soak import rules, verdict
+from tests.soak.clients import Work
+from tests.soak.footprint import Footprint, Watching, footprint
+from tests.soak.verdict import Row
+from tests.soak.ways import SERVER, Standing, Way, standing
+
+ROWS = 20  # of each half
+GLANCE = 0.05
+LONGEST_REST = 30.0  # seconds
+HEAD = (
+    *("calls", "calls/s", "RSS", "PSS", "workers", "descriptors", "threads", "children", "seconds"),
+    "",
+)
+
+
+class Plan(Struct, frozen=True):
+    """How long a run is: it ends with so many calls, or after so many seconds.
+
+    The rule file changes every `changed` calls. At rest, what is left goes for as long as it still
+    does, with `calm` seconds in between. Whatever the length, the second half may add `spare` kB.
+    """
+
+    calls: int
+    seconds: float = 3600.0
+    changed: int = 1000
+    calm: float = 8.0
+    spare: float = verdict.SPARE
+
+
+class Ran(Struct):
+    """A run that is over: what was seen in both halves, what of it grows, what was called."""
+
+    first: list[Row]
+    second: list[Row]
+    findings: list[str]
+    tools: dict[str, int]
+
+
+def run(
+    way: Way,
+    plan: Plan,
+    tell: Callable[[str], None] = lambda said: None,
+    proxy: Sequence[str] = (),
+) -> Ran:
+    """Make calls by the plan; `tell` gets each row. Raises what went wrong with any of them."""
+    with standing(way, proxy) as there, Watching(there.pid, SERVER) as watching:
+        course = _Course(plan, there, watching, tell)
+        first, second = course.half(1), course.half(2)
+        findings = verdict.findings(first, second, plan.spare)
+        return Ran(first, second, findings, dict(course.work.tools))
+
+
+class _Course:
+    """A run that is going on."""
+
+    def __init__(
+        self, plan: Plan, there: Standing, watching: Watching, tell: Callable[[str], None]
+    ) -> None:
+        self.plan = plan
+        self.there = there
+        self.watching = watching
+        self.tell = tell
+        self.work = Work()
+        self.begun = time.monotonic()
+        self.rested: Footprint | None = None
+
+    def half(self, number: int) -> list[Row]:
+        """Make the calls of a half, then rest."""
+        work, begun = self.work, time.monotonic()
+        most = self.plan.calls * number // 2
+        each, pause = max((most - work.done) // ROWS, 1), self.plan.seconds / 2 / ROWS
+        due, changes = work.done + each, work.done // self.plan.changed
+        rows: list[Row] = []
+        self.watching.taken()
+        doing = work.guarded(lambda: self.there.work(work, most))
+        while doing.is_alive():
+            doing.join(GLANCE)
+            if time.monotonic() > begun + self.plan.seconds / 2:
+                work.stopped.set()
+            if work.done // self.plan.changed > changes:
+                changes = work.done // self.plan.changed
+                rules.CHANGES[changes % len(rules.CHANGES)](self.there.file)
+            if work.done >= due or time.monotonic() > begun + pause * (len(rows) + 1):
+                due = work.done + each
+                self._row(rows, self.watching.taken())
+        if work.failures:
+            raise work.failures[0]
+        work.stopped.clear()
+        self.rested = self._rest()
+        self._row(rows, self.rested, rest=True)
+        return rows
+
+    def _row(self, rows: list[Row], seen: Footprint, *, rest: bool = False) -> None:
+        row = Row(self.work.done, time.monotonic() - self.begun, seen, rest)
+        self.tell("  ".join(cells(row, rows[-1] if rows else None)))
+        rows.append(row)
+
+    def _rest(self) -> Footprint:
+        """Wait until nothing goes any more, or as much has gone as the last time."""
+        began = moved = time.monotonic()
+        least = footprint(self.there.pid, SERVER)
+        while time.monotonic() < min(moved + self.plan.calm, began + LONGEST_REST):
+            if self.rested is not None and not verdict.left(least, self.rested):
+                break
+            time.sleep(GLANCE)
+            now = footprint(self.there.pid, SERVER)
+            if verdict.left(least, now):
+                moved = time.monotonic()
+            least = now
+        return least
+
+
+def cells(row: Row, before: Row | None) -> tuple[str, ...]:
+    """Return the cells of a row; the rate is that since the row before."""
+    rate = ""
+    if before is not None and not row.rest and row.calls > before.calls:
+        rate = f"{(row.calls - before.calls) / (row.seconds - before.seconds):,.0f}"
+    seen = row.seen
+    return (
+        f"{row.calls:,}",
+        rate,
+        *(f"{size:.1f} MB" for size in (seen.resident, seen.proportional, seen.workers)),
+        *(str(number) for number in (seen.descriptors, seen.threads, seen.children)),
+        f"{row.seconds:.0f}",
+        "at rest" if row.rest else "",
+    )
+
+
+def shown(ran: Ran) -> str:
+    """Lay out all that was seen."""
+    rows = [*ran.first, *ran.second]
+    pairs = zip([None, *rows], rows, strict=False)
+    return table.text([cells(row, before) for before, row in pairs], HEAD, range(9))
