@@ -64,7 +64,8 @@ class Pattern:
         """
         if fuel is None:
             return self._compiled.search(subject, start)
-        self._try(subject, fuel)
+        if len(subject) * self._worst > fuel.left * 250:  # a character takes up to 4 bytes
+            self._try(subject, fuel)
         began = perf_counter_ns()
         found = self._compiled.search(subject, start)
         fuel.burn(1 + (perf_counter_ns() - began) // 1000)

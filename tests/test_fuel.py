@@ -2,7 +2,7 @@ import pytest
 from msgspec import Raw, Struct
 
 from proxy.errors import Spent
-from proxy.fuel import MOST, Fuel, pay
+from proxy.fuel import LITTLE, MOST, Fuel, pay
 
 
 class Row(Struct):
@@ -61,4 +61,4 @@ def test_what_stands_in_several_places_is_paid_for_in_each() -> None:
     for _ in range(50):
         value = [value, value]
     with pytest.raises(Spent):
-        paid(value)
+        pay(value, Fuel(LITTLE))

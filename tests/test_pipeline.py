@@ -1121,11 +1121,11 @@ def test_out_of_service_the_promised_structured_content_is_there_all_the_same() 
 DOUBLED = " | ".join(["[@, @]"] * 30)
 COSTLY = {
     "jmespath": f"response: [{{jmespath: '{DOUBLED} | to_string(@)'}}]",
-    "filter": f"response: [{{filter: {{at: a, where: \"({DOUBLED}) == ({DOUBLED})\"}}}}]",
+    "filter": f'response: [{{filter: {{at: a, where: "({DOUBLED}) == ({DOUBLED})"}}}}]',
     "project": f"response: [{{project: [{{b: {{jmespath: '{DOUBLED}'}}}}]}}]",
     "recast": f"response: [{{recast: {{cases: [{{to: {{b: {{jmespath: '{DOUBLED}'}}}}}}]}}}}]",
     "replace": "response: [{replace: {at: a, pattern: '(x*)', with: '\\1\\1\\1\\1\\1\\1\\1\\1'}}]",
-    "error_if": f"error_if: \"length(to_string({DOUBLED})) > `0`\"\nresponse: [{{drop: b}}]",
+    "error_if": f'error_if: "length(to_string({DOUBLED})) > `0`"\nresponse: [{{drop: b}}]',
 }
 
 

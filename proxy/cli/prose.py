@@ -28,8 +28,8 @@ The first rule that matches a call applies: in the order of the file, files in t
 they are given. A call that no rule matches, and its response, pass byte for byte, unless
 `--budget` bounds them. Keys at the top that begin with `x-` are yours, for YAML anchors. YAML is
 read as version 1.2 means it: `on`, `no` and `12:30` are texts. `mcp-abridge check` reports every
-mistake in a file with its line and column, `mcp-abridge test` runs the tests in it, and
-`mcp-abridge explain` shows what each step of a rule does to a recorded response.
+mistake in a file (the first 200) with its line and column, `mcp-abridge test` runs the tests in
+it, and `mcp-abridge explain` shows what each step of a rule does to a recorded response.
 
 ## The document
 
@@ -69,7 +69,7 @@ every element.
 | `user.login` | a member of a member |
 | `labels.name` | the name of each label, where `labels` is an array |
 | `*Ids`, `items.*` | members whose names fit; `*` is any characters |
-| `**.body` | every `body`, at any depth |
+| `**.body` | every `body`, at any depth; `**` stands at most twice in a path |
 | `items[0]`, `items[-1]`, `items[]` | an element, from the start or the end; every element |
 | `'"app.kubernetes.io/name"'` | a name with dots or signs in it, in double quotes |
 
@@ -84,6 +84,15 @@ one is the call's argument. Paths are not JMESPath, and have no conditions or sl
 expressions are those of RE2, which take linear time on any text; where `replace` and `parse` look
 for one match after another, an expression is refused that is found to take quadratic time so.
 Where a constant may come from the call, `{argument: name}` stands for it.
+
+What a rule may cost is bounded, whatever the expression, the pattern or the document: all that is
+looked at, made or decoded for expressions, searched by patterns, read by `parse` or checked by
+`validate` counts as work, a unit for about a microsecond, and what one response takes together ends
+at 10,000,000 units, which is some ten seconds. A rule that needs more fails, see below; a `view`,
+and a pattern or glob that the call brings, is refused with a message that says so. A `when` and
+the `pattern` of an argument have 20,000 units, since other calls wait for them: where they need
+more, the `when` does not hold (a rule that protects refuses the call), and the argument is refused.
+What the other transforms do takes time by the size of the document.
 
 ## Where notices go
 

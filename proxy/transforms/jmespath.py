@@ -18,7 +18,8 @@ class Jmespath(Struct, frozen=True):
 
     Numbers keep their spelling where the expression only passes them on; `argument('name')` in it
     is the call's argument. A result that takes more than four times the value and a megabyte
-    is refused, since an expression can repeat parts without end.
+    is refused, since an expression can repeat parts without end; so is one that takes more work
+    than a rule may do.
 
     >>> from proxy.document import Document
     >>> document = Document.read(b'{"items": [{"id": 1.50}, {"id": 2}], "page": 1}')

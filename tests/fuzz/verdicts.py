@@ -139,10 +139,10 @@ def _sized(job: Job, outcome: Outcome, after: Response) -> None:
     most = job.rule.max_bytes
     if most is None or shown <= most or _rigid(after):
         return
-    # No copy of a document is made smaller than this for the sake of what is shown beside it, and
-    # texts that take up to three quarters stay.
+    # Nothing is made smaller than this for the sake of what is shown beside it, and texts that take
+    # up to three quarters stay.
     copies = 2 if after.structured is not None and after.texts and job.shows == "both" else 1
-    if shown > max(most, _LEAST * copies + most * 3 // 4) + lone:
+    if shown > max(most, _LEAST * copies + max(_LEAST, most * 3 // 4)) + lone:
         raise Wrong("what the model sees is within max_bytes", f"{shown} of {most}")
 
 
@@ -208,7 +208,7 @@ def _spelled(rule: Rule, before: Response, after: Response) -> None:
 
 
 def _numbers(before: Response) -> Iterator[str]:
-    for place in filter(None, [before.structured, *before.texts]):
+    for place in filter(None, [before.structured, *_unquoted(before.texts)]):
         yield from numbers(place)
 
 

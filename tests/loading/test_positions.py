@@ -1,6 +1,7 @@
 import pytest
 
 from proxy.loading.positions import MOST_BYTES, Node, read, unwrapped
+from proxy.loading.slips import MOST_PROBLEMS
 
 
 def value(text: str) -> object:
@@ -108,6 +109,22 @@ def test_aliases_of_aliases_are_counted_in_full() -> None:
     assert messages("\n".join(lines).encode()) == [
         "r.yaml:6:5: over 100000 values, every alias counted"
     ]
+
+
+@pytest.mark.fault(42, "inside")
+def test_what_is_merged_again_and_again_is_counted_each_time() -> None:
+    keys = ", ".join(f"k{n}: 1" for n in range(2_000))
+    lines = [f"a: &a {{{keys}}}", "b:", *("- {<<: *a}" for _ in range(100))]
+    assert messages("\n".join(lines).encode()) == ["r.yaml:1:4: over 100000 values merged by '<<'"]
+
+
+@pytest.mark.fault(42, "inside")
+def test_no_more_than_200_problems_are_looked_for() -> None:
+    root, problems = read("r.yaml", b"a: 1\n" * 1000)
+    assert root is None
+    assert len(problems) == MOST_PROBLEMS + 1
+    assert str(problems[0]) == "r.yaml:2:1: duplicate key 'a'; the first stands in line 1"
+    assert str(problems[-1]) == "r.yaml: more than 200 problems; mend these first"
 
 
 @pytest.mark.fault(42, "inside")

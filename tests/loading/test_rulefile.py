@@ -1,6 +1,9 @@
 """Rule files as people write them: cases/good load, cases/bad say in detail what is wrong."""
 
 import re
+import resource
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,10 @@ from proxy.errors import Problem
 from proxy.loading.fields import fields
 from proxy.loading.rulefile import Reading, read
 from proxy.loading.rulekeys import Case, Written
+from proxy.loading.slips import MOST_PROBLEMS
 from proxy.rule import Bounds, Hidden, Rule, RuleFile
 from proxy.transforms import TRANSFORMS
+from tests.faults.scale import scaled
 from tests.rulecases import BAD, GOOD, expected
 
 
@@ -38,6 +43,79 @@ def test_a_bad_file_reports_exactly_its_problems(path: Path) -> None:
     assert found == expected(path)
     assert found
     assert reading.rules is None
+
+
+@pytest.mark.fault(42, "inside")
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (
+            "rules: [" + "[], " * 1000 + "[]]",
+            "2:9: expected a rule, a mapping with tools, found an empty list",
+        ),
+        ("rules:\n" + "- {}\n" * 1000, "3:3: a rule: 'tools' is missing"),
+        (
+            "rules:\n" + "- {tools: x, zzz: 1}\n" * 1000,
+            "3:14: unknown key 'zzz' of a rule; known: ",
+        ),
+        (
+            "rules: [{tools: x, tests: [" + "{a: 1}, " * 1000 + "{}]}]",
+            "2:29: unknown option 'a' of tests; known: ",
+        ),
+        (
+            "rules: [{tools: x, response: [{project: [" + "{a: 1, b: [1]}, " * 1000 + "a]}]}]",
+            "2:46: a: expected a path or ",
+        ),
+    ],
+)
+def test_no_more_than_200_problems_of_rules_are_looked_for(text: str, first: str) -> None:
+    reading = read("r.yaml", f"version: 1\n{text}".encode())
+    assert MOST_PROBLEMS < len(reading.problems) < MOST_PROBLEMS + 20
+    assert str(reading.problems[0]) == "r.yaml: more than 200 problems; mend these first"
+    assert str(reading.problems[1]).startswith(f"r.yaml:{first}")
+    assert (reading.rules, reading.readable) == (None, True)
+
+
+# Each took quadratic time or worse once; how much there is of it.
+PART = scaled(4, 1)
+LARGE = {
+    "references": "rules: [{tools: x, output_schema: {type: object, $defs: {"
+    + ", ".join(f"d{n}: {{$ref: '#/$defs/d{n + 1}'}}" for n in range(6_000 // PART))
+    + "}}}]",
+    "aliases to nothing": "a: ["
+    + ", ".join(f"&x{n} 1" for n in range(5_000 // PART))
+    + "]\nb: ["
+    + "*yy, " * (30_000 // PART)
+    + "]",
+    "brackets in a text": "a: [" + "a[" * (100_000 // PART) + "]",
+    "an alternation": "rules: [{tools: x, response: [replace: {with: x, pattern: '"
+    + "(a|b.*)?" * (25_000 // PART)
+    + "'}]}]",
+    "fields": "rules: [{tools: x, response: [project: ["
+    + ", ".join(f"f{n}" for n in range(25_000 // PART))
+    + "]]}]",
+    "a long chain": f"rules: [{{tools: x, when: '{'a.' * (100_000 // PART)}a'}}]",
+}
+
+
+@pytest.mark.fault(42, "inside")
+def test_a_large_file_is_read_in_bounded_time(tmp_path: Path) -> None:
+    for name, text in LARGE.items():
+        (tmp_path / f"{name}.yaml").write_text(f"version: 1\n{text}")
+    code = "import sys\nfrom proxy.loading.rulefile import read\n"
+    code += "for file in sys.argv[1:]: read(file, open(file, 'rb').read())"
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (40, 40))
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, sorted(tmp_path.iterdir()))],
+        capture_output=True,
+        check=False,
+        preexec_fn=limited,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)

@@ -347,9 +347,9 @@ def test_any_document_is_kept_as_it_is_spelled_and_told_as_a_text(raw: bytes) ->
 @pytest.mark.parametrize(
     ("to", "raw"),
     [
-        ("{a: {jmespath: '%s'}}" % " | ".join(["[@, @]"] * 30), b'{"v":1}'),
-        ("{a: '%s'}" % ("{text}" * 200), b'"%s"' % (b"x" * 10_000)),
-        ("{a: [%s]}" % ", ".join(["{jmespath: length(v)}"] * 500), b'{"v":"%s"}' % (b"x" * 9000)),
+        (f"{{a: {{jmespath: '{' | '.join(['[@, @]'] * 30)}'}}}}", b"1"),
+        (f"{{a: '{'{text}' * 200}'}}", b'"%s"' % (b"x" * 10_000)),
+        (f"{{a: [{', '.join(['{jmespath: length(v)}'] * 500)}]}}", b'{"v":"%s"}' % (b"x" * 9000)),
     ],
 )
 def test_a_shape_that_grows_without_end_fails_where_the_fuel_ends(to: str, raw: bytes) -> None:
