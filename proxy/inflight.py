@@ -220,11 +220,6 @@ class InFlight:
         """Forget what was answered: nobody comes back for it after so long."""
         self._answered.clear()
 
-    @property
-    def idle(self) -> bool:
-        """True where no request waits."""
-        return not self._waiting
-
     def let_go(
         self, exchange: bytes | None = None, ids: Collection[bytes] | None = None
     ) -> list[Pending]:

@@ -992,12 +992,12 @@ class Session:
         )
 
     def rest(self) -> None:
-        """Forget what answers have come, unless one is waited for: nobody uses this any more.
+        """Forget what answers have come: nobody has asked for anything for long.
 
-        What was learned of the server, and what tasks are for, a client may still need much later.
+        What was learned of the server, what waits for an answer, and what tasks are for, a client
+        may still need much later.
         """
-        if self._inflight.idle:
-            self._inflight.rest()
+        self._inflight.rest()
 
     def dropped(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
         """Forget what is in flight of an exchange: nobody waits for its answers any more."""

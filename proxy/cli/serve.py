@@ -438,7 +438,8 @@ def _ruled(
     if problems:
         raise RuleErrors(list(problems))
     if bundled:
-        Thread(target=read_library, name="library", daemon=True).start()
+        # No daemon: the regular expressions it compiles cannot be left where the process ends.
+        Thread(target=read_library, name="library").start()
     return settling, loaded
 
 

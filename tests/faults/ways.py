@@ -269,7 +269,7 @@ class Probed(RawServer):
                 yield _closing("200 OK", b"[" + b",".join(map(probed.answer, ids)) + b"]")
                 return
             yield STREAM + b"".join(event(probed.answer(id)) for id in ids)
-            self.left += asked.gone()
+            self._leaves(asked)
             return
         message = asked.message
         match name(message):
@@ -306,11 +306,16 @@ class Probed(RawServer):
             return
         messages = probed.said(asked.id, how)
         if not messages:
-            self.left += asked.gone()
+            self._leaves(asked)
         elif len(messages) == 1:
             yield _closing("200 OK", messages[0])
         else:
             yield STREAM + b"".join(map(event, messages))
+
+    def _leaves(self, asked: Asked) -> None:
+        gone = asked.gone()
+        # Only now: the count is another one after that wait.
+        self.left += gone
 
     def _cancelled(self, asked: Asked) -> bool:
         own = [each.message for each in self.of("POST") if each.body[:1] == b"{"]
