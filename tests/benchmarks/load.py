@@ -13,10 +13,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from statistics import median, quantiles
-
-from msgspec import Struct
 
 from tests.benchmarks import table
 from tests.benchmarks.commands import ROOT
@@ -24,6 +21,7 @@ from tests.benchmarks.mix import KINDS, Form, Kind, Tally, Took, ask_on, documen
 from tests.benchmarks.services import service, url
 from tests.benchmarks.table import quantity
 from tests.conformance.suite import free_port
+from tests.soak.footprint import Footprint, footprint
 
 SECONDS = 60.0
 QUICK_SECONDS = 5.0
@@ -36,20 +34,6 @@ HEAD = (
     *("first byte p95", "target p95", ""),
 )
 FORMS: tuple[Form, ...] = ("JSON", "stream")
-
-
-class Footprint(Struct, frozen=True):
-    """What a process has: its memory and its workers' in MB, its threads, its descriptors."""
-
-    memory: float
-    workers: float
-    threads: int
-    descriptors: int
-
-    def __str__(self) -> str:
-        workers = f" and {self.workers:.1f} MB in workers" if self.workers else ""
-        held = f"{self.threads} threads, {self.descriptors} descriptors"
-        return f"{self.memory:.1f} MB{workers}, {held}"
 
 
 def main() -> int:
@@ -164,8 +148,15 @@ def said(direct: Tally, through: Tally, footprints: Sequence[Footprint]) -> list
         most = tally.failures.most_common(5)
         lines += [f"{name}, {times} times: {failure}" for failure, times in most]
     if footprints:
-        lines.append("the sidecar: " + "; at the end ".join(map(str, footprints)))
+        lines.append("the sidecar: " + "; at the end ".join(map(held, footprints)))
     return lines
+
+
+def held(at: Footprint) -> str:
+    """Name what a process holds."""
+    workers = f" and {at.workers:.1f} MB in workers" if at.workers else ""
+    counted = f"{at.threads} threads, {at.descriptors} descriptors"
+    return f"{at.resident:.1f} MB{workers}, {counted}"
 
 
 def p95(seconds: Sequence[float]) -> float:
@@ -175,26 +166,6 @@ def p95(seconds: Sequence[float]) -> float:
     0.1
     """
     return quantiles(seconds, n=20, method="inclusive")[-1] if len(seconds) > 1 else seconds[0]
-
-
-def footprint(pid: int) -> Footprint:
-    """Look at a process and its children; Linux only."""
-    threads, memory = status(pid)
-    # Each is the child of the thread that has started it.
-    children = [
-        int(child)
-        for thread in Path(f"/proc/{pid}/task").iterdir()
-        for child in (thread / "children").read_text().split()
-    ]
-    workers = sum(status(child)[1] for child in children)
-    return Footprint(memory, workers, threads, len(os.listdir(f"/proc/{pid}/fd")))
-
-
-def status(pid: int) -> tuple[int, float]:
-    """Return how many threads a process has, and its memory in MB."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    found = dict(line.split(":", 1) for line in lines)
-    return int(found["Threads"]), int(found["VmRSS"].split()[0]) * 1024 / 1e6
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ class Footprint(Struct, frozen=True):
     children: int
 
 
-def footprint(pid: int, servers: str) -> Footprint:
+def footprint(pid: int, servers: str | None = None) -> Footprint:
     """Look at a process; children with `servers` in their command line are no workers of it."""
     own = Path(f"/proc/{pid}")
     at_work = [Path(f"/proc/{each}/status") for each in workers(pid, servers)]
@@ -37,10 +37,10 @@ def footprint(pid: int, servers: str) -> Footprint:
     )
 
 
-def workers(pid: int, servers: str) -> list[int]:
-    """Return the children of a process that have not `servers` in their command line."""
+def workers(pid: int, servers: str | None = None) -> list[int]:
+    """Return the children of a process but those with `servers` in their command line."""
     there = filter(_there, _children(pid))
-    return [child for child in there if servers not in _command(child)]
+    return [child for child in there if servers is None or servers not in _command(child)]
 
 
 def _children(pid: int) -> list[int]:
