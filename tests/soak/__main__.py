@@ -37,7 +37,7 @@ def main() -> int:
 
 def verdict(ran: Ran) -> str:
     """Say in a line what came of a run."""
-    calls = f"{ran.second[-1].calls:,} calls"
+    calls = f"{ran.rows[-1].calls:,} calls"
     if ran.findings:
         return f"{calls}: {'; '.join(ran.findings)}"
     return f"{calls}: memory and descriptors flat"

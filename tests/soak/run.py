@@ -1,4 +1,4 @@
-"""One way under load: two halves with a rest at the end of each, and what was seen meanwhile."""
+"""One way under load: parts with a rest at the end of each, and what was seen meanwhile."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from tests.soak.footprint import Footprint, Watching, footprint
 from tests.soak.verdict import Row
 from tests.soak.ways import SERVER, Standing, Way, standing
 
-ROWS = 20  # of each half
+ROWS = 8  # of each part
 GLANCE = 0.05
 LONGEST_REST = 30.0  # seconds
 HEAD = (
@@ -24,22 +24,25 @@ HEAD = (
 class Plan(Struct, frozen=True):
     """How long a run is: it ends with so many calls, or after so many seconds.
 
-    The rule file changes every `changed` calls. At rest, what is left goes for as long as it still
-    does, with `calm` seconds in between. Whatever the length, the second half may add `spare` kB.
+    Each of its `parts` ends with a rest, the first is there to warm up. The rule file changes every
+    `changed` calls. At rest, what is left goes for as long as it still does, with `calm` seconds in
+    between; what is free has `pause` seconds to go back to the system. Whatever the length, all
+    parts together may add `spare` kB.
     """
 
     calls: int
     seconds: float = 3600.0
+    parts: int = 5
     changed: int = 1000
     calm: float = 8.0
+    pause: float = 8.0
     spare: float = verdict.SPARE
 
 
 class Ran(Struct):
-    """A run that is over: what was seen in both halves, what of it grows, what was called."""
+    """A run that is over: what was seen in it, what of it grows, what was called."""
 
-    first: list[Row]
-    second: list[Row]
+    rows: list[Row]
     findings: list[str]
     tools: dict[str, int]
 
@@ -53,9 +56,9 @@ def run(
     """Make calls by the plan; `tell` gets each row. Raises what went wrong with any of them."""
     with standing(way, proxy) as there, Watching(there.pid, SERVER) as watching:
         course = _Course(plan, there, watching, tell)
-        first, second = course.half(1), course.half(2)
-        findings = verdict.findings(first, second, plan.spare)
-        return Ran(first, second, findings, dict(course.work.tools))
+        rows = [row for number in range(1, plan.parts + 1) for row in course.part(number)]
+        rests = [row for row in rows if row.rest]
+        return Ran(rows, verdict.findings(rests, plan.spare), dict(course.work.tools))
 
 
 class _Course:
@@ -72,23 +75,26 @@ class _Course:
         self.begun = time.monotonic()
         self.rested: Footprint | None = None
 
-    def half(self, number: int) -> list[Row]:
-        """Make the calls of a half, then rest."""
+    def part(self, number: int) -> list[Row]:
+        """Make the calls of a part, then rest."""
         work, begun = self.work, time.monotonic()
-        most = self.plan.calls * number // 2
-        each, pause = max((most - work.done) // ROWS, 1), self.plan.seconds / 2 / ROWS
+        most, longest = (
+            self.plan.calls * number // self.plan.parts,
+            self.plan.seconds / self.plan.parts,
+        )
+        each, spell = max((most - work.done) // ROWS, 1), longest / ROWS
         due, changes = work.done + each, work.done // self.plan.changed
         rows: list[Row] = []
         self.watching.taken()
         doing = work.guarded(lambda: self.there.work(work, most))
         while doing.is_alive():
             doing.join(GLANCE)
-            if time.monotonic() > begun + self.plan.seconds / 2:
+            if time.monotonic() > begun + longest:
                 work.stopped.set()
             if work.done // self.plan.changed > changes:
                 changes = work.done // self.plan.changed
                 rules.CHANGES[changes % len(rules.CHANGES)](self.there.file)
-            if work.done >= due or time.monotonic() > begun + pause * (len(rows) + 1):
+            if work.done >= due or time.monotonic() > begun + spell * (len(rows) + 1):
                 due = work.done + each
                 self._row(rows, self.watching.taken())
         if work.failures:
@@ -108,7 +114,8 @@ class _Course:
         began = moved = time.monotonic()
         least = footprint(self.there.pid, SERVER)
         while time.monotonic() < min(moved + self.plan.calm, began + LONGEST_REST):
-            if self.rested is not None and not verdict.left(least, self.rested):
+            paused = time.monotonic() > began + self.plan.pause
+            if paused and self.rested is not None and not verdict.left(least, self.rested):
                 break
             time.sleep(GLANCE)
             now = footprint(self.there.pid, SERVER)
@@ -136,6 +143,5 @@ def cells(row: Row, before: Row | None) -> tuple[str, ...]:
 
 def shown(ran: Ran) -> str:
     """Lay out all that was seen."""
-    rows = [*ran.first, *ran.second]
-    pairs = zip([None, *rows], rows, strict=False)
+    pairs = zip([None, *ran.rows], ran.rows, strict=False)
     return table.text([cells(row, before) for before, row in pairs], HEAD, range(9))

@@ -15,52 +15,47 @@ from tests.soak.ways import WAYS, Way
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc")
 
 # So short a run says nothing of memory but that no call leaves much of it.
-SHORT = Plan(calls=scaled(300, 3000), changed=50, calm=6.0, spare=20_000)
+SHORT = Plan(calls=scaled(300, 3000), parts=2, changed=50, calm=6.0, pause=0.0, spare=20_000)
 
 
 @pytest.mark.parametrize("way", list(WAYS))
 def test_every_call_is_answered_as_it_must_be_and_nothing_is_left_of_it(way: Way) -> None:
     ran = run(way, SHORT)
     assert ran.findings == [], shown(ran)
-    assert ran.second[-1].calls >= SHORT.calls
+    assert ran.rows[-1].calls >= SHORT.calls
     assert len(ran.tools) > 10, "too few kinds of calls were made"
 
 
 @pytest.mark.parametrize("what", list(LEAKS))
 def test_a_proxy_that_leaks_is_found_out(what: str) -> None:
-    plan = Plan(calls=200, calm=0.2, spare=5000)
+    plan = Plan(calls=200, parts=2, calm=0.2, pause=0.0, spare=5000)
     ran = run("stdio", plan, proxy=[sys.executable, "-m", "tests.soak.leaking", what])
     word = {"memory": "resident memory grows"}.get(what, f"{what} are left")
     assert any(word in said for said in ran.findings), shown(ran)
 
 
-def row(calls: int, resident: float = 40.0, *, rest: bool = False, **counts: int) -> Row:
+def rest(calls: int, resident: float = 40.0, **counts: int) -> Row:
     held = {"descriptors": 9, "threads": 5, "children": 2, **counts}
-    return Row(calls, calls / 1000, Footprint(resident, resident, 0.0, **held), rest)
+    return Row(calls, calls / 1000, Footprint(resident, resident, 0.0, **held), rest=True)
 
 
 def test_a_verdict_says_what_grows_and_by_how_much() -> None:
-    first = [row(10_000, rest=True)]
-    second = [row(10_000 + 1000 * n, 40.0 + 0.4 * n) for n in range(1, 41)]
-    grown = [*second, row(50_000, 56.0, rest=True, descriptors=11)]
-    assert verdict.findings(first, grown) == [
-        "resident memory grows by 400 kB with 1,000 calls, 103 may be",
+    rests = [rest(10_000 * n, 40.0 + 4.0 * n) for n in range(1, 5)]
+    assert verdict.findings([*rests, rest(50_000, 60.0, descriptors=11)]) == [
+        "resident memory grows by 400 kB with 1,000 calls, 100 may be",
         "11 descriptors are left, 9 there were",
     ]
 
 
 def test_a_verdict_overlooks_threads_that_a_pool_may_have() -> None:
-    first = [row(10_000, rest=True)]
-    second = [row(10_000 + 1000 * n) for n in range(1, 41)]
+    rests = [rest(10_000 * n) for n in range(1, 5)]
     most = verdict.POOLS
-    assert verdict.findings(first, [*second, row(50_000, rest=True, threads=most)]) == []
-    assert verdict.findings(first, [*second, row(50_000, rest=True, threads=most + 1)]) == [
+    assert verdict.findings([*rests, rest(50_000, threads=most)]) == []
+    assert verdict.findings([*rests, rest(50_000, threads=most + 1)]) == [
         f"{most + 1} threads are left, 5 there were"
     ]
 
 
 def test_a_verdict_overlooks_what_comes_and_goes() -> None:
-    first = [row(10_000, rest=True)]
-    second = [row(10_000 + 1000 * n, 40.0 + (9.0 if n % 7 == 0 else 0.0)) for n in range(1, 41)]
-    busy = [row(50_000, 44.0, descriptors=30), row(50_000, 44.0, rest=True, descriptors=9)]
-    assert verdict.findings(first, [*second, *busy]) == []
+    rests = [rest(10_000 * n, 40.0 + (9.0 if n == 3 else 0.0)) for n in range(1, 5)]
+    assert verdict.findings([*rests, rest(50_000, 42.0, children=1)]) == []

@@ -12,7 +12,7 @@ KILOBYTES = 50.0
 """By how many kB the memory may grow with 1,000 calls: 50 bytes a call, less than most objects."""
 
 SPARE = 4000.0
-"""How many kB the second half may add whatever its length: what an allocator may hold on to."""
+"""How many kB all parts may add whatever their length: what an allocator may hold on to."""
 
 COUNTED = ("descriptors", "threads", "children")
 POOLS = 16 + (os.cpu_count() or 1)
@@ -28,24 +28,23 @@ class Row(Struct, frozen=True):
     rest: bool = False
 
 
-def findings(first: Sequence[Row], second: Sequence[Row], spare: float = SPARE) -> list[str]:
-    """Return what grows over the second half of a run, in words.
+def findings(rests: Sequence[Row], spare: float = SPARE) -> list[str]:
+    """Return what grows over a run, in words, by what was held whenever nothing was going on.
 
-    Memory goes by a fit through the rows of that half; descriptors, threads and children by what
-    there is at rest at its end, compared with the end of the first half.
+    Under load it is what is under way that decides. Memory goes by a fit through the rests;
+    descriptors, threads and children by the last, compared with the first.
     """
-    busy = [row for row in second if not row.rest]
-    calls = [row.calls / 1000 for row in busy]
+    calls = [row.calls / 1000 for row in rests]
     most = max(KILOBYTES, spare / (calls[-1] - calls[0]))
     found = []
     for name, sizes in (
-        ("resident memory", [row.seen.resident for row in busy]),
-        ("the memory of workers", [row.seen.workers for row in busy]),
+        ("resident memory", [row.seen.resident for row in rests]),
+        ("the memory of workers", [row.seen.workers for row in rests]),
     ):
         growth = 1000 * slope(calls, sizes)
         if growth > most:
             found.append(f"{name} grows by {growth:.0f} kB with 1,000 calls, {most:.0f} may be")
-    return found + left(second[-1].seen, first[-1].seen)
+    return found + left(rests[-1].seen, rests[0].seen)
 
 
 def left(now: Footprint, then: Footprint) -> list[str]:

@@ -78,9 +78,7 @@ def standing(way: Way, proxy: Sequence[str] = ()) -> Iterator[Standing]:
 
 
 @contextmanager
-def _listening(
-    command: Sequence[str], port: int, log: Path
-) -> "Iterator[subprocess.Popen[bytes]]":
+def _listening(command: Sequence[str], port: int, log: Path) -> "Iterator[subprocess.Popen[bytes]]":
     """Have a command running that listens at a port, and see that it ends when it is asked to."""
     with log.open("wb") as said:
         process = subprocess.Popen(

@@ -41,6 +41,7 @@ class History:
         self._size = size
         self._streams: dict[int, _Stream] = {}
         self._order: deque[int] = deque()  # which stream each event is of, from the oldest on
+        self._dropped = 0  # how many of these are of streams that are no more
         self._bytes = 0
         self._opened = 0
 
@@ -86,8 +87,13 @@ class History:
     def drop(self, stream: int) -> None:
         """Forget all of a stream; an unknown one is no matter."""
         kept = self._streams.pop(stream, None)
-        if kept is not None:
-            self._bytes -= sum(len(said.data) + _OVERHEAD for said in kept.said)
+        if kept is None:
+            return
+        self._bytes -= sum(len(said.data) + _OVERHEAD for said in kept.said)
+        self._dropped += len(kept.said)
+        if self._dropped > len(self._order) // 2:
+            self._order = deque(each for each in self._order if each in self._streams)
+            self._dropped = 0
 
     @property
     def _crowded(self) -> bool:
@@ -97,6 +103,7 @@ class History:
         stream = self._order.popleft()
         kept = self._streams.get(stream)
         if kept is None:  # dropped meanwhile
+            self._dropped -= 1
             return
         self._bytes -= len(kept.said.popleft().data) + _OVERHEAD
         kept.gone += 1

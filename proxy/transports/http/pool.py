@@ -300,21 +300,23 @@ class Pool:
     async def take(self, asking: Asking) -> Member | None:
         """Return a server that holds `asking` from now on; None where none can take it soon.
 
-        Raises OSError where a server cannot be started.
+        The time that a new server takes to start does not count. Raises OSError where one cannot be
+        started.
         """
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                while True:
-                    member = await self._found(asking)
-                    if member is None:
-                        self._change.clear()
+        deadline = asyncio.get_running_loop().time() + _PATIENCE
+        while True:
+            member = await self._found(asking)
+            # One that was just started may have been taken by another meanwhile.
+            if member is not None and member.takes(asking):
+                member.hold(asking)
+                return member
+            if member is None:
+                self._change.clear()
+                try:
+                    async with asyncio.timeout_at(deadline):
                         await self._change.wait()
-                    # One that was just started may have been taken by another meanwhile.
-                    elif member.takes(asking):
-                        member.hold(asking)
-                        return member
-        except TimeoutError:
-            return None
+                except TimeoutError:
+                    return None
 
     async def _found(self, asking: Asking) -> Member | None:
         self._members = [each for each in self._members if not each.reading.done()]

@@ -28,6 +28,7 @@ from proxy.transports.http.metrics import Metrics
 from proxy.transports.http.mounts import Mount, Mounts
 from proxy.transports.http.post import FAILED, INVALID, Refused
 from proxy.transports.http.route import Asked, Limits
+from proxy.transports.http.trimming import Trimming
 from proxy.transports.log import Field, Level, Log
 
 _BACKLOG = 1024
@@ -63,6 +64,7 @@ class Sidecar:
         self._idle = asyncio.Event()
         self._asked_to_end = asyncio.Event()
         self._draining = False
+        self._trimming = Trimming()
         self._unready: dict[str, str] = {}
 
     @property
@@ -83,6 +85,7 @@ class Sidecar:
         """Get the routes ready and listen; raises AbridgeError where that is not possible."""
         for mount in self.mounts:
             await mount.handler.open()
+        self._trimming.begin()
         loop = asyncio.get_running_loop()
         for listen, mounts in self._listeners.items():
             server = Server(partial(self._handle, mounts), self._log)
@@ -121,6 +124,7 @@ class Sidecar:
     async def close(self) -> None:
         """Take no more connections, let open requests end for a while, then end everything."""
         self._draining = True
+        self._trimming.end()
         for listening in self._listening.values():
             listening.close()
         deadline = monotonic() + self._limits.drain
@@ -162,6 +166,7 @@ class Sidecar:
             if request.method in ("GET", "HEAD"):
                 return await own(self, mounts, request)
             return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
+        self._trimming.used = True
         asked, started, status = Asked(), monotonic(), _GONE
         found = mounts.find(request.rel_url.raw_path)
         try:

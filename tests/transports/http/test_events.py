@@ -1,5 +1,7 @@
 """What a client that comes back gets: everything that followed, or nothing."""
 
+import tracemalloc
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,3 +101,31 @@ def test_whatever_happens_what_is_found_is_all_that_followed(
                 assert [each.id for each in found[1]] == ids[at + 1 :]
     newest = [ids[-1] for stream, ids in said.items() if ids and stream not in closed]
     assert sum(history.after(id) is not None for id in newest) == len(newest)
+
+
+def test_nothing_is_left_of_streams_that_were_dropped() -> None:
+    history = History()
+    open = history.open()
+    first = history.add(open, b"1")
+    tracemalloc.start()
+    for _ in range(10_000):
+        stream = history.open()
+        history.add(stream, b"2")
+        history.add(stream, b"3")
+        history.drop(stream)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 10_000
+    second = history.add(open, b"4")
+    assert history.after(first.id) == (open, [second])
+
+
+def test_dropped_streams_do_not_crowd_out_others() -> None:
+    history = History(number=10)
+    stream = history.open()
+    first, second = history.add(stream, b"1"), history.add(stream, b"2")
+    for _ in range(100):
+        other = history.open()
+        history.add(other, b"")
+        history.drop(other)
+    assert history.after(first.id) == (stream, [second])
