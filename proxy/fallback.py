@@ -3,7 +3,8 @@
 Invariant: what a rule withholds does not go out here either, and no call goes on unchecked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from proxy import message
 from proxy.ambiguity import may_call
@@ -12,6 +13,7 @@ from proxy.errors import DocumentError, RuleErrors, raised
 from proxy.inflight import InFlight, Pending
 from proxy.message import Message
 from proxy.outputs import Forward, Output, Reply
+from proxy.waiting import Waiting
 
 
 def said_of(error: Exception) -> str:
@@ -23,6 +25,22 @@ def said_of(error: Exception) -> str:
     if isinstance(error, RuleErrors):
         return error.brief
     return f"the proxy failed on a message: {raised(error)}"
+
+
+def failed(error: Exception, mark: int, waiting: Waiting, log: Callable[[str], None]) -> str:
+    """Forget what waits since `mark`, where we failed; return what is to be said of that."""
+    waiting.forget_since(mark)
+    said = said_of(error)
+    if not isinstance(error, RuleErrors):
+        with suppress(Exception):  # it may be the log that failed
+            log(said)
+    return said
+
+
+def gave_up(pending: Pending, inflight: InFlight, said: str) -> bytes:
+    """Return the answer to a call that we failed on, and forget it."""
+    inflight.retire(pending.exchange + pending.id)
+    return pending.failed(said)
 
 
 def of_client(raw: bytes, exchange: bytes, inflight: InFlight, said: str) -> tuple[Output, ...]:

@@ -104,6 +104,8 @@ class Answered:
     Invariant: their number and the bytes of their lines are bounded, but for the newest.
     """
 
+    __slots__ = ("_kept", "_size")
+
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, Pending] = OrderedDict()
         self._size = 0
@@ -142,6 +144,8 @@ class InFlight:
     Where answers are `resumable`, a request whose response is of interest is remembered for a while
     after it was answered. `timing` is told of those that are over.
     """
+
+    __slots__ = ("_answered", "_resumable", "_timing", "_waiting", "watched")
 
     def __init__(self, *, resumable: bool, timing: Timing | None = None) -> None:
         self._resumable = resumable

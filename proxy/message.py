@@ -15,6 +15,11 @@ from proxy.document import ABSENT, compact, encode, level, text
 from proxy.errors import DocumentError
 from proxy.surrogates import mask, maskable, unmask
 
+# What a stateless request and its answer carry in `_meta` (MCP 2026-07-28).
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
+
 
 class Message(Struct, gc=False):
     """The envelope of one message; members that are absent are ABSENT."""

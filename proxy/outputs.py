@@ -8,8 +8,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from proxy.pipeline import Job
+from proxy.job import Job
 from proxy.snapshots import Key, Snapshot
+
+LARGE = 256 << 10
+"""Bytes from which it takes some time to look into a message."""
 
 
 class Forward(Struct, frozen=True):

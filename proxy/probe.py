@@ -5,11 +5,13 @@ from typing import Any
 
 from msgspec import Raw
 
-from proxy import message, result
+from proxy import message
 from proxy.document import ABSENT, encode, piecemeal, text, uncollected
 from proxy.errors import DocumentError
 from proxy.guard import Ask, Found
 from proxy.message import Message, members
+from proxy.result.line import complete, failed
+from proxy.result.reading import read as read_result
 
 _PROGRESS = "progressToken"
 
@@ -100,12 +102,12 @@ def found(raw: bytes) -> Found:
             said = message.string_at(Raw(raw), "error", "message")
             return Found(failure=said or "the answer is an error")
         held = members(read.result)
-        if not result.complete(held):
+        if not complete(held):
             return Found(failure="the server wants to know something first")
-        reading = result.read(held, "auto")
+        reading = read_result(held, "auto")
         document = None if reading is None else reading.document
         said = None if document is None else text(document.cell[0])
-        if result.failed(held):
+        if failed(held):
             words = said if said is not None or document is None else document.encode().decode()
             return Found(failure=words or "the answer is an error")
         if document is None:

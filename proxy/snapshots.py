@@ -16,7 +16,7 @@ _GLANCES = 30  # how often a store that ages looks for what is too old, in the t
 class Snapshot(Struct, frozen=True):
     """A document before the first window, and the result it stood in.
 
-    `document` is JSON; `frame` is a `proxy.result.Frame`, encoded.
+    `document` is JSON; `frame` is a `proxy.result.frame.Frame`, encoded.
     """
 
     frame: bytes

@@ -33,12 +33,19 @@ class Standing:
     """The rules of a session, by what was learned so far.
 
     `rules` is called with the names of server and client, as far as they are known, whenever
-    somebody asks; it may block until rule files are read. `log` takes one line.
+    somebody asks; it may block until rule files are read. `log` takes one line. `renamed` is called
+    with the names whenever one of them is new.
     """
 
-    def __init__(self, rules: Rules, log: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        log: Callable[[str], None],
+        renamed: Callable[[str | None, str | None], None] = lambda server, client: None,
+    ) -> None:
         self._rules = rules
         self._log = log
+        self._renamed = renamed
         self._seen: dict[str, Seen] = {}
         self._implied: dict[str, frozenset[str]] = {}
         self._plans: dict[str, Planned] = {}
@@ -47,8 +54,9 @@ class Standing:
         self._tools: frozenset[str] | None = None
         self._droppers: dict[str, tuple[str, ...]] = {}
         self._guards = False
+        self._rested = False
         self.outdated = False
-        """True where other rules hold than when they were asked for before."""
+        """True where other rules may hold than when they were asked for before."""
         self.server: str | None = None
         self.client: str | None = None
 
@@ -71,15 +79,15 @@ class Standing:
         self._implied |= known.implied
         self._plans.clear()
 
-    def named(self, *, client: str | None = None, server: str | None = None) -> bool:
-        """Learn the names of client and server; return True where one of them is new."""
+    def named(self, *, client: str | None = None, server: str | None = None) -> None:
+        """Learn the names of client and server, as far as they are given."""
         server = self.server if server is None else server[:_LONGEST_NAME]
         client = self.client if client is None else client[:_LONGEST_NAME]
         if (server, client) == (self.server, self.client):
-            return False
+            return
         self.server, self.client, self._ruleset = server, client, None
         self._plans.clear()
-        return True
+        self._renamed(server, client)
 
     def offers(self, tools: frozenset[str]) -> None:
         """Learn which tools there are."""
@@ -103,7 +111,9 @@ class Standing:
         """Return the rules that hold."""
         given = self._rules(self.server, self.client)
         if self._ruleset is None or given is not self._given:
-            self.outdated = self._given is not None and given is not self._given
+            if self._rested or (self._given is not None and given is not self._given):
+                self.outdated = True
+            self._rested = False
             self._given = given
             self._ruleset = given if self._tools is None else given.fitting(self._tools)
             for file in given.files:
@@ -113,6 +123,17 @@ class Standing:
             self._droppers = self._ruleset.droppers
             self._plans.clear()
         return self._ruleset
+
+    def rest(self) -> None:
+        """Hold no rules: they may be replaced many times before anybody asks for them again."""
+        self._rested = self._rested or self._given is not None
+        self._given = self._ruleset = None
+        self._plans.clear()
+
+    def protects(self) -> bool:
+        """Say whether there is a rule now that a call must not get around."""
+        self.now()
+        return self._guards
 
     # The following go by the rules as they held when they were last asked for: one message is one
     # use of the files.

@@ -21,9 +21,17 @@ LEVELS = (
     | {"remains", "room", "surrogates", "written"},
     {"transforms"},
     {"message", "result", "definitions", "inflight", "listing", "ruleset", "snapshots", "meter"}
-    | {"arguments", "contracts", "guard", "loading", "outputs", "pipeline", "rule", "view", "watch"}
-    | {"ambiguity", "error_result", "input_schema", "output_schema", "probe", "standing", "edited"}
-    | {"circuit", "fallback", "timing"},
+    | {"arguments", "contracts", "guard", "job", "loading", "outputs", "rule", "view", "watch"}
+    | {"ambiguity", "input_schema", "output_schema", "probe", "standing", "edited"}
+    | {"circuit", "fallback", "tally", "timing", "unwanted", "waiting"},
+    {"bound"},
+    {"steps"},
+    {"error_result", "pages"},
+    {"pipeline"},
+    {"batch", "replies", "sending"},
+    {"answers", "garbled", "guarding", "lists"},
+    {"calls", "heads"},
+    {"from_client", "from_server"},
     {"session"},
     {"testing"},
     {"cli", "transports", "stores", "ledger", "retention", "__main__"},

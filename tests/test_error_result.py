@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from proxy.pipeline import shape
 from proxy.transforms.base import Call
 from tests.given import answer, call, document, line, result, rule, rules, said, texts
+from tests.jobs import job
 from tests.talk import Talk
 
 ERRORS = """
@@ -222,3 +224,14 @@ def test_a_page_that_is_refused_takes_the_same_form() -> None:
     got = texts(talk.replied(call("list", {"offset": 2})))
     assert "offset=0" in json.loads(got[0])["error"]
     assert Call("list").warnings == []
+
+
+@pytest.mark.fault(35, "inside")
+def test_an_error_that_grows_out_of_all_proportion_goes_out_as_it_came() -> None:
+    shape_of = ", ".join(["'{text}'"] * 100)
+    text = f"name: r\nerrors: [{{recast: {{cases: [{{match: '.', to: {{a: [{shape_of}]}}}}]}}}}]"
+    raw = answer(said("x" * 20_000, isError=True))
+    made = shape(job(rule(text), raw))
+    assert (made.raw, made.word) == (raw, "error")
+    assert made.said is not None
+    assert made.said.startswith("r: t: errors: a result of ")

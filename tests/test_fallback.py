@@ -9,7 +9,8 @@ from proxy import fallback
 from proxy.errors import RuleErrors
 from proxy.inflight import InFlight, Pending
 from proxy.outputs import Forward, Output, Reply
-from tests.given import answer, call, line, rule, said
+from proxy.waiting import Waiting
+from tests.given import answer, call, line, result, rule, said
 
 SAID = "the proxy failed on a message: KeyError: 'x'"
 ERROR = {"code": -1, "message": SAID}
@@ -42,6 +43,36 @@ def test_what_is_said_names_what_was_raised() -> None:
 
 def test_of_rules_that_cannot_be_used_no_more_is_said_than_a_client_needs() -> None:
     assert fallback.said_of(RuleErrors([])) == RuleErrors.brief
+
+
+def test_a_failure_is_logged_and_what_has_begun_to_wait_since_is_forgotten() -> None:
+    waiting, log = Waiting(), list[str]()
+    before = waiting.hold(PLAIN)
+    mark = waiting.last
+    waiting.hold(CLOSED)
+    assert fallback.failed(KeyError("x"), mark, waiting, log.append) == SAID
+    assert (waiting, log) == ({before: PLAIN}, [SAID])
+
+
+def test_rules_that_cannot_be_used_are_not_logged_for_each_message() -> None:
+    log: list[str] = []
+    assert fallback.failed(RuleErrors([]), 0, Waiting(), log.append) == RuleErrors.brief
+    assert log == []
+
+
+def test_a_log_that_fails_costs_nothing() -> None:
+    def log(said: str) -> None:
+        raise OSError(said)
+
+    assert fallback.failed(KeyError("x"), 0, Waiting(), log) == SAID
+
+
+def test_a_call_that_was_given_up_is_answered_and_forgotten() -> None:
+    waiting = inflight(b"1")
+    found = waiting.find(b"e1")
+    assert found is not None
+    assert result(fallback.gave_up(found, waiting, SAID)) == {**said(SAID), "isError": True}
+    assert waiting.find(b"e1") is None
 
 
 def test_a_request_is_answered_with_the_error_and_forgotten() -> None:

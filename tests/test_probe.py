@@ -1,4 +1,4 @@
-"""What the proxy asks a server by itself. What comes of it is in test_guard.py."""
+"""What the proxy asks a server by itself. What comes of it is in test_guarding.py."""
 
 import json
 

@@ -8,8 +8,10 @@ from msgspec.structs import replace
 from proxy.clients import CLIENTS
 from proxy.document import Document, plain
 from proxy.guard import Forward, Found
-from proxy.pipeline import Job, Outcome, shape
-from proxy.result import Copy, Reading
+from proxy.job import Job, Outcome
+from proxy.pipeline import shape
+from proxy.result.frame import Copy
+from proxy.result.reading import Reading
 from proxy.rule import Rule
 from proxy.testing import answer as answers
 from proxy.testing.answer import Answer

@@ -7,10 +7,15 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from proxy import message, result
+from proxy import message
 from proxy.document import Number, encode, level, text
 from proxy.errors import DocumentError
-from proxy.result import Copy, Reading, Shown
+from proxy.result.blocks import text_of
+from proxy.result.frame import Copy
+from proxy.result.line import failed
+from proxy.result.reading import Reading
+from proxy.result.reading import read as read_result
+from proxy.result.shown import Shown, visible
 from proxy.rule import Rule
 from proxy.surrogates import mask, unmask
 
@@ -61,9 +66,9 @@ def read(line: bytes) -> Answer:
     texts = tuple(
         json.loads(restored(encode(said)))
         for block in blocks
-        if (said := result.text_of(block)) is not None
+        if (said := text_of(block)) is not None
     )
-    return Answer(line, texts, structured, result.visible(raw, blocks), result.failed(raw))
+    return Answer(line, texts, structured, visible(raw, blocks), failed(raw))
 
 
 def reading(line: bytes, rule: Rule) -> Reading | None:
@@ -75,9 +80,9 @@ def reading(line: bytes, rule: Rule) -> Reading | None:
     if "result" not in held:
         return None
     raw = message.members(held["result"])
-    found = result.read(raw, rule.document)
+    found = read_result(raw, rule.document)
     if found is None and rule.max_bytes is not None:
-        found = result.read(raw, "blocks")
+        found = read_result(raw, "blocks")
     return found
 
 
@@ -118,7 +123,7 @@ def _copy(answer: Answer, before: Reading, copy: Copy) -> Any:
         said = text(held.get(copy.member))
         return _NOWHERE if said is None else value(said)
     blocks = before.frame.blocks
-    rank = sum(result.text_of(block) is not None for block in blocks[: copy.blocks[0]])
+    rank = sum(text_of(block) is not None for block in blocks[: copy.blocks[0]])
     texts = answer.texts[rank:]
     if not texts:
         return _NOWHERE

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from proxy import message
 from proxy.document import plain
 from proxy.errors import AbridgeError
+from proxy.job import Job, Outcome
 from proxy.message import members
 from proxy.meter import Outcome as Word
-from proxy.pipeline import Job, Outcome
-from proxy.result import Reading
+from proxy.result.reading import Reading
 from proxy.rule import Rule, RuleSet
 from proxy.testing import answer as answers
 from proxy.testing import exchange as exchanges

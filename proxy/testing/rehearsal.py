@@ -7,10 +7,11 @@ client would get.
 from collections import deque
 from collections.abc import Callable
 
+from proxy.job import Job, Outcome
 from proxy.meter import Meter
 from proxy.meter import Outcome as Word
 from proxy.outputs import Forget, Forward, Keep, Load, Output, Probe, Reply, Shape, Tell
-from proxy.pipeline import Job, Outcome, shape
+from proxy.pipeline import shape
 from proxy.rule import RuleSet
 from proxy.session import Session
 from proxy.snapshots import Memory

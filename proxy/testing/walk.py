@@ -16,8 +16,8 @@ from proxy.arguments import VIEW, plan
 from proxy.document import Document, plain
 from proxy.errors import AbridgeError
 from proxy.paths import Path, find
-from proxy.pipeline import run
 from proxy.rule import Rule
+from proxy.steps import run
 from proxy.testing import answer as answers
 from proxy.testing.answer import Answer
 from proxy.testing.differences import differences

@@ -13,7 +13,7 @@ from time import monotonic
 from msgspec import Struct
 
 from proxy import pipeline
-from proxy.pipeline import Job, Outcome
+from proxy.job import Job, Outcome
 
 _LEAST = 0.01  # seconds between two looks whether a job takes too long
 

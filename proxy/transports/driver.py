@@ -12,6 +12,7 @@ import msgspec
 
 from proxy import fallback, pipeline
 from proxy.errors import RuleErrors, StoreError, raised
+from proxy.job import Job, Outcome
 from proxy.outputs import (
     Forget,
     Forward,
@@ -25,7 +26,6 @@ from proxy.outputs import (
     Tell,
     Work,
 )
-from proxy.pipeline import Job, Outcome
 from proxy.session import Session
 from proxy.snapshots import Key, Snapshot, Store
 from proxy.standing import Known

@@ -11,8 +11,7 @@ from msgspec import Raw, Struct
 from proxy import message
 from proxy.document import ABSENT
 from proxy.errors import DocumentError
-from proxy.message import Message, string_at
-from proxy.session import PROTOCOL_VERSION
+from proxy.message import PROTOCOL_VERSION, Message, string_at
 from proxy.transports.http.headers import MODERN
 
 _NULL = b"null"

@@ -17,7 +17,7 @@ from typing import IO, Any, NoReturn
 from msgspec.structs import replace
 
 from proxy import pipeline
-from proxy.pipeline import Job, Outcome
+from proxy.job import Job, Outcome
 from proxy.snapshots import Snapshot
 from proxy.transports.pipes import widen
 

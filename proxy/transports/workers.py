@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from proxy import pipeline
 from proxy.fuel import LITTLE
-from proxy.pipeline import Job, Outcome
+from proxy.job import Job, Outcome
 from proxy.rule import Rule
 from proxy.transports.apart import Apart
 from proxy.transports.pipes import widen

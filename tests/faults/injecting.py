@@ -14,8 +14,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from proxy import pipeline, probe, session  # noqa: E402
+from proxy import lists, pipeline, probe  # noqa: E402
 from proxy.cli import main  # noqa: E402
+from proxy.guarding import Guarding  # noqa: E402
+from proxy.lists import Lists  # noqa: E402
 from proxy.session import Session  # noqa: E402
 from proxy.snapshots import Memory  # noqa: E402
 from tests.faults.injector import Injector  # noqa: E402
@@ -26,8 +28,10 @@ FAILS = b'"fail-'
 
 # What takes long goes on by itself: `edit` and `heard`, and the session after them.
 ENTRIES = {
-    Session: ("from_server", "shaped", "loaded", "unanswered", "_heard", "_passed_later"),
-    session: ("edit",),
+    Session: ("from_server", "shaped", "loaded", "unanswered"),
+    Guarding: ("heard",),
+    Lists: ("passed_later",),
+    lists: ("edit",),
     probe: ("heard",),
     Memory: ("put", "get", "drop"),
     pipeline: ("shape",),

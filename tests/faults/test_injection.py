@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from proxy.pipeline import Job, Outcome, shape
+from proxy.job import Job, Outcome
+from proxy.pipeline import shape
 from proxy.rule import Rule
 from tests.faults.injector import Injector
 from tests.faults.scale import scaled

@@ -11,8 +11,8 @@ from proxy import arguments as argument
 from proxy import pipeline
 from proxy.clients import Shows
 from proxy.errors import Refusal
+from proxy.job import Job, Outcome
 from proxy.loading import rulefile
-from proxy.pipeline import Job, Outcome
 from proxy.rule import Rule
 from tests.fuzz import expressions, results, rulefiles, shrinking, verdicts
 from tests.fuzz.dice import Dice

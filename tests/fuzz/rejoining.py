@@ -7,8 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from proxy import pipeline
+from proxy.job import Job, Outcome
 from proxy.paths import Name, Path
-from proxy.pipeline import Job, Outcome
 from proxy.rule import Rule
 from proxy.transforms.base import Transform
 from proxy.transforms.paginate import Paginate

@@ -13,13 +13,14 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from proxy import message, pipeline, result
+from proxy import calls, message, pages, pipeline
 from proxy.document import Document
+from proxy.job import Job, Outcome
 from proxy.loading.fields import fields
 from proxy.loading.rulekeys import Written
 from proxy.outputs import Output
-from proxy.pipeline import Job, Outcome
-from proxy.result import Frame
+from proxy.result import writing
+from proxy.result.frame import Frame
 from proxy.session import Session
 from proxy.sse import Event, Events
 from proxy.standing import Standing
@@ -27,6 +28,7 @@ from proxy.transforms import TRANSFORMS
 from proxy.transports.driver import Driver
 from proxy.transports.lines import Lines
 from proxy.transports.pipes import Outlet
+from proxy.unwanted import Unwanted
 from tests.fuzz import driving, fuzzer, outlets, relaying, rulefiles, shrinking
 from tests.fuzz.__main__ import main
 from tests.fuzz.dice import Dice
@@ -217,9 +219,9 @@ def test_structured_content_that_is_only_a_note_is_found(monkeypatch: pytest.Mon
     assert list(check(given))
 
     def written(job: Job, frame: Frame, document: Document, *more: Any) -> Any:
-        return result.write(frame, document, *more)
+        return writing.write(frame, document, *more)
 
-    monkeypatch.setattr(pipeline, "_written", written)
+    monkeypatch.setattr(pages, "written", written)
     with pytest.raises(Wrong, match="what is promised is what the texts say"):
         list(check(given))
 
@@ -246,14 +248,14 @@ FROM_SERVER = Session.from_server
     [
         (Session, "ended", lambda *_: (), "each request is answered"),
         (Session, "from_server", twice, "what no rule is for goes to the client as it came"),
-        (Session, "_refuse", lambda *_: (), "each request is answered"),
-        (Session, "_unwanted", lambda *_: False, "no client sees a question of the proxy's own"),
+        (calls, "refuse", lambda *_: (), "each request is answered"),
+        (Unwanted, "holds", lambda *_: False, "no client sees a question of the proxy's own"),
         (Session, "streamed", lambda *_: None, "no request is answered twice"),
         (Standing, "hiding", lambda *_: (None, None), "a hidden tool is never called"),
     ],
 )
 def test_a_session_that_is_broken_is_found(
-    kind: type, name: str, broken: Any, rule: str, monkeypatch: pytest.MonkeyPatch
+    kind: Any, name: str, broken: Any, rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kind, name, broken)
     assert finds("traces", rule, 900)

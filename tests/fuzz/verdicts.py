@@ -8,7 +8,7 @@ from io import BytesIO
 
 from proxy import pipeline
 from proxy.clients import Shows
-from proxy.pipeline import Job, Outcome
+from proxy.job import Job, Outcome
 from proxy.rule import Rule
 from proxy.transports.shaping import Message
 from proxy.transports.workers import Worker

@@ -93,8 +93,8 @@ class World:
             any(pending.held is not None for pending in waiting),
             any(pending.as_task for pending in waiting),
             bool(inflight._answered._kept),
-            bool(session._tasks),
-            bool(session._kept),
+            bool(session._answers.tasks._kept),
+            bool(session._answers.kept),
             session._timing is not None and session._timing.open,
             self.rulesets.index(self.rules),
         )
@@ -269,7 +269,7 @@ class World:
             "requests in flight": len(inflight._waiting),
             "requests that are watched": inflight.watched,
             "calls that wait": len(session._waiting),
-            "requests taken": len(session._taken),
+            "requests taken": len(session._server.taken),
             "calls that are due": 0 if timing is None else len(timing._due),
             "tokens": 0 if timing is None else len(timing._tokens) + len(timing._named),
         }

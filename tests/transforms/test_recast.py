@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from proxy.document import Document
 from proxy.errors import OptionErrors, Spent, TransformError
 from proxy.fuel import LITTLE, Fuel
+from proxy.job import Job
 from proxy.loading.rulefile import read
 from proxy.paths import Path
 from proxy.patterns import Pattern
-from proxy.pipeline import Job, shape
+from proxy.pipeline import shape
 from proxy.transforms.base import Call, Transform, Warned
 from proxy.transforms.drop import Drop
 from proxy.transforms.parse import Parse

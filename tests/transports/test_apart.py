@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.pipeline import Job, Outcome
+from proxy.job import Job, Outcome
 from proxy.rule import Rule
 from proxy.transports.apart import Apart
 from tests.given import answer, document, texts

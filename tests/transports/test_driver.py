@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from proxy.errors import RuleErrors, StoreError
+from proxy.job import Job, Outcome
 from proxy.meter import Meters
 from proxy.outputs import Output
-from proxy.pipeline import Job, Outcome
 from proxy.rule import EMPTY, RuleSet
 from proxy.session import Session
 from proxy.snapshots import Key, Memory, Snapshot

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from proxy.session import PROTOCOL_VERSION
+from proxy.message import PROTOCOL_VERSION
 from proxy.transports.posting import answered, negotiated, read, refuses
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from proxy.document import encode, loads
-from proxy.pipeline import Job, Outcome, shape
+from proxy.job import Job, Outcome
+from proxy.pipeline import shape
 from proxy.ruleset import load
 from proxy.snapshots import Snapshot
 from proxy.testing import cases

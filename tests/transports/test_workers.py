@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from proxy import pipeline
 from proxy.fuel import LITTLE
+from proxy.job import Job, Outcome
 from proxy.patterns import Expression
-from proxy.pipeline import Job, Outcome
 from proxy.rule import Rule
 from proxy.transforms.jmespath import Jmespath
 from proxy.transports.workers import Workers

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from proxy import message
 from proxy.document import ABSENT
 from proxy.errors import DocumentError
-from proxy.message import Message, members, string_at
-from proxy.session import PROTOCOL_VERSION
+from proxy.message import PROTOCOL_VERSION, Message, members, string_at
 from proxy.transports.http import headers
 from proxy.transports.http.headers import METHOD, NAME, VERSION, ParameterHeaders
 from proxy.transports.http.passing import Headers

@@ -16,8 +16,7 @@ from msgspec import Raw
 from proxy import message
 from proxy.document import ABSENT
 from proxy.errors import DocumentError
-from proxy.message import Message, members, string_at
-from proxy.session import PROTOCOL_VERSION
+from proxy.message import PROTOCOL_VERSION, Message, members, string_at
 
 VERSION = "Mcp-Protocol-Version"
 METHOD = "Mcp-Method"

@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from proxy import accept, message
 from proxy.errors import AbridgeError, DocumentError
-from proxy.message import Message, string_at
-from proxy.session import CLIENT_INFO, PROTOCOL_VERSION
+from proxy.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
 from proxy.transports.http import body, passing
 from proxy.transports.http.route import Asked, Limits, Route
 from proxy.transports.turns import others

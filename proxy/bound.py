@@ -1,0 +1,94 @@
+"""What a rule's `max_bytes` leaves for a document, and for what stands beside it."""
+
+from msgspec import Raw
+
+from proxy.document import Document, Value, encode, text
+from proxy.job import Job
+from proxy.result import frame as frames
+from proxy.result.frame import Frame
+from proxy.result.shown import Shown, visible
+from proxy.transforms.abridge import abridge
+from proxy.transforms.base import Call
+
+_LEAST = 300  # bytes: no document is made smaller than this for the sake of what stands beside it
+
+
+def of(job: Job, frame: Frame, excess: int = 0) -> int | None:
+    """Return the most bytes that the document may take, where its rule has a bound.
+
+    `excess` is by how many bytes it was too long when it took as many as that.
+    """
+    if job.rule.max_bytes is None:
+        return None
+    held = frame.held
+    others = visible({}, [block for at, block in enumerate(frame.blocks) if at not in held])
+    apart = _apart(frame) if job.shows == "both" else None
+    most = job.rule.max_bytes - others.text - (0 if apart is None else len(memoryview(apart)))
+    return max(most // _copies_shown(job, frame) - excess, _LEAST)
+
+
+def excess(job: Job, shown: Shown, frame: Frame | None = None) -> int:
+    """Return by how many bytes the result is too long, or each copy of the document in `frame`."""
+    if job.rule.max_bytes is None:
+        return 0
+    over = max(shown.most, shown.to(job.shows)) - job.rule.max_bytes
+    return over if frame is None else -(-over // _copies_shown(job, frame))
+
+
+def fits(job: Job, shown: Shown) -> bool:
+    """Say whether a rule that only bounds the size has nothing to do."""
+    return job.rule.only_bounds and excess(job, shown) <= 0
+
+
+def crowded(job: Job, frame: Frame) -> bool:
+    """Say whether the texts beside the document leave it hardly any room."""
+    if job.rule.max_bytes is None:
+        return False
+    return sum(len(said.encode()) for said in frames.beside(frame).values()) > (
+        job.rule.max_bytes * 3 // 4
+    )
+
+
+def beside(job: Job, frame: Frame) -> Frame:
+    """Return the frame with what stands beside the document cut, where that is too long."""
+    if job.rule.max_bytes is None:
+        return frame
+    if crowded(job, frame):
+        frame = _shortened(frame, job.rule.max_bytes // 2)
+    held = _apart(frame)
+    most = job.rule.max_bytes // (2 if job.shows == "both" else 1)
+    if held is None or len(memoryview(held)) <= most:
+        return frame
+    document = Document(held, masked=frame.masked)
+    abridge(document, max(most, _LEAST), Call("", structured=True, notices=[]))
+    members = {**frame.members, "structuredContent": Raw(encode(document.cell[0]))}
+    return Frame(members, frame.blocks, frame.copies, frame.masked)
+
+
+def _shortened(frame: Frame, most: int) -> Frame:
+    """Return the frame with the texts beside the document cut to `most` bytes, notes included."""
+    others = frames.beside(frame)
+    texts = list(others.values())
+    whole: Value = texts[0] if len(texts) == 1 else [Raw(encode(said)) for said in texts]
+    document = Document(whole, masked=frame.masked)
+    call = Call("", notices=[])
+    abridge(document, max(most, _LEAST), call)
+    cut = document.root.open()
+    left = zip(others, map(text, cut if isinstance(cut, list) else [cut]), strict=False)
+    return frames.shortened(frame, {at: said or "" for at, said in left}, call.notices)
+
+
+def _copies_shown(job: Job, frame: Frame) -> int:
+    """Count the copies of the document that a model is shown, where its client shows both."""
+    if job.shows != "both":
+        return 1
+    if job.rule.structures and "structuredContent" not in frame.members:
+        return 2  # one is added once the document is written
+    return 1 if job.rule.copies != "both" else len({copy.where == "text" for copy in frame.copies})
+
+
+def _apart(frame: Frame) -> Raw | None:
+    """Return the structuredContent of a result whose document is elsewhere."""
+    if any(copy.where != "text" for copy in frame.copies):
+        return None
+    return frame.members.get("structuredContent")

@@ -1,0 +1,222 @@
+"""A call on its way to the server: which rule is for it, and what of it may go there."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from proxy import arguments as argument
+from proxy import message, timing
+from proxy.ambiguity import ambiguous, disguised, doubled, repeated
+from proxy.answers import Answers
+from proxy.arguments import VIEW, Completed, Plan
+from proxy.document import ABSENT, encode, loads, text
+from proxy.errors import DocumentError, Refusal
+from proxy.guarding import Guarding
+from proxy.inflight import Pending
+from proxy.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
+from proxy.outputs import Load, Output, Shape
+from proxy.replies import refuse, reply
+from proxy.rule import Rule
+from proxy.sending import Sending
+from proxy.snapshots import Key, Snapshot
+from proxy.standing import Standing
+from proxy.tally import Tally
+from proxy.timing import Timing
+from proxy.waiting import Waiting
+
+_LONGEST = 500  # bytes of a call by which its snapshot is known
+_AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
+
+
+class _Params(Struct):
+    """What is read of the params of tools/call."""
+
+    name: Raw = ABSENT
+    arguments: Raw = ABSENT
+    task: Raw = ABSENT
+    meta: Raw = msgspec.field(default=ABSENT, name="_meta")
+    answers: Raw = msgspec.field(default=ABSENT, name="inputResponses")
+    state: Raw = msgspec.field(default=ABSENT, name="requestState")
+
+
+_PARAMS = msgspec.json.Decoder(_Params)
+
+
+class Calls(Struct, eq=False):
+    """Takes calls of tools; outputs are relative to the client. Snapshots are under `scope`."""
+
+    scope: str
+    standing: Standing
+    tally: Tally
+    waiting: Waiting
+    timing: Timing | None
+    sending: Sending
+    guarding: Guarding
+    answers: Answers
+
+    def called(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
+        """Refuse a call, look for its snapshot, or let it go on, as its rule says."""
+        try:
+            params = _PARAMS.decode(read.params) if read.params is not ABSENT else _Params()
+            tool = None if params.name is ABSENT else text(params.name)
+        except (msgspec.DecodeError, DocumentError):
+            return self.sending.send(raw, pending)
+        standing = self.standing
+        pending.tool, pending.scope = tool or "", self.scope
+        if params.meta is not ABSENT:
+            standing.named(client=string_at(params.meta, CLIENT_INFO, "name"))
+            pending.modern = (string_at(params.meta, PROTOCOL_VERSION) or "") >= "2026"
+            if self.timing is not None and (token := timing.token(params.meta)):
+                pending.token = pending.exchange + token
+        if standing.protects() and (
+            disguised(Raw(raw), "method", "params")
+            or (tool is None and disguised(read.params, "name", "arguments"))
+            or (tool is not None and (doubled(Raw(raw)) or ambiguous(read.params)))
+        ):
+            self.tally.log(f"{tool or 'a tool'}: refused: {_AMBIGUOUS}")
+            return refuse(self.tally, pending, _AMBIGUOUS)
+        if tool is None:
+            return self.sending.send(raw, pending)
+        hiding, hidden = standing.hiding(tool)
+        if hidden is not None:
+            pending.rule = hiding
+            said = hidden.message.replace("{tool}", tool)
+            line = message.error(pending.id, hidden.code, said)
+            return reply(self.tally, pending, "hidden", line)
+        covering = standing.covering(tool)
+        if not covering:
+            return self._passed(raw, pending)
+        try:
+            sent = {} if params.arguments is ABSENT else loads(bytes(params.arguments))
+            if not isinstance(sent, dict):
+                sent = {}
+            if standing.seen(tool) is None and (own := argument.implied(sent)):
+                covering = standing.guessed(tool, own)
+            rule, plan = self._applying(tool, covering, sent)
+            pending.rule = rule
+            others = [other for owner, other in covering if owner is not rule]
+            completed = argument.complete(plan, others, sent)
+            return self._completed(raw, read, params, pending, plan, completed)
+        except Refusal as cause:
+            said = str(cause)
+        except (DocumentError, RecursionError) as cause:
+            if not standing.guarded(tool):
+                pending.rule = None
+                return self._passed(raw, pending)
+            said = f"the call cannot be read: {cause}"
+        return refuse(self.tally, pending, said)
+
+    def _passed(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
+        """Send a call on, unless its rule's guard decides otherwise."""
+        rule = pending.rule
+        if rule is not None and rule.guard is not None and rule.mode == "active":
+            return self.guarding.decided(raw, pending, rule.guard, None)
+        return self.sending.send_call(raw, pending)
+
+    def _applying(
+        self, tool: str, covering: tuple[tuple[Rule, Plan], ...], sent: dict[str, Any]
+    ) -> tuple[Rule | None, Plan]:
+        """Return the first rule that applies; raises Refusal if one that protects cannot tell."""
+        for rule, plan in covering:
+            try:
+                if rule.applies(sent):
+                    return rule, plan
+            except Refusal as cause:
+                said = f"{rule.name}: `when` failed: {cause}"
+                if rule.protects:
+                    raise Refusal(said) from cause
+                self.tally.log(f"{tool}: {said}")
+        return None, Plan()
+
+    def _completed(
+        self,
+        raw: bytes,
+        read: Message,
+        params: _Params,
+        pending: Pending,
+        plan: Plan,
+        completed: Completed,
+    ) -> tuple[Output, ...]:
+        rule = pending.rule
+        # Who takes another one of two members must not get around a rule, nor around its `when`.
+        twofold = (
+            params.arguments is not ABSENT
+            and self.standing.guarded(pending.tool)
+            and repeated(params.arguments)
+        )
+        if completed.changed or twofold:
+            raw = message.with_arguments(raw, read.params, completed.upstream)
+        pending.as_task = params.task is not ABSENT
+        pending.cacheable = params.answers is ABSENT and params.state is ABSENT
+        if rule is None:
+            return self._passed(raw, pending)
+        pending.arguments = completed.arguments
+        pending.plan = plan
+        pending.view = completed.steering.get(VIEW)
+        if rule.restart is not None:
+            pending.key = _snapshot_key(pending, rule, completed)
+        asks = pending.view is not None or completed.resumes
+        if pending.key is not None and pending.cacheable and asks:
+            pending.line = raw
+            return (Load(self.waiting.hold(pending), pending.key),)
+        return self._passed(raw, pending)
+
+    # The snapshot
+
+    def loaded(
+        self, pending: Pending, snapshot: Snapshot | None, failure: str | None
+    ) -> tuple[Output, ...]:
+        """Go on with a call that has waited for its snapshot.
+
+        `failure` says why nobody can tell whether there is one.
+        """
+        rule = pending.rule
+        assert rule is not None
+        if rule.circuit.open:
+            again = pending.start_again.removesuffix(" first")
+            said = f"nothing is shown in parts while rule {rule.name!r} is out of service; {again}"
+            return refuse(self.tally, pending, said)
+        if snapshot is not None:
+            return (Shape(self.answers.job(pending, rule, snapshot=snapshot)),)
+        if failure is not None:
+            # Called anew, the tool might give other pages than those that were read before, or do
+            # for a second time what it does.
+            said = f"what was kept of the earlier answer is out of reach: {failure}; "
+            said += "try again later"
+            if self._repeatable(pending, rule):
+                said += f", or {pending.start_again}"
+            return refuse(self.tally, pending, said)
+        if self._repeatable(pending, rule):
+            line, pending.line = pending.line, b""
+            return self._passed(line, pending)
+        said = (
+            "nothing is kept of an earlier answer to this call (it expired, or was never given); "
+            + pending.start_again
+        )
+        return refuse(self.tally, pending, said)
+
+    def _repeatable(self, pending: Pending, rule: Rule) -> bool:
+        seen = self.standing.seen(pending.tool)
+        if seen is not None and seen.reads_only:
+            return True
+        return any(getattr(step, "refetch", None) for step in rule.pipeline)
+
+
+def _snapshot_key(pending: Pending, rule: Rule, completed: Completed) -> Key:
+    """Name a call by its tool, its rule and what it asked for, windows and views left out.
+
+    The rule as it is now: what an earlier one with its name kept may be more than it would.
+    """
+    asked = [pending.tool, completed.upstream, completed.own, rule.made]
+    return Key(pending.scope, rule.name, _shortly(encode(asked, ordered=True)))
+
+
+def _shortly(raw: bytes) -> str:
+    """Return a text that stands for this one alone, and is not long."""
+    if len(raw) <= _LONGEST:
+        return raw.decode()
+    # Its import takes 3 ms, and few calls are as long.
+    from hashlib import sha256
+
+    return sha256(raw).hexdigest()

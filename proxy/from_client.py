@@ -1,0 +1,114 @@
+"""What becomes of each message of the client's that can be read."""
+
+from msgspec import Raw, Struct
+
+from proxy import message, probe
+from proxy.ambiguity import disguised, doubled, may_call
+from proxy.answers import Answers
+from proxy.calls import Calls
+from proxy.document import ABSENT
+from proxy.errors import DocumentError
+from proxy.inflight import InFlight, Pending
+from proxy.lists import Lists
+from proxy.message import CLIENT_INFO, Message, string_at
+from proxy.outputs import Forget, Forward, Load, Output, Reply
+from proxy.sending import Sending
+from proxy.standing import Standing
+from proxy.tally import Tally
+from proxy.timing import Timing
+from proxy.waiting import Waiting
+
+
+class FromClient(Struct, eq=False):
+    """Takes messages of the client; outputs are relative to it."""
+
+    standing: Standing
+    tally: Tally
+    inflight: InFlight
+    waiting: Waiting
+    timing: Timing | None
+    sending: Sending
+    calls: Calls
+    answers: Answers
+    lists: Lists
+
+    def take(
+        self, raw: bytes, read: Message, exchange: bytes, *, batched: bool
+    ) -> tuple[Output, ...]:
+        """Take one message, which was `read`; it came in a batch where it is `batched`."""
+        key = read.key
+        if may_call(raw) and bytes(read.method) != b'"tools/call"' and self._disguised(raw, read):
+            # Another reader might take it for the call of a tool.
+            said = "the message has two members of one name"
+            if key is None or read.responds:
+                self.tally.log(f"{said}, and was dropped")
+                return ()
+            return (Reply(message.error(key, -32600, said)),)
+        if read.method is ABSENT:
+            return (Forward(raw),)
+        try:
+            method = read.verb or ""
+        except DocumentError:
+            return (Forward(raw),)
+        if key is None or key == b"null":
+            return self._notified(raw, read, exchange, method)
+        pending = Pending(exchange, key, method, batched=batched)
+        if method == "tools/call":
+            outputs = self.calls.called(raw, read, pending)
+            return (*self.lists.news(), *outputs) if self.standing.outdated else outputs
+        if method == "initialize":
+            self.standing.named(client=string_at(read.params, "clientInfo", "name"))
+        elif method == "server/discover":
+            self.standing.named(client=string_at(read.params, "_meta", CLIENT_INFO, "name"))
+        elif method == "tools/list":
+            self.standing.named(client=string_at(read.params, "_meta", CLIENT_INFO, "name"))
+            pending.further = string_at(read.params, "cursor") is not None
+        elif method == "tasks/result":
+            task = string_at(read.params, "taskId") or ""
+            pending = self.answers.result_of(task, pending)
+        return self.sending.send(raw, pending)
+
+    def _disguised(self, raw: bytes, read: Message) -> bool:
+        """Say whether a message may be a call to another reader, and a rule is there to stop it."""
+        return self.standing.protects() and (
+            disguised(Raw(raw), "method", "params")
+            or (read.method is not ABSENT and doubled(Raw(raw)))
+        )
+
+    def _notified(
+        self, raw: bytes, read: Message, exchange: bytes, method: str
+    ) -> tuple[Output, ...]:
+        if method == "notifications/cancelled":
+            asked = self._cancelled(read, exchange)
+            if asked is not None:
+                # The server knows nothing of the call yet.
+                return (Forward(probe.cancellation(asked)),)
+        if method == "tools/call":
+            # Nothing can answer it, but a server may run it all the same.
+            outputs = self.calls.called(raw, read, Pending(exchange, b"null", method))
+            self.inflight.retire(exchange + b"null")
+            for each in outputs:
+                if isinstance(each, Load):
+                    del self.waiting[each.token]
+            return tuple(each for each in outputs if isinstance(each, Forward | Forget))
+        return (Forward(raw),)
+
+    def _cancelled(self, read: Message, exchange: bytes) -> bytes | None:
+        """Forget what the client gives up; return the id of a Probe that is to be given up too."""
+        try:
+            held = message.members(read.params) if read.params is not ABSENT else {}
+        except DocumentError:
+            return None
+        if "requestId" in held:
+            slot = exchange + message.id_key(bytes(held["requestId"]))
+            pending = self.inflight.find(slot)
+            # What such a rule withholds, it withholds from a late answer too.
+            rule = None if pending is None else pending.rule
+            if pending is not None and pending.probe:
+                self.inflight.retire(slot)
+                return pending.probe.removeprefix(exchange)
+            if rule is None or not rule.withholds:
+                self.inflight.retire(slot)
+            elif self.timing is not None:
+                self.timing.end(slot)
+        return None

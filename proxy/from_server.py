@@ -1,0 +1,130 @@
+"""What becomes of each message of the server's: whose answer it is, and what is of interest in it.
+
+Outputs are relative to the server.
+"""
+
+import msgspec
+from msgspec import Struct
+
+from proxy import message, timing
+from proxy.answers import Answers
+from proxy.document import ABSENT
+from proxy.errors import DocumentError
+from proxy.guard import Found
+from proxy.guarding import Guarding
+from proxy.inflight import InFlight, Pending
+from proxy.lists import Lists
+from proxy.message import SERVER_INFO, Message, string_at
+from proxy.outputs import Forward, Output
+from proxy.standing import Standing
+from proxy.tally import Tally
+from proxy.timing import Timing
+from proxy.unwanted import Unwanted
+
+
+class FromServer(Struct, eq=False):
+    """Takes messages of the server; `taken` are the requests that the one at hand answers."""
+
+    standing: Standing
+    tally: Tally
+    inflight: InFlight
+    unwanted: Unwanted
+    timing: Timing | None
+    guarding: Guarding
+    answers: Answers
+    lists: Lists
+    taken: list[Pending] = []
+
+    def take(self, raw: bytes, read: Message, exchange: bytes) -> tuple[Output, ...]:
+        """Take one message, which was `read`."""
+        if not read.responds:
+            if self.timing is not None and (token := timing.progressing(read)):
+                self.timing.progressed(exchange + token)
+            return (Forward(raw),)
+        key = read.key
+        found = None if key is None else self._answering(exchange + key)
+        if found is None:
+            unwanted = key is not None and self.unwanted.holds(exchange, key)
+            return () if unwanted else (Forward(raw),)
+        if found.held is not None:
+            return self.guarding.answered(found, raw)
+        failed = read.result is ABSENT or read.error is not ABSENT
+        if found.plain or (failed and not _minds_failures(found, read)):
+            return self._untouched(raw, found)
+        return self._response(raw, read, found)
+
+    def by_ends(self, raw: bytes, exchange: bytes) -> tuple[Output, ...] | None:
+        """Take a long message where its head and tail say enough; None where they do not."""
+        key = message.response_key(raw[:512], raw[-512:])
+        if key is None:
+            return None
+        slot = exchange + key
+        pending = self.inflight.find(slot)
+        if pending is None:
+            return () if self.unwanted.holds(exchange, key) else (Forward(raw),)
+        if pending.plain:
+            return self._untouched(raw, self.inflight.retire(slot) or pending)
+        if pending.rule is not None and not pending.as_task and message.succeeds(raw[:512]):
+            self._answering(slot)
+            return self.answers.answered(raw, pending, pending.rule)
+        return None
+
+    def unreadable(self, raw: bytes, exchange: bytes, cause: DocumentError) -> tuple[Output, ...]:
+        """Take a message that only looks broken to us, for this cause."""
+        key = message.response_key(raw[:512], raw[-512:])
+        pending = None if key is None else self._answering(exchange + key)
+        if pending is None:
+            unwanted = key is not None and self.unwanted.holds(exchange, key)
+            return () if unwanted or self.unwanted.ids.within(raw) else (Forward(raw),)
+        if pending.held is not None:
+            return self.guarding.probed(pending, Found(failure="the answer cannot be read"))
+        if pending.rule is not None and pending.rule.withholds:
+            return self.answers.unread(pending, pending.rule, cause)
+        if pending.rule is not None:
+            self.tally.log(f"{pending.rule.at(pending.tool)}: left as it came: {cause}")
+        return self._untouched(raw, pending)
+
+    def answered_by(self, raw: bytes, exchange: bytes) -> list[Pending]:
+        """Find the request that a message answers, which we have failed on before that."""
+        key = message.response_key(raw[:512], raw[-512:])
+        found = None if key is None else self.inflight.answer(exchange + key)
+        return [] if found is None else [found]
+
+    def _answering(self, slot: bytes) -> Pending | None:
+        """Return the request whose response has come, which is then answered."""
+        pending = self.inflight.find(slot)
+        if pending is not None:
+            self.taken.append(pending)
+        return self.inflight.answer(slot)
+
+    def _untouched(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
+        self.tally.untouched(pending, len(raw))
+        return (Forward(raw),)
+
+    def _response(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
+        try:
+            if pending.method == "initialize":
+                self.standing.named(server=string_at(read.result, "serverInfo", "name"))
+                self.lists.introduced(read.result)
+            elif pending.method == "server/discover":
+                self.standing.named(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
+            elif pending.method == "tools/list":
+                return self.lists.answered(raw, read, pending)
+            elif pending.as_task and self.answers.tasked(read, pending):
+                pass
+            elif pending.rule is not None:
+                return self.answers.answered(raw, pending, pending.rule)
+        except (DocumentError, msgspec.DecodeError) as cause:
+            if pending.rule is not None and pending.rule.withholds:
+                return self.answers.unread(pending, pending.rule, cause)
+            self.tally.log(f"{pending.method}: left as it came: {cause}")
+        return self._untouched(raw, pending)
+
+
+def _minds_failures(pending: Pending, read: Message) -> bool:
+    """Say whether a rule has to do with an answer that carries an error."""
+    rule = pending.rule
+    if rule is None:
+        return False
+    # Nobody must find in the one of two members what is withheld in the other.
+    return bool(rule.errors) or (rule.withholds and read.result is not ABSENT)

@@ -1,0 +1,136 @@
+"""Cuts pages and views from a snapshot, which is a document halfway through its rule's steps."""
+
+from collections.abc import Callable
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from proxy import bound, message, steps
+from proxy.document import ABSENT, Document, encode, loads, text
+from proxy.errors import TransformError
+from proxy.guard import FACTS
+from proxy.job import Attempt, Job, Outcome
+from proxy.result import promise, writing
+from proxy.result.frame import Frame
+from proxy.result.shown import Shown
+from proxy.room import have_room
+from proxy.snapshots import Snapshot
+from proxy.steps import Observer
+from proxy.surrogates import unmask
+from proxy.transforms.abridge import Abridge, abridge
+from proxy.transforms.base import Call, Notice
+from proxy.view import advice, look
+
+
+class Answer(Struct, frozen=True):
+    """A result written, what a model sees of it, and the paths that matched nothing."""
+
+    written: dict[str, Raw]
+    shown: Shown
+    missing: tuple[str, ...]
+    masked: bool
+
+    def line(self, raw: bytes) -> bytes:
+        """Return the line to send, lone surrogates restored."""
+        return unmask(raw) if self.masked else raw
+
+
+def from_snapshot(
+    job: Job, snapshot: Snapshot, observe: Observer | None, attempt: Attempt
+) -> Outcome:
+    """Do a job for a later page or view. Raises what a step does."""
+    have_room(snapshot.size)
+    if job.rule.guard is not None:
+        # It is not asked about later pages: what it said of the call holds for all of them.
+        facts = Frame.decode(snapshot.frame).facts
+        found = {} if facts is ABSENT else loads(bytes(facts))
+        job = replace(job, arguments={**job.arguments, FACTS: found})
+    answer = answered(job, snapshot, observe, attempt)
+    return Outcome(
+        raw=answer.line(message.result(job.id, answer.written)),
+        word="page" if job.view is None else "view",
+        visible_after=answer.shown.to(job.shows),
+        missing=answer.missing,
+    )
+
+
+def answered(
+    job: Job,
+    snapshot: Snapshot,
+    observe: Observer | None,
+    attempt: Attempt,
+    excess: int = 0,
+) -> Answer:
+    """Cut the page or view that `job` asks for; in less room while what stands beside it counts."""
+    rule = job.rule
+    while True:
+        frame = Frame.decode(snapshot.frame)
+        document = _thawed(snapshot)
+        call = steps.call(job, frame, attempt, excess)
+        if job.view is None:
+            steps.run(rule, document, call, slice(rule.restart, None), observe)
+            document.close()
+        else:
+            steps.run(rule, document, call, slice(rule.restart, rule.cut), observe)
+            document = _viewed(job, document, frame, call)
+        result, shown = written(job, frame, document, call.notices)
+        more = bound.excess(job, shown, frame)
+        if more <= 0 or excess > (rule.max_bytes or 0):
+            masked = frame.masked or document.masked
+            return Answer(result, shown, tuple(call.missing), masked)
+        excess += more
+
+
+def _thawed(snapshot: Snapshot) -> Document:
+    document = Document.read(snapshot.document)
+    said = text(document.cell[0])
+    return document if said is None else Document(said, masked=document.masked)
+
+
+def _viewed(job: Job, whole: Document, frame: Frame, call: Call) -> Document:
+    """Answer a view: a text as text, anything else as `{view: value}`, abridged if need be."""
+    assert job.view is not None
+    member = next((copy.member for copy in frame.copies if copy.member), "text")
+    value = look(whole, job.view, member, call.fuel)
+    said = None if call.structured else text(value)
+    document = Document({"view": value} if said is None else said, masked=whole.masked)
+    if value is None:
+        document.cell[0]["more"] = f"null, or nothing there; {advice(whole)}"
+    bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
+    least = min((most for most in (*bounds, call.bound) if most is not None), default=None)
+    if least is not None:
+        viewable = job.viewable and job.rule.viewable
+        abridge(document, least, replace(call, viewable=viewable), job.view)
+    return document
+
+
+def written(
+    job: Job, frame: Frame, document: Document, notices: list[Notice], indent: int = -1
+) -> tuple[dict[str, Raw], Shown]:
+    """Write the result, with the structuredContent that clients of its tool were promised."""
+    held = frame.members.get("structuredContent")
+    if job.rule.structures and (held is None or bytes(held) == b"null"):
+        return promise.promised(frame, document, notices, indent)
+    return writing.write(frame, document, notices, job.rule.copies, indent)
+
+
+def taken(document: Document) -> Callable[[], bytes]:
+    """Return what gives the document as it stands now, later: for nothing while it is unopened."""
+    source = document.source
+    unopened = type(source) is Raw or isinstance(source, str)
+    if unopened and not (document.changed or document.closers or document.masked):
+        return lambda: bytes(source) if type(source) is Raw else encode(source)
+    now = document.encode()
+    return lambda: now
+
+
+def kept(job: Job, frame: Frame, document: bytes) -> Snapshot:
+    """Return the snapshot for later pages and views, with what a guard found out of the call.
+
+    Raises TransformError where that cannot be kept.
+    """
+    facts = None if job.rule.guard is None else job.arguments.get(FACTS)
+    try:
+        return Snapshot(frame.encode(facts), document)
+    except Exception as error:
+        raise TransformError("keeping the guard's facts, no plain values", error) from error

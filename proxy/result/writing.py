@@ -1,0 +1,114 @@
+"""Writes a document back into all the places of its result, with everything else as it came."""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw
+
+from proxy.document import Document, Pieces, Value, compact, encode, text
+from proxy.notes import free
+from proxy.result.blocks import of_notice, with_text
+from proxy.result.frame import Copy, Frame
+from proxy.result.shown import Shown, visible
+from proxy.surrogates import unmask
+from proxy.transforms.base import Notice
+
+
+def write(
+    frame: Frame,
+    document: Document,
+    notices: list[Notice],
+    copies: Literal["both", "text", "structured"] = "both",
+    indent: int = -1,
+) -> tuple[dict[str, Raw], Shown]:
+    """Return the result with `document` in all its places, and what a model sees of it.
+
+    Notices stand in the document where it is an object, else beside it: in the structuredContent
+    that holds the text, and in a further text block. `copies` leaves one of the copies out.
+    """
+    root = document.root.open()
+    if notices and isinstance(root, dict):
+        for notice in notices:
+            root[free(root, notice.name)] = notice.value
+        notices = []
+    written = document.encode()
+    said = text(document.cell[0]) if document.textual else None
+    if said is None:
+        laid = written if indent < 0 else msgspec.json.format(written, indent=indent)
+        said = laid.decode("utf-8", "surrogatepass")
+    raw, blocks = dict(frame.members), list(frame.blocks)
+    gone: set[int] = set()
+    extra: dict[int, list[Raw]] = {}
+    for copy in frame.copies:
+        if copy.where != "text":
+            held = _held(frame, copy, root, written, said, notices)
+            if held is not None:
+                held.update((notice.name, notice.value) for notice in notices)
+            raw["structuredContent"] = Raw(written if held is None else encode(held))
+        else:
+            first = copy.blocks[0]
+            if copy.each and isinstance(root, list) and not isinstance(root, Pieces):
+                last = len(copy.blocks) - 1
+                extra[first] = [
+                    with_text(frame.blocks[copy.blocks[min(at, last)]], _said(element, document))
+                    for at, element in enumerate(root)
+                ]
+                gone.add(first)
+            else:
+                content = encode(said).decode() if copy.quoted else said
+                blocks[first] = with_text(blocks[first], content)
+            gone.update(copy.blocks[1:])
+            extra.setdefault(first, []).extend(of_notice(notice) for notice in notices)
+    places = [copy for copy in frame.copies if copy.where == "text"]
+    mirrored = 0 < len(places) < len(frame.copies)  # what else stands there is no copy
+    if copies == "structured" and mirrored:
+        gone.update(at for copy in places for at in copy.blocks)
+        extra.clear()
+    if copies == "text" and mirrored:
+        raw.pop("structuredContent", None)
+    if notices and not places and copies != "structured":
+        extra.setdefault(len(blocks) - 1, []).extend(of_notice(notice) for notice in notices)
+    content_blocks = extra.pop(-1, [])
+    for at, block in enumerate(blocks):
+        if at not in gone:
+            content_blocks.append(block)
+        content_blocks.extend(extra.get(at, ()))
+    raw["content"] = Raw(encode(content_blocks))
+    return raw, visible(raw, content_blocks)
+
+
+def _held(
+    frame: Frame, copy: Copy, root: Value, written: bytes, said: str, notices: list[Notice]
+) -> dict[str, Value] | None:
+    """Return what holds a document in structuredContent that cannot be that itself.
+
+    A client that was sent an object takes nothing else there (MCP, up to revision 2025-11-25).
+    """
+    if copy.member:
+        return {copy.member: said}
+    was = memoryview(frame.members["structuredContent"])[0]
+    needed = was == 0x7B or root is None or (isinstance(root, str) and notices)
+    if isinstance(root, dict) or not needed:
+        return None
+    return {"items": Raw(written)} if isinstance(root, list) else {"text": said}
+
+
+def _said(element: Value, document: Document) -> str:
+    found = text(element)
+    if found is not None:
+        return found
+    raw = compact(encode(element))
+    return (unmask(raw) if document.masked else raw).decode()
+
+
+def made(document: Any, *, structured: bool = False, error: bool = False) -> dict[str, Any]:
+    """Return a result of the proxy's own that holds `document`: plain values, or a text.
+
+    >>> made({"status": "blocked"})
+    {'content': [{'type': 'text', 'text': '{"status":"blocked"}'}]}
+    """
+    said = document if isinstance(document, str) else encode(document).decode()
+    value: dict[str, Any] = {"content": [{"type": "text", "text": said}]}
+    if structured:
+        value["structuredContent"] = document if isinstance(document, dict) else {"text": said}
+    return {**value, "isError": True} if error else value

@@ -1,0 +1,87 @@
+"""Runs steps of a rule over a document, and holds what they make of it in proportion."""
+
+from collections.abc import Callable
+
+from proxy import bound
+from proxy.document import Document, raw, text
+from proxy.errors import AbridgeError, Emptied, Mismatch, Spent, TransformError
+from proxy.job import Attempt, Job
+from proxy.remains import emptied, hollow
+from proxy.result.frame import Frame
+from proxy.rule import Rule
+from proxy.transforms.base import Call
+from proxy.written import most_of, outgrows
+
+Observer = Callable[[str, Document, Call], None]
+"""What is told after each step: its name, the document as it stands then, and the call."""
+
+# Those that pick what stays or goes.
+_REMOVING = frozenset(("keep", "drop", "project"))
+# Of a text they leave all, which a rule that withholds must not: it may be JSON that is too deep.
+_PICKING = frozenset(("drop", "filter"))
+_PAID = 128  # bytes that a unit of fuel has paid for, at most
+
+
+def call(job: Job, frame: Frame, attempt: Attempt, excess: int = 0) -> Call:
+    """Return what the steps may know of `job`, and say of it; see `bound.of` for `excess`."""
+    rule = job.rule
+    viewable = job.viewable and rule.viewable
+    return Call(
+        tool=job.tool,
+        arguments=job.arguments,
+        bound=bound.of(job, frame, excess),
+        structured=rule.structures or any(copy.where == "structured" for copy in frame.copies),
+        names=job.names,
+        viewable=viewable and rule.pipeline[rule.cut or 0].name == "abridge",
+        notices=[],
+        missing=[],
+        warnings=attempt.warnings,
+        fuel=attempt.fuel,
+    )
+
+
+def run(
+    rule: Rule,
+    document: Document,
+    call: Call,
+    steps: slice,
+    observe: Observer | None = None,
+) -> None:
+    """Run some steps of the rule's pipeline over `document`.
+
+    Raises TransformError for whatever a step raises, except what the proxy itself means to say;
+    Emptied where a step leaves nothing.
+    """
+    exclusive = rule.exclusive
+    for step in rule.pipeline[steps]:
+        if exclusive and step.name in _PICKING and text(document.cell[0]) is not None:
+            raise Mismatch(f"{step.name}: the document is a text")
+        removes = step.name in _REMOVING and not hollow(document.cell[0])
+        fuel = call.fuel.left
+        try:
+            step(document.root, call)
+        except Spent as spent:
+            raise Spent(f"{step.name}: {spent}") from spent
+        except AbridgeError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise TransformError(step.name, error) from error
+        if observe is not None:
+            observe(step.name, document, call)
+        if removes and emptied(document):
+            raise Emptied(f"everything was removed by rule {rule.name!r}")
+        if getattr(step, "repeats", rule.foreign):
+            # What `project` computes is paid for: a unit for at most so many bytes.
+            most = (fuel - call.fuel.left) * _PAID if step.name == "project" else None
+            _hold_in_proportion(step.name, document, most)
+
+
+def _hold_in_proportion(name: str, document: Document, most: int | None = None) -> None:
+    """Raise AbridgeError where a document has grown out of all proportion.
+
+    By no more than `most` bytes, where that is known; it takes a while to see by how much.
+    """
+    source = document.source
+    room = most_of(len(source if isinstance(source, str) else memoryview(raw(source))))
+    if (most is None or most > room) and outgrows(document.cell[0], room):
+        raise AbridgeError(f"{name}: it gives more than {room} bytes")

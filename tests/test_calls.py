@@ -1,0 +1,459 @@
+"""What a call is refused for, and what of it reaches the server."""
+
+import json
+from typing import Any
+
+import pytest
+
+from proxy.outputs import Load, Reply
+from proxy.rule import Hidden, RuleFile, RuleSet
+from tests.given import answer, call, document, file, result, rules, texts
+from tests.samples import (
+    ABS_PAGES,
+    DROP,
+    FAILS,
+    FITS,
+    HIDE,
+    ITEMS,
+    PAGES,
+    SECRET,
+    after,
+    asked,
+    items,
+    list_tools,
+    own,
+)
+from tests.talk import Talk
+
+# Which rule applies
+
+
+def test_the_first_rule_whose_condition_holds_applies() -> None:
+    talk = Talk(
+        rules(
+            """
+            - {tools: get, when: "op == 'a'", response: [{drop: a}]}
+            - {tools: get, when: "op == 'b'", response: [{drop: b}]}
+            """
+        )
+    )
+    value = answer(document({"a": 1, "b": 2}))
+
+    assert texts(talk.exchange(call("get", {"op": "a"}), value)) == ['{"b":2}']
+    assert texts(talk.exchange(call("get", {"op": "b"}), value)) == ['{"a":1}']
+    assert talk.exchange(call("get", {"op": "c"}), value) == value
+    assert talk.exchange(call("get"), value) == value
+
+
+# Hidden tools, and calls that could be taken for another
+
+
+def error(raw: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(raw)["error"]
+    return found
+
+
+def test_a_call_of_a_hidden_tool_is_answered_as_one_of_an_unknown_tool() -> None:
+    got = Talk(HIDE).replied(call("gone", id="x"))
+
+    assert json.loads(got) == {
+        "jsonrpc": "2.0",
+        "id": "x",
+        "error": {"code": -32602, "message": "Unknown tool: gone"},
+    }
+
+
+def test_a_rule_may_say_how_a_hidden_tool_is_answered() -> None:
+    talk = Talk(rules("- {tools: gone, hide: {code: -32601, message: 'no {tool} here'}}"))
+
+    assert error(talk.replied(call("gone"))) == {"code": -32601, "message": "no gone here"}
+
+
+def test_a_hidden_tool_stays_hidden_behind_a_rule_that_would_apply_first() -> None:
+    talk = Talk(
+        rules("- {tools: gone, when: a, response: [{drop: b}]}\n- {tools: gone, hide: true}")
+    )
+
+    assert "Unknown tool" in error(talk.replied(call("gone", {"a": 1})))["message"]
+
+
+def test_only_exposed_tools_may_be_called() -> None:
+    talk = Talk(RuleSet((file("version: 1\nexpose: [get_*]\nrules: []"),)))
+
+    assert error(talk.replied(call("set_a")))["message"] == "Unknown tool: set_a"
+    assert talk.exchange(call("get_a"), answer(SECRET)) == answer(SECRET)
+
+
+@pytest.mark.parametrize("head", [b'"jsonrpc":"2.0",', b'"jsonrpc":"2.0","id":null,'])
+def test_a_call_without_an_id_does_not_get_around_a_rule(head: bytes) -> None:
+    talk = Talk(HIDE)
+    hidden = b"{" + head + b'"method":"tools/call","params":{"name":"gone"}}'
+    other = hidden.replace(b"gone", b"other")
+
+    talk.client(hidden)
+    talk.client(other)
+
+    assert talk.to_server == [other]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        b'{"name":"gone","name":"other"}',
+        b'{"name":"other","name":"gone"}',
+        b'{"name":"other","Name":"gone"}',
+        b'{"name":"other","n\\u0061me":"gone"}',
+        b'{"name":"other","arguments":{},"Arguments":{"a":1}}',
+    ],
+)
+def test_a_call_that_another_reader_could_take_for_another_is_refused(params: bytes) -> None:
+    raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + params + b"}"
+    talk = Talk(HIDE)
+
+    talk.client(raw)
+
+    assert talk.to_server == []
+    Talk(DROP).client(raw)
+
+
+def test_an_ambiguous_call_passes_where_no_rule_guards_anything() -> None:
+    talk = Talk(DROP)
+    raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}'
+
+    talk.client(raw)
+
+    assert talk.to_server == [raw]
+
+
+def test_an_ambiguous_call_is_refused_where_a_rule_guards_something() -> None:
+    talk = Talk(HIDE)
+    raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}'
+    said = "the call is ambiguous: its name or its arguments are given twice"
+
+    assert texts(talk.replied(raw)) == [said]
+
+    assert talk.to_server == []
+    assert talk.log == [f"b: refused: {said}"]
+
+
+def test_a_call_written_with_white_space_is_not_ambiguous() -> None:
+    talk = Talk(HIDE)
+    raw = json.dumps(json.loads(call("other", {"n": [1, {"a": "b, c"}]}, id=7)), indent=2).encode()
+
+    talk.client(raw)
+
+    assert talk.to_server == [raw]
+
+
+def test_a_call_that_cannot_be_read_does_not_get_around_a_rule() -> None:
+    talk = Talk(HIDE)
+    raw = call("gone", {"n": float("nan")}, id=7)
+    other = raw.replace(b"gone", b"other")
+
+    talk.client(raw)
+    talk.client(raw.replace(b'"id":7,', b""))
+    talk.client(other)
+
+    assert talk.to_server == [other]
+    assert json.loads(talk.to_client[0])["id"] == 7
+    assert texts(talk.to_client[0])[0].startswith("the call cannot be read: ")
+
+
+def test_doubled_arguments_of_a_guarded_tool_are_sent_once() -> None:
+    talk = Talk(rules("- {tools: get, arguments: {n: {maximum: 5}}}"))
+    raw = call("get", {"n": 9, "N": 5}).replace(b"N", b"n")
+
+    talk.client(raw)
+
+    assert talk.to_server == [raw.replace(b'"n":9,', b"")]
+
+
+def test_a_rule_in_shadow_mode_changes_nothing() -> None:
+    talk = Talk(
+        rules(
+            """
+            - tools: list
+              mode: shadow
+              hide: true
+              arguments: {limit: {default: 5, maximum: 9}}
+              response: [{paginate: {at: items}}]
+            """
+        )
+    )
+    raw = call("list", {"limit": 100})
+
+    assert talk.exchange(raw, answer(ITEMS)) == answer(ITEMS)
+    assert talk.to_server == [raw]
+    [row] = talk.counted()
+    assert row.outcome == "shadow"
+
+
+def test_a_tool_outside_a_set_is_answered_as_the_set_says() -> None:
+    chosen = RuleFile(
+        name="set", expose=("get",), unexposed=Hidden(-32601, "{tool} is not allowed")
+    )
+    talk = Talk(RuleSet((chosen,)))
+    refused = json.loads(talk.replied(call("list")))
+    assert refused["error"] == {"code": -32601, "message": "list is not allowed"}
+    assert [tool["name"] for tool in list_tools(talk, own(), {"name": "get"})] == ["get"]
+
+
+# Refused arguments
+
+
+def test_a_refused_argument_never_reaches_the_server() -> None:
+    talk = Talk(PAGES)
+
+    got = talk.replied(call("list", {"limit": 21}, id="x"))
+
+    assert json.loads(got) == {
+        "jsonrpc": "2.0",
+        "id": "x",
+        "result": {
+            "content": [{"type": "text", "text": "limit: 21 is greater than the maximum of 20"}],
+            "isError": True,
+        },
+    }
+
+
+def test_a_condition_that_fails_is_no_match() -> None:
+    talk = Talk(rules("- {tools: get, when: 'length(n) > `1`', response: [{drop: secret}]}"))
+
+    assert talk.exchange(call("get", {"n": 5}), answer(SECRET)) == answer(SECRET)
+    assert len(talk.log) == 1
+    assert "`when` failed" in talk.log[0]
+
+
+def test_a_condition_that_fails_refuses_the_call_where_the_rule_protects() -> None:
+    talk = Talk(
+        rules("- {name: r, tools: get, when: 'length(n) > `1`', arguments: {n: {maximum: 5}}}")
+    )
+
+    assert texts(talk.replied(call("get", {"n": 5})))[0].startswith("r: `when` failed: ")
+
+
+def test_arguments_nested_too_deeply_do_not_get_around_a_rule() -> None:
+    talk = Talk(rules("- {tools: get, arguments: {n: {maximum: 5}}}"))
+    deep = b"[" * 900 + b"]" * 900
+
+    talk.client(call("get", {"n": 9, "m": 0}).replace(b'"m":0', b'"m":' + deep))
+
+    assert talk.to_server == []
+
+
+# Arguments
+
+
+def test_the_server_sees_no_argument_of_ours() -> None:
+    talk = Talk(PAGES)
+
+    talk.exchange(call("list", {"path": "a", "limit": 1}, progress=1), answer(ITEMS))
+
+    assert json.loads(talk.to_server[0])["params"] == {
+        "name": "list",
+        "arguments": {"path": "a"},
+        "progress": 1,
+    }
+
+
+def test_arguments_that_are_added_leave_the_others_as_they_were_spelled() -> None:
+    talk = Talk(rules("- {tools: get, arguments: {limit: {default: 20}}}"))
+    spelled = rb'"a":1.0,"b":12345678901234567890123,"c":"\/"'
+    raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get","arguments":{%s}}}'
+
+    talk.client(raw % spelled)
+
+    assert talk.to_server == [raw % (spelled.replace(rb"\/", b"/") + b',"limit":20')]
+
+
+def test_the_arguments_of_rules_that_do_not_apply_are_taken_off_too() -> None:
+    talk = Talk(
+        rules(
+            """
+            - {tools: get, when: "op == 'list'", response: [{paginate: {at: items}}]}
+            - {tools: get, when: "op == 'read'", response: [truncate]}
+            """
+        )
+    )
+
+    talk.client(call("get", {"op": "read", "limit": 5, "maxLength": 5, "x": 1}))
+    talk.client(call("get", {"op": "other", "limit": 5, "maxLength": 5}, id=2))
+
+    assert json.loads(talk.to_server[0])["params"]["arguments"] == {"op": "read", "x": 1}
+    assert json.loads(talk.to_server[1])["params"]["arguments"] == {"op": "other"}
+
+
+def test_rules_work_before_any_list() -> None:
+    assert items(Talk(PAGES).exchange(call("list", {"limit": 3}), answer(ITEMS))) == [1, 2, 3]
+
+
+@pytest.mark.fault(34, "inside")
+def test_out_of_service_a_rule_still_hides_bounds_and_takes_its_arguments() -> None:
+    text = "arguments: {n: {maximum: 3, upstream: false}}, response: [{jmespath: 'abs(a)'}]"
+    talk = Talk(rules(f"- {{name: abs, tools: get, {text}}}\n- {{tools: gone, hide: true}}"))
+    after(talk, *[FAILS] * 5)
+    assert texts(talk.replied(call("get", {"n": 4}))) == ["n: 4 is greater than the maximum of 3"]
+    assert talk.exchange(call("get", {"n": 3, "m": 1}), FITS) == FITS
+    assert asked(talk) == {"m": 1}
+    assert json.loads(talk.replied(call("gone")))["error"]["code"] == -32602
+
+
+# Pages
+
+
+def test_calls_that_differ_in_an_argument_of_the_servers_share_no_snapshot() -> None:
+    talk = Talk(PAGES)
+    list_tools(talk, own("limit"))
+    talk.exchange(call("list", {"limit": 5}, id=1), answer(ITEMS, 1))
+    talk.exchange(call("list", {"limit": 9}, id=2), answer(document({"items": [7, 8, 9]}), 2))
+
+    got = talk.replied(call("list", {"limit": 5, "offset": 2}, id=3))
+
+    assert items(got) == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("1e400", "1e500"), ("1.0", '"1.0"'), ("0.1", "0.10000000000000000001")]
+)
+def test_calls_that_differ_in_the_spelling_of_a_number_share_no_snapshot(
+    one: str, other: str
+) -> None:
+    talk = Talk(PAGES)
+    first, second = call("list", {"x": 7}), call("list", {"x": 7, "offset": 2}, id=2)
+    talk.exchange(first.replace(b"7", one.encode()), answer(ITEMS))
+
+    assert result(talk.replied(second.replace(b"7", other.encode())))["isError"] is True
+    assert items(talk.replied(second.replace(b"7", one.encode()))) == [3, 4]
+
+
+def test_what_names_a_snapshot_is_short_however_long_the_call_is() -> None:
+    talk = Talk(PAGES)
+    first, second = "x" * 1_000_000, "x" * 999_999 + "y"
+    talk.exchange(call("list", {"text": first}), answer(ITEMS))
+    talk.exchange(call("list", {"text": second}), answer(document({"items": [7, 8, 9]})))
+
+    assert items(talk.replied(call("list", {"text": first, "offset": 4}))) == [5]
+    assert items(talk.replied(call("list", {"text": second, "offset": 2}))) == [9]
+    assert max(len(key.call or "") for key in vars(talk.store)["_kept"]) < 1000
+
+
+@pytest.mark.fault(39, "inside")
+def test_later_pages_come_from_the_snapshot_without_a_call() -> None:
+    talk = Talk(PAGES)
+    first = talk.exchange(call("list", {"path": "a"}), answer(ITEMS))
+
+    second = talk.replied(call("list", {"path": "a", "offset": 2}, id=2))
+    third = talk.replied(call("list", {"path": "a", "offset": 4, "limit": 2}, id="3"))
+
+    assert [items(raw) for raw in (first, second, third)] == [[1, 2], [3, 4], [5]]
+    assert json.loads(third)["id"] == "3"
+
+
+@pytest.mark.fault(41, "inside")
+def test_a_page_of_another_call_is_not_answered_from_the_snapshot() -> None:
+    talk = Talk(PAGES)
+    talk.exchange(call("list", {"path": "a"}), answer(ITEMS))
+
+    got = talk.replied(call("list", {"path": "b", "offset": 2}))
+
+    assert result(got)["isError"] is True
+    assert texts(got) == [
+        "nothing is kept of an earlier answer to this call (it expired, or was never given); "
+        "call again with offset=0 first"
+    ]
+
+
+def test_the_first_page_always_calls_the_server() -> None:
+    talk = Talk(PAGES)
+    talk.exchange(call("list"), answer(ITEMS))
+
+    got = talk.exchange(call("list", {"offset": 0}, id=2), answer(document({"items": [9]}), 2))
+
+    assert items(got) == [9]
+
+
+def test_pages_are_not_cut_from_an_answer_that_was_read_by_other_rules() -> None:
+    step = "{paginate: {at: items, limit: %d}}"
+    now = "- {name: pages, tools: list, response: [{drop: items.secret}, " + step + "]}"
+    talk = Talk(PAGES)
+    talk.exchange(call("list"), answer(ITEMS))
+    talk.rules = rules(now % 2)
+    assert "nothing is kept" in texts(talk.replied(call("list", {"offset": 2})))[0]
+    # Where only the window has become another one, the document is as good as before.
+    talk.exchange(call("list"), answer(ITEMS))
+    talk.rules = rules(now % 3)
+    assert items(talk.replied(call("list", {"offset": 2}))) == [3, 4, 5]
+
+
+@pytest.mark.fault(41, "inside")
+def test_a_page_without_a_snapshot_calls_a_tool_that_only_reads() -> None:
+    talk = Talk(PAGES)
+    list_tools(talk, {"name": "list", "annotations": {"readOnlyHint": True}})
+
+    got = talk.exchange(call("list", {"offset": 2}), answer(ITEMS))
+
+    assert (items(got), asked(talk)) == ([3, 4], {})
+    assert items(talk.replied(call("list", {"offset": 4}, id=2))) == [5]
+
+
+@pytest.mark.fault(41, "inside")
+def test_a_page_without_a_snapshot_calls_a_tool_that_the_rule_says_may_be_called_again() -> None:
+    talk = Talk(
+        rules("- {tools: list, response: [{paginate: {at: items, limit: 2, refetch: true}}]}")
+    )
+
+    assert items(talk.exchange(call("list", {"offset": 2}), answer(ITEMS))) == [3, 4]
+
+
+def test_the_advice_names_the_argument_that_the_client_knows() -> None:
+    talk = Talk(PAGES)
+    list_tools(talk, own("offset"))
+
+    [said] = texts(talk.replied(call("list", {"page_offset": 2})))
+
+    assert said.endswith("call again with page_offset=0 first")
+
+
+@pytest.mark.fault(41, "inside")
+def test_a_page_that_cannot_be_looked_up_is_refused_with_the_reason() -> None:
+    talk = Talk(PAGES)
+    talk.exchange(call("list", {}), answer(ITEMS))
+    [load] = talk.session.from_client(call("list", {"offset": 2}))
+    assert isinstance(load, Load)
+    [reply] = talk.session.loaded(load.token, None, "the store is away")
+    assert isinstance(reply, Reply)
+    [text] = texts(reply.raw)
+    assert text == (
+        "what was kept of the earlier answer is out of reach: the store is away; try again later"
+    )
+    assert result(reply.raw)["isError"] is True
+
+
+def test_a_tool_that_only_reads_may_be_called_anew_where_a_page_cannot_be_looked_up() -> None:
+    talk = Talk(PAGES)
+    list_tools(talk, {"name": "list", "annotations": {"readOnlyHint": True}})
+    talk.exchange(call("list", {}), answer(ITEMS))
+    [load] = talk.session.from_client(call("list", {"offset": 2}))
+    assert isinstance(load, Load)
+    [reply] = talk.session.loaded(load.token, None, "the store is away")
+    assert isinstance(reply, Reply)
+    [text] = texts(reply.raw)
+    assert text.endswith("; try again later, or call again with offset=0 first")
+
+
+@pytest.mark.fault(34, "inside")
+def test_out_of_service_a_page_is_refused_and_its_tool_not_called_again() -> None:
+    talk = Talk(rules(ABS_PAGES))
+    pages = answer(document({"n": 1, "items": [1, 2, 3]}))
+    assert items(talk.exchange(call("list"), pages)) == [1, 2]
+    for at in range(5):
+        bad = answer(document({"n": "x", "items": []}))
+        assert talk.exchange(call("list", {"q": at}), bad) == bad
+
+    refused = talk.replied(call("list", {"offset": 2}))
+
+    assert result(refused)["isError"] is True
+    assert texts(refused) == [
+        "nothing is shown in parts while rule 'r' is out of service; call again with offset=0"
+    ]
+    assert talk.exchange(call("list", {"offset": 0}), pages) == pages
