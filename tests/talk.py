@@ -19,7 +19,7 @@ from proxy.outputs import (
 )
 from proxy.pipeline import shape
 from proxy.rule import EMPTY, RuleSet
-from proxy.session import Session
+from proxy.session.session import Session
 from proxy.snapshots import Memory
 
 

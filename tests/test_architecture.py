@@ -23,15 +23,11 @@ LEVELS = (
     {"message", "result", "definitions", "inflight", "listing", "ruleset", "snapshots", "meter"}
     | {"arguments", "contracts", "guard", "job", "loading", "outputs", "rule", "view", "watch"}
     | {"ambiguity", "input_schema", "output_schema", "probe", "standing", "edited"}
-    | {"circuit", "fallback", "tally", "timing", "unwanted", "waiting"},
+    | {"circuit", "timing"},
     {"bound"},
     {"steps"},
     {"error_result", "pages"},
     {"pipeline"},
-    {"batch", "replies", "sending"},
-    {"answers", "garbled", "guarding", "lists"},
-    {"calls", "heads"},
-    {"from_client", "from_server"},
     {"session"},
     {"testing"},
     {"cli", "transports", "stores", "ledger", "retention", "__main__"},
@@ -100,7 +96,7 @@ SLOW = {
     "subprocess",
     "yaml",
 }
-WRAPPER = "proxy.cli, proxy.cli.run, proxy.transports.stdio, proxy.session"
+WRAPPER = "proxy.cli, proxy.cli.run, proxy.transports.stdio, proxy.session.session"
 
 
 def name_of(file: Path) -> str:

@@ -11,7 +11,7 @@ from proxy.meter import Meters
 from proxy.outputs import Keep, Load, Output, Shape, Work
 from proxy.pipeline import shape
 from proxy.rule import EMPTY, RuleFile, RuleSet
-from proxy.session import Session
+from proxy.session.session import Session
 from proxy.snapshots import Memory
 from proxy.transforms.base import Call, Parameter
 from tests.given import answer, call, document, line, rule, rules

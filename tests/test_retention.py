@@ -143,5 +143,3 @@ def test_a_process_that_runs_for_long_forgets_what_is_too_old(
     clock.now = NOW + (KEPT_DAYS + 2) * DAY
     write(book, calls(1, "newer"))
     assert {each.name for each in rows(path)} == {"new 0", "newer 0"}
-
-

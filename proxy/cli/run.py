@@ -47,7 +47,7 @@ def run(options: "Options") -> "NoReturn":
         server = _stillborn(cause)
     _import_msgspec()
 
-    from proxy.session import Session
+    from proxy.session.session import Session
     from proxy.transports.log import Log
     from proxy.transports.stdio import Relay
 
@@ -88,7 +88,7 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     """
     _import_msgspec()
 
-    from proxy.session import Session
+    from proxy.session.session import Session
     from proxy.transports.bridge import Bridge
     from proxy.transports.driver import Driver
     from proxy.transports.endpoint import Endpoint

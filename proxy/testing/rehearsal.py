@@ -13,7 +13,7 @@ from proxy.meter import Outcome as Word
 from proxy.outputs import Forget, Forward, Keep, Load, Output, Probe, Reply, Shape, Tell
 from proxy.pipeline import shape
 from proxy.rule import RuleSet
-from proxy.session import Session
+from proxy.session.session import Session
 from proxy.snapshots import Memory
 
 Server = Callable[[bytes], bytes | None]

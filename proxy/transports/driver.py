@@ -10,7 +10,7 @@ from typing import NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 
-from proxy import fallback, pipeline
+from proxy import pipeline
 from proxy.errors import RuleErrors, StoreError, raised
 from proxy.job import Job, Outcome
 from proxy.outputs import (
@@ -26,7 +26,8 @@ from proxy.outputs import (
     Tell,
     Work,
 )
-from proxy.session import Session
+from proxy.session import fallback
+from proxy.session.session import Session
 from proxy.snapshots import Key, Snapshot, Store
 from proxy.standing import Known
 from proxy.transports.log import Log

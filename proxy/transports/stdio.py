@@ -14,7 +14,7 @@ from threading import Lock, Thread
 from time import sleep
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from proxy import fallback, message, pipeline
+from proxy import message, pipeline
 from proxy.errors import RuleErrors, raised
 from proxy.outputs import (
     Forget,
@@ -29,7 +29,8 @@ from proxy.outputs import (
     Tell,
     Work,
 )
-from proxy.session import Session
+from proxy.session import fallback
+from proxy.session.session import Session
 from proxy.snapshots import Store
 from proxy.transports.child import Child, hold_signals
 from proxy.transports.ending import Ending

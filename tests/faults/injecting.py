@@ -14,11 +14,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from proxy import lists, pipeline, probe  # noqa: E402
+from proxy import pipeline, probe  # noqa: E402
 from proxy.cli import main  # noqa: E402
-from proxy.guarding import Guarding  # noqa: E402
-from proxy.lists import Lists  # noqa: E402
-from proxy.session import Session  # noqa: E402
+from proxy.session import lists  # noqa: E402
+from proxy.session.guarding import Guarding  # noqa: E402
+from proxy.session.lists import Lists  # noqa: E402
+from proxy.session.session import Session  # noqa: E402
 from proxy.snapshots import Memory  # noqa: E402
 from tests.faults.injector import Injector  # noqa: E402
 from tests.faults.scale import scaled  # noqa: E402

@@ -113,5 +113,3 @@ def stopped(recorder: Recorder) -> list[str]:
 def _call(id: int, tool: str, arguments: dict[str, object], **params: object) -> bytes:
     held = {"name": tool, "arguments": arguments, **params}
     return compact({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": held})
-
-

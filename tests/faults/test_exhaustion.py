@@ -77,6 +77,7 @@ def test_without_descriptors_who_is_there_goes_on_and_the_next_is_answered_later
             with soon(3.0):
                 assert sidecar.ask(get("/healthz")).status == 200
 
+
 ROOM = 48 * MB
 HUGE = 64 * MB
 

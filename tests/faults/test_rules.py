@@ -30,8 +30,7 @@ BOMBS: dict[str, tuple[bytes, str]] = {
     "aliases": (
         b"a0: &a0 [1, 2]\n"
         + b"".join(
-            b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 10))
-            for n in range(1, 20)
+            b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 20)
         ),
         ":6:5: over 100000 values, every alias counted",
     ),

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Hashable, Iterator
 
 from proxy.meter import Meters
-from proxy.session import Session
+from proxy.session.session import Session
 from proxy.snapshots import Memory
 from proxy.transports.driver import Driver, Sent
 from proxy.transports.log import Log

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from proxy import calls, message, pages, pipeline
+from proxy import message, pages, pipeline
 from proxy.document import Document
 from proxy.job import Job, Outcome
 from proxy.loading.fields import fields
@@ -21,14 +21,15 @@ from proxy.loading.rulekeys import Written
 from proxy.outputs import Output
 from proxy.result import writing
 from proxy.result.frame import Frame
-from proxy.session import Session
+from proxy.session import calls
+from proxy.session.session import Session
+from proxy.session.unwanted import Unwanted
 from proxy.sse import Event, Events
 from proxy.standing import Standing
 from proxy.transforms import TRANSFORMS
 from proxy.transports.driver import Driver
 from proxy.transports.lines import Lines
 from proxy.transports.pipes import Outlet
-from proxy.unwanted import Unwanted
 from tests.fuzz import driving, fuzzer, outlets, relaying, rulefiles, shrinking
 from tests.fuzz.__main__ import main
 from tests.fuzz.dice import Dice

@@ -22,7 +22,7 @@ from proxy.outputs import (
     Work,
 )
 from proxy.rule import RuleSet
-from proxy.session import Session
+from proxy.session.session import Session
 from proxy.snapshots import Memory
 from tests.fuzz import covered
 from tests.fuzz.account import Account

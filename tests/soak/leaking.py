@@ -13,7 +13,7 @@ from collections.abc import Callable
 from itertools import count
 
 from proxy.cli import main
-from proxy.session import Session
+from proxy.session.session import Session
 
 KEPT: list[object] = []
 SILENT = subprocess.DEVNULL

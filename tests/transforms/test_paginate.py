@@ -42,9 +42,7 @@ def test_a_page_has_its_metadata_beside_the_array() -> None:
 
 
 @pytest.mark.fault(39, "inside")
-@pytest.mark.parametrize(
-    ("offset", "returned"), [(0, 7), (6, 1), (7, 0), (5000, 0), (10**30, 0)]
-)
+@pytest.mark.parametrize(("offset", "returned"), [(0, 7), (6, 1), (7, 0), (5000, 0), (10**30, 0)])
 def test_the_last_page_says_that_nothing_follows_even_past_the_end(
     offset: int, returned: int
 ) -> None:

@@ -208,9 +208,7 @@ def test_lines_that_were_filtered_are_one_text_again() -> None:
     "written", [rb"\ud83d\ude00e\u0301", "😀é".encode(), rb"x\ude00\ud83d\uDC00"]
 )
 @pytest.mark.parametrize("side", ["start", "end"])
-def test_no_window_ends_inside_a_character_however_it_is_written(
-    written: bytes, side: Any
-) -> None:
+def test_no_window_ends_inside_a_character_however_it_is_written(written: bytes, side: Any) -> None:
     raw = b'"%s"' % (written * 9)
     whole = json.loads(raw)
     for length in range(1, 9):

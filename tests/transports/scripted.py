@@ -15,7 +15,7 @@ from proxy.errors import RuleErrors
 from proxy.meter import Meters
 from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape
 from proxy.rule import EMPTY
-from proxy.session import Session
+from proxy.session.session import Session
 from proxy.snapshots import Key, Memory, Snapshot
 from proxy.transports import child
 from proxy.transports.log import Log

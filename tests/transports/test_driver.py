@@ -14,7 +14,7 @@ from proxy.job import Job, Outcome
 from proxy.meter import Meters
 from proxy.outputs import Output
 from proxy.rule import EMPTY, RuleSet
-from proxy.session import Session
+from proxy.session.session import Session
 from proxy.snapshots import Key, Memory, Snapshot
 from proxy.standing import Known
 from proxy.transports.driver import Driver

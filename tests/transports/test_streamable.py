@@ -14,7 +14,7 @@ from proxy.guard import Decision, Found
 from proxy.message import PROTOCOL_VERSION
 from proxy.meter import Meters
 from proxy.rule import EMPTY, RuleSet
-from proxy.session import Session
+from proxy.session.session import Session
 from proxy.snapshots import Memory
 from proxy.sse import Event
 from proxy.transports import streamable

@@ -5,7 +5,7 @@ import json
 
 from proxy.meter import Meters
 from proxy.rule import EMPTY
-from proxy.session import Session
+from proxy.session.session import Session
 from proxy.snapshots import Memory
 from proxy.transports.driver import Driver, Sent
 from proxy.transports.log import Log

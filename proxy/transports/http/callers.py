@@ -11,7 +11,7 @@ from itertools import count
 from aiohttp import web
 from msgspec import Struct
 
-from proxy.session import Session
+from proxy.session.session import Session
 from proxy.snapshots import Key
 from proxy.standing import Known
 from proxy.transports.driver import Driver

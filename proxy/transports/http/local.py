@@ -15,7 +15,7 @@ from typing import Any
 from aiohttp import web
 
 from proxy import accept, sse
-from proxy.session import Session
+from proxy.session.session import Session
 from proxy.transports.driver import Driver
 from proxy.transports.http import post
 from proxy.transports.http.children import ORDERLY, Child, Guardian

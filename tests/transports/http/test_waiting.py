@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from proxy.message import PROTOCOL_VERSION
 from proxy.meter import Meters
 from proxy.rule import EMPTY
-from proxy.session import Session
+from proxy.session.session import Session
 from proxy.snapshots import Key, Memory
 from proxy.sse import written
 from proxy.transports.driver import Driver

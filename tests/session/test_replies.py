@@ -5,8 +5,8 @@ import json
 from proxy.inflight import Pending
 from proxy.meter import Meter
 from proxy.outputs import Reply
-from proxy.replies import refusal, refuse, reply
-from proxy.tally import Tally
+from proxy.session.replies import refusal, refuse, reply
+from proxy.session.tally import Tally
 from tests.given import call, result, rule, texts
 from tests.samples import PAGES
 from tests.talk import Talk

@@ -8,22 +8,22 @@ from msgspec import Raw, Struct
 from proxy import arguments as argument
 from proxy import message, timing
 from proxy.ambiguity import ambiguous, disguised, doubled, repeated
-from proxy.answers import Answers
 from proxy.arguments import VIEW, Completed, Plan
 from proxy.document import ABSENT, encode, loads, text
 from proxy.errors import DocumentError, Refusal
-from proxy.guarding import Guarding
 from proxy.inflight import Pending
 from proxy.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
 from proxy.outputs import Load, Output, Shape
-from proxy.replies import refuse, reply
 from proxy.rule import Rule
-from proxy.sending import Sending
+from proxy.session.answers import Answers
+from proxy.session.guarding import Guarding
+from proxy.session.replies import refuse, reply
+from proxy.session.sending import Sending
+from proxy.session.tally import Tally
+from proxy.session.waiting import Waiting
 from proxy.snapshots import Key, Snapshot
 from proxy.standing import Standing
-from proxy.tally import Tally
 from proxy.timing import Timing
-from proxy.waiting import Waiting
 
 _LONGEST = 500  # bytes of a call by which its snapshot is known
 _AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"

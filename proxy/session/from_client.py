@@ -4,19 +4,19 @@ from msgspec import Raw, Struct
 
 from proxy import message, probe
 from proxy.ambiguity import disguised, doubled, may_call
-from proxy.answers import Answers
-from proxy.calls import Calls
 from proxy.document import ABSENT
 from proxy.errors import DocumentError
 from proxy.inflight import InFlight, Pending
-from proxy.lists import Lists
 from proxy.message import CLIENT_INFO, Message, string_at
 from proxy.outputs import Forget, Forward, Load, Output, Reply
-from proxy.sending import Sending
+from proxy.session.answers import Answers
+from proxy.session.calls import Calls
+from proxy.session.lists import Lists
+from proxy.session.sending import Sending
+from proxy.session.tally import Tally
+from proxy.session.waiting import Waiting
 from proxy.standing import Standing
-from proxy.tally import Tally
 from proxy.timing import Timing
-from proxy.waiting import Waiting
 
 
 class FromClient(Struct, eq=False):

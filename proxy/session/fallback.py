@@ -13,7 +13,7 @@ from proxy.errors import DocumentError, RuleErrors, raised
 from proxy.inflight import InFlight, Pending
 from proxy.message import Message
 from proxy.outputs import Forward, Output, Reply
-from proxy.waiting import Waiting
+from proxy.session.waiting import Waiting
 
 
 def said_of(error: Exception) -> str:

@@ -3,7 +3,7 @@
 from proxy import error_result, message
 from proxy.inflight import Pending
 from proxy.outputs import Output, Reply
-from proxy.tally import Tally, Word
+from proxy.session.tally import Tally, Word
 from proxy.transforms.base import Call
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from proxy import fallback
 from proxy.errors import RuleErrors
 from proxy.inflight import InFlight, Pending
 from proxy.outputs import Forward, Output, Reply
-from proxy.waiting import Waiting
+from proxy.session import fallback
+from proxy.session.waiting import Waiting
 from tests.given import answer, call, line, result, rule, said
 
 SAID = "the proxy failed on a message: KeyError: 'x'"

@@ -7,19 +7,19 @@ import msgspec
 from msgspec import Struct
 
 from proxy import message, timing
-from proxy.answers import Answers
 from proxy.document import ABSENT
 from proxy.errors import DocumentError
 from proxy.guard import Found
-from proxy.guarding import Guarding
 from proxy.inflight import InFlight, Pending
-from proxy.lists import Lists
 from proxy.message import SERVER_INFO, Message, string_at
 from proxy.outputs import Forward, Output
+from proxy.session.answers import Answers
+from proxy.session.guarding import Guarding
+from proxy.session.lists import Lists
+from proxy.session.tally import Tally
+from proxy.session.unwanted import Unwanted
 from proxy.standing import Standing
-from proxy.tally import Tally
 from proxy.timing import Timing
-from proxy.unwanted import Unwanted
 
 
 class FromServer(Struct, eq=False):

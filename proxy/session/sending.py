@@ -4,10 +4,10 @@ from msgspec import Struct
 
 from proxy.inflight import InFlight, Pending
 from proxy.outputs import Forget, Forward, Output
+from proxy.session.unwanted import Unwanted
 from proxy.snapshots import Key
 from proxy.standing import Standing
 from proxy.timing import Timing
-from proxy.unwanted import Unwanted
 
 
 class Sending(Struct, eq=False):

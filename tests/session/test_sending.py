@@ -4,10 +4,10 @@ from proxy.inflight import InFlight, Pending
 from proxy.outputs import Forward
 from proxy.probe import Ids
 from proxy.rule import EMPTY
-from proxy.sending import Sending
+from proxy.session.sending import Sending
+from proxy.session.unwanted import Unwanted
 from proxy.standing import Standing
 from proxy.timing import Timing
-from proxy.unwanted import Unwanted
 from tests.given import answer, call, result, rules, said
 from tests.samples import ITEMS, items
 from tests.talk import Talk

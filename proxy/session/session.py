@@ -12,28 +12,29 @@ are told apart by the `exchange` that is given with each message; elsewhere that
 from collections.abc import Callable, Collection
 from time import monotonic
 
-from proxy import batch, fallback, garbled, message, probe, timing
-from proxy.answers import Answers
-from proxy.calls import Calls
+from proxy import message, probe, timing
 from proxy.errors import DocumentError, RuleErrors
-from proxy.from_client import FromClient
-from proxy.from_server import FromServer
 from proxy.guard import Found
-from proxy.guarding import Guarding
-from proxy.heads import Heads
 from proxy.inflight import InFlight
 from proxy.job import Job, Outcome
-from proxy.lists import Lists
 from proxy.message import Message
 from proxy.outputs import Forward, Load, Noise, Output, Reply, Shape
-from proxy.replies import refusal, reply
-from proxy.sending import Sending
+from proxy.session import batch, fallback, garbled
+from proxy.session.answers import Answers
+from proxy.session.calls import Calls
+from proxy.session.from_client import FromClient
+from proxy.session.from_server import FromServer
+from proxy.session.guarding import Guarding
+from proxy.session.heads import Heads
+from proxy.session.lists import Lists
+from proxy.session.replies import refusal, reply
+from proxy.session.sending import Sending
+from proxy.session.tally import Meters, Tally
+from proxy.session.unwanted import Unwanted
+from proxy.session.waiting import Waiting
 from proxy.snapshots import Snapshot
 from proxy.standing import Known, Rules, Standing
-from proxy.tally import Meters, Tally
 from proxy.timing import Timing
-from proxy.unwanted import Unwanted
-from proxy.waiting import Waiting
 
 _SMALL = 4096  # bytes: longer lines are told apart by their head and tail where that is certain
 

@@ -4,12 +4,12 @@ from msgspec import Struct
 
 from proxy import message
 from proxy.guard import Found
-from proxy.guarding import Guarding
 from proxy.inflight import InFlight
 from proxy.outputs import Forward, Output
-from proxy.tally import Tally
+from proxy.session.guarding import Guarding
+from proxy.session.tally import Tally
+from proxy.session.unwanted import Unwanted
 from proxy.timing import PROGRESS, Timing
-from proxy.unwanted import Unwanted
 
 
 class Heads(Struct, eq=False):

@@ -2,14 +2,15 @@
 
 from msgspec import UNSET, Raw
 
-from proxy import message, replies
+from proxy import message
 from proxy.ambiguity import called, differs, may_call, repeated
 from proxy.document import Number, encode
 from proxy.errors import DocumentError
 from proxy.inflight import Pending
 from proxy.outputs import Forward, Output
+from proxy.session import replies
+from proxy.session.tally import Tally
 from proxy.standing import Standing
-from proxy.tally import Tally
 
 
 def from_client(

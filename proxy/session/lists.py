@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Raw, Struct
 
-from proxy import definitions, fallback, message
+from proxy import definitions, message
 from proxy.edited import Edited, edit
 from proxy.errors import DocumentError
 from proxy.inflight import Pending
 from proxy.message import SERVER_INFO, Message, string_at
 from proxy.outputs import LARGE, Forward, Output, Tell, Work
+from proxy.session import fallback
+from proxy.session.waiting import Waiting
 from proxy.standing import Standing
-from proxy.waiting import Waiting
 
 if TYPE_CHECKING:
     from proxy.listing import Listing

@@ -11,12 +11,12 @@ from proxy.inflight import Answered, Pending
 from proxy.job import Job, Outcome
 from proxy.message import Message, string_at
 from proxy.outputs import Forget, Forward, Keep, Output, Shape
-from proxy.replies import refusal
 from proxy.rule import Rule
+from proxy.session.replies import refusal
+from proxy.session.tally import Tally
+from proxy.session.waiting import Waiting
 from proxy.snapshots import Key, Snapshot
 from proxy.standing import Standing
-from proxy.tally import Tally
-from proxy.waiting import Waiting
 
 _REMEMBERED = 1000  # snapshots that were kept; the oldest is forgotten first
 

@@ -5,21 +5,22 @@ from functools import partial
 from msgspec import UNSET, Struct
 
 from proxy import arguments as argument
-from proxy import fallback, message, probe
+from proxy import message, probe
 from proxy.document import loads
 from proxy.errors import raised
 from proxy.guard import Answer, Ask, Found, Guard, decided
 from proxy.guard import Forward as Onward
 from proxy.inflight import InFlight, Pending
 from proxy.outputs import LARGE, Forward, Output, Probe, Work, turned
-from proxy.replies import refuse, reply
 from proxy.result import writing
-from proxy.sending import Sending
+from proxy.session import fallback
+from proxy.session.replies import refuse, reply
+from proxy.session.sending import Sending
+from proxy.session.tally import Tally
+from proxy.session.waiting import Waiting
 from proxy.standing import Standing
 from proxy.surrogates import unmask
-from proxy.tally import Tally
 from proxy.transforms.base import Call
-from proxy.waiting import Waiting
 
 
 class Guarding(Struct, eq=False):
