@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ META = {
 INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 AT_ONCE = 8  # calls that a client of stdio has in flight
 SESSION = 150  # calls of a session over HTTP, about
+AFTER = 0.05  # seconds from a call to its cancellation
 LONGEST = 60.0  # seconds for an answer
 
 
@@ -211,6 +213,7 @@ class Posts:
             with Client(self.port, LONGEST) as another:
                 another.send(post(raw, *own))
                 if not meta:
+                    time.sleep(AFTER)  # or it may be read before the call
                     self._ask(client, cancelled(self.id), *own)
         else:
             check(call, message(self._ask(client, raw, *own), self.id))

@@ -42,7 +42,7 @@ def rest(calls: int, resident: float = 40.0, **counts: int) -> Row:
 def test_a_verdict_says_what_grows_and_by_how_much() -> None:
     rests = [rest(10_000 * n, 40.0 + 4.0 * n) for n in range(1, 5)]
     assert verdict.findings([*rests, rest(50_000, 60.0, descriptors=11)]) == [
-        "resident memory grows by 400 kB with 1,000 calls, 100 may be",
+        "resident memory grows by 400 kB with 1,000 calls, 200 may be",
         "11 descriptors are left, 9 there were",
     ]
 

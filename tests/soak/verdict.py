@@ -11,8 +11,8 @@ from tests.soak.footprint import Footprint
 KILOBYTES = 50.0
 """By how many kB the memory may grow with 1,000 calls: 50 bytes a call, less than most objects."""
 
-SPARE = 4000.0
-"""How many kB all parts may add whatever their length: what an allocator may hold on to."""
+SPARE = 8000.0
+"""How many kB all parts may add whatever their length: only whole pages of what is free go back."""
 
 COUNTED = ("descriptors", "threads", "children")
 POOLS = 16 + (os.cpu_count() or 1)
