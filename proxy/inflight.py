@@ -198,6 +198,11 @@ class InFlight:
         """Say whether a request in this slot waits."""
         return slot in self._waiting
 
+    def awaited(self, slot: bytes) -> Pending | None:
+        """Return the request in this slot that the server was sent: none that is held."""
+        pending = self._waiting.get(slot)
+        return None if pending is None or pending.probe else pending
+
     def retire(self, slot: bytes) -> Pending | None:
         """Forget a request that waits, and return it; a held call takes its question along."""
         pending = self._waiting.pop(slot, None)

@@ -225,6 +225,19 @@ def succeeds(start: bytes) -> bool:
     return found is not None and found[0].endswith((b'"result":', b'"result" :'))
 
 
+def fails(raw: bytes) -> bool:
+    """Say whether a message is a response that carries an error, and no result beside it.
+
+    >>> fails(b'{"id":null,"error":{"code":1}}'), fails(b'{"id":1,"result":{}}'), fails(b'null')
+    (True, False, False)
+    """
+    try:
+        found = read(raw)
+    except DocumentError:
+        return False
+    return isinstance(found, Message) and found.error is not ABSENT and found.result is ABSENT
+
+
 def asks(start: bytes) -> bool:
     """Say whether a line that begins with `start` is surely a request or a notification."""
     return _ASKS.match(start) is not None

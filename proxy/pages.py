@@ -40,10 +40,12 @@ def from_snapshot(
 ) -> Outcome:
     """Do a job for a later page or view. Raises what a step does."""
     have_room(snapshot.size)
+    frame = Frame.decode(snapshot.frame)
+    if frame.bare:
+        job = replace(job, rule=job.rule.bare)
     if job.rule.guard is not None:
         # It is not asked about later pages: what it said of the call holds for all of them.
-        facts = Frame.decode(snapshot.frame).facts
-        found = {} if facts is ABSENT else loads(bytes(facts))
+        found = {} if frame.facts is ABSENT else loads(bytes(frame.facts))
         job = replace(job, arguments={**job.arguments, FACTS: found})
     answer = answered(job, snapshot, observe, attempt)
     return Outcome(

@@ -58,6 +58,10 @@ class Path(Struct, frozen=True):
                 f"'**' stands {steps.count(DEEP)} times in path {text!r}, and at most {_DEEPEST} "
                 "may, since each goes through the whole document"
             )
+        if len(steps) > _LONGEST:
+            raise PathError(
+                f"a path of {len(steps)} steps, {text[:40]!r}...: at most {_LONGEST} may be"
+            )
         return cls(text, tuple(steps))
 
     def __str__(self) -> str:
@@ -77,6 +81,7 @@ class Path(Struct, frozen=True):
 ROOT = Path()
 DEEP = Deep()
 _DEEPEST = 2  # of them in a path
+_LONGEST = 100  # steps: each takes some frames of the stack, and no document is as deep
 
 
 def bare(text: str) -> str:

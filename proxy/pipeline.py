@@ -106,14 +106,18 @@ def _from_response(job: Job, observe: Observer | None, attempt: Attempt) -> Outc
         reading = read(line.members, rule.document, line.content)
     if marked:
         return error_result.of_result(job, line, reading, attempt)
-    if reading is None and rule.max_bytes is not None:
-        reading = read(line.members, "blocks", line.content)
     if reading is None:
         if rule.validate is not None:
             _without_document(rule, attempt)
         if rule.exclusive:
             raise Mismatch("it has no document that the steps could work on")
-        return job.original("untouched")
+        if rule.max_bytes is None:
+            return job.original("untouched")
+        reading = read(line.members, "blocks", line.content)
+        if reading is None:
+            return job.original("untouched")
+        reading.frame.bare, rule = True, rule.bare
+        job = replace(job, rule=rule)
     alone = "structuredContent" not in line.members
     if rule.only_abridges and alone and bound.crowded(job, reading.frame):
         # As one of the blocks, what crowds the document out can be looked at too.

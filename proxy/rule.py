@@ -203,6 +203,12 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         return replace(self, pipeline=self.closing, drop_blocks=(), copies="both")
 
     @property
+    def bare(self) -> "Rule":
+        """The rule for a result that has no document: nothing of this one but `max_bytes`."""
+        assert self.max_bytes is not None
+        return replace(self, pipeline=self.pipeline[-1:], validate=None)
+
+    @property
     def protects(self) -> bool:
         """True where the rule refuses rather than lets pass, when in doubt."""
         return self.mode == "active" and (

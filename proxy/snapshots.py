@@ -11,6 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 
 _GLANCES = 30  # how often a store that ages looks for what is too old, in the time that it keeps it
+_SELDOM = 86_400.0  # seconds between two looks at most: a system cannot sleep for any time
 
 
 class Snapshot(Struct, frozen=True):
@@ -119,7 +120,7 @@ class Memory:
 
     def _age(self) -> None:
         while True:
-            time.sleep(self._seconds / _GLANCES)
+            time.sleep(min(self._seconds / _GLANCES, _SELDOM))
             with self._lock:
                 self._expire()
 

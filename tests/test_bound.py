@@ -122,7 +122,6 @@ def test_structured_content_that_is_promised_counts_where_both_copies_are_shown(
     assert 500 < made.visible_after <= 1000
 
 
-@pytest.mark.fault(38, "inside")
 @pytest.mark.parametrize("shows", ["structured", "text", "either", "both"])
 @pytest.mark.parametrize("step", ["", "response: [{truncate: {max_length: 300}}]"])
 def test_a_text_that_was_cut_stands_in_promised_structured_content_with_what_was_cut(

@@ -62,6 +62,17 @@ def test_a_new_request_goes_before_one_that_was_answered_with_its_id() -> None:
     assert made.find(b"1") is None
 
 
+def test_of_a_held_call_the_server_owes_no_answer() -> None:
+    made = InFlight(resumable=True)
+    sent, held = ruled(b"1"), ruled(b"2")
+    held.probe = b"ours"
+    made.add(sent)
+    made.add(held)
+    assert [made.awaited(id) for id in (b"1", b"2", b"3")] == [sent, None, None]
+    made.answer(b"1")
+    assert made.awaited(b"1") is None
+
+
 def test_the_oldest_is_forgotten_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inflight, "_MOST", 2)
     monkeypatch.setattr(inflight, "_ANSWERED", 1)

@@ -215,6 +215,10 @@ ERRORS = [
         "the whole document",
     ),
     (
+        "name." * 100 + "name",
+        "a path of 101 steps, 'name.name.name.name.name.name.name.name.'...: at most 100 may be",
+    ),
+    (
         "$.a",
         "'$' in path '$.a' is not a plain name; "
         "put odd names in double quotes, write expressions in a jmespath step",

@@ -36,6 +36,7 @@ def test_a_pattern_and_an_expression_are_pickled_as_their_texts() -> None:
     assert Expression("x").__reduce__() == (Expression, ("x",))
 
 
+@pytest.mark.fault(37, "inside")
 @pytest.mark.parametrize(
     ("text", "message"),
     [

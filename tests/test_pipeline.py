@@ -376,6 +376,33 @@ def test_what_has_another_shape_breaks_the_contract(value: dict[str, Any], why: 
     assert texts(made.raw)[0].startswith(why.partition("'")[0])
 
 
+@pytest.mark.parametrize("kind", ["auto", "structured"])
+def test_what_has_no_document_is_bounded_and_no_step_works_on_it(kind: str) -> None:
+    text = f"document: {kind}\nresponse: [{{filter: {{prefix: a}}}}]\nmax_bytes: 3000"
+    short = {"content": [*said("b\nc")["content"], *said("d")["content"]]}
+    made = shaped(text, short)
+    assert made.word == "untouched"
+    assert made.raw == answer(short)
+    long = {"content": [*said("b" * 9000)["content"], *said("d")["content"]]}
+    made = shaped(text, long)
+    assert made.word == "shaped"
+    first, last, *_ = texts(made.raw)
+    assert first.startswith("bbb")
+    assert len(first) < 3000
+    assert last == "d"
+
+
+@pytest.mark.parametrize("validate", ["warn", "refuse"])
+def test_what_has_no_document_breaks_its_contract_whatever_its_bound(validate: str) -> None:
+    two = {"content": [*said("b")["content"], *said("d")["content"]]}
+    made = shaped(CONTRACT + f"validate: {validate}\nmax_bytes: 3000", two)
+    if validate == "refuse":
+        assert texts(made.raw) == ["the response breaks its contract: it has no document"]
+    else:
+        assert texts(made.raw) == ["b", "d"]
+        assert [warned.kind for warned in made.warnings] == ["contract: no document"]
+
+
 @pytest.mark.fault(34, "inside")
 def test_where_the_rule_fails_an_unchecked_response_is_withheld() -> None:
     made = with_step(rule(CONTRACT + "validate: refuse"), Raises(ValueError("broken")), 0)

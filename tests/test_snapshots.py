@@ -260,6 +260,24 @@ def test_what_is_too_old_goes_though_nobody_asks_for_anything() -> None:
         time.sleep(0.01)
 
 
+def test_a_store_may_keep_its_snapshots_for_longer_than_a_thread_can_sleep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slept: list[float] = []
+    sleep = time.sleep
+
+    def noting(seconds: float) -> None:
+        slept.append(seconds)
+        sleep(seconds)
+
+    monkeypatch.setattr("proxy.snapshots.time.sleep", noting)
+    Memory(seconds=1e300, ages=True)
+    while not slept:
+        sleep(0.001)
+
+    assert slept == [86_400]
+
+
 def test_several_threads_may_put_and_get_at_once() -> None:
     store = Memory(number=5, size=100)
 

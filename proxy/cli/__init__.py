@@ -28,7 +28,18 @@ _TAKE_A_SERVER = frozenset(("serve", "doctor"))
 
 def main(words: list[str] | None = None) -> int:
     """Run a command line; return its exit code."""
-    words = sys.argv[1:] if words is None else words
+    try:
+        return _done(sys.argv[1:] if words is None else words)
+    except RuntimeError as error:
+        if str(error) != "can't start new thread":
+            raise
+    said = "no thread can be started; the limit of processes or of memory may be too low"
+    os.write(2, f"{PROGRAM}: error: {said}\n".encode())
+    # Whatever was begun must not be waited for. A server that was started sees our end.
+    os._exit(1)
+
+
+def _done(words: list[str]) -> int:
     verb = words[0] if words else ""
     if verb in VERBS and verb != "run":
         return _verb(verb, words[1:])

@@ -276,6 +276,7 @@ def run(arguments: argparse.Namespace) -> int:
         return asyncio.run(_serve(Sidecar(mounts, shared.limits, log, metrics), log))
     finally:
         workers.close()
+        log.sum_up()
         if ledger is not None:
             ledger.close()
             if ledger.lost:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from proxy.document import ABSENT, Value, encode, text
 from proxy.message import members
@@ -34,14 +35,16 @@ class Frame(Struct):
     """A CallToolResult with its document taken out.
 
     `members` holds every member as it came, `blocks` the elements of `content`; `masked` is true
-    where lone surrogates are masked in them. `facts` are what a guard has found out before the call
-    whose result it is, in a snapshot.
+    where lone surrogates are masked in them. `bare`: the result had no document, and all its texts
+    stand for one. `facts` are what a guard has found out before the call whose result it is, in a
+    snapshot.
     """
 
     members: dict[str, Raw]
     blocks: list[Raw]
     copies: tuple[Copy, ...] = ()
     masked: bool = False
+    bare: bool = False
     facts: Raw = ABSENT
 
     @property
@@ -62,7 +65,7 @@ class Frame(Struct):
                 emptied["structuredContent"] = Raw(_EMPTIED.get(held, b"0"))
         emptied["content"] = Raw(b"[]")
         found = Raw(encode(facts or {}))
-        return encode(Frame(emptied, blocks, self.copies, self.masked, found))
+        return encode(replace(self, members=emptied, blocks=blocks, facts=found))
 
     @classmethod
     def decode(cls, raw: bytes) -> "Frame":
@@ -78,9 +81,10 @@ def as_text(frame: Frame) -> Frame:
     members = {name: held for name, held in frame.members.items() if name != "structuredContent"}
     places = tuple(copy for copy in frame.copies if copy.where == "text")
     if places:
-        return Frame(members, frame.blocks, places, frame.masked)
+        return replace(frame, members=members, copies=places)
     blocks = [*frame.blocks, Raw(encode({"type": "text", "text": ""}))]
-    return Frame(members, blocks, (Copy("text", blocks=(len(blocks) - 1,)),), frame.masked)
+    copies = (Copy("text", blocks=(len(blocks) - 1,)),)
+    return replace(frame, members=members, blocks=blocks, copies=copies)
 
 
 def without(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]]:
@@ -101,7 +105,7 @@ def without(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]
         else:
             places[at] = len(kept)
             kept.append(block)
-    return Frame(frame.members, kept, _moved(frame.copies, places), frame.masked), dropped
+    return replace(frame, blocks=kept, copies=_moved(frame.copies, places)), dropped
 
 
 def beside(frame: Frame) -> dict[int, str]:
@@ -126,11 +130,8 @@ def shortened(frame: Frame, texts: dict[int, str], notices: list[Notice]) -> Fra
         kept.append(with_text(block, texts[at]) if at in texts else block)
         if at == max(texts, default=-1):
             kept.extend(of_notice(notice) for notice in notices)
-    return Frame(frame.members, kept, _moved(frame.copies, places), frame.masked)
+    return replace(frame, blocks=kept, copies=_moved(frame.copies, places))
 
 
 def _moved(copies: tuple[Copy, ...], places: dict[int, int]) -> tuple[Copy, ...]:
-    return tuple(
-        msgspec.structs.replace(copy, blocks=tuple(places[at] for at in copy.blocks))
-        for copy in copies
-    )
+    return tuple(replace(copy, blocks=tuple(places[at] for at in copy.blocks)) for copy in copies)

@@ -1,6 +1,7 @@
 """Puts a document into the structuredContent that clients of its tool were promised."""
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from proxy.document import Document, Value, encode
 from proxy.result.blocks import BLOCKS, content_of
@@ -24,7 +25,7 @@ def promised(
         members = {**frame.members, "structuredContent": Raw(b"{}")}
         copies = (*frame.copies, Copy("structured"))
         return write(
-            Frame(members, frame.blocks, copies, frame.masked), document, notices, indent=indent
+            replace(frame, members=members, copies=copies), document, notices, indent=indent
         )
     _, texts = content_of(write(frame, document, [], indent=indent)[0])
     raw, _ = write(frame, document, notices, indent=indent)

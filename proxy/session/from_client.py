@@ -12,7 +12,7 @@ from proxy.outputs import Forget, Forward, Load, Output, Reply
 from proxy.session.answers import Answers
 from proxy.session.calls import Calls
 from proxy.session.lists import Lists
-from proxy.session.sending import Sending
+from proxy.session.sending import TWICE, Sending
 from proxy.session.tally import Tally
 from proxy.session.waiting import Waiting
 from proxy.standing import Standing
@@ -53,6 +53,11 @@ class FromClient(Struct, eq=False):
         if key is None or key == b"null":
             return self._notified(raw, read, exchange, method)
         pending = Pending(exchange, key, method, batched=batched)
+        waits = self.inflight.awaited(exchange + key)
+        if waits is not None and waits.rule is not None and waits.rule.withholds:
+            # Its answer would pass for that to this one, and what is withheld go out.
+            self.tally.log(f"{method}: refused: {TWICE}")
+            return (Reply(pending.failed(TWICE)),)
         if method == "tools/call":
             outputs = self.calls.called(raw, read, pending)
             return (*self.lists.news(), *outputs) if self.standing.outdated else outputs

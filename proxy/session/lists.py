@@ -13,6 +13,7 @@ from proxy.errors import DocumentError
 from proxy.inflight import Pending
 from proxy.message import SERVER_INFO, Message, string_at
 from proxy.outputs import LARGE, Forward, Output, Tell, Work
+from proxy.rule import RuleSet
 from proxy.session import fallback
 from proxy.session.waiting import Waiting
 from proxy.standing import Standing
@@ -45,16 +46,19 @@ class Lists(Struct, eq=False):
         tools = None if pending.further else definitions.names(read.result)
         if tools is not None:
             self.standing.offers(tools)
-        edited = partial(edit, read.result, self.standing.now())
+        rules = self.standing.now()
+        edited = partial(edit, read.result, rules)
         if len(raw) <= LARGE:
-            return self._passed(raw, edited(), pending)
-        return (Work(edited, partial(self.passed_later, raw, pending)),)
+            return self._passed(raw, edited(), pending, rules)
+        return (Work(edited, partial(self.passed_later, raw, pending, rules)),)
 
-    def passed_later(self, raw: bytes, pending: Pending, edited: Edited) -> tuple[Output, ...]:
+    def passed_later(
+        self, raw: bytes, pending: Pending, rules: RuleSet, edited: Edited
+    ) -> tuple[Output, ...]:
         """Pass on a long list that was edited meanwhile. Never raises."""
         mark = self.waiting.last
         try:
-            return self._passed(raw, edited, pending)
+            return self._passed(raw, edited, pending, rules)
         except (DocumentError, msgspec.DecodeError) as cause:
             self.log(f"{pending.method}: left as it came: {cause}")
             return (Forward(raw),)
@@ -62,8 +66,10 @@ class Lists(Struct, eq=False):
             said = fallback.failed(error, mark, self.waiting, self.log)
             return fallback.of_server(raw, [pending], said, closed=self.standing.guards)
 
-    def _passed(self, raw: bytes, edited: Edited, pending: Pending) -> tuple[Output, ...]:
-        """Pass on a list of tools, as it is for the client; raises what it could not be for."""
+    def _passed(
+        self, raw: bytes, edited: Edited, pending: Pending, rules: RuleSet
+    ) -> tuple[Output, ...]:
+        """Pass on a list of tools, as it is by these rules; raises what it could not be for."""
         for said in edited.said:
             self.log(said)
         if edited.error is not None:
@@ -71,7 +77,8 @@ class Lists(Struct, eq=False):
         self.standing.learn(edited.seen)
         if self.listing is not None:
             self.listing.told(edited.given, edited.result, further=pending.further)
-            self.standing.outdated = False
+            # Other rules may hold by now, and the client was told nothing: it had no list yet.
+            self.standing.outdated = rules is not self.standing.now()
         return (
             Forward(raw if edited.result is None else message.replaced(raw, result=edited.result)),
         )

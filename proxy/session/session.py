@@ -165,13 +165,12 @@ class Session:
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         """Take one line of the server."""
-        mark, before, taken = self._waiting.last, 0, self._server.taken
+        mark, taken = self._waiting.last, self._server.taken
         try:
-            before = len(taken)
             return self._from_server(raw, exchange)
         except Exception as error:
             said = self._failed(error, mark)
-            answered = taken[before:] or self._server.answered_by(raw, exchange)
+            answered = taken or self._server.answered_by(raw, exchange)
             for pending in answered:
                 self._inflight.retire(pending.exchange + pending.id)
                 if pending.held is not None:
@@ -180,8 +179,7 @@ class Session:
             closed = isinstance(error, RuleErrors) or self._standing.guards
             return fallback.of_server(raw, answered, said, closed=closed)
         finally:
-            if not before:
-                del taken[:]
+            taken.clear()
 
     def _from_server(self, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
         if len(raw) > _SMALL:
@@ -281,6 +279,11 @@ class Session:
     def awaits(self, exchange: bytes, ids: Collection[bytes]) -> bool:
         """Say whether any request in an exchange with one of these ids has no answer yet."""
         return any(self._inflight.holds(exchange + id) for id in ids)
+
+    def withholds(self, exchange: bytes, ids: Collection[bytes]) -> bool:
+        """Say whether one of these requests waits for an answer that its rule may withhold."""
+        waiting = (self._inflight.find(exchange + id) for id in ids if self.awaits(exchange, (id,)))
+        return any(each.rule.withholds for each in waiting if each is not None and each.rule)
 
     def sent(self, exchange: bytes, ids: Collection[bytes]) -> None:
         """Take note that the calls of an exchange go to the server only now: their time begins."""

@@ -17,6 +17,7 @@ from proxy.document import Document, loads, plain
 from proxy.errors import AbridgeError, DocumentError
 from proxy.paths import Index, Name, Path, select
 from proxy.rule import Rule, RuleFile, RuleSet
+from proxy.ruleset import content
 from proxy.testing import answer as answers
 from proxy.testing import exchange as exchanges
 from proxy.testing import walk
@@ -26,6 +27,8 @@ from proxy.testing.exchange import Exchange
 from proxy.testing.play import Play
 
 MOST_TIMES = 1_000_000
+_MOST_VALUES = 10 * MOST_TIMES  # that a case may have repeated, where repetitions are nested
+_MOST_GIVEN = 256_000_000  # bytes of a file: no longer message would be shaped
 _MOST_LINES = 12
 
 Case = dict[str, Any]
@@ -149,7 +152,16 @@ def expand(value: Any) -> Any:
     if not 0 <= times <= MOST_TIMES:
         raise CaseError(f"$repeat: times: {times} is not between 0 and {MOST_TIMES}")
     repeated = expand(value["$repeat"])
+    if (values := times * _values(repeated)) > _MOST_VALUES:
+        raise CaseError(f"$repeat: {values} values are more than {_MOST_VALUES}")
     return [_numbered(repeated, str(n)) for n in range(times)]
+
+
+def _values(value: Any) -> int:
+    """Count a value and all that it holds."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + sum(map(_values, value)) if isinstance(value, list) else 1
 
 
 def _numbered(value: Any, number: str) -> Any:
@@ -191,10 +203,12 @@ def _exchange(file: RuleFile, rule: Rule, case: Case) -> Exchange:
     if ways == ["given_file"]:
         path = os.path.join(os.path.dirname(file.name), case["given_file"])
         try:
-            with open(path, "rb") as held:
-                raw = held.read()
-        except OSError as error:
-            raise CaseError(f"given_file: {path!r}: {error.strerror or error}") from None
+            raw = content(path, _MOST_GIVEN + 1)
+        except (OSError, ValueError, AbridgeError) as error:
+            said = getattr(error, "strerror", None) or error
+            raise CaseError(f"given_file: {path!r}: {said}") from None
+        if len(raw) > _MOST_GIVEN:
+            raise CaseError(f"given_file: {path!r}: more than {_MOST_GIVEN} bytes")
         exchange = exchanges.recorded(raw, tool, arguments, _only_tool(rule))
     elif not ways and not _UNGIVEN & case.keys():
         raise CaseError(f"nothing is given: write {', '.join(_GIVEN)} or given_file")

@@ -11,6 +11,7 @@ from threading import Lock, Thread
 from time import monotonic
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from proxy import pipeline
 from proxy.job import Job, Outcome
@@ -42,15 +43,23 @@ class Apart:
         self._stuck = 0
 
     async def shape(self, job: Job) -> Outcome:
-        """Do `job`; never raises. Where it is given up, the outcome is that of a failed rule."""
+        """Do `job`. Where it is given up, the outcome is that of a failed rule.
+
+        Raises RuntimeError where no thread is to be had.
+        """
         loop = asyncio.get_running_loop()
         turn = Turn(job, loop.create_future())
-        self._turns.put(turn)
+        queued = False
         try:
             while not turn.done.done():
                 if self._stuck >= self._most:
                     said = f"{self._stuck} threads are taken up by rules that do not end"
-                    return pipeline.failure(job, f"the worker thread: {said}")
+                    failed = pipeline.failure(job, f"the worker thread: {said}")
+                    return replace(failed, blameless=True)
+                if not queued:
+                    # Not where nobody may ever take it out: jobs would pile up.
+                    self._turns.put(turn)
+                    queued = True
                 if self._thread is None:
                     self._start(loop)
                 await asyncio.wait((turn.done,), timeout=self._left())
@@ -64,8 +73,9 @@ class Apart:
         self._turns.put(None)
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._thread = Thread(target=self._run, args=(loop,), name="apart", daemon=True)
-        self._thread.start()
+        thread = Thread(target=self._run, args=(loop,), name="apart", daemon=True)
+        thread.start()
+        self._thread = thread
 
     def _left(self) -> float:
         """Return in how many seconds the job that is being done takes too long."""
@@ -85,22 +95,27 @@ class Apart:
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         """Do what comes, in the thread, until that was left alone."""
-        while (turn := self._turns.get()) is not None:
-            if turn.done.done():
-                continue
-            turn.began = monotonic()
-            self._at = turn
-            try:
-                outcome = pipeline.shape(turn.job)
-            except BaseException as error:  # of a thread, which ends nothing else
-                outcome = pipeline.failure(turn.job, error)
-            with self._lock:
-                ours = self._at is turn
-                self._at = None if ours else self._at
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(self._over, turn, outcome, ours)
-            if not ours:
-                return
+        # One by one in a frame of its own, so that no job is held while the next is waited for.
+        while self._goes_on(loop):
+            pass
+
+    def _goes_on(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Do the next job; return False where the thread is to end."""
+        turn = self._turns.get()
+        if turn is None or turn.done.done():
+            return turn is not None
+        turn.began = monotonic()
+        self._at = turn
+        try:
+            outcome = pipeline.shape(turn.job)
+        except BaseException as error:  # of a thread, which ends nothing else
+            outcome = pipeline.failure(turn.job, error)
+        with self._lock:
+            ours = self._at is turn
+            self._at = None if ours else self._at
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(self._over, turn, outcome, ours)
+        return ours
 
     def _over(self, turn: Turn, outcome: Outcome, ours: bool) -> None:
         """Take what came of a job, `ours` unless it was given up before."""

@@ -1,6 +1,7 @@
 """Tells when what was asked has not been answered in time: one thread for all questions."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Condition, Thread
 from time import monotonic
 
@@ -28,7 +29,9 @@ class Deadlines:
             if self._next is None or due < self._next:
                 self._change.notify_all()
             if self._thread.ident is None:
-                self._thread.start()
+                # Where there can be none now, the next question tries again.
+                with suppress(RuntimeError):
+                    self._thread.start()
 
     def settle(self, token: bytes) -> None:
         """Take note of an answer; one that nobody waits for is none of ours."""

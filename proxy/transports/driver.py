@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, ParamSpec, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from proxy import pipeline
 from proxy.errors import RuleErrors, StoreError, raised
@@ -31,7 +32,7 @@ from proxy.session.session import Session
 from proxy.snapshots import Key, Snapshot, Store
 from proxy.standing import Known
 from proxy.transports.log import Log
-from proxy.transports.turns import others
+from proxy.transports.turns import others, threaded
 from proxy.transports.workers import Workers
 
 P = ParamSpec("P")
@@ -95,8 +96,9 @@ class Driver:
             if found is not None:
                 self.session.recall(msgspec.json.decode(found.document, type=Known))
                 self._shared = found.document
-        except (StoreError, msgspec.DecodeError) as cause:
-            self._log.warning(f"what other replicas know of the server was not read: {cause}")
+        except Exception as cause:
+            said = f"what other replicas know of the server was not read: {_said(cause)}"
+            self._log.warning(said)
         finally:
             self._recalling = None
 
@@ -111,8 +113,8 @@ class Driver:
         try:
             await self._ask(self._store.put, key, Snapshot(b"", known))
             self._shared = known
-        except StoreError as cause:
-            self._log.warning(f"other replicas were not told of the server: {cause}")
+        except Exception as cause:
+            self._log.warning(f"other replicas were not told of the server: {_said(cause)}")
 
     async def from_client(
         self, raw: bytes, exchange: bytes = b"", scope: str | None = None
@@ -215,7 +217,7 @@ class Driver:
             outputs = self.session.shaped(output.job, outcome)
             await self._carry_out(outputs, sent, sent.to_client, sent.to_server)
         elif isinstance(output, Work):
-            outputs = output.then(await asyncio.to_thread(output.do))
+            outputs = output.then(await threaded(output.do))
             await self._carry_out(outputs, sent, ahead, back)
         elif isinstance(output, Load):
             found, failure = await self._load(output.key)
@@ -230,13 +232,13 @@ class Driver:
                 ahead.append(output.raw)
             else:
                 # Waits for a moment where nobody reads what we say.
-                await asyncio.to_thread(self._aside, output.raw)
+                await threaded(self._aside, output.raw)
 
     async def _shaped(self, job: Job) -> Outcome:
         try:
             return await self._workers.shape(job)
-        except Exception as error:  # no memory for what it takes to get there, ...
-            return pipeline.failure(job, error)
+        except Exception as error:  # no thread or no memory for what it takes to get there, ...
+            return replace(pipeline.failure(job, error), blameless=True)
 
     async def _ask(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Ask the store: in a thread, where that may take long."""

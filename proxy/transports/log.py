@@ -49,6 +49,7 @@ class Log:
         self._lock = Lock()
         self._midline = False
         self._dropped = 0
+        self._noise = 0
         self.tail = b""
         """The last of what the server wrote, at most TAIL bytes."""
 
@@ -83,8 +84,22 @@ class Log:
         self._write(raw)
 
     def put_aside(self, raw: bytes) -> None:
-        """Write what the server wrote to its stdout and is no message, as a line."""
+        """Write what the server said and is no message, as a line."""
         self._write(raw + b"\n")
+
+    def noise(self, raw: bytes) -> None:
+        """Put aside a line of the server's stdout, and say of the first that there are such."""
+        with self._lock:
+            self._noise += 1
+            first = self._noise == 1
+        if first:
+            self.warning("the server writes lines that are no messages to its stdout")
+        self.put_aside(raw)
+
+    def sum_up(self) -> None:
+        """Say how many lines were noise, where there were more than the one that was told of."""
+        if self._noise > 1:
+            self.warning(f"{self._noise} lines of the server's stdout were no messages")
 
     def _write(self, raw: bytes) -> None:
         deadline = monotonic() + _PATIENCE

@@ -113,6 +113,8 @@ def _receive(asked: IO[bytes], waiting: "SimpleQueue[Message]") -> None:
             waiting.put(Message.read(asked))
     except (EOFError, OSError):
         os._exit(0)
+    except Exception:  # no memory for what is asked: nobody is to wait for an answer
+        os._exit(1)
 
 
 def _answer(message: Message) -> Message:

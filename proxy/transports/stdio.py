@@ -77,7 +77,6 @@ class Relay:
         self._server = Outlet(child.stdin, lambda: self._ending.tell("server deaf"))
         self._output = Inlet(child.stdout)
         self._ending = Ending(child, self._server, self._output, log, cause)
-        self._noise = 0
         self._deadlines: Deadlines | None = None  # of the proxy's own questions
 
     def run(self) -> int:
@@ -123,8 +122,7 @@ class Relay:
         finally:
             self._entry.release()
         lines = [output.raw for output in outputs if isinstance(output, Forward)]
-        if self._noise > 1:
-            self._log.warning(f"{self._noise} lines of the server's stdout were no messages")
+        self._log.sum_up()
         if lines:
             self._log.error(f"{reason}; requests answered with an error: {len(lines)}")
         elif self._ending.unexpected:
@@ -367,7 +365,7 @@ class Relay:
             except Exception as error:  # the answer goes out all the same
                 self._log.error(f"the store failed: {raised(error)}")
         elif isinstance(output, Noise):
-            self._put_aside(output.raw)
+            self._log.noise(output.raw)
 
     def _stored(self, output: Keep | Forget) -> None:
         if isinstance(output, Keep):
@@ -386,12 +384,6 @@ class Relay:
         if answers:
             return (Forward(raw if line is None else line),)
         return () if line is None else (Reply(line),)
-
-    def _put_aside(self, raw: bytes) -> None:
-        self._noise += 1
-        if self._noise == 1:
-            self._log.warning("the server writes lines that are no messages to its stdout")
-        self._log.put_aside(raw)
 
 
 def _events(inlet: Inlet, lines: Lines) -> Iterator[Event]:

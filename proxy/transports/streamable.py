@@ -300,6 +300,8 @@ class Streamable:
             await self._hear(raw, post)
             if not post.asked:
                 return None
+        if self._driver.session.withholds(b"", post.asked):
+            return f"HTTP {response.status} without an answer to it"
         start = raw[: 4 * SHOWN].decode("utf-8", "replace").strip()[:SHOWN]
         return (
             f"HTTP {response.status} without an answer to it: "

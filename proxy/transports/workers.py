@@ -67,9 +67,10 @@ class Workers:
         self._closed = False
 
     async def shape(self, job: Job) -> Outcome:
-        """Do `job`; never raises. Where its worker breaks, the outcome is that of a failed rule.
+        """Do `job`. Where its worker breaks, the outcome is that of a failed rule.
 
-        A rule with Python of its own is never sent to another process.
+        A rule with Python of its own is never sent to another process. Raises RuntimeError where no
+        thread is to be had.
         """
         if self._closed or (job.aside and not job.rule.structures):
             return pipeline.shape(job)
@@ -112,7 +113,11 @@ class Workers:
             return await asyncio.wrap_future(self._threads.submit(self._ask, job))
         await self._room.acquire()
         loop = asyncio.get_running_loop()
-        asked = self._threads.submit(self._ask, job)
+        try:
+            asked = self._threads.submit(self._ask, job)
+        except BaseException:
+            self._room.release()
+            raise
 
         def leave(_: object) -> None:
             with suppress(RuntimeError):  # the loop is closed
@@ -199,8 +204,8 @@ class Worker:
         """Return what comes of `job`; raises Broken where the process ends first, or must."""
         started = monotonic()
         late = Timer(seconds, self.kill)
-        late.start()
         try:
+            late.start()
             message.write(self._asked)
             return Message.read(self._answers).outcome(job)
         except (OSError, EOFError):
@@ -208,7 +213,7 @@ class Worker:
             if monotonic() - started >= seconds:
                 raise Broken(f"it took more than {seconds:g} seconds") from None
             raise Broken(f"it ended {_how(self._process.returncode)}") from None
-        except Exception as error:  # too little memory for the answer, of which a part may be left
+        except Exception as error:  # no thread, no memory for the answer: a part may be left
             self.end()
             raise Broken(f"{type(error).__name__}: {error}") from error
         finally:

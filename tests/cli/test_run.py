@@ -242,3 +242,24 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
         "proxy.transports",
         "proxy.transports.child",
     ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a stack may be as large as it likes")
+@pytest.mark.parametrize("memory", [100_000, 400_000])
+@pytest.mark.parametrize("words", [("--", *NAUGHTY, "plain"), ("serve", "http://127.0.0.1:9/mcp")])
+def test_where_no_thread_can_be_started_it_says_so(memory: int, words: tuple[str, ...]) -> None:
+    """Each thread takes 100 MB of addresses here, so that few have room."""
+    limits = f'ulimit -s 100000; ulimit -v {memory}; exec "$@"'
+    ended = subprocess.run(
+        ["/bin/sh", "-c", limits, "sh", *RUN, *words],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        b"mcp-abridge: error: no thread can be started; "
+        b"the limit of processes or of memory may be too low\n",
+    )

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from tests.faults.sidecar import INITIALIZE, PROGRAM, ROOT, Sidecar, compact, serving, until
+from tests.faults.processes import until
+from tests.faults.sidecar import INITIALIZE, PROGRAM, ROOT, Sidecar, compact, serving
 from tests.wire import Wire
 
 SERVER = ("--", sys.executable, str(Path(__file__).with_name("echo.py")))
@@ -49,13 +50,10 @@ class Posting:
 
     def __init__(self, sidecar: Sidecar) -> None:
         self.sidecar = sidecar
-        self.headers: tuple[str, ...] = ()
-        self.ask(INITIALIZE)
+        self.session = sidecar.begin()
 
     def ask(self, raw: bytes) -> bytes:
-        got = self.sidecar.post(raw, *self.headers)
-        if not self.headers:
-            self.headers = (f"Mcp-Session-Id: {got.one('mcp-session-id')}",)
+        got = self.sidecar.post(raw, self.session)
         assert got.ended
         [answer] = [data for data in got.events if data] or [got.body]
         return answer

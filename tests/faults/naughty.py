@@ -24,12 +24,13 @@ def lines() -> Iterator[bytes]:
 
 
 def requests() -> Iterator[tuple[bytes, str]]:
-    """Yield the id, as it is spelled, and the tool or method of each request."""
+    """Yield the id, as it is spelled, and the tool or method of each request, also in batches."""
     for line in lines():
-        message = json.loads(line)
-        if "id" in message and "method" in message:
-            name = message.get("params", {}).get("name", message["method"])
-            yield json.dumps(message["id"]).encode(), name
+        said = json.loads(line)
+        for message in said if isinstance(said, list) else [said]:
+            if "id" in message and "method" in message:
+                name = message.get("params", {}).get("name", message["method"])
+                yield json.dumps(message["id"]).encode(), name
 
 
 def say(raw: bytes, to: int = 1) -> None:

@@ -21,10 +21,9 @@ from typing import Literal
 
 import msgspec
 
-NAUGHTY = Path(__file__).with_name("naughty.py")
-LIFE = 6.0
-"""Seconds after which nobody may be left."""
+from tests.faults.processes import LIFE
 
+NAUGHTY = Path(__file__).with_name("naughty.py")
 _NOISE = 2.0  # seconds that a machine may be busy with something else
 _LOOK = 0.1  # seconds between two looks at all processes
 _MARK = "ORPHANS_OF"

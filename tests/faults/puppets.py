@@ -127,6 +127,11 @@ class Posted(Local):
         events = [data for data in got.events if data]
         return Came(b"%d" % number, events or [answer_of(got)])
 
+    def heard(self) -> bytes:
+        """Return the lines that the server of the session was told since the last time."""
+        got = self.sidecar.post(told(next(self.numbers), "heard"), self.session)
+        return bytes.fromhex(json.loads(answer_of(got))["result"]["content"][0]["text"])
+
     @property
     def errors(self) -> bytes:
         return bytes(self.sidecar.errors)

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, Protocol
 
+from tests.faults.processes import until
 from tests.faults.routes import META, NAUGHTY, answer_of, stateless
-from tests.faults.sidecar import ROOT, Sidecar, compact, get, serving, soon, until
+from tests.faults.sidecar import ROOT, Sidecar, compact, get, serving, soon
 from tests.wire import Wire
 
 Way = Literal["stdio", "http"]

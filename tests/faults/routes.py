@@ -13,17 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.faults import naughty
-from tests.faults.sidecar import (
-    INITIALIZE,
-    ROOT,
-    Got,
-    Left,
-    Process,
-    Sidecar,
-    call,
-    post,
-    until,
-)
+from tests.faults.processes import Process, until
+from tests.faults.sidecar import INITIALIZE, ROOT, Got, Left, Sidecar, call, post
 from tests.raw_http import ACCEPTED, Answer, Asked, RawServer, initialized, result, whole
 from tests.wire import Wire
 
@@ -103,14 +94,8 @@ class Local:
 
     def __init__(self, sidecar: Sidecar) -> None:
         self.sidecar = sidecar
-        self.session = self.begin()
+        self.session = sidecar.begin()
         self.ids = itertools.count(1000)
-
-    def begin(self) -> str:
-        """Begin a session and return its header."""
-        got = self.sidecar.post(INITIALIZE)
-        assert got.status == 200, got
-        return f"Mcp-Session-Id: {got.one('mcp-session-id')}"
 
     def works(self) -> None:
         """Make a call in the session, which must be answered as ever, and one of no session."""

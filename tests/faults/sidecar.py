@@ -4,6 +4,7 @@ No library in between: requests are bytes, answers are read from the socket as t
 """
 
 import json
+import math
 import os
 import re
 import signal
@@ -11,8 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -21,11 +21,11 @@ from typing import Any, NamedTuple, Self
 
 import msgspec
 
+from tests.faults.processes import SECONDS, Process, processes, until
 from tests.faults.scale import scaled
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = (sys.executable, "-m", "proxy")
-SECONDS = 20.0
 CHUNK = 1 << 16
 BOTH = "Accept: application/json, text/event-stream"
 STREAM = "Accept: text/event-stream"
@@ -82,6 +82,8 @@ class Client:
         self.socket = socket.create_connection(("127.0.0.1", port), seconds)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer = bytearray()
+        self.seconds = seconds
+        self.end = math.inf
 
     def __enter__(self) -> Self:
         return self
@@ -103,7 +105,10 @@ class Client:
         self.socket.close()
 
     def more(self) -> bool:
-        """Read on; False at the end."""
+        """Read on; False at the end. Raises TimeoutError where an answer takes too long."""
+        # What keeps a connection alive comes again and again.
+        if monotonic() > self.end:
+            raise TimeoutError(f"no whole answer in {self.seconds:g} s: {bytes(self.buffer)!r}")
         try:
             chunk = self.socket.recv(CHUNK * 16)
         except ConnectionResetError:
@@ -138,6 +143,7 @@ class Client:
 
     def answer(self, *, bodiless: bool = False) -> Got:
         """Read one whole answer, which has no body where it is `bodiless`."""
+        self.end = monotonic() + self.seconds
         got = self.head()
         if bodiless or got.status in (204, 304):
             got.ended = True
@@ -151,6 +157,7 @@ class Client:
             got.body = self.take(size)
         else:
             got.body, got.ended = self.rest(), True
+        self.end = math.inf
         return got
 
     def _chunks(self) -> tuple[bytes, bool]:
@@ -165,40 +172,6 @@ class Client:
         except EOFError:
             return b"".join(parts), False
         return b"".join(parts), True
-
-
-class Process:
-    """A process of ours: what it says on stderr, what it holds."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
-        self.process = process
-        self.pid = process.pid
-
-    @property
-    def children(self) -> set[int]:
-        """Return the children that have not ended."""
-        return {pid for pid, parent, _ in processes() if parent == self.pid}
-
-    @property
-    def descriptors(self) -> int:
-        return len(os.listdir(f"/proc/{self.pid}/fd"))
-
-    @property
-    def threads(self) -> int:
-        return len(os.listdir(f"/proc/{self.pid}/task"))
-
-    @contextmanager
-    def in_memory(self, most: int) -> Iterator[None]:
-        """See to it that what happens costs at most so many bytes more than there were before."""
-        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
-        before = self._memory("VmRSS")
-        yield
-        cost = self._memory("VmHWM") - before
-        assert cost <= most, f"it cost {cost >> 20} MB of memory, {most >> 20} at most were allowed"
-
-    def _memory(self, what: str) -> int:
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        return int(re.findall(rf"{what}:\s+(\d+)", status)[0]) << 10
 
 
 class Sidecar(Process):
@@ -236,10 +209,20 @@ class Sidecar(Process):
     def post(self, body: bytes, *headers: str, path: str = "/mcp") -> Got:
         return self.ask(post(body, *headers, path=path))
 
+    def begin(self) -> str:
+        """Begin a session and return its header."""
+        got = self.post(INITIALIZE)
+        assert got.status == 200, got
+        return f"Mcp-Session-Id: {got.one('mcp-session-id')}"
+
     # What it says
 
     def _events(self, name: str) -> list[dict[str, Any]]:
         return [line for line in tuple(self.said) if line.get("event") == name]
+
+    def messages(self) -> list[str]:
+        """Return what the log has said in words so far."""
+        return [line["message"] for line in tuple(self.said) if "message" in line]
 
     def requests(self, count: int = 1) -> list[dict[str, Any]]:
         """Return the log's next so many lines about requests."""
@@ -372,40 +355,3 @@ INITIALIZE = compact(
         },
     }
 )
-
-
-def processes() -> list[tuple[int, int, int]]:
-    """Return the number, parent and group of every process that is no zombie."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                state, parent, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if state != "Z":
-                found.append((int(entry.name), int(parent), int(group)))
-    return found
-
-
-def marked(marker: str) -> set[int]:
-    """Return the processes that have `marker` in their command line, sidecars left aside."""
-    found = set()
-    for pid, _, _ in processes():
-        try:
-            line = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if marker.encode() in line and b"\0serve\0" not in line:
-            found.add(pid)
-    return found
-
-
-def until(
-    wanted: Callable[[], bool], seconds: float = SECONDS, said: Callable[[], str] = str
-) -> None:
-    """Wait until something is so."""
-    end = monotonic() + seconds
-    while not wanted():
-        assert monotonic() < end, f"not within {seconds:g} seconds: {said()}"
-        time.sleep(0.01)

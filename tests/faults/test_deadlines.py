@@ -17,8 +17,9 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("what a process holds is read from /proc", allow_module_level=True)
 
+from tests.faults.processes import until
 from tests.faults.routes import NAUGHTY, Local, answer_of, modern
-from tests.faults.sidecar import call, get, post, serving, until
+from tests.faults.sidecar import call, get, post, serving
 from tests.faults.test_probes import CANCELLED, COMMAND, RUN_URL, SERVE_URL, SERVED, WRITTEN
 from tests.faults.ways import (
     GUARDED,

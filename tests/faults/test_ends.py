@@ -14,22 +14,21 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("whom a process has left is read from /proc", allow_module_level=True)
 
-from tests.faults.orphans import LIFE, Cycle, End, brood, cycles, environment, go_round, left
-from tests.faults.routes import answer_of, modern
+from tests.faults.orphans import Cycle, End, brood, cycles, environment, go_round, left
+from tests.faults.processes import LIFE, until
+from tests.faults.routes import modern
 from tests.faults.scale import scaled
 from tests.faults.sidecar import (
     INITIALIZE,
     ROOT,
     STREAM,
     Client,
-    Sidecar,
     call,
     command,
     get,
     post,
     request,
     serving,
-    until,
 )
 from tests.faults.wrapper import signals_as_usual
 
@@ -144,11 +143,11 @@ def test_nobody_is_left_of_a_session_that_is_over_while_the_sidecar_lives() -> N
     env = environment(marker)
     with serving("--sessions", "4", "--idle", "2", "--", *BROODS, env=env) as sidecar:
         before = sidecar.left
-        ended, crashed = begin(sidecar), begin(sidecar)
+        ended, crashed = sidecar.begin(), sidecar.begin()
         assert sidecar.ask(request("DELETE", "/mcp", ended)).status == 204
         assert b"SIGKILL" in sidecar.post(call(2, "end"), crashed).body
         assert b"SIGKILL" in sidecar.ask(modern(2, "end")).body
-        *_, last = [begin(sidecar) for _ in range(6)]  # more than there is room for
+        *_, last = [sidecar.begin() for _ in range(6)]  # more than there is room for
         with sidecar.client() as client:
             client.send(get("/mcp/sse", STREAM))
             client.until(b"session_id=")
@@ -163,10 +162,3 @@ def test_nobody_is_left_of_a_session_that_is_over_while_the_sidecar_lives() -> N
         until(lambda: not servers(marker), 3.0 + 2 * LIFE, lambda: str(left([marker])))
         sidecar.settles(before)
     assert not left([marker])
-
-
-def begin(sidecar: Sidecar) -> str:
-    """Begin a session and return its header."""
-    got = sidecar.post(INITIALIZE)
-    assert answer_of(got)
-    return f"Mcp-Session-Id: {got.one('mcp-session-id')}"

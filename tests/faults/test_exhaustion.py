@@ -17,18 +17,9 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("limits are set by prlimit", allow_module_level=True)
 
+from tests.faults.processes import Process, memory, until
 from tests.faults.routes import NAUGHTY, Bridge, Local, Naughty, Remote, answer_of, failure, modern
-from tests.faults.sidecar import (
-    INITIALIZE,
-    Process,
-    Sidecar,
-    call,
-    get,
-    post,
-    serving,
-    soon,
-    until,
-)
+from tests.faults.sidecar import INITIALIZE, Sidecar, call, get, post, serving, soon
 from tests.faults.sidecar import STREAM as STREAM_ONLY
 from tests.raw_http import STREAM, event, result, whole
 
@@ -67,8 +58,8 @@ def test_without_descriptors_who_is_there_goes_on_and_the_next_is_answered_later
                 # Of a URL another connection may be needed, which cannot be had.
                 assert b"too many open files" in got.body if got.status == 502 else answer_of(got)
             spent, since = seconds(sidecar), time.monotonic()
-            until(lambda: time.monotonic() - since > 2.0)
-            assert seconds(sidecar) - spent < 0.5, "it is busy with what it cannot do"
+            until(lambda: time.monotonic() - since > 1.0)
+            assert seconds(sidecar) - spent < 0.25, "it is busy with what it cannot do"
             assert warned(sidecar, NO_MORE) == 1
             if kind == "a command":
                 there.send(post(INITIALIZE))
@@ -85,8 +76,7 @@ HUGE = 64 * MB
 @contextmanager
 def scarce(process: Process) -> Iterator[None]:
     """Let a process have only so much more memory than it has now, for a while."""
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    most = (int(re.findall(r"VmSize:\s+(\d+)", status)[0]) << 10) + ROOM
+    most = memory(process.pid, "VmSize") + ROOM
     resource.prlimit(process.pid, resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
     yield
     resource.prlimit(process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)

@@ -10,8 +10,8 @@ import os
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -48,6 +48,7 @@ from tests.faults.bad_requests import (
 )
 from tests.faults.bodies import GB, bomb
 from tests.faults.naughty import result as on_stdio
+from tests.faults.processes import LIFE, SECONDS, command_line, marked, still, until, written_by
 from tests.faults.routes import (
     META,
     MODERN,
@@ -66,7 +67,6 @@ from tests.faults.scale import scaled
 from tests.faults.sidecar import (
     INITIALIZE,
     ROOT,
-    SECONDS,
     Client,
     Left,
     Sidecar,
@@ -74,18 +74,16 @@ from tests.faults.sidecar import (
     command,
     compact,
     get,
-    marked,
     post,
     request,
     serving,
     soon,
-    until,
 )
 from tests.faults.sidecar import STREAM as STREAM_ONLY
+from tests.faults.wrapper import codes
 from tests.raw_http import STREAM, Answer, Asked, Reset, event, result, whole
 
 MB = 1 << 20
-LIFE = 6.0  # seconds in which a group must have ended, whatever happened
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +181,7 @@ def test_a_bomb_costs_a_client_on_stdio_no_more(bridge: Bridge, said: bytes) -> 
         with soon():
             [line] = bridge.ask(2)
         assert failure(line, 2) == f"the server's answer cannot be read: it is {GROWN}"
+        bridge.has_said(GROWN)
         assert len(bridge.server.faults()) == 1
 
 
@@ -250,20 +249,33 @@ def test_a_cut_of_the_stream_of_a_session_is_seen_by_the_client(remote: Remote, 
         assert logged.startswith("the server's stream broke off: ")
 
 
+def has_said(sidecar: Sidecar, message: str) -> bool:
+    """Say whether the log has said something, and that once."""
+    return sum(message in said for said in sidecar.messages()) == 1
+
+
 @pytest.mark.fault(1, "http")
-def test_a_server_on_stdio_that_dies_in_mid_answer_is_an_error_that_says_how() -> None:
-    for how, cause in (("3", "exit code 3"), ("SIGKILL", "SIGKILL")):
-        with serving("--", sys.executable, str(NAUGHTY), "ends", how) as sidecar:
-            local = Local(sidecar)
-            with local.sound():
-                session = local.begin()
-                for id, raw in ((2, post(call(2, "end"), session)), (3, modern(3, "end"))):
-                    with soon():
-                        got = sidecar.ask(raw)
-                    told = failure(got.events[-1] if got.events else got.body, id)
-                    assert cause in told
-                    assert told.endswith("the disk is on fire")
-                assert sidecar.post(call(4), session).status == 404
+@pytest.mark.parametrize("fault", ["ends", "ends_before"])
+@pytest.mark.parametrize("how", ["0", "3", "SIGKILL"])
+def test_a_server_on_stdio_that_dies_has_all_calls_in_flight_answered_with_the_cause(
+    fault: str, how: str
+) -> None:
+    told = f"{codes(how)[1]}; its stderr ends with:\nthe disk is on fire"
+    with serving("--", sys.executable, str(NAUGHTY), fault, how) as sidecar:
+        local = Local(sidecar)
+        with local.sound():
+            session = sidecar.begin()
+            two = b"[" + call(2, "end") + b"," + call(3) + b"]"
+            for ids, raw in (([2, 3], post(two, session)), ([4], modern(4, "end"))):
+                with soon():
+                    got = sidecar.ask(raw)
+                answers = got.events or [got.body]
+                assert [failure(each, id) for each, id in zip(answers, ids, strict=True)] == [
+                    told for _ in ids
+                ]
+                logged = f"{told}; requests answered with an error: {len(ids)}"
+                until(partial(has_said, sidecar, logged))
+            assert sidecar.post(call(4), session).status == 404
 
 
 @pytest.mark.fault(24, "http")
@@ -295,6 +307,8 @@ def test_an_endless_line_of_a_server_on_stdio_is_an_error_and_the_next_one_comes
                 got = sidecar.ask(raw)
                 told = failure(got.events[-1] if got.events else got.body, id)
                 assert "is over the limit of 1000000 bytes" in told
+            said = [each for each in sidecar.messages() if "is over the limit" in each]
+            assert len(said) == 2
 
 
 # Row 24
@@ -330,6 +344,14 @@ def test_a_stream_passes_as_it_came_whatever_its_form(remote: Remote, raw: bytes
                 assert got.one("content-type") == "text/event-stream"
 
 
+# What streams say before the answer.
+BEFORE = {
+    **dict.fromkeys(("comments", "crlf", "cr", "all line ends"), (NOTE,)),
+    "answers to nobody": (result(b"99"), result(b'"2"')),
+    "requests of the server": (b'{"jsonrpc":"2.0","id":2,"method":"ping"}',),
+}
+
+
 @pytest.mark.fault(24, "stdio")
 @pytest.mark.parametrize("how", ["whole", "bytes"])
 def test_a_client_on_stdio_gets_a_line_for_each_message_of_a_stream(
@@ -350,6 +372,7 @@ def test_a_client_on_stdio_gets_a_line_for_each_message_of_a_stream(
             asks = b'{"jsonrpc":"2.0","id":2,"method":"ping"}'
             known = (NOTE, result(b"99"), result(b'"2"'), result(b"2"), asks)
             assert {other[:-1] for other in others} <= set(known), name
+            assert {other[:-1] for other in others} >= set(BEFORE.get(name, ())), name
 
 
 @pytest.mark.fault(13, "http")
@@ -385,15 +408,17 @@ def test_a_large_event_is_a_line_on_stdio(bridge: Bridge) -> None:
 @pytest.mark.fault(8, "http")
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream", "*/*"])
 def test_a_large_line_of_a_server_on_stdio_is_an_answer(accept: str) -> None:
+    size = scaled(20, 100) * MB
     naughty = [sys.executable, str(NAUGHTY), "large"]
     with serving("--", *naughty) as sidecar:
         local = Local(sidecar)
-        with local.sound(), sidecar.in_memory(6 * LARGE):
+        with local.sound():
             for raw in (
-                post(call(2, str(LARGE)), local.session, f"Accept: {accept}"),
-                modern(2, str(LARGE), f"Accept: {accept}"),
+                post(call(2, str(size)), local.session, f"Accept: {accept}"),
+                modern(2, str(size), f"Accept: {accept}"),
             ):
-                assert answer_of(sidecar.ask(raw)) == on_stdio(b"2", "x" * LARGE)
+                with sidecar.in_memory(3 * size):
+                    assert answer_of(sidecar.ask(raw)) == on_stdio(b"2", "x" * size)
 
 
 # Row 25
@@ -802,7 +827,9 @@ def test_no_body_leads_past_a_rule_that_hides_a_tool(tmp_path: Path, raw: bytes)
     rules = tmp_path / "rules.yaml"
     rules.write_text("version: 1\nrules:\n- {tools: hidden, hide: true}\n")
     with Naughty() as server, serving("--rules", str(rules), server.url) as sidecar:
-        sidecar.post(raw)
+        got = sidecar.post(raw)
+        assert (got.status, got.ended) in ((200, True), (202, True), (400, True))
+        assert b"ok" not in got.body
         assert server.asked == []
         Remote(sidecar, server).works()
 
@@ -843,15 +870,15 @@ def test_a_request_whose_method_is_no_text_is_answered(local: Local) -> None:
 
 @pytest.mark.fault(29, "http")
 def test_thousands_of_sessions_of_a_server_cost_little_and_leave_nothing(remote: Remote) -> None:
-    with remote.sound(), remote.sidecar.in_memory(64 * MB), remote.sidecar.client() as client:
-        for _ in range(scaled(2_000, 10_000)):
+    with remote.sound(), remote.sidecar.in_memory(32 * MB), remote.sidecar.client() as client:
+        for _ in range(scaled(1_000, 10_000)):
             client.send(post(INITIALIZE))
             assert client.answer().status == 200
         assert len({asked.id for asked in remote.server.asked}) == 1
     assert remote.sidecar.children == set()
 
 
-SESSIONS = scaled(400, 10_000)  # each starts a server
+SESSIONS = scaled(150, 10_000)  # each starts a server
 ANSWERS = r's/.*"id":\([0-9]*\).*/{"jsonrpc":"2.0","id":\1,"result":{}}/p'
 
 
@@ -883,7 +910,8 @@ def test_sessions_that_are_abandoned_make_room_and_leave_no_child() -> None:
 def test_children_that_do_not_want_to_end_are_ended_with_all_of_their_group(end: str) -> None:
     marker = f"stubborn-{os.getpid()}-{end}"
     server = [sys.executable, str(NAUGHTY), "stays", "ignore", "fork", marker]
-    with serving("--sessions", "2", "--", *server, ends=end == "TERM") as sidecar:
+    options = ("--sessions", "2", "--drain", "0.5")
+    with serving(*options, "--", *server, ends=end == "TERM") as sidecar:
         sessions = [Local(sidecar).session for _ in range(4)]
         assert [sidecar.post(call(2), each).status for each in sessions] == [404, 404, 200, 200]
         if end == "TERM":
@@ -898,8 +926,7 @@ def test_children_that_do_not_want_to_end_are_ended_with_all_of_their_group(end:
 def test_a_session_that_nobody_uses_is_ended_and_one_that_is_used_is_not() -> None:
     marker = f"# idle-{os.getpid()}"
     with serving("--idle", "1", "--", "sed", "-un", "-e", ANSWERS, "-e", marker) as sidecar:
-        local = Local(sidecar)
-        idle, heard = local.begin(), local.begin()
+        idle, heard = sidecar.begin(), sidecar.begin()
         with sidecar.client() as client:
             client.send(get("/mcp", STREAM_ONLY, heard))
             until(lambda: len(marked(marker)) == 1)
@@ -940,36 +967,22 @@ def test_a_client_that_does_not_read_holds_the_server_up_and_is_let_go(remote: R
 
 @pytest.mark.fault(16, "http")
 def test_a_client_that_does_not_read_holds_a_server_on_stdio_up() -> None:
-    naughty = [sys.executable, str(NAUGHTY), "talks", "2000", "100000"]
+    count, size = 1_000, 100_000
+    naughty = [sys.executable, str(NAUGHTY), "talks", str(count), str(size), "talk"]
     with serving("--", *naughty) as sidecar:
-        got = sidecar.post(INITIALIZE)
-        session = f"Mcp-Session-Id: {got.one('mcp-session-id')}"
-        with sidecar.in_memory(96 * MB), sidecar.client() as client:
-            client.send(post(call(2), session))
-            client.head()
-            [server] = [pid for pid in sidecar.children if b"naughty" in command_of(pid)]
-            before = written_by(server)
-            still(lambda: written_by(server))
-            assert written_by(server) - before < 100 * MB
-            assert sidecar.ask(get("/healthz")).status == 200
-
-
-def still(figure: Callable[[], int]) -> None:
-    """Wait until a figure has not moved for a second."""
-    last, since = figure(), time.monotonic()
-    while time.monotonic() - since < 1.0:
-        now = figure()
-        if now != last:
-            last, since = now, time.monotonic()
-        time.sleep(0.01)
-
-
-def command_of(pid: int) -> bytes:
-    return Path(f"/proc/{pid}/cmdline").read_bytes()
-
-
-def written_by(pid: int) -> int:
-    return int(re.findall(r"wchar: (\d+)", Path(f"/proc/{pid}/io").read_text())[0])
+        local = Local(sidecar)
+        [server] = [pid for pid in sidecar.children if "naughty" in command_line(pid)]
+        with local.sound(), sidecar.client() as client:
+            with sidecar.in_memory(32 * MB):
+                before = written_by(server)
+                client.send(post(call(2, "talk"), local.session))
+                still(lambda: written_by(server))
+                assert written_by(server) - before < count * size / 2
+                assert sidecar.ask(get("/healthz")).status == 200
+            *notes, answer = [data for data in client.answer().events if data]
+            numbers = [int(note[:80].split(b'"number":')[1].split(b",")[0]) for note in notes]
+            assert numbers == list(range(count))
+            assert answer == on_stdio(b"2")
 
 
 # Row 30
@@ -1325,6 +1338,7 @@ def test_credentials_go_on_only_where_they_are_to_and_are_never_said(auth: str) 
                 assert b"query-secret" not in got.body
                 assert b"url-secret" not in got.body
             assert len(sidecar.requests(8)) == 8
+        assert len(server.asked) == 6, "those that were not refused"
         for asked in server.asked:
             given = asked.headers
             assert given["x-fixed"] == "fixed-secret"

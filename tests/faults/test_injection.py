@@ -175,6 +175,7 @@ def outcomes(given: Job) -> Iterator[tuple[Any, Outcome]]:
         with injector.armed():
             outcome = shape(given)
         if injector.raised is None:
+            assert injector.tried, "nothing has failed"
             print(f"{len(injector.tried)} places")
             return
         yield injector.raised, outcome

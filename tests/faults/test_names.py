@@ -17,19 +17,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from proxy.ledger import rows
 from proxy.meter import OTHER
+from tests.faults.processes import until
 from tests.faults.routes import META, NAUGHTY, Naughty, modern, stateless
 from tests.faults.scale import scaled
-from tests.faults.sidecar import (
-    INITIALIZE,
-    Sidecar,
-    call,
-    compact,
-    get,
-    post,
-    request,
-    serving,
-    until,
-)
+from tests.faults.sidecar import INITIALIZE, Sidecar, call, compact, get, post, request, serving
 from tests.raw_http import Asked, initialized, result, whole
 
 MB = 1 << 20
@@ -110,7 +101,7 @@ def test_a_hundred_thousand_names_are_a_thousand_sets_of_labels(tmp_path: Path) 
                     if not (number - first) % PER_SESSION:
                         # What was answered is kept as long as its session, up to a bound.
                         sidecar.ask(request("DELETE", "/mcp", session or "X: y"))
-                        session = begun(sidecar)
+                        session = sidecar.begin()
                     batch = [call(n, f"tool {n}") for n in range(number, number + AT_ONCE)]
                     client.send(post(b"[" + b",".join(batch) + b"]", session))
                     assert client.answer().body.count(b'"result"') == AT_ONCE
@@ -185,13 +176,8 @@ def test_names_of_megabytes_are_not_kept(tmp_path: Path) -> None:
             flood(sidecar, NAMED[what])
 
 
-def begun(sidecar: Sidecar) -> str:
-    """Begin a session and return its header."""
-    return f"Mcp-Session-Id: {sidecar.post(INITIALIZE).one('mcp-session-id')}"
-
-
 def flood(sidecar: Sidecar, raw: Callable[[str, str], bytes]) -> None:
-    session = begun(sidecar)
+    session = sidecar.begin()
     with sidecar.in_memory(16 * MB), sidecar.client() as client:
         for number in range(scaled(24, 120)):
             client.send(raw(f"{number}{LONG}", session))

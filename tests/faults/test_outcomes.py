@@ -1,5 +1,9 @@
 """What a rule does to an answer and must not: seen by clients of the wrapper and of the sidecar."""
 
+import json
+import sqlite3
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -87,13 +91,18 @@ def test_what_a_rule_does_not_fit_or_may_not_do_leaves_the_answer_as_it_came(
     file = tmp_path / "cases.yaml"
     rules = [f"- {{tools: {name!r}, {keys}}}" for name, (keys, _) in CASES.items()]
     file.write_text("\n".join(["version: 1", "rules:", *rules]))
-    with way("--rules", str(file)) as client:
+    ledger = tmp_path / "ledger.sqlite3"
+    with way("--rules", str(file), "--ledger", str(ledger)) as client:
         for name, (_, answer) in CASES.items():
             message = asks(name, {"result": answer})
             assert client.ask(compact(message)) == echo.line(message), name
         assert client.logged("emptied: left as it came: everything was removed by rule 'emptied'")
         assert client.logged("larger: left as it came: the model would see 16 bytes in place of 7")
         assert client.logged("far larger: failed at project: it gives more than ")
+    words = {"far larger": "failed", "an error": "error"}
+    with closing(sqlite3.connect(ledger)) as db:
+        counted = dict(db.execute("SELECT tool, outcome FROM calls").fetchall())
+    assert counted == {name: words.get(name, "untouched") for name in CASES}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -115,3 +124,27 @@ def test_a_rule_that_withholds_names_itself_in_place_of_the_answer(
             [block] = found["content"]
             assert repr(name) in block["text"]
             assert ("everything was removed" in block["text"]) == name.startswith("emptied")
+
+
+CHANGING = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
+LIST = b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(on_stdio, marks=pytest.mark.fault(50, "stdio")),
+        pytest.param(over_http, marks=pytest.mark.fault(50, "http")),
+    ],
+)
+def test_an_input_schema_that_a_client_would_not_take_is_logged_and_listed(
+    way: Way, rules: Path
+) -> None:
+    own = f"{{order: {{upstream: false, description: {'x' * 17_000}}}}}"
+    rules.write_text(f"version: 1\nrules: [{{tools: note, arguments: {own}}}]\n")
+    with way("--rules", str(rules), server=CHANGING) as client:
+        tools = json.loads(client.ask(LIST))["result"]["tools"]
+        sizes = {tool["name"]: len(json.dumps(tool["inputSchema"])) for tool in tools}
+        assert [name for name, size in sizes.items() if size > 16_384] == ["note"]
+        assert client.logged("claude.ai drops tools above 16384") == 1
+        assert client.logged("note: its inputSchema is 17") == 1

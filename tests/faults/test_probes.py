@@ -20,8 +20,9 @@ if sys.platform != "linux":
     pytest.skip("what a process holds is read from /proc", allow_module_level=True)
 
 from tests.faults.probed import ASKS, NOTE, answer
+from tests.faults.processes import until
 from tests.faults.routes import NAUGHTY
-from tests.faults.sidecar import Left, Sidecar, serving, until
+from tests.faults.sidecar import Left, Sidecar, serving
 from tests.faults.ways import (
     GUARDED,
     OWN,

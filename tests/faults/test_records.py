@@ -29,9 +29,9 @@ from proxy.ledger import BY, Book, rows
 from proxy.meter import Row
 from proxy.retention import MOST_BYTES
 from tests.faults.naughty import result
+from tests.faults.processes import until
 from tests.faults.recording import WAYS, Served, Way, Written, recording, stopped
 from tests.faults.scale import scaled
-from tests.faults.sidecar import until
 
 DAY = 86_400
 EITHER = pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.naughty import drained, result
+from tests.faults.processes import until
 from tests.faults.puppets import Written, puppet, told
 from tests.faults.sidecar import compact
-from tests.faults.wrapper import until
 
 GARBAGE = {
     "no JSON": b"garbage",

@@ -1,8 +1,5 @@
 """Holds the table of faults to its tests: each row has one by every way that it requires."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,35 +7,17 @@ import pytest
 from tests.faults.rows import ROWS, WAYS
 
 ROOT = Path(__file__).resolve().parents[2]
-LISTING = """
-import json, sys, pytest
-
-class Listing:
-    def pytest_collection_finish(self, session):
-        marks = {mark.args for item in session.items for mark in item.iter_markers("fault")}
-        print("\\n" + json.dumps(sorted(marks)), file=sys.stderr)
-
-sys.exit(pytest.main(["--collect-only", "-qq", "-m", "fault", *sys.argv[1:]], [Listing()]))
-"""
 
 
 @pytest.fixture(scope="module")
-def marked() -> set[tuple[int, str]]:
+def marked(request: pytest.FixtureRequest) -> set[tuple[int, str]]:
     """Return what the tests of faults show, which are collected as for a run."""
-    files = [
-        str(file)
-        for file in (ROOT / "tests").rglob("test_*.py")
-        if any(word in file.read_text("utf-8") for word in ("mark.fault", "each_way"))
-    ]
-    listed = subprocess.run(
-        [sys.executable, "-c", LISTING, "-n", "0", *files],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert listed.returncode == 0, listed.stdout + listed.stderr
-    return {(row, way) for row, way in json.loads(listed.stderr.splitlines()[-1])}
+    session, found = request.session, set()
+    for file in (ROOT / "tests").rglob("test_*.py"):
+        if any(word in file.read_text("utf-8") for word in ("mark.fault", "each_way")):
+            for item in session.genitems(pytest.Module.from_parent(session, path=file)):
+                found |= {mark.args for mark in item.iter_markers("fault")}
+    return found
 
 
 def test_there_are_fifty_rows_with_short_titles() -> None:

@@ -127,6 +127,23 @@ def test_check_says_every_mistake_of_a_file_that_can_be_read(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.fault(37, "stdio")
+def test_check_refuses_what_cannot_be_matched_in_linear_time(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(
+        "version: 1\nrules:\n"
+        "- {tools: a, response: [{replace: {pattern: '(a+)+(?=b)', with: c}}]}\n"
+        "- {tools: b, arguments: {c: {pattern: '(a)\\1'}}}\n"
+    )
+    ended = done("check", str(file))
+    assert ended.returncode == 1
+    refused = "is not a regular expression RE2 takes"
+    assert ended.stderr.splitlines() == [
+        f"{file}:3:45: pattern: '(a+)+(?=b)' {refused}: invalid perl operator: (?=",
+        f"{file}:4:39: pattern: '(a)\\\\1' {refused}: invalid escape sequence: \\1",
+    ]
+
+
 @pytest.mark.fault(42, "stdio")
 @pytest.mark.parametrize("name", SOME)
 def test_a_wrapper_with_a_bad_file_answers_with_an_error_and_ends_with_2(

@@ -4,7 +4,6 @@ One call fails, the process lives. Limits are set while it runs, to a little ove
 """
 
 import json
-import re
 import resource
 import subprocess
 import sys
@@ -16,22 +15,12 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("limits are set by prlimit", allow_module_level=True)
 
+from tests.faults.processes import memory, until
 from tests.faults.puppets import Written
 from tests.faults.routes import Local, answer_of
 from tests.faults.sidecar import call as posted
 from tests.faults.sidecar import serving, soon
-from tests.faults.wrapper import (
-    NAUGHTY,
-    ROOT,
-    Wrapped,
-    call,
-    command,
-    failure,
-    ok,
-    said,
-    until,
-    wrapped,
-)
+from tests.faults.wrapper import NAUGHTY, ROOT, Wrapped, call, command, failure, ok, said, wrapped
 
 MB = 1 << 20
 ROW = '{"a":1.0,"noise":[1,2,3]}'
@@ -56,12 +45,6 @@ def limit(wire: Wrapped, kind: int, most: int) -> None:
     resource.prlimit(wire.process.pid, kind, (most, resource.prlimit(wire.process.pid, kind)[1]))
 
 
-def size_of(wire: Wrapped) -> int:
-    """Return the bytes of address space that it has."""
-    status = Path(f"/proc/{wire.process.pid}/status").read_text()
-    return int(re.findall(r"VmSize:\s+(\d+)", status)[0]) << 10
-
-
 # Memory
 
 NO_MEMORY = "there is no memory for a message of "
@@ -73,7 +56,7 @@ UNSHAPED = f"warning: shaping: {LONG}: failed at MemoryError: for a document of 
 def test_a_line_that_there_is_no_memory_for_costs_its_call_alone(rules: Path, spare: int) -> None:
     with wrapped("large", options=("--rules", str(rules))) as wire:
         with wire.sound():
-            limit(wire, resource.RLIMIT_AS, size_of(wire) + spare * MB)
+            limit(wire, resource.RLIMIT_AS, memory(wire.process.pid, "VmSize") + spare * MB)
             wire.write(call(2, str(LONG)) + call(3))
             line = wire.line()
             assert line == ok(2, "x" * LONG) or failure(line, 2).startswith(NO_MEMORY)
@@ -95,7 +78,7 @@ def test_an_answer_that_there_is_no_memory_to_shape_passes_as_it_came(
     shaped = ok(2, f"[{','.join([SHAPED] * count)}]")
     with wrapped("rows", options=("--rules", str(rules))) as wire:
         with wire.sound():
-            limit(wire, resource.RLIMIT_AS, size_of(wire) + spare * MB)
+            limit(wire, resource.RLIMIT_AS, memory(wire.process.pid, "VmSize") + spare * MB)
             wire.write(call(2, str(count)) + call(3))
             line = wire.line()
             assert line in (came, shaped)
@@ -238,7 +221,7 @@ def test_a_clock_that_jumps_ends_no_session_early_or_late(pages: tuple[str, ...]
     options = ("--idle", "2", *pages)
     with serving(*options, "--", *PUPPET, program=JUMPING) as sidecar:
         local = Local(sidecar)
-        idle = local.begin()
+        idle = sidecar.begin()
         assert shown(answer_of(sidecar.post(listing(1), local.session)))["items"] == [1, 2]
         late = answer_of(sidecar.post(posted(2, "any", arguments={"says": ""}), local.session))
         assert failure(late, 2).startswith(DEADLINE)

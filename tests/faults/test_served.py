@@ -4,6 +4,7 @@ Those of its bytes, ids and shapes are in test_answers.py, those of its end in t
 """
 
 import json
+import re
 import sys
 
 import pytest
@@ -12,9 +13,10 @@ if sys.platform != "linux":
     pytest.skip("what a process holds is read from /proc", allow_module_level=True)
 
 from tests.faults.naughty import result
+from tests.faults.processes import until
 from tests.faults.routes import NAUGHTY, Local, answer_of, modern
 from tests.faults.scale import scaled
-from tests.faults.sidecar import call, post, serving, until
+from tests.faults.sidecar import call, post, serving
 
 MB = 1 << 20
 
@@ -30,10 +32,22 @@ def test_a_last_answer_without_newline_is_delivered(size: int) -> None:
     with serving(*before("last_without_newline", str(size))) as sidecar:
         local = Local(sidecar)
         with local.sound():
-            session = local.begin()
+            session = sidecar.begin()
             for raw in (post(call(2, "end"), session), modern(2, "end")):
                 assert answer_of(sidecar.ask(raw)) == result(b"2", "x" * size)
             assert sidecar.post(call(3), session).status == 404
+
+
+@pytest.mark.fault(4, "http")
+def test_noise_is_told_of_once_and_counted() -> None:
+    with serving(*before("noisy")) as sidecar:
+        for raw in (post(call(2), sidecar.begin()), modern(2)):
+            assert answer_of(sidecar.ask(raw)).strip() == result(b"2")
+        assert b"Server listening...\n" in sidecar.errors
+    first, *_, last = [each for each in sidecar.messages() if "no messages" in each]
+    assert first == "the server writes lines that are no messages to its stdout"
+    assert re.fullmatch(r"\d+ lines of the server's stdout were no messages", last)
+    assert int(last.split()[0]) == 2 * sidecar.errors.count(b"Server listening...\n") + 2
 
 
 @pytest.mark.fault(15, "http")

@@ -23,20 +23,10 @@ if sys.platform != "linux":
     pytest.skip("what a process holds is read from /proc", allow_module_level=True)
 
 from tests.faults import weighty
+from tests.faults.processes import SECONDS, until
 from tests.faults.routes import META, stateless
 from tests.faults.scale import scaled
-from tests.faults.sidecar import (
-    INITIALIZE,
-    ROOT,
-    SECONDS,
-    Client,
-    Sidecar,
-    call,
-    compact,
-    post,
-    serving,
-    until,
-)
+from tests.faults.sidecar import INITIALIZE, ROOT, Client, Sidecar, call, compact, post, serving
 from tests.raw_http import ACCEPTED, Asked, RawServer, whole
 from tests.wire import Wire
 
@@ -75,19 +65,12 @@ class Weighty(RawServer):
             yield whole(weighty.answer(asked.id, tool))
 
 
-def begun(sidecar: Sidecar) -> str:
-    """Begin a session and return its header."""
-    got = sidecar.post(INITIALIZE)
-    assert got.status == 200, got
-    return f"Mcp-Session-Id: {got.one('mcp-session-id')}"
-
-
 class Pings:
     """Pings through a session of its own, one after the other, while it is entered."""
 
     def __init__(self, sidecar: Sidecar) -> None:
         self.sidecar = sidecar
-        self.session = begun(sidecar)
+        self.session = sidecar.begin()
         self.took: list[float] = []
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._ping)
@@ -205,13 +188,13 @@ def idle(server: Weighty) -> Iterator[Sidecar]:
 @pytest.fixture(scope="module")
 def before_url(server: Weighty, idle: Sidecar, rules: Path) -> Iterator[Served]:
     with serving("--allow-python", "--rules", str(rules), server.url) as sidecar:
-        yield Served(sidecar, idle, rules, (begun(sidecar),))
+        yield Served(sidecar, idle, rules, (sidecar.begin(),))
 
 
 @pytest.fixture(scope="module")
 def before_command(idle: Sidecar, rules: Path) -> Iterator[Served]:
     with serving("--allow-python", "--rules", str(rules), *COMMAND) as sidecar:
-        yield Served(sidecar, idle, rules, (begun(sidecar),))
+        yield Served(sidecar, idle, rules, (sidecar.begin(),))
 
 
 Work = Callable[[Served], None]
@@ -320,6 +303,9 @@ def test_others_are_answered_while_a_rule_works_on_what_a_command_says(
         served.calmly(scene, lambda: SCENES[scene](served))
 
 
+SIZES = ("large", "small")[: scaled(1, 2)]
+
+
 class Wrapped(Wire):
     """A client of the wrapper, whose server is a command, or `server`."""
 
@@ -365,7 +351,7 @@ def test_what_explodes_passes_as_it_came_and_views_are_refused(
     rules: Path, server: Weighty, place: str
 ) -> None:
     with Wrapped(rules, server if place == "url" else None) as wire:
-        for id, size in enumerate(("small", "large"), 1):
+        for id, size in enumerate(SIZES, 1):
             tool = f"explode {next(NUMBERS)} {size}"
             [line] = wire.answer(call(id, tool) + b"\n")
             assert line[:-1] == weighty.answer(b"%d" % id, tool)
@@ -378,4 +364,4 @@ def test_what_explodes_passes_as_it_came_and_views_are_refused(
         assert len(json.loads(said(line))["items"]) == 5
         ended = wire.close()
         assert ended.rest == b""
-        assert ended.stderr.decode().count(SPENT) == 2
+        assert ended.stderr.decode().count(SPENT) == len(SIZES)

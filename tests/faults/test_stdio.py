@@ -9,17 +9,16 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.faults.naughty import result, words
+from tests.faults.processes import LIFE, marked, still, until, written_by
 from tests.faults.scale import scaled
 from tests.faults.sidecar import soon
 from tests.faults.wrapper import (
-    LIFE,
     OWN,
     ROOT,
     Wrapped,
@@ -27,17 +26,11 @@ from tests.faults.wrapper import (
     call,
     codes,
     command,
-    command_line,
     failure,
     ok,
-    peak,
-    processes,
     said,
     signals_as_usual,
-    still,
-    until,
     wrapped,
-    written_by,
 )
 
 NOISE = 0.9  # seconds that a machine may be busy with something else
@@ -124,7 +117,9 @@ def test_a_command_that_cannot_be_started_is_named_with_the_reason(
 def test_a_client_that_asks_nothing_learns_of_a_bad_command_as_well() -> None:
     with soon(2.0), Wrapped([*OWN, "--", "no-such-command"]) as wire:
         assert wire.line() == b""
-        assert wire.close().code == 127
+        ended = wire.close()
+    assert ended.code == 127
+    assert said(ended) == ["error: 'no-such-command' cannot be started: no such file or directory"]
 
 
 @pytest.mark.fault(3, "stdio")
@@ -168,12 +163,10 @@ def test_noise_in_front_of_a_message_is_taken_off() -> None:
 @pytest.mark.parametrize("size", [1 << 20, 20 << 20, 100 << 20])
 def test_long_lines_pass_as_they_are_in_little_memory(size: int) -> None:
     with wrapped("large") as wire:
-        before = peak(wire.process.pid) if sys.platform == "linux" else 0
-        wire.write(call(2, str(size)) + call(3))
-        assert wire.line() == ok(2, "x" * size)
-        assert wire.line() == ok(3)
-        if before:
-            assert peak(wire.process.pid) - before < 16 << 20
+        with wire.in_memory(16 << 20):
+            wire.write(call(2, str(size)) + call(3))
+            assert wire.line() == ok(2, "x" * size)
+            assert wire.line() == ok(3)
         assert wire.close().code == 0
 
 
@@ -181,15 +174,15 @@ def test_long_lines_pass_as_they_are_in_little_memory(size: int) -> None:
 def test_a_long_line_that_must_be_looked_at_takes_at_most_three_times_its_size() -> None:
     size = 100 << 20
     with wrapped("large", "last") as wire:
-        before = peak(wire.process.pid) if sys.platform == "linux" else 0
         # While a list of tools is awaited, a line that does not begin with its id is held.
         listing = b'{"jsonrpc":"2.0","id":3,"method":"tools/list"}\n'
-        wire.write(call(2, str(size)) + listing + call(4))
-        assert len(wire.line()) > size
-        assert b'"id":3' in wire.line()
-        assert b'"id":4' in wire.line()
-        if before:
-            assert peak(wire.process.pid) - before < 3 * size
+        with wire.in_memory(3 * size):
+            wire.write(call(2, str(size)) + listing + call(4))
+            line = wire.line()
+            assert line[-40:].endswith(b',"id":2}\n')
+            assert b"x" * size in line
+            assert b'"id":3' in wire.line()
+            assert b'"id":4' in wire.line()
         assert wire.close().code == 0
 
 
@@ -502,13 +495,13 @@ def test_when_the_wrapper_is_killed_at_any_moment_no_process_is_left() -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        until(lambda: any(marker in command_line(pid) for pid, _, _ in processes()))
-        end = time.monotonic() + turn * 0.01
-        while time.monotonic() < end:
-            pass
+        if turn % 2:
+            until(lambda own={process.pid}: marked(marker) > own)  # type: ignore[misc]
+        else:
+            time.sleep(turn * 0.04)
         process.kill()
         process.communicate()
-    until(lambda: not any(marker in command_line(pid) for pid, _, _ in processes()), LIFE)
+    until(lambda: marked(marker) == set(), LIFE)
 
 
 @pytest.mark.fault(20, "stdio")

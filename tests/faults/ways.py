@@ -16,8 +16,9 @@ from typing import Any, Protocol
 
 from tests.faults import probed
 from tests.faults.probed import name
+from tests.faults.processes import until
 from tests.faults.routes import META, stateless
-from tests.faults.sidecar import INITIALIZE, ROOT, Client, Sidecar, call, compact, post, until
+from tests.faults.sidecar import INITIALIZE, ROOT, Client, Sidecar, call, compact, post
 from tests.raw_http import STREAM, Asked, RawServer, Reset, event, initialized, whole
 from tests.wire import Wire, answers
 
@@ -151,8 +152,7 @@ class Served:
         self.all = bytearray()
         self.headers: list[str] = []
         if not self.modern:
-            got = sidecar.post(INITIALIZE)
-            self.headers = [f"Mcp-Session-Id: {got.one('mcp-session-id')}"]
+            self.headers = [sidecar.begin()]
         self.heard()
 
     def call(self, id: int, tool: str, *headers: str, **arguments: Any) -> "Posted":

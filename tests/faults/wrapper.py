@@ -9,24 +9,21 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
 from tests.faults.naughty import result
-from tests.faults.sidecar import Process
+from tests.faults.processes import LIFE, STILL, Process, command_line, processes, until
 from tests.wire import SECONDS, Ended, Wire
 
 ROOT = Path(__file__).resolve().parents[2]
 NAUGHTY = Path(__file__).with_name("naughty.py")
 OWN = (sys.executable, "-m", "proxy", "--log-format", "json", "--ledger", "off")
-LIFE = 6.0  # seconds in which a group must have ended, whatever happened
-_STILL = 1.0  # seconds without a change after which there will be none
 _ENDS = 400  # bytes at either end of a line that tell whose it is
 _VALUE = rb' ?("[^"]{0,99}"|[^,}"]{1,99})'
 _ID = re.compile(
@@ -99,7 +96,7 @@ class Wrapped(Wire):
     def pour(self, line: bytes) -> int:
         """Write a line again and again, and read nothing; return the bytes that were taken."""
         taken, last = 0, time.monotonic()
-        while time.monotonic() - last < _STILL:
+        while time.monotonic() - last < STILL:
             try:
                 taken += os.write(self.stdin, line[taken % len(line) :])
                 last = time.monotonic()
@@ -181,56 +178,6 @@ def command(fault: str, *arguments: str, options: tuple[str, ...] = ()) -> list[
     return [*OWN, *own, *options, "--", sys.executable, str(NAUGHTY), fault, *arguments]
 
 
-def processes() -> list[tuple[int, int, int]]:
-    """Return the number, parent and group of every process that is no zombie."""
-    if not Path("/proc/self/stat").exists():
-        listed = subprocess.run(
-            ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat="], capture_output=True, check=True, text=True
-        )
-        rows = [line.split() for line in listed.stdout.splitlines()]
-        return [(int(p), int(q), int(g)) for p, q, g, state in rows if state[0] != "Z"]
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                state, parent, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if state != "Z":
-                found.append((int(entry.name), int(parent), int(group)))
-    return found
-
-
-def command_line(pid: int) -> str:
-    """Return the command of a process; nothing of one that is no more."""
-    if not Path("/proc/self/cmdline").exists():
-        listed = ["ps", "-o", "command=", "-p", str(pid)]
-        return subprocess.run(listed, capture_output=True, text=True, check=False).stdout
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-
-
-def until(wanted: Callable[[], bool], seconds: float = SECONDS) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < end, f"not within {seconds} seconds"
-        time.sleep(0.01)
-
-
-def still(figure: Callable[[], int]) -> int:
-    """Wait until a figure has not moved for a second, and return it."""
-    last, since = figure(), time.monotonic()
-    while time.monotonic() - since < _STILL:
-        now = figure()
-        if now != last:
-            last, since = now, time.monotonic()
-        time.sleep(0.01)
-    return last
-
-
 def call(id: int, name: str = "ok") -> bytes:
     """Return the line of a call."""
     return b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s"}}\n' % (
@@ -288,14 +235,3 @@ def signals_as_usual(*numbers: signal.Signals) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def peak(pid: int) -> int:
-    """Return the most memory that a process has held, in bytes (Linux)."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) << 10
-
-
-def written_by(pid: int) -> int:
-    """Return how many bytes a process has written so far (Linux)."""
-    return int(re.findall(r"wchar: (\d+)", Path(f"/proc/{pid}/io").read_text())[0])

@@ -34,7 +34,8 @@ def rejoined(job: Job, outcome: Outcome) -> Iterator[Hashable]:
     steps = tuple(
         step for step in job.rule.pipeline if step is not window and step.name != "abridge"
     )
-    plain = replace(job.rule, pipeline=steps, max_bytes=None, output_schema=None)
+    # The whole may be more than came, where a page is not.
+    plain = replace(job.rule, pipeline=steps, max_bytes=None, output_schema=None, allow_growth=True)
     whole = pipeline.shape(replace(job, rule=plain))
     if whole.word == "failed":
         return

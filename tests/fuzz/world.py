@@ -106,15 +106,23 @@ class World:
         exchange = dice.pick(self.exchanges)
         self.history.append(("client says", exchange, raw))
         self.account.client_says(raw, exchange)
+        free = self.account.free(raw) and not self._taken(raw, exchange)
         outputs = self.session.from_client(raw, exchange)
         through = tuple(each for each in outputs if not isinstance(each, Tell))
-        if self.account.free(raw) and through != (Forward(raw),):
+        if free and through != (Forward(raw),):
             raise Wrong("what no rule is for goes to the server as it came", f"{outputs}")
         hidden = {tool for tool in covered.TOOLS if self._hidden(tool)}
         for output in outputs:
             if isinstance(output, Forward) and (reached := called(output.raw) & hidden):
                 raise Wrong("a hidden tool is never called", f"{reached}: {raw!r}")
         self.take(outputs, exchange, of_client=True)
+
+    def _taken(self, raw: bytes, exchange: bytes) -> bool:
+        """Say whether a call whose answer may be withheld waits under the id of a request."""
+        waiting = [
+            self.session._inflight.awaited(exchange + slot) for slot in self.account.slots(raw)
+        ]
+        return any(each and each.rule and each.rule.withholds for each in waiting)
 
     def _hidden(self, tool: str) -> bool:
         covering = self.rules.covering(tool)

@@ -122,3 +122,37 @@ def test_a_message_that_only_has_the_word_in_it_passes_where_rules_protect() -> 
     raw = b'{ "jsonrpc": "2.0", "id": 7, "method": "prompts/get", "params": {"name": "call it"} }'
     talk.client(raw)
     assert talk.to_server == [raw]
+
+
+SAFE = rules("- {name: guard, tools: get, on_failure: refuse, response: [{drop: secret}]}")
+TWICE = "a request with this id has no answer yet"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (call("get"), call("other")),
+        (call("other"), call("get")),
+        (call("get"), line(id=1, method="ping")),
+        (call("get"), line(id=1, method="tools/list")),
+    ],
+)
+def test_no_second_request_of_an_id_gets_around_a_rule_that_withholds(
+    first: bytes, second: bytes
+) -> None:
+    talk = Talk(SAFE)
+    talk.client(first)
+
+    refused = json.loads(talk.replied(second))
+    assert refused["id"] == 1
+    assert TWICE in json.dumps(refused)
+    assert (b"secret" in talk.got(answer(SECRET))) == (b"other" in first)
+    assert texts(talk.exchange(call("get"), answer(SECRET))) == ['{"a":1}']
+
+
+def test_where_nothing_is_withheld_an_id_that_waits_is_the_servers_to_judge() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+    talk.client(call("other"))
+
+    assert talk.to_server == [call("get"), call("other")]

@@ -165,6 +165,25 @@ def test_a_long_list_of_tools_is_edited_while_others_may_enter_the_session() -> 
     assert {**talk.session.known.seen, "long": None} == {**short.session.known.seen, "long": None}
 
 
+def test_a_client_is_told_of_rules_that_have_changed_while_its_long_list_was_edited() -> None:
+    talk = Talk()
+    talk.exchange(line(id=1, method="initialize"), CAPABLE)
+    talk.client(line(id=2, method="tools/list"))
+    [work] = talk.session.from_server(answer({"tools": [own(), {"name": "gone"}, LONG_TOOL]}, 2))
+    assert isinstance(work, Work)
+    found = work.do()
+    talk.rules = HIDE
+    talk.client(call("list", {}, id=3))
+    [listed] = work.then(found)
+
+    assert isinstance(listed, Forward)
+    assert len(result(listed.raw)["tools"]) == 3
+    assert CHANGED not in talk.to_client
+    talk.client(call("list", {}, id=4))
+    talk.client(call("list", {}, id=5))
+    assert talk.to_client.count(CHANGED) == 1
+
+
 @pytest.mark.parametrize("more", [{}, LONG_TOOL])
 def test_a_list_that_a_step_fails_on_goes_out_as_it_came_unless_a_tool_is_hidden(
     more: dict[str, Any],

@@ -604,6 +604,10 @@ WRITE = "write {$repeat: value, times: number}, and no other key beside it"
         ({"$repeat": 1, "times": 1, "x": 1}, WRITE),
         ({"$repeat": 1, "times": -1}, "$repeat: times: -1 is not between 0 and 1000000"),
         ({"$repeat": 1, "times": 10**9}, "$repeat: times: 1000000000 is not between 0 and 1000000"),
+        (
+            {"$repeat": {"$repeat": {"a": 1}, "times": 4000}, "times": 4000},
+            "$repeat: 32004000 values are more than 10000000",
+        ),
     ],
 )  # fmt: skip
 def test_a_repetition_that_is_none_is_told(value: Any, said: str) -> None:
@@ -681,6 +685,17 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     [said] = verdict(DROP, "{given_file: none.json, untouched: true}", str(tmp_path / "r.yaml"))
 
     assert said == f"given_file: '{tmp_path}/none.json': No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("/dev/zero", "given_file: '/dev/zero': a pipe, a device or a directory, not a file"),
+        (r'"/a\0b"', r"given_file: '/a\x00b': embedded null byte"),
+    ],
+)
+def test_what_is_no_file_is_told_and_not_read(name: str, expected: str) -> None:
+    assert verdict(DROP, f"{{given_file: {name}, untouched: true}}") == [expected]
 
 
 # Which rule

@@ -7,13 +7,17 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from weakref import ref
 
 import pytest
+from msgspec.structs import replace
 
 from proxy.job import Job, Outcome
 from proxy.rule import Rule
 from proxy.transports.apart import Apart
 from tests.given import answer, document, texts
+from tests.threadless import threadless
 from tests.transports.steps import Step
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,6 +104,29 @@ async def test_only_so_many_threads_are_left_alone(tmp_path: Path) -> None:
     hasty.close()
 
 
+async def test_nothing_waits_for_threads_that_may_never_end(tmp_path: Path) -> None:
+    hasty = Apart(seconds=0.05, most=1)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    await hasty.shape(doing("read", str(pipe)))
+    refused = [await hasty.shape(doing("tell")) for _ in range(3)]
+
+    assert [outcome.blameless for outcome in refused] == [True] * 3
+    assert hasty._turns.empty()
+    await asyncio.to_thread(pipe.write_bytes, b"go on")
+    hasty.close()
+
+
+async def test_where_no_thread_was_to_be_had_the_next_job_is_done_all_the_same(
+    apart: Apart,
+) -> None:
+    with threadless(), pytest.raises(RuntimeError):
+        await apart.shape(doing("tell"))
+
+    async with asyncio.timeout(SECONDS):
+        assert (await apart.shape(doing("tell"))).word == "shaped"
+
+
 async def test_what_nobody_waits_for_any_more_is_not_begun(apart: Apart, tmp_path: Path) -> None:
     pipe, mark = tmp_path / "pipe", tmp_path / "mark"
     os.mkfifo(pipe)
@@ -124,6 +151,21 @@ async def test_one_that_nobody_waits_for_any_more_is_given_up_for_the_next(pipe:
     assert (await hasty.shape(doing("tell"))).word == "shaped"
     await asyncio.to_thread(pipe.write_bytes, b"go on")
     hasty.close()
+
+
+class Held(dict[str, Any]):
+    """Arguments of which one can tell whether somebody holds them."""
+
+
+async def test_nothing_of_a_job_is_held_once_it_is_done(apart: Apart) -> None:
+    held = Held()
+    there = ref(held)
+    await apart.shape(replace(doing("tell"), arguments=held))
+    del held
+
+    async with asyncio.timeout(SECONDS):
+        while there() is not None:
+            await asyncio.sleep(0.01)
 
 
 async def test_whatever_a_job_raises_the_thread_goes_on(apart: Apart) -> None:

@@ -7,6 +7,7 @@ from time import monotonic
 import pytest
 
 from proxy.transports.deadlines import Deadlines
+from tests.threadless import threadless
 
 SECONDS = 20.0
 
@@ -33,6 +34,15 @@ def test_time_without_end_holds_nobody_else_up() -> None:
     deadlines.add(b"a", float("inf"))
     deadlines.add(b"b", 0.01)
     assert late.get(timeout=SECONDS) == b"b"
+
+
+def test_where_no_thread_was_to_be_had_the_next_question_has_one_for_both() -> None:
+    late: queue.Queue[bytes] = queue.Queue()
+    deadlines = Deadlines(late.put)
+    with threadless():
+        deadlines.add(b"a", 0.0)
+    deadlines.add(b"b", 0.01)
+    assert [late.get(timeout=SECONDS) for _ in range(2)] == [b"a", b"b"]
 
 
 def test_what_was_answered_is_not_told_of() -> None:

@@ -21,12 +21,14 @@ from proxy.transports.driver import Driver
 from proxy.transports.log import Log
 from proxy.transports.workers import Workers
 from tests.given import answer, call, document, line, rules, texts
+from tests.threadless import threadless
 from tests.transports.guarded import guarded, onward, told
 
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
 DROPPED = rules(
     "- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2, drop_on: [write]}}]}"
 )
+HIDDEN = rules("- {tools: gone, hide: true}")
 ITEMS = answer(document({"items": [1, 2, 3]}))
 LISTING = answer({"tools": [{"name": "list", "inputSchema": {"type": "object"}}]}, 9)
 
@@ -220,6 +222,15 @@ async def test_what_no_replica_knows_or_can_say_is_no_matter() -> None:
     assert (await made.from_client(call("list", {}))).to_server == [call("list", {})]
 
 
+async def test_without_threads_nobody_asks_other_replicas_and_calls_go_on() -> None:
+    store, key = Elsewhere(), Key("s", "", "known")
+    made = driver(PAGES, store)
+    with threadless():
+        await made.recall(key)
+        await made.share(key)
+        assert (await made.from_client(call("list", {}))).to_server == [call("list", {})]
+
+
 async def test_what_is_no_message_goes_on_or_aside() -> None:
     aside: list[bytes] = []
     assert (await driver().from_server(b"noise")).to_client == [b"noise"]
@@ -336,3 +347,19 @@ async def test_what_is_said_of_calls_that_were_left_alone_goes_to_both_sides() -
     assert rest == [[], []]
     [_], [_], *_ = made.overdue()
     assert made.overdue() == ([], [], [], [])
+
+
+async def test_without_threads_a_long_list_is_edited_and_noise_is_put_aside() -> None:
+    aside: list[bytes] = []
+    made = driver(HIDDEN, aside=aside.append)
+    tools = [{"name": name, "description": "x" * 300_000} for name in ("gone", "list")]
+    await made.from_client(line(id=1, method="tools/list"))
+    await made.from_client(call("get", id=2))
+    with threadless():
+        listed = await made.from_server(answer({"tools": tools}, 1))
+        heard = await made.from_server(b"debug " + answer(document({"a": 1}), 2))
+
+    [raw] = listed.to_client
+    assert [tool["name"] for tool in json.loads(raw)["result"]["tools"]] == ["list"]
+    assert heard.to_client == [answer(document({"a": 1}), 2)]
+    assert aside == [b"debug "]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from proxy.transports.pipes import Inlet, Outlet, widen
+from tests.threadless import threadless
 
 SECONDS = 20.0
 
@@ -126,13 +127,10 @@ def test_where_there_is_no_memory_for_a_wide_buffer_small_chunks_are_read(
 def test_where_there_can_be_no_more_threads_what_is_posted_is_sent(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     outlet = Outlet(writing, never)
-    before = threading.stack_size(1 << 46)
-    try:
+    with threadless():
         with pytest.raises(RuntimeError):
             threading.Thread(target=never).start()
         outlet.post([b"x"])
-    finally:
-        threading.stack_size(before)
     assert os.read(reading, 10) == b"x\n"
 
 

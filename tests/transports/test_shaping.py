@@ -1,5 +1,8 @@
 """Jobs and outcomes between two processes: what comes of a job there is what comes of it here."""
 
+import struct
+import subprocess
+import sys
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from proxy.transforms import TRANSFORMS
 from proxy.transports.shaping import Message
 from tests.given import answer, document, rule
 
+SECONDS = 20.0
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted([*ROOT.glob("rules/*.yaml"), *ROOT.glob("examples/*/rules*.yaml")])
 
@@ -169,3 +173,15 @@ def test_a_message_that_is_cut_anywhere_is_the_end() -> None:
     for end in range(len(whole)):
         with pytest.raises(EOFError):
             Message.read(BytesIO(whole[:end]))
+
+
+def test_a_worker_that_has_no_memory_for_what_it_is_asked_ends() -> None:
+    command = [sys.executable, "-c", "from proxy.transports.shaping import serve; serve()"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE) as worker:
+        assert worker.stdin is not None
+        worker.stdin.write(struct.pack("<QQQ", 1 << 62, 0, 0))
+        worker.stdin.flush()
+        try:
+            assert worker.wait(SECONDS) == 1
+        finally:
+            worker.kill()

@@ -23,6 +23,7 @@ from proxy.transports.endpoint import Endpoint
 from proxy.transports.log import Log
 from proxy.transports.streamable import Place, Streamable
 from proxy.transports.workers import Workers
+from tests.given import rules
 from tests.raw_http import (
     ACCEPTED,
     INITIALIZE,
@@ -551,6 +552,14 @@ FAULTS: list[tuple[Answer, str]] = [
         "its gzip data is damaged",
     ),
 ]
+
+
+async def test_what_may_be_the_answer_is_not_quoted_where_a_rule_withholds() -> None:
+    guard = rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}")
+    said = always(whole(b"a secret", "200 OK", "Content-Type: text/plain"))
+    async with linked(said, rules=guard) as link:
+        assert await link.failure(call(b"1", "get")) == "HTTP 200 without an answer to it"
+        assert "a secret" in await link.failure(call(b"2", "other"))
 
 
 @pytest.mark.parametrize(("answer", "complaint"), FAULTS, ids=[said[:60] for _, said in FAULTS])

@@ -23,6 +23,7 @@ from proxy.rule import Rule
 from proxy.transforms.jmespath import Jmespath
 from proxy.transports.workers import Workers
 from tests.given import answer, document, result, rule, texts
+from tests.threadless import threadless
 from tests.transports.steps import Clinging, Step
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,6 +126,19 @@ def burning(units: str) -> Job:
 
 FEW = "items[0]"
 MANY = "items[?@ > `5`] | [?@ > `4`] | [?@ > `3`] | [?@ > `2`] | [?@ > `1`] | [?@ > `0`]"
+
+
+async def test_where_no_thread_was_to_be_had_others_have_their_turn_all_the_same() -> None:
+    workers = Workers(most=2)
+    costly = replace(doing("tell"), view="items")
+    with threadless():
+        for _ in range(2):
+            with pytest.raises(RuntimeError):
+                await workers.shape(costly)
+
+    async with asyncio.timeout(SECONDS):
+        assert (await workers.shape(costly)).word == "view"
+    workers.close()
 
 
 async def test_what_takes_more_than_a_little_is_done_in_another_process(workers: Workers) -> None:

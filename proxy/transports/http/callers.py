@@ -37,6 +37,11 @@ class Exchange(Struct):
     memory: Key
     scope: str
 
+    @property
+    def withholds(self) -> bool:
+        """True where one of its requests waits for an answer that its rule may withhold."""
+        return self.driver.session.withholds(self.mark, self.post.ids)
+
     def end(self, cause: str) -> list[bytes]:
         """Return an answer for each request that has none yet."""
         return self.driver.ended(cause, self.mark, self.post.ids)
@@ -151,9 +156,11 @@ class Callers:
         if driver is None:
             driver = self._begun(scope, mark)
             self._keep(scope, client, driver)
+            # It may be forgotten meanwhile.
             await driver.recall(_memory(scope, client))
-        self._drivers.move_to_end((scope, client))
-        self._used.add((scope, client))
+        else:
+            self._drivers.move_to_end((scope, client))
+            self._used.add((scope, client))
         return driver
 
     def _keep(self, scope: str, client: str | None, driver: Driver) -> None:

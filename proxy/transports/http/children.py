@@ -17,7 +17,7 @@ from proxy.transports.child import watching
 from proxy.transports.lines import Event, Lines
 from proxy.transports.log import TAIL, Log
 from proxy.transports.pipes import widen
-from proxy.transports.turns import others
+from proxy.transports.turns import others, threaded
 
 _CHUNK = 64 << 10
 _LARGE_CHUNK = 1 << 20
@@ -317,9 +317,9 @@ class Child:
             if cut:
                 whole, held = held[:cut], held[cut:]
                 # Waits where nobody reads our own.
-                await asyncio.to_thread(self._log.pass_on, whole)
+                await threaded(self._log.pass_on, whole)
         if held:
-            await asyncio.to_thread(self._log.pass_on, held + b"\n")
+            await threaded(self._log.pass_on, held + b"\n")
 
 
 class _Flow(asyncio.Protocol):

@@ -287,6 +287,9 @@ class Hosted:
                     if id in self._asked:
                         self._deliver(message.error(id, -1, said))
         elif isinstance(event, Over | Discarded):
+            if isinstance(event, Over):
+                said = message.thrown_away(event.size, self._limits.message, " from the server")
+                self._log.warning(said)
             waiting = {*(self._owed if self.single else self._asked), *self._probes}
             line = said_of_long(event, waiting, self._limits.message)
             if line is not None:

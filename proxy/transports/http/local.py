@@ -195,7 +195,7 @@ class Local:
             scope=scope,
             deadline=self._route.deadline,
         )
-        driver = Driver(session, shared.store, shared.workers, log, log.put_aside)
+        driver = Driver(session, shared.store, shared.workers, log, log.noise)
         hosted = Hosted(id, child, driver, self._history, log, limits, single=single)
         self._sessions[id] = hosted
         hosted.reading.add_done_callback(lambda _: self._sessions.pop(id, None))

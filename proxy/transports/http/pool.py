@@ -15,13 +15,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from msgspec import Struct
 
 from proxy.errors import DocumentError
-from proxy.message import Message, read
+from proxy.message import Message, read, thrown_away
 from proxy.probe import cancellation
 from proxy.transports.addressed import Address, address, elements, said_of_long
 from proxy.transports.http.children import HASTY, ORDERLY, Child, end_all, unread
 from proxy.transports.lines import Cut, Discarded, Over
 from proxy.transports.log import Log
-from proxy.transports.turns import others
+from proxy.transports.turns import others, threaded
 
 _MOST_BEHIND = 16 << 20  # bytes that may wait for one client that is slow to read
 # Seconds to wait for a server that can take a request. Clients count their requests alike, so equal
@@ -229,8 +229,10 @@ class Member:
                         self._hear(raw)
                         if self._noise:
                             # Waits for a moment where nobody reads what we say.
-                            await asyncio.to_thread(self._log.put_aside, self._noise.pop())
+                            await threaded(self._log.noise, self._noise.pop())
             elif isinstance(event, Over | Discarded):
+                if isinstance(event, Over):
+                    self._log.warning(thrown_away(event.size, self._limit, " from the server"))
                 awaited = {key for key, each in self._held.items() if each.awaits(key)}
                 answer = said_of_long(event, awaited, self._limit)
                 if answer is not None:
@@ -267,7 +269,8 @@ class Member:
         if found.token is not None:
             return self._tokens.get(found.token)
         if not _speaks(raw):
-            self._noise.append(raw)
+            if raw.strip():  # an empty line is nothing
+                self._noise.append(raw)
         elif len(set(self._held.values())) == 1:
             return next(iter(self._held.values()))
         else:

@@ -6,6 +6,7 @@ The request that finds them changed waits for that; others go on by the old rule
 import asyncio
 
 from proxy.rule import RuleFile
+from proxy.transports.turns import threaded
 from proxy.watch import Watch
 
 
@@ -28,7 +29,7 @@ class Reloading:
         """See whether the files have changed, and wait until they are read where they have."""
         if self._reading is not None or not self._watch.changed():
             return
-        self._reading = asyncio.ensure_future(asyncio.to_thread(self._watch.read))
+        self._reading = asyncio.ensure_future(threaded(self._watch.read))
         self._reading.add_done_callback(self._over)
         # Whoever goes away meanwhile, it is for all.
         await asyncio.shield(self._reading)

@@ -32,6 +32,7 @@ _CANCELLED = -32800
 _UNASKED = "the client takes no event stream, so it cannot be asked"
 _PROMPT = 1.0  # seconds
 _LATE = "the server did not answer in time"
+_UNANSWERED = "the server ended its answer without a response"
 _STREAM = "text/event-stream"
 _JSON = "application/json"
 
@@ -222,17 +223,27 @@ class Remote:
             lines = [*ours, *exchange.end("the server gave no answer")]
             waiting.leave()
             return await self._finish(_answer(request, read, streams=False), lines, asked)
+        if good and kind not in (_JSON, _STREAM) and exchange.withholds and not _empty(upstream):
+            # Whoever does not mind its type would find in it what a rule keeps back.
+            said = upstream.headers.get("Content-Type", "it has no Content-Type")
+            asked.failure = f"the server's answer is neither JSON nor an event stream: {said}"
+            lines = exchange.end(asked.failure)
+            waiting.leave()
+            return await self._finish(_answer(request, read, streams=False), lines, asked)
         if not read.ids or not good or kind not in (_JSON, _STREAM):
             exchange.drop()
             return await self._upstream.pass_on(request, upstream, asked)
         passed = passing.to_client(upstream.headers)
         answer = _answer(request, read, kind == _STREAM, upstream.status, passed)
         if kind == _STREAM:
+            # Its client may read slowly, and what has begun is not to be begun again.
+            waiting.busy = True
             await answer.begin()
             while ours:
                 await answer.put(unframed(ours.pop(0)))
-            waiting.answer = answer
-            await self._events(request, answer, exchange, upstream, asked, waiting)
+            waiting.answer, waiting.busy = answer, False
+            if not waiting.over:
+                await self._events(request, answer, exchange, upstream, asked, waiting)
             waiting.leave()
             if waiting.over:
                 asked.answered_by, asked.failure = "proxy", _LATE
@@ -247,6 +258,10 @@ class Remote:
             asked.received = len(raw)
             waiting.busy = True
             lines = await self._tell(exchange, raw)
+            if len(read.ids) == 1 and exchange.withholds:
+                # What is not known to be its answer may be it all the same.
+                lines = [each for each in lines if message.fails(each)]
+            lines += exchange.end(_UNANSWERED)
         waiting.leave()
         return await self._finish(answer, [*ours, *lines], asked)
 
@@ -355,6 +370,10 @@ class Remote:
         lost = request.method != "GET" and upstream.status == 404
         if session is not None and (ended or lost):
             self._callers.ended(session)
+
+
+def _empty(upstream: aiohttp.ClientResponse) -> bool:
+    return upstream.status == 204 or upstream.headers.get("Content-Length") == "0"
 
 
 def _without_message(event: Event) -> list[Event]:

@@ -36,7 +36,7 @@ class Stateless:
         limits = shared.limits
         most, total = limits.children, limits.sessions
         self._pool = Pool(start, most, total, shared.log, limits.message)
-        aside = shared.log.put_aside
+        aside = shared.log.noise
         self._callers = Callers(route, rules, shared, most=_KEPT, aside=aside)
         self._parameters: headers.Parameters = {}
 

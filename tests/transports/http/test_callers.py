@@ -1,11 +1,13 @@
 """Requests are told apart by session, by credentials, and by their own exchange."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
 from proxy.rule import RuleSet
+from proxy.snapshots import Key, Memory, Snapshot
 from proxy.transports.http.callers import Callers
 from proxy.transports.http.remote import Remote
 from tests.given import answer, call, document, line, rules
@@ -52,6 +54,38 @@ async def test_a_session_that_was_deleted_is_forgotten() -> None:
         await proxy.post(call("list", {}), mcp_session_id="s")
         assert (await proxy.ask("DELETE", mcp_session_id="s")).status == 200
     assert [asked.line.split()[0] for asked in server.asked] == ["POST", "DELETE"]
+
+
+class Away(Memory):
+    """A store elsewhere, which answers once it is told to."""
+
+    remote = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.go = threading.Event(), threading.Event()
+
+    def get(self, key: Key) -> Snapshot | None:
+        self.asked.set()
+        assert self.go.wait(20)
+        return super().get(key)
+
+
+async def test_a_session_may_be_deleted_while_the_store_is_asked_what_is_known_of_it() -> None:
+    store = Away()
+    share = shared(store)
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(response(b"" if request.line.startswith("DELETE") else SECRET))
+
+    async with upstream(script) as server, before(server.url, DROP, share) as proxy:
+        calling = asyncio.create_task(proxy.post(call("get"), mcp_session_id="s"))
+        assert await asyncio.to_thread(store.asked.wait, 20)
+        assert (await proxy.ask("DELETE", mcp_session_id="s")).status == 200
+        store.go.set()
+        assert (await calling).body == SHAPED
+        assert isinstance(proxy.handler, Remote)
+        assert (len(proxy.handler._callers), proxy.handler._callers._used) == (0, set())
 
 
 async def test_a_caller_of_a_server_without_sessions_is_known_by_the_server_s_name() -> None:

@@ -10,6 +10,7 @@ from proxy.rule import RuleFile
 from proxy.ruleset import Selection
 from proxy.transports.http.reloading import Reloading, unchanging
 from proxy.watch import Watch
+from tests.threadless import threadless
 
 SECONDS = 20.0
 ONE = "version: 1\nrules: [{name: one, tools: a}]\n"
@@ -94,6 +95,15 @@ async def test_a_change_after_a_mistake_is_found_again(file: Path) -> None:
     await reloading.settled()
 
     assert reloading.files is not before
+
+
+async def test_where_no_thread_is_to_be_had_the_files_are_read_all_the_same(file: Path) -> None:
+    reloading = Reloading(Watch([str(file)], print, pytest.fail))
+    file.write_text(TWO)
+    with threadless():
+        await reloading.settled()
+
+    assert names(Selection(reloading, None, print)) == ["number two"]
 
 
 async def test_rules_that_stay_as_they_are_are_waited_for_by_nobody() -> None:

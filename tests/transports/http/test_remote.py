@@ -138,6 +138,71 @@ async def test_what_is_no_answer_passes_as_it_is(said: bytes, status: int) -> No
         assert (name in got.headers) == (name.encode() in said.lower())
 
 
+@pytest.mark.parametrize("body", [b"", b"[]"])
+@pytest.mark.parametrize("session", [None, "s"])
+async def test_json_without_a_response_is_an_error_of_the_call(
+    body: bytes, session: str | None
+) -> None:
+    headers = {} if session is None else {"mcp_session_id": session}
+    async with upstream(response(body)) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get", id=7), **headers)
+    assert got.json["id"] == 7
+    assert got.json["result"]["content"][0]["text"] == (
+        "the server ended its answer without a response"
+    )
+
+
+async def test_json_that_answers_something_else_passes_as_it_is() -> None:
+    other = answer(document({"a": 1}), 8)
+    async with upstream(response(other)) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get", id=7), mcp_session_id="s")
+    assert (got.status, got.body) == (200, other)
+
+
+GUARD = rules("- {name: guard, tools: get, on_failure: refuse, response: [{drop: secret}]}")
+TYPE = "the server's answer is neither JSON nor an event stream"
+NONE = "the server ended its answer without a response"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (response(SECRET, content_type="text/plain"), f"{TYPE}: text/plain"),
+        (head(content_length=str(len(SECRET))) + SECRET, f"{TYPE}: it has no Content-Type"),
+        (response(SECRET.replace(b'"id":1', b'"id":null')), NONE),
+        (response(SECRET.replace(b'"id":1', b'"id":9')), NONE),
+        (response(SECRET.replace(b'"id":1', b'"id":"1"')), NONE),
+        (response(b'"secret"'), NONE),
+    ],
+)
+@pytest.mark.parametrize("session", [None, "s"])
+async def test_what_may_be_the_answer_does_not_get_around_a_rule_that_withholds(
+    said: bytes, expected: str, session: str | None
+) -> None:
+    headers = {} if session is None else {"mcp_session_id": session}
+    async with upstream(said) as server, before(server.url, GUARD) as proxy:
+        got = await proxy.post(call("get"), **headers)
+        other = await proxy.post(call("other"), **headers)
+    assert (got.json["id"], b"secret" in got.body) == (1, False)
+    assert got.json["result"]["content"][0]["text"] == expected
+    assert other.body == said.partition(b"\r\n\r\n")[2]
+
+
+@pytest.mark.parametrize("status", ["202 Accepted", "204 No Content"])
+async def test_what_is_empty_passes_where_a_rule_withholds(status: str) -> None:
+    said = head(status, **({} if "204" in status else {"content_length": "0"}))
+    async with upstream(said) as server, before(server.url, GUARD) as proxy:
+        got = await proxy.post(call("get"), mcp_session_id="s")
+    assert (got.status, got.body) == (int(status[:3]), b"")
+
+
+async def test_an_error_without_an_id_is_the_answer_where_a_rule_withholds() -> None:
+    error = line(id=None, error={"code": -32700, "message": "Parse error"})
+    async with upstream(response(error)) as server, before(server.url, GUARD) as proxy:
+        got = await proxy.post(call("get"), mcp_session_id="s")
+    assert got.body == error
+
+
 async def test_a_page_is_answered_without_the_server() -> None:
     items = answer(document({"items": [1, 2, 3]}))
     async with upstream(response(items)) as server, before(server.url, PAGES) as proxy:

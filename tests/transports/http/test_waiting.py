@@ -21,7 +21,7 @@ from proxy.transports.http.post import NOTHING
 from proxy.transports.http.waiting import Waiting
 from proxy.transports.log import Log
 from proxy.transports.workers import Workers
-from tests.given import answer, call, line, said, texts
+from tests.given import answer, call, document, line, rules, said, texts
 from tests.transports.http.raw import Request, Upstream, chunk, head, response, upstream
 from tests.transports.http.standing import BOTH, Got, Standing, before
 
@@ -289,3 +289,40 @@ async def test_without_a_deadline_nothing_is_timed() -> None:
         writer.close()
         await asyncio.wait_for(there.gone.wait(), 20)
         assert server.told.empty()
+
+
+PAGES = rules("- {tools: list, response: [{paginate: {at: items, limit: 1, max_limit: 99}}]}")
+ITEMS = answer(document({"items": ["x" * 1_000_000] * 30}))
+
+
+async def test_an_answer_that_has_begun_is_gone_on_with_where_its_client_reads_slowly() -> None:
+    cancelled = asyncio.Event()
+
+    async def script(
+        request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if b"cancelled" in request.body:
+            cancelled.set()
+            writer.write(response(b"", "202 Accepted"))
+        elif b"slow" in request.body:
+            await begun(writer)
+            await reader.read()
+            raise ConnectionResetError
+        else:
+            writer.write(response(ITEMS))
+
+    later, slow = call("list", {"offset": 1, "limit": 29}, id=2), call("slow", id=3)
+    async with upstream(script) as there, before(there.url, PAGES, deadline=1.0) as proxy:
+        await proxy.post(call("list", {}), mcp_session_id="s")
+        batch = b"[%b,%b]" % (later, slow)
+        reader, writer = await proxy.send("POST", batch, accept=BOTH, mcp_session_id="s")
+        assert isinstance(writer.transport, asyncio.ReadTransport)
+        writer.transport.pause_reading()
+        async with asyncio.timeout(20):
+            await cancelled.wait()
+            writer.transport.resume_reading()
+            got = Got.read(await reader.read())
+        writer.close()
+        page, *_, late = events(got)
+        assert (json.loads(page)["id"], json.loads(late)["id"], got.ended) == (2, 3, True)
+        assert "no answer within 1 second" in texts(late)[0]

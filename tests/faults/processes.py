@@ -1,0 +1,113 @@
+"""The processes of this machine: who there is, what each holds, and waiting for what they do."""
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SECONDS = 20.0
+LIFE = 6.0  # seconds in which a group must have ended, whatever happened
+STILL = 1.0  # seconds without a change after which there will be none
+
+
+class Process:
+    """A process of ours, and what it holds (Linux)."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.process = process
+        self.pid = process.pid
+
+    @property
+    def children(self) -> set[int]:
+        """Return the children that have not ended."""
+        return {pid for pid, parent, _ in processes() if parent == self.pid}
+
+    @property
+    def descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    @property
+    def threads(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/task"))
+
+    @contextmanager
+    def in_memory(self, most: int) -> Iterator[None]:
+        """See to it that what happens costs at most so many bytes more than there were before."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+        before = memory(self.pid, "VmRSS")
+        yield
+        cost = memory(self.pid, "VmHWM") - before
+        assert cost <= most, f"it cost {cost >> 20} MB of memory, {most >> 20} at most were allowed"
+
+
+def memory(pid: int, what: str) -> int:
+    """Return a figure of a process's memory, in bytes (Linux); `what` is its name in /proc."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.findall(rf"{what}:\s+(\d+)", status)[0]) << 10
+
+
+def written_by(pid: int) -> int:
+    """Return how many bytes a process has written so far (Linux)."""
+    return int(re.findall(r"wchar: (\d+)", Path(f"/proc/{pid}/io").read_text())[0])
+
+
+def processes() -> list[tuple[int, int, int]]:
+    """Return the number, parent and group of every process that is no zombie."""
+    if not Path("/proc/self/stat").exists():
+        listed = subprocess.run(
+            ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat="], capture_output=True, check=True, text=True
+        )
+        rows = [line.split() for line in listed.stdout.splitlines()]
+        return [(int(p), int(q), int(g)) for p, q, g, state in rows if state[0] != "Z"]
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state, parent, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if state != "Z":
+                found.append((int(entry.name), int(parent), int(group)))
+    return found
+
+
+def command_line(pid: int) -> str:
+    """Return the command of a process, its words apart; nothing of one that is no more."""
+    if not Path("/proc/self/cmdline").exists():
+        listed = ["ps", "-o", "command=", "-p", str(pid)]
+        return subprocess.run(listed, capture_output=True, text=True, check=False).stdout
+    try:
+        raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return raw.replace(b"\0", b" ").decode(errors="replace")
+
+
+def marked(marker: str) -> set[int]:
+    """Return the processes that have `marker` in their command line, sidecars left aside."""
+    lines = {pid: command_line(pid) for pid, _, _ in processes()}
+    return {pid for pid, line in lines.items() if marker in line and " serve " not in line}
+
+
+def until(
+    wanted: Callable[[], bool], seconds: float = SECONDS, said: Callable[[], str] = str
+) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not wanted():
+        assert time.monotonic() < end, f"not within {seconds:g} seconds: {said()}"
+        time.sleep(0.01)
+
+
+def still(figure: Callable[[], int]) -> int:
+    """Wait until a figure has not moved for a second, and return it."""
+    last, since = figure(), time.monotonic()
+    while time.monotonic() - since < STILL:
+        now = figure()
+        if now != last:
+            last, since = now, time.monotonic()
+        time.sleep(0.01)
+    return last
