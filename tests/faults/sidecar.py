@@ -249,10 +249,18 @@ class Sidecar(Process):
         """Return what it holds now."""
         # Counted while this connection is open, whose end the sidecar may not see at once.
         with self.client() as client:
-            client.send(get("/metrics"))
-            figures = client.answer().body.decode()
-            [requests] = re.findall(rf"^{OPEN} (\d+)", figures, re.MULTILINE)
-            return Left(int(requests), self.descriptors, len(self.children))
+            requests: list[str] = []
+
+            def told() -> bool:
+                # Where memory is short it may have none for its figures.
+                client.send(get("/metrics"))
+                got = client.answer()
+                requests[:] = re.findall(rf"^{OPEN} (\d+)", got.body.decode(), re.MULTILINE)
+                assert requests or got.status == 500, got
+                return bool(requests)
+
+            until(told)
+            return Left(int(requests[0]), self.descriptors, len(self.children))
 
     def settles(self, before: Left, seconds: float = SECONDS) -> None:
         """Wait until it holds no more than `before`."""

@@ -30,6 +30,7 @@ from proxy.transports.http.post import FAILED, INVALID, Refused
 from proxy.transports.http.route import Asked, Limits
 from proxy.transports.http.trimming import Trimming
 from proxy.transports.log import Field, Level, Log
+from proxy.transports.turns import threaded
 
 _BACKLOG = 1024
 # Connections taken at once: where there is no descriptor for one, asyncio tries all the others,
@@ -319,7 +320,7 @@ class Sidecar:
             if all(access.refusal(request.headers) for access in anybody):
                 return Refused(403, INVALID, "not for this Host").response()
         # A thousand series take a while to be written.
-        raw, media_type = await asyncio.to_thread(self._metrics.exposition)
+        raw, media_type = await threaded(self._metrics.exposition)
         return web.Response(body=raw, headers={hdrs.CONTENT_TYPE: media_type})
 
 
