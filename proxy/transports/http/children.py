@@ -207,7 +207,11 @@ class Child:
     def post(self, lines: list[bytes]) -> None:
         """Write whole lines as `send` does, for those who must not wait for the server."""
         if lines and not self.deaf and self._stdin is not None:
-            self._stdin.write(b"".join([part for line in lines for part in (line, b"\n")]))
+            parts = [part for line in lines for part in (line, b"\n")]
+            # Not joined, which would make a copy of a line that may be very long.
+            long = any(len(line) >= _CHUNK for line in lines)
+            for part in parts if long else (b"".join(parts),):
+                self._stdin.write(part)
 
     async def end(self, pace: tuple[float, float] = ORDERLY) -> None:
         """Close its stdin and wait for its end; then SIGTERM and SIGKILL, to the whole group.
