@@ -870,7 +870,8 @@ def test_a_request_whose_method_is_no_text_is_answered(local: Local) -> None:
 
 @pytest.mark.fault(29, "http")
 def test_thousands_of_sessions_of_a_server_cost_little_and_leave_nothing(remote: Remote) -> None:
-    with remote.sound(), remote.sidecar.in_memory(32 * MB), remote.sidecar.client() as client:
+    most = scaled(32, 64) * MB
+    with remote.sound(), remote.sidecar.in_memory(most), remote.sidecar.client() as client:
         for _ in range(scaled(1_000, 10_000)):
             client.send(post(INITIALIZE))
             assert client.answer().status == 200

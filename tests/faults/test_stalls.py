@@ -245,12 +245,16 @@ def listed(served: Served) -> None:
     assert [len(tool["inputSchema"]["properties"]) for tool in tools] == [10] * 2000
 
 
+MORE = "\n# more\n"
+
+
 def changed(served: Served) -> None:
-    more = "".join(f"- {{tools: more {number}, hide: true}}\n" for number in range(500))
-    served.rules.write_text(f"{served.rules.read_text()}\n{more}")
-    asked = call(7, "more 7")
+    own, time = served.rules.read_text().partition(MORE)[0], next(NUMBERS)
+    more = "".join(f"- {{tools: more {time} {number}, hide: true}}\n" for number in range(500))
+    served.rules.write_text(f"{own}{MORE}{more}")
+    asked = call(7, f"more {time} 7")
     refused = json.loads(served.post(asked, *served.headers))["error"]
-    assert refused["message"] == "Unknown tool: more 7"
+    assert refused["message"] == f"Unknown tool: more {time} 7"
 
 
 def spinning(served: Served) -> None:
