@@ -6,10 +6,11 @@ on descriptors that do not block, too: whoever started us may have left them so.
 """
 
 import os
+from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Condition, Lock, Thread
+from threading import Condition, Lock
 
 _CHUNK = 64 << 10
 _WIDE = 1 << 20
@@ -120,7 +121,8 @@ class Outlet:
         """
         self._posted.extend(lines)
         try:
-            Thread(target=self._send_posted, name="post", daemon=True).start()
+            # Not a Thread, whose start waits for ever for one that memory fails before it begins.
+            start_new_thread(self._send_posted, ())
         except RuntimeError:  # there can be no more of them: to wait is the lesser evil
             self._send_posted()
 

@@ -10,6 +10,7 @@ held goes ahead of the call.
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from threading import Lock, Thread
 from time import sleep
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
@@ -37,6 +38,7 @@ from proxy.transports.ending import Ending
 from proxy.transports.lines import Cut, Discarded, Event, Lines, Over, Passed, Piece
 from proxy.transports.log import Log
 from proxy.transports.pipes import Inlet, Outlet
+from proxy.transports.within import within
 
 _ENDS = 512  # bytes at either end of a message that tell whose answer it is
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
@@ -128,9 +130,7 @@ class Relay:
         elif self._ending.unexpected:
             self._log.error(reason)
         # The client may not be reading; we are leaving anyway.
-        last = Thread(target=self._client.finish, args=(lines,), name="last words", daemon=True)
-        last.start()
-        last.join(_PATIENCE)
+        within(_PATIENCE, partial(self._client.finish, lines))
 
     def _guarded(self, target: Callable[[], None]) -> None:
         try:
@@ -163,9 +163,7 @@ class Relay:
         """Keep the server's input open a while for calls of the client's that are still held."""
         deadlines.wait(_HELD)
         # The server may take nothing more.
-        flushing = Thread(target=self._server.flush, name="flush", daemon=True)
-        flushing.start()
-        flushing.join(_PATIENCE)
+        within(_PATIENCE, self._server.flush)
 
     def _refuse_long(self, event: Discarded) -> None:
         said = self._too_long(event.size)
