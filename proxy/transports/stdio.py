@@ -85,22 +85,23 @@ class Relay:
         """Move lines until both sides have ended; return the exit code that is then ours."""
         # Only the main thread acts on signals, so only it may receive them.
         hold_signals()
-        threads = [
-            Thread(target=self._guarded, args=(target,), name=name, daemon=True)
-            for name, target in (
-                ("client", self._read_client),
-                ("server", self._read_server),
-                ("stderr", self._read_stderr),
-            )
-        ]
-        for thread in threads:
-            thread.start()
+        sides = {
+            "stderr": self._read_stderr,
+            "server": self._read_server,
+            "client": self._read_client,
+        }
         if self._session.deadline is not None:
-            args = (self._time_calls,)
-            Thread(target=self._guarded, args=args, name="deadline", daemon=True).start()
+            sides = {"deadline": self._time_calls, **sides}
+        # The client's last: whoever is asked anything, and may run out of memory, has all of them.
+        threads = {
+            name: Thread(target=self._guarded, args=(side,), name=name, daemon=True)
+            for name, side in sides.items()
+        }
+        for thread in threads.values():
+            thread.start()
         self._ending.listen()
         self._ending.wait()
-        threads[-1].join(_PATIENCE / 5)
+        threads["stderr"].join(_PATIENCE / 5)
         self._ending.wait_for_question()
         self._answer()
         self._ending.sweep()
