@@ -6,11 +6,10 @@ on descriptors that do not block, too: whoever started us may have left them so.
 """
 
 import os
-from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Condition, Lock
+from threading import Condition, Lock, Thread
 
 _CHUNK = 64 << 10
 _WIDE = 1 << 20
@@ -121,8 +120,7 @@ class Outlet:
         """
         self._posted.extend(lines)
         try:
-            # Not a Thread, whose start waits for ever for one that memory fails before it begins.
-            start_new_thread(self._send_posted, ())
+            Thread(target=self._send_posted, name="post", daemon=True).start()
         except RuntimeError:  # there can be no more of them: to wait is the lesser evil
             self._send_posted()
 
