@@ -18,6 +18,9 @@ COUNTED = ("descriptors", "threads", "children")
 POOLS = 16 + (os.cpu_count() or 1)
 """How many threads there may be whatever there were: pools begin theirs when they need them."""
 
+WORKERS = 4
+"""How many children there may be whatever there were, for the same reason."""
+
 
 class Row(Struct, frozen=True):
     """What was seen after so many calls; `rest` is true where nothing was going on."""
@@ -48,12 +51,13 @@ def findings(rests: Sequence[Row], spare: float = SPARE) -> list[str]:
 
 
 def left(now: Footprint, then: Footprint) -> list[str]:
-    """Return what there is more of than there was; threads of pools aside."""
+    """Return what there is more of than there was; threads and processes of pools aside."""
+    pools = {"threads": POOLS, "children": WORKERS}
     counts = {name: (getattr(now, name), getattr(then, name)) for name in COUNTED}
     return [
         f"{after} {name} are left, {before} there were"
         for name, (after, before) in counts.items()
-        if after > max(before, POOLS if name == "threads" else 0)
+        if after > max(before, pools.get(name, 0))
     ]
 
 
