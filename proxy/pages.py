@@ -65,8 +65,8 @@ def answered(
 ) -> Answer:
     """Cut the page or view that `job` asks for; in less room while what stands beside it counts."""
     rule = job.rule
+    frame = Frame.decode(snapshot.frame)
     while True:
-        frame = Frame.decode(snapshot.frame)
         document = _thawed(snapshot)
         call = steps.call(job, frame, attempt, excess)
         if job.view is None:

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from proxy import message, sse
 from proxy.message import string_at
+from proxy.session.sending import TWICE
 from proxy.transports.addressed import (
     NOWHERE,
     Address,
@@ -109,7 +110,7 @@ class Hosted:
             await asyncio.shield(self._spawned(self._enter(read.raw, asked)))
             return web.Response(status=202)
         if set(read.ids) & self._asked.keys() or len(set(read.ids)) < len(read.ids):
-            raise Refused(400, INVALID, "a request with this id has no answer yet")
+            raise Refused(400, INVALID, TWICE)
         tokens = [token for token in map(progress_token, read.messages) if token is not None]
         stream = self._open(read.ids, tokens, carries=read.wanted != "json")
         for id in read.ids:
