@@ -141,7 +141,8 @@ def _end(
         ledger.close()
         if ledger.lost:
             log.warning(f"calls that the ledger did not record: {ledger.lost}")
-    # A thread may wait for a client that keeps its side open; nothing is left to be flushed.
+    log.flush()
+    # A thread may wait for a client that keeps its side open; nothing else is left to be written.
     os._exit(code)
 
 

@@ -281,6 +281,7 @@ def run(arguments: argparse.Namespace) -> int:
             ledger.close()
             if ledger.lost:
                 log.warning(f"calls that the ledger did not record: {ledger.lost}")
+        log.flush()
 
 
 def _given(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """What goes to our stderr: the server's own words as they are, and ours, one line each.
 
-A stderr that nobody reads never holds up the protocol: what cannot be written within a second is
-dropped, and how much that was is said as soon as somebody reads again.
+A stderr that nobody reads never holds up the protocol: what the server says there is dropped where
+none of it can be written for a second, lines of ours are held back up to a bound, and how much was
+lost is said as soon as somebody reads again.
 """
 
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from threading import Lock
@@ -23,6 +25,7 @@ TAIL = 2048
 
 _RANK: dict[Level, int] = {"error": 0, "warning": 1, "info": 2, "debug": 3}
 _ATOMIC = 4096  # so many bytes a pipe takes without blocking where it takes any
+_HELD = 1 << 16  # bytes of our own lines that wait for a reader
 _LONGEST = 600  # characters: as JSON, still less than that
 _PATIENCE = 1.0  # seconds
 _CUTS = (200, 50, 10)  # characters of a text in an event: the first that makes its line fit
@@ -48,6 +51,8 @@ class Log:
         self._dated = dated
         self._lock = Lock()
         self._midline = False
+        self._held: deque[bytes] = deque()
+        self._unread = False
         self._dropped = 0
         self._noise = 0
         self.tail = b""
@@ -101,20 +106,24 @@ class Log:
         if self._noise > 1:
             self.warning(f"{self._noise} lines of the server's stdout were no messages")
 
+    def flush(self) -> None:
+        """Write what is held back, as far as somebody reads it within a second."""
+        self._write(b"")
+
     def _write(self, raw: bytes) -> None:
         deadline = monotonic() + _PATIENCE
         at = 0
-        while at < len(raw):
+        while at < len(raw) or self._held:
             with self._lock:
                 sent = self._put(raw[at : at + _ATOMIC])
-            at += sent
+                at += sent
+                if not sent and (self._unread or monotonic() > deadline):
+                    self._unread = True
+                    self._dropped += len(raw) - at
+                    return
             if sent:
                 deadline = monotonic() + _PATIENCE
-            elif self._dropped or monotonic() > deadline:
-                with self._lock:
-                    self._dropped += len(raw) - at
-                return
-            else:
+            elif at < len(raw) or self._held:
                 self._ready(0.1)
 
     def _say(self, level: Level, message: str) -> None:
@@ -124,8 +133,11 @@ class Log:
     def _put_line(self, made: Callable[[], bytes]) -> None:
         with self._lock:
             line = made()
-            if self._put(line) < len(line):
-                self._dropped += len(line)
+            rest = line[self._put(line) :]
+            if rest and len(rest) + sum(map(len, self._held)) <= _HELD:
+                self._held.append(rest)
+            else:
+                self._dropped += len(rest)
 
     def _line(self, level: Level, message: str) -> bytes:
         said = message[:_LONGEST].encode("utf-8", "replace")
@@ -153,14 +165,24 @@ class Log:
 
     def _whole(self, line: bytes) -> bytes:
         # Never glued to an unfinished line of the server's.
-        return b"\n" * self._midline + line[: _ATOMIC - 2] + b"\n"
+        # What is held back comes first, and ends with a newline.
+        return b"\n" * (self._midline and not self._held) + line[: _ATOMIC - 2] + b"\n"
 
     def _put(self, raw: bytes) -> int:
-        """Write what goes without waiting; return how much that was."""
+        """Write what goes without waiting, after what is held; return how much of it that was."""
+        while self._held:
+            line = self._held.popleft()
+            if rest := line[self._send(line) :]:
+                self._held.appendleft(rest)
+                return 0
         if self._dropped and self._ready(0):
-            dropped, self._dropped = self._dropped, 0
-            self._put(self._line("warning", f"{dropped} bytes dropped: stderr was not read"))
-        if not self._ready(0):
+            said = f"{self._dropped} bytes dropped: stderr was not read"
+            if self._send(self._line("warning", said)):
+                self._dropped = 0
+        return self._send(raw)
+
+    def _send(self, raw: bytes) -> int:
+        if not raw or not self._ready(0):
             return 0
         try:
             sent = os.write(self._descriptor, raw)
@@ -168,6 +190,7 @@ class Log:
             return 0
         except OSError:  # nobody will ever read it
             return len(raw)
+        self._unread = False
         self._midline = raw[sent - 1 : sent] != b"\n"
         return sent
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -164,21 +165,79 @@ def test_noise_is_told_of_once_and_summed_up_where_there_was_more(pipe: tuple[in
     ]
 
 
+def drain(reading: int, filled: int) -> None:
+    while filled:
+        filled -= len(os.read(reading, min(filled, 1 << 16)))
+
+
 def test_a_stderr_that_nobody_reads_holds_nobody_up_and_the_loss_is_said_later(
     pipe: tuple[int, int],
 ) -> None:
     reading, writing = pipe
     filled = fill(writing)
     log = Log(descriptor=writing)
-    log.warning("lost")
+    log.warning("held")
+    start = time.monotonic()
     log.pass_on(b"x" * 100_000)
+    first = time.monotonic()
     log.pass_on(b"y" * 100_000)
-    lost = 200_000 + len(b"mcp-abridge: warning: lost\n")
-    while filled:
-        filled -= len(os.read(reading, min(filled, 1 << 16)))
+    assert first - start >= 1
+    assert time.monotonic() - first < first - start, "waited a second time"
+    drain(reading, filled)
     log.pass_on(b"heard\n")
-    note = f"mcp-abridge: warning: {lost} bytes dropped: stderr was not read\n"
-    assert read_all(pipe) == note.encode() + b"heard\n"
+    said = b"mcp-abridge: warning: %s\n"
+    note = said % b"200000 bytes dropped: stderr was not read"
+    assert read_all(pipe) == said % b"held" + note + b"heard\n"
+
+
+def test_a_stderr_that_is_full_for_a_moment_loses_nothing(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    log = Log(descriptor=writing)
+    log.pass_on(b"a line without an end")
+    drain(reading, 21)
+    filled = fill(writing)
+    log.warning("held")
+    log.info("held too")
+    sent = os.urandom(100_000)
+    writer = threading.Thread(target=log.pass_on, args=(sent,))
+    writer.start()
+    time.sleep(0.1)
+    drain(reading, filled)
+    ours = b"\nmcp-abridge: warning: held\nmcp-abridge: held too\n"
+    come = b""
+    while len(come) < len(ours) + len(sent):
+        come += os.read(reading, 1 << 16)
+    writer.join()
+    assert come == ours + sent
+
+
+def test_what_is_held_back_has_a_bound_and_is_written_in_the_end(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    filled = fill(writing)
+    log = Log(descriptor=writing)
+    for number in range(1000):
+        log.info(f"{number:03d}{'x' * 500}")
+    start = time.monotonic()
+    log.flush()
+    assert time.monotonic() - start >= 1
+    drain(reading, filled)
+
+    def write() -> None:
+        log.flush()
+        log.info("more")
+        os.close(writing)
+
+    threading.Thread(target=write).start()
+    come = b""
+    while chunk := os.read(reading, 3000):
+        come += chunk
+    *held, told, more = come.splitlines()
+    whole = len("mcp-abridge: ") + 503 + 1
+    assert len(held) == (1 << 16) // whole
+    assert [int(line.split()[-1][:3]) for line in held] == list(range(len(held)))
+    lost = (1000 - len(held)) * whole
+    assert told == b"mcp-abridge: warning: %d bytes dropped: stderr was not read" % lost
+    assert more == b"mcp-abridge: more"
 
 
 def test_a_slow_reader_loses_nothing(pipe: tuple[int, int]) -> None:
