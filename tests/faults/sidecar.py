@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -247,20 +247,25 @@ class Sidecar(Process):
     @property
     def left(self) -> Left:
         """Return what it holds now."""
-        # Counted while this connection is open, whose end the sidecar may not see at once.
-        with self.client() as client:
-            requests: list[str] = []
+        found: list[Left] = []
 
-            def told() -> bool:
-                # Where memory is short it may have none for its figures.
+        def told() -> bool:
+            # Counted while this connection is open, whose end the sidecar may not see at once.
+            with self.client() as client:
                 client.send(get("/metrics"))
-                got = client.answer()
-                requests[:] = re.findall(rf"^{OPEN} (\d+)", got.body.decode(), re.MULTILINE)
-                assert requests or got.status == 500, got
-                return bool(requests)
+                # Where memory is short it may have none for its figures, nor to say so.
+                with suppress(EOFError):
+                    got = client.answer()
+                    requests = re.findall(rf"^{OPEN} (\d+)", got.body.decode(), re.MULTILINE)
+                    assert requests or got.status == 500, got
+                    found.extend(
+                        Left(int(number), self.descriptors, len(self.children))
+                        for number in requests
+                    )
+            return bool(found)
 
-            until(told)
-            return Left(int(requests[0]), self.descriptors, len(self.children))
+        until(told)
+        return found[0]
 
     def settles(self, before: Left, seconds: float = SECONDS) -> None:
         """Wait until it holds no more than `before`."""
