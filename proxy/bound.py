@@ -1,6 +1,7 @@
 """What a rule's `max_bytes` leaves for a document, and for what stands beside it."""
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from proxy.document import Document, Value, encode, text
 from proxy.job import Job
@@ -62,7 +63,7 @@ def beside(job: Job, frame: Frame) -> Frame:
     document = Document(held, masked=frame.masked)
     abridge(document, max(most, _LEAST), Call("", structured=True, notices=[]))
     members = {**frame.members, "structuredContent": Raw(encode(document.cell[0]))}
-    return Frame(members, frame.blocks, frame.copies, frame.masked)
+    return replace(frame, members=members)
 
 
 def _shortened(frame: Frame, most: int) -> Frame:

@@ -17,7 +17,7 @@ from proxy.result.line import Line, failed, take_apart
 from proxy.result.reading import Reading
 from proxy.result.writing import write
 from proxy.rule import Rule
-from proxy.surrogates import mask, unmask
+from proxy.surrogates import mask, masks, unmask
 from proxy.transforms.base import Call, Warned
 from proxy.written import most_of
 
@@ -36,12 +36,14 @@ def of_result(job: Job, line: Line, reading: Reading | None, attempt: Attempt) -
             Warned("errors: no document", "an error of several texts went out as it is")
         )
         return job.original("error", None, before)
+    assert job.raw is not None
     document = reading.document
     document.masked |= line.masked
-    reading.frame.masked |= document.masked
+    reading.frame.masked = line.masked
     call = replace(steps.call(job, reading.frame, attempt), bound=None, viewable=False)
     try:
         _run(rule, document, call)
+        reading.frame.join(document, job.raw)
         # Some clients hold the structuredContent of an error to the schema of what it is not.
         frame = as_text(reading.frame)
         written, shown = write(frame, document, call.notices)
@@ -53,11 +55,11 @@ def of_result(job: Job, line: Line, reading: Reading | None, attempt: Attempt) -
     if not (document.changed or call.notices or promised):
         return replace(_marked(job, before), missing=tuple(call.missing))
     raw = encode({**line.envelope, "result": written})
-    if job.raw is not None and len(raw) > (room := most_of(len(job.raw))):
+    if len(raw) > (room := most_of(len(job.raw))):
         said = f"{rule.at(job.tool)}: errors: a result of {len(raw)} bytes, more than {room}"
         return job.original("error", said, before)
     return Outcome(
-        raw=unmask(raw) if frame.masked or document.masked else raw,
+        raw=unmask(raw) if frame.masked else raw,
         word="error",
         visible_before=before or 0,
         visible_after=shown.to(job.shows),
@@ -129,7 +131,11 @@ def _said(rule: Rule, call: Call, said: str, *, masked: bool = False) -> str:
     document = Document(said, masked=masked)
     _run(rule, document, call)
     shaped = text(document.cell[0])
-    return document.encode().decode() if shaped is None else shaped
+    if shaped is None:
+        return document.encode().decode()
+    if not masked and masks(shaped.encode()) and document.masked:
+        raise DocumentError("lone surrogates of a text in a text cannot be carried out of it")
+    return shaped
 
 
 def _run(rule: Rule, document: Document, call: Call) -> None:

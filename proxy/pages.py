@@ -16,7 +16,7 @@ from proxy.result.shown import Shown
 from proxy.room import have_room
 from proxy.snapshots import Snapshot
 from proxy.steps import Observer
-from proxy.surrogates import unmask
+from proxy.surrogates import distinct, unmask
 from proxy.transforms.abridge import Abridge, abridge
 from proxy.transforms.base import Call, Notice
 from proxy.view import advice, look
@@ -48,6 +48,8 @@ def from_snapshot(
         found = {} if frame.facts is ABSENT else loads(bytes(frame.facts))
         job = replace(job, arguments={**job.arguments, FACTS: found})
     answer = answered(job, snapshot, observe, attempt)
+    if answer.masked:
+        distinct(job.id)
     return Outcome(
         raw=answer.line(message.result(job.id, answer.written)),
         word="page" if job.view is None else "view",
@@ -69,17 +71,17 @@ def answered(
     while True:
         document = _thawed(snapshot)
         call = steps.call(job, frame, attempt, excess)
+        last = None if job.view is None else rule.cut
+        steps.run(rule, document, call, slice(rule.restart, last), observe)
+        frame.join(document, snapshot.frame, snapshot.document)
         if job.view is None:
-            steps.run(rule, document, call, slice(rule.restart, None), observe)
             document.close()
         else:
-            steps.run(rule, document, call, slice(rule.restart, rule.cut), observe)
             document = _viewed(job, document, frame, call)
         result, shown = written(job, frame, document, call.notices)
         more = bound.excess(job, shown, frame)
         if more <= 0 or excess > (rule.max_bytes or 0):
-            masked = frame.masked or document.masked
-            return Answer(result, shown, tuple(call.missing), masked)
+            return Answer(result, shown, tuple(call.missing), frame.masked)
         excess += more
 
 

@@ -140,13 +140,16 @@ def _from_document(
     frame = bound.beside(job, frame)
     layout = _indent(document) if rule.layout == "as_sent" else -1
     call = steps.call(job, frame, attempt)
+    assert job.raw is not None
     steps.run(rule, document, call, slice(0, rule.restart), observe)
+    frame.join(document, job.raw)
     taken = None if rule.restart is None else pages.taken(document)
     if job.view is not None and taken is not None:
         answer = pages.answered(job, Snapshot(frame.encode(), taken()), observe, attempt)
     else:
         if rule.restart is not None:
             steps.run(rule, document, call, slice(rule.restart, None), observe)
+            frame.join(document, job.raw)
         document.close()
         # What is too long may fit once it is written compactly.
         too_long = bound.excess(job, reading.shown) > 0
@@ -155,7 +158,7 @@ def _from_document(
             return replace(job.original("untouched", None, before), missing=missing)
         notices = call.notices + ([Notice(DROPPED, dropped)] if dropped else [])
         written, shown = pages.written(job, frame, document, notices, layout)
-        answer = Answer(written, shown, tuple(call.missing), frame.masked or document.masked)
+        answer = Answer(written, shown, tuple(call.missing), frame.masked)
         if taken is not None and (excess := bound.excess(job, shown, frame)) > 0:
             snapshot = Snapshot(frame.encode(), taken())
             answer = pages.answered(job, snapshot, None, attempt, excess)
@@ -164,7 +167,6 @@ def _from_document(
         raise Mismatch(f"the model would see {after} bytes in place of {before}")
     if rule.mode == "shadow":
         return replace(job.original("shadow", None, before), visible_after=after)
-    assert job.raw is not None
     sent = answer.line(encode({**line.envelope, "result": answer.written}))
     if len(sent) > (room := most_of(len(job.raw))):
         raise AbridgeError(f"the end: a result of {len(sent)} bytes, more than {room}")

@@ -12,6 +12,7 @@ from proxy.guard import Ask, Found
 from proxy.message import Message, members
 from proxy.result.line import complete, failed
 from proxy.result.reading import read as read_result
+from proxy.surrogates import distinct
 
 _PROGRESS = "progressToken"
 
@@ -80,9 +81,14 @@ def masked(raw: bytes) -> bool:
         return False
 
 
-def heard(raw: bytes) -> tuple[Found, bool]:
-    """Return what is `found` in a response, and whether surrogates are `masked`; never raises."""
+def heard(raw: bytes, *, beside: bool) -> tuple[Found, bool]:
+    """Return what is `found` in a response, and whether surrogates are `masked`; never raises.
+
+    `beside`: they are in the call that it is asked for.
+    """
     try:
+        if beside and not masked(raw):
+            distinct(raw)
         return found(raw), masked(raw)
     except Exception as error:  # too deep, too large, ...
         return Found(failure=f"the answer cannot be read: {type(error).__name__}: {error}"), False

@@ -57,9 +57,17 @@ def mask(raw: bytes) -> bytes:
     masked = re.sub(_ESCAPED, escape, raw)
     if not lone:
         return raw
+    distinct(raw)
+    return masked
+
+
+def distinct(raw: bytes) -> None:
+    """See to it that what is `raw` can stand beside what is masked, when `unmask` goes over both.
+
+    Raises DocumentError where it has characters that would be taken for masked ones.
+    """
     if _taken(raw):
         raise DocumentError("lone surrogates beside characters of plane 16 cannot be carried")
-    return masked
 
 
 def masks(raw: bytes) -> bool:
@@ -76,8 +84,9 @@ def _taken(raw: bytes) -> bool:
 
     if masks(raw):
         return True
-    # The same characters as escaped pairs: high surrogates dbfc to dbff.
-    return re.search(rb"\\u[dD][bB][fF][c-fC-F]\\u[dD][c-fC-F]", raw) is not None
+    # The same characters as escaped pairs: high surrogates dbfc to dbff. In JSON that is a text in
+    # its turn, each escape is escaped again.
+    return re.search(rb"\\u[dD][bB][fF][c-fC-F]\\+u[dD][c-fC-F]", raw) is not None
 
 
 def unmask(raw: bytes) -> bytes:

@@ -132,6 +132,13 @@ def test_lone_surrogates_in_an_error_come_out_as_they_went_in(found: str, place:
         assert talk.log == []
 
 
+def test_a_json_rpc_error_never_says_what_stands_for_a_lone_surrogate() -> None:
+    response = line(id=1, error={"code": 1, "message": '{"a":"no \\ud800"}'})
+    talk = Talk(rules("- {tools: get_job, errors: [{parse: {as: json}}, {jmespath: a}]}"))
+    assert talk.exchange(call("get_job"), response) == response
+    assert "a text in a text" in talk.log[0]
+
+
 def test_a_refusal_of_an_argument_takes_the_same_form() -> None:
     talk = Talk(rules(ERRORS))
     got = result(talk.replied(call("get_job", {"limit": 11})))

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from proxy.job import Job
 from proxy.pipeline import shape
@@ -74,6 +75,17 @@ def test_lone_surrogates_survive_a_snapshot_wherever_they_stand(item: str, meta:
         assert f'"_meta":{{"x":"{meta}"}}'.encode() in made.raw
     [found] = json.loads(texts(second.raw)[0])["items"]
     assert found == ("plain" if item == "plain" else "\ud800")
+
+
+def test_what_stands_for_a_lone_surrogate_is_not_taken_for_one_in_the_id_of_a_page() -> None:
+    snapshot = kept(PAGES, said('{"items":[1,2,"\\ud800"]}'))
+    asked = Job(rule=rule(PAGES), tool="t", id='"\U0010f123"'.encode(), snapshot=snapshot)
+
+    made = shape(replace(asked, arguments={"offset": 2}))
+
+    assert result(made.raw)["isError"] is True
+    assert "plane 16" in texts(made.raw)[0]
+    assert asked.id in made.raw
 
 
 @pytest.mark.fault(34, "inside")

@@ -69,6 +69,34 @@ def test_a_lone_surrogate_outside_the_document_is_carried_through() -> None:
     assert json.loads(texts(made.raw)[0]) == {"b": "\ud800"}
 
 
+@pytest.mark.parametrize("spelling", ["\\ud800", "\\uDFFF"])
+def test_lone_surrogates_in_a_text_that_is_parsed_may_be_moved(spelling: str) -> None:
+    value = document({"inner": f'{{"a":["{spelling}"]}}'})
+    steps = "{parse: {at: inner, as: json}}, {jmespath: '{b: inner.a[0]}'}"
+
+    made = shaped(f"response: [{steps}]", value)
+
+    assert texts(made.raw) == [f'{{"b":"{spelling}"}}']
+
+
+@pytest.mark.parametrize("other", ["\U0010f123", "\\udbfc\\udd23"])
+@pytest.mark.parametrize("marked", ["", ',"isError":true'])
+@pytest.mark.parametrize(("inside", "beside"), [(r"\ud800", "OTHER"), ("OTHER", r"\ud800")])
+def test_what_stands_for_a_lone_surrogate_is_not_taken_for_one_elsewhere(
+    other: str, marked: str, inside: str, beside: str
+) -> None:
+    inside, beside = (each.replace("OTHER", other) for each in (inside, beside))
+    block = json.dumps({"type": "text", "text": f'{{"a":1,"b":"{inside}"}}'}, ensure_ascii=False)
+    raw = f'{{"jsonrpc":"2.0","id":1,"result":{{"content":[{block}],"_meta":"{beside}"{marked}}}}}'
+    steps = "[{drop: a}]"
+
+    made = shape(job(rule(f"response: {steps}\nerrors: {steps}"), raw.encode()))
+
+    assert made.raw == raw.encode()
+    assert made.said is not None
+    assert "characters of plane 16 cannot be carried" in made.said
+
+
 def test_a_rule_that_changes_nothing_leaves_the_same_bytes() -> None:
     raw = b'{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "{}"}]}}'
 

@@ -51,8 +51,16 @@ def test_a_cancellation_may_say_why() -> None:
 
 def test_what_is_heard_is_what_is_found_and_never_raises() -> None:
     raw = answer(document({"a": "\ud800"}))
-    assert probe.heard(raw) == (probe.found(raw), True)
-    assert probe.heard(answer(document({"a": 1}))) == (Found({"a": 1}), False)
+    assert probe.heard(raw, beside=False) == (probe.found(raw), True)
+    assert probe.heard(answer(document({"a": 1})), beside=True) == (Found({"a": 1}), False)
+
+
+def test_what_stands_for_a_lone_surrogate_is_not_heard_beside_one() -> None:
+    raw = answer(document({"a": "\U0010f123"}))
+    assert probe.heard(raw, beside=False) == (Found({"a": "\U0010f123"}), False)
+    found, _ = probe.heard(raw, beside=True)
+    assert found.failure is not None
+    assert "plane 16" in found.failure
 
 
 def test_a_large_answer_is_found_as_a_small_one_is() -> None:

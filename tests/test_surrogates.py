@@ -44,7 +44,7 @@ def test_two_lone_halves_in_the_wrong_order_are_both_masked() -> None:
     assert mask(rb'"\ude00\ud83d"') == '"\U0010f600\U0010f03d"'.encode()
 
 
-@pytest.mark.parametrize("taken", ["\U0010f000".encode(), rb"\udbfc\udc00"])
+@pytest.mark.parametrize("taken", ["\U0010f000".encode(), rb"\udbfc\udc00", rb"\\udbfc\\udc00"])
 def test_what_masking_would_confuse_is_refused(taken: bytes) -> None:
     assert mask(b'"' + taken + b'"') == b'"' + taken + b'"'
     with pytest.raises(DocumentError, match="plane 16"):

@@ -10,9 +10,10 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from proxy.document import ABSENT, Value, encode, text
+from proxy.document import ABSENT, Document, Value, encode, text
 from proxy.message import members
 from proxy.result.blocks import of_notice, text_of, with_text
+from proxy.surrogates import distinct
 from proxy.transforms.base import Notice
 
 
@@ -51,6 +52,16 @@ class Frame(Struct):
     def held(self) -> set[int]:
         """The positions of the blocks that hold the document."""
         return {at for copy in self.copies for at in copy.blocks}
+
+    def join(self, document: Document, *raws: bytes) -> None:
+        """Have lone surrogates restored in all that is written, where `document` has masked ones.
+
+        Raises DocumentError where `raws`, which hold it all, have what would be taken for such.
+        """
+        if document.masked and not self.masked:
+            for raw in raws:
+                distinct(raw)
+            self.masked = True
 
     def encode(self, facts: dict[str, Value] | None = None) -> bytes:
         """Return the frame as bytes, without the copies of the document, but with `facts`."""

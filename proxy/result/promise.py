@@ -58,9 +58,9 @@ def structured(line: bytes, *, itself: bool = False) -> tuple[bytes, Shown] | No
     ):
         return None
     if document is not None and isinstance(document.root.open(), dict):
-        value, masked = Raw(document.encode()), document.masked
+        value = Raw(document.encode())
     else:
-        value, masked = Raw(encode({"text": "\n".join(texts.values())})), False
+        value = Raw(encode({"text": "\n".join(texts.values())}))
     whole = {**raw, "structuredContent": value}
     written = encode({**parts.envelope, "result": whole})
-    return unmask(written) if parts.masked or masked else written, visible(whole, blocks)
+    return unmask(written) if parts.masked else written, visible(whole, blocks)

@@ -19,7 +19,7 @@ from proxy.session.sending import Sending
 from proxy.session.tally import Tally
 from proxy.session.waiting import Waiting
 from proxy.standing import Standing
-from proxy.surrogates import unmask
+from proxy.surrogates import distinct, unmask
 from proxy.transforms.base import Call
 
 
@@ -42,9 +42,12 @@ class Guarding(Struct, eq=False):
         """Do with a call what its guard decides; outputs are relative to the client."""
         rule = pending.rule
         assert rule is not None
-        pending.masked |= message.masked(raw)
         call = Call(pending.tool, pending.arguments, names=pending.names, warnings=[])
         try:
+            if message.masked(raw):
+                pending.masked = True
+            elif pending.masked:
+                distinct(raw)
             decision = decided(guard, call, found)
             self.tally.warned(pending.tool, rule, call.warnings)
             if isinstance(decision, Answer):
@@ -120,7 +123,9 @@ class Guarding(Struct, eq=False):
 
     def answered(self, asked: Pending, raw: bytes) -> tuple[Output, ...]:
         """Take the answer to a question; outputs are relative to the server."""
-        heard, then = partial(probe.heard, raw), partial(self.heard, asked)
+        assert asked.held is not None
+        heard = partial(probe.heard, raw, beside=asked.held.masked)
+        then = partial(self.heard, asked)
         return then(heard()) if len(raw) <= LARGE else (Work(heard, then),)
 
     def heard(self, asked: Pending, heard: tuple[Found, bool]) -> tuple[Output, ...]:

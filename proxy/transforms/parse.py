@@ -89,6 +89,7 @@ class Parse(Struct, frozen=True):
         sources = []
         for slot, said in texts:
             value, outside = self._read(said, call.fuel)
+            document.masked |= outside.masked  # later steps may move what is masked
             sources.append((slot.get(), said, outside))
             slot.parent[slot.key] = value
         if sources:

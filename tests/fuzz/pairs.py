@@ -41,7 +41,6 @@ class Pair(Struct, frozen=True):
     shows: Shows = "either"
     modern: bool = False
     viewable: bool = True
-    mirrored: bool = False
 
 
 class Pairs:
@@ -98,7 +97,6 @@ def pair(seed: int, index: int) -> Pair:
         shows=dice.pick(SHOWS),
         modern=dice.one_in(2),
         viewable=not dice.one_in(8),
-        mirrored=given.mirrored,
     )
 
 
@@ -154,7 +152,7 @@ def check(made: Pair, *, process: bool = False) -> Iterator[Hashable]:
         yield "refused"
         return
     outcome = pipeline.shape(job)
-    verdicts.judge(job, outcome, mirrored=made.mirrored)
+    verdicts.judge(job, outcome)
     verdicts.same(outcome, pipeline.shape(job), "the same job gives the same")
     verdicts.travels(job, outcome)
     if process:

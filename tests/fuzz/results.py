@@ -27,14 +27,12 @@ KINDS = ("image", "audio", "resource_link", "hologram")
 class Given(Struct):
     """A response line and how it was made.
 
-    `mirrored`: a text block repeats structuredContent, byte for byte, or but for white space.
     `failed`: it is an error of any kind.
     """
 
     line: bytes
     id: bytes
     document: str = ""
-    mirrored: bool = False
     failed: bool = False
 
 
@@ -45,7 +43,7 @@ def given(dice: Dice, id: str | None = None) -> Given:
         return _error(dice, id)
     tree = values.document(dice)
     written = values.write(dice, tree)
-    members, mirrored = _content(dice, tree, written)
+    members = _content(dice, tree, written)
     failed = dice.one_in(12)
     if failed:
         members.append(("isError", "true"))
@@ -64,7 +62,7 @@ def given(dice: Dice, id: str | None = None) -> Given:
     if dice.one_in(5):
         dice.shuffle(members)
     line = envelope(dice, id, "result", _object(dice, members))
-    return Given(line.encode("utf-8", "surrogatepass"), id.encode(), written, mirrored, failed)
+    return Given(line.encode("utf-8", "surrogatepass"), id.encode(), written, failed)
 
 
 def envelope(dice: Dice, id: str, member: str, value: str) -> str:
@@ -88,34 +86,34 @@ def _error(dice: Dice, id: str) -> Given:
     return Given(envelope(dice, id, "error", value).encode(), id.encode(), failed=True)
 
 
-def _content(dice: Dice, tree: Tree, written: str) -> tuple[list[tuple[str, str]], bool]:
-    """Return the members that hold the document, and whether it is there twice."""
+def _content(dice: Dice, tree: Tree, written: str) -> list[tuple[str, str]]:
+    """Return the members that hold the document."""
     kind = dice.below(24)
     said = texts.text(dice, values.write(dice, tree, lines=True) if dice.one_in(6) else written)
     if kind < 9:
-        return [("content", _array(dice, [block(dice, said)]))], False
+        return [("content", _array(dice, [block(dice, said)]))]
     if kind < 13:
         copy = values.write(dice, tree, lines=dice.one_in(3))
         blocks = [block(dice, copy), *_others(dice)]
-        return [("content", _array(dice, blocks)), ("structuredContent", written)], True
+        return [("content", _array(dice, blocks)), ("structuredContent", written)]
     if kind < 15:
         held = f'{{"{dice.pick(("result", "content", "text"))}":{json.dumps(said)}}}'
-        return [("content", _array(dice, [block(dice, said)])), ("structuredContent", held)], False
+        return [("content", _array(dice, [block(dice, said)])), ("structuredContent", held)]
     if kind < 17:
         blocks = [block(dice, texts.text(dice, written)) for _ in range(dice.within(2, 5))]
-        return [("content", _array(dice, blocks + _others(dice)))], False
+        return [("content", _array(dice, blocks + _others(dice)))]
     if kind < 19:
         prose = block(dice, values.prose(dice))
-        return [("content", _array(dice, [prose])), ("structuredContent", written)], False
+        return [("content", _array(dice, [prose])), ("structuredContent", written)]
     if kind == 19:
-        return _by_elements(dice), False
+        return _by_elements(dice)
     if kind == 20:
-        return [("structuredContent", written)], False
+        return [("structuredContent", written)]
     if kind == 21:
         content = dice.pick(("[]", "null", "{}", '"text"', "[5]", '[{"type":"text"}]'))
-        return [("content", content), ("structuredContent", written)], False
+        return [("content", content), ("structuredContent", written)]
     blocks = [*_others(dice), block(dice, said), *_others(dice)]
-    return [("content", _array(dice, blocks))], False
+    return [("content", _array(dice, blocks))]
 
 
 def _by_elements(dice: Dice) -> list[tuple[str, str]]:

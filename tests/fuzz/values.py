@@ -75,7 +75,7 @@ def overview(dice: Dice) -> Members:
     pairs: list[tuple[str, Tree]] = [
         ("items", [record(dice) for _ in range(rows(dice))]),
         ("total", number(dice)),
-        ("log", string(dice, long=True)),
+        ("log", embedded(dice) if dice.one_in(10) else string(dice, long=True)),
         ("text", string(dice, long=dice.one_in(3))),
         ("meta", Members([("page", number(dice)), ("rows", [scalar(dice)] * dice.below(9))])),
         ("user", record(dice)),
@@ -89,6 +89,13 @@ def overview(dice: Dice) -> Members:
     if dice.one_in(6):
         dice.shuffle(pairs)
     return Members(pairs)
+
+
+def embedded(dice: Dice) -> str:
+    """Return a string that is itself JSON, as it is spelled."""
+    log = dice.pick(LONE) if dice.one_in(3) else string(dice)
+    inner = Members([("log", log), ("user", record(dice)), ("items", [record(dice)])])
+    return spelled(dice, write(dice, inner))
 
 
 def rows(dice: Dice) -> int:

@@ -23,6 +23,8 @@ SPELLING = {
 NOTICES = {"pagination", "truncation", "_elided", "_abridged", "_dropped"}
 _LEAST = 300
 _SECONDS = 60.0
+# What lone surrogates are carried as.
+_PRIVATE = re.compile(r"[\U0010f000-\U0010ffff]|\\u[dD][bB][fF][c-fC-F]")
 _NUMBER = re.compile(r"-?\d[\d.eE+-]*")
 _DEEP = ("RecursionError", "nested too deeply")
 AS_CAME = ("untouched", "shadow", "error", "failed")
@@ -63,12 +65,14 @@ def _sent(message: Message) -> Message:
     return Message.read(stream)
 
 
-def judge(job: Job, outcome: Outcome, *, mirrored: bool) -> None:
+def judge(job: Job, outcome: Outcome) -> None:
     """Look at what came of a response. Raises Wrong."""
     assert job.raw is not None
     before, after = Response.of(job.raw), _line(job, outcome)
     if valid(before.line) is not False and valid(after.line) is False:
         raise Wrong("what is sent is JSON", after.line)
+    if _PRIVATE.search(after.line) and not _PRIVATE.search(before.line):
+        raise Wrong("a character stays what it was", after.line)
     rule = job.rule
     if outcome.word in AS_CAME and not (rule.structures or (rule.errors and before.failed)):
         withheld = outcome.word == "failed" and rule.withholds
@@ -89,12 +93,7 @@ def judge(job: Job, outcome: Outcome, *, mirrored: bool) -> None:
     if after.others != others and (outcome.said is None or after.others != before.others):
         raise Wrong("other blocks stay, in order", f"{after.others}")
     _sized(job, outcome, after)
-    if (
-        mirrored
-        and before.structured is not None
-        and rule.copies == "both"
-        and rule.document == "auto"
-    ):
+    if rule.copies == "both" and rule.document == "auto" and _mirrored(before):
         _agrees(after)
     if rule.structures and before.structured is None:
         _promised(after)
@@ -107,6 +106,10 @@ def judge_later(job: Job, outcome: Outcome) -> None:
     after = _line(job, outcome)
     if valid(after.line) is False:
         raise Wrong("what is sent is JSON", after.line)
+    assert job.snapshot is not None
+    held = (job.snapshot.frame + job.snapshot.document).decode("utf-8", "surrogatepass")
+    if _PRIVATE.search(after.line) and not _PRIVATE.search(held):
+        raise Wrong("a character stays what it was", after.line)
     allowed = ("page", "view", "refused", "failed", "untouched")
     if outcome.word not in allowed:
         raise Wrong("what comes of a snapshot is a page or a view", outcome.word)
@@ -163,15 +166,24 @@ def visible(after: Response, shows: Shows) -> int:
     return structured + text if shows == "both" else max(structured, text)
 
 
+def _mirrored(before: Response) -> bool:
+    """Say whether a text repeats the structuredContent, byte for byte or but for white space."""
+    held = before.structured
+    return held is not None and bare(held) in map(bare, before.texts)
+
+
 def _agrees(after: Response) -> None:
     """Hold the copies of a document against each other."""
     if after.structured is None or not after.texts:
         raise Wrong("both copies are sent", after.line)
-    said, held = set(map(bare, _unquoted(after.texts))), bare(after.structured)
-    holder = members(held)
-    wrapped = holder.get("text"), holder.get("items")
-    texts = {json.dumps(each) for each in said} | said
-    if held[:1] == "{" and held not in said and not texts & set(wrapped):
+    said, held = _unquoted(after.texts), bare(after.structured)
+    alike = set(map(bare, said))
+    if held[:1] != "{" or held in alike:
+        return
+    # Beside what is no object, there may be notices.
+    wrapped = members(held)
+    text = wrapped.get("text", "")
+    if wrapped.get("items") not in alike and not (text[:1] == '"' and json.loads(text) in said):
         raise Wrong("the copies of a document agree", after.line)
 
 
