@@ -184,8 +184,12 @@ def test_progress_and_log_messages_arrive_before_the_answer(
     through, direct = talk(client, way).seen, talk(client, "directly").seen
     assert through.progress == direct.progress
     assert through.progress["report"] == [1, 2]
-    assert through.logged == direct.logged
-    assert through.logged[:2] == [{"step": "begun"}, {"step": "resumed"}]
+    steps = [{"step": "begun"}, {"step": "resumed"}]
+    assert through.logged[:2] == steps
+    # What a command says about no call in particular, before and after its connection was cut, may
+    # come on two streams.
+    again = through.logged[2:]
+    assert again == direct.logged[2:] or (way.startswith("command") and again == steps[::-1])
     report = through.results["report"]["ok"]
     if way.endswith("no rules"):
         assert report == direct.results["report"]["ok"]
