@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from msgspec.structs import replace
 
 from tests.faults.scale import scaled
 from tests.soak import verdict
@@ -54,6 +55,15 @@ def test_a_verdict_overlooks_threads_that_a_pool_may_have() -> None:
     assert verdict.findings([*rests, rest(50_000, threads=most + 1)]) == [
         f"{most + 1} threads are left, 5 there were"
     ]
+
+
+def test_a_verdict_overlooks_workers_that_a_pool_may_have_and_their_pipes() -> None:
+    then = rest(10_000).seen
+    most = verdict.WORKERS
+    grown = rest(50_000, children=most, descriptors=9 + 2 * (most - 2)).seen
+    assert verdict.left(grown, then) == []
+    assert verdict.left(replace(grown, descriptors=grown.descriptors + 1), then)
+    assert verdict.left(replace(grown, children=most + 1), then)
 
 
 def test_a_verdict_overlooks_what_comes_and_goes() -> None:

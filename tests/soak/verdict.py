@@ -21,6 +21,9 @@ POOLS = 16 + (os.cpu_count() or 1)
 WORKERS = 4
 """How many children there may be whatever there were, for the same reason."""
 
+PIPES = 2
+"""How many descriptors a worker takes."""
+
 
 class Row(Struct, frozen=True):
     """What was seen after so many calls; `rest` is true where nothing was going on."""
@@ -51,13 +54,18 @@ def findings(rests: Sequence[Row], spare: float = SPARE) -> list[str]:
 
 
 def left(now: Footprint, then: Footprint) -> list[str]:
-    """Return what there is more of than there was; threads and processes of pools aside."""
-    pools = {"threads": POOLS, "children": WORKERS}
+    """Return what there is more of than there was; what is of pools aside."""
+    begun = max(0, min(now.children, WORKERS) - then.children)
+    pools = {
+        "threads": POOLS,
+        "children": WORKERS,
+        "descriptors": then.descriptors + PIPES * begun,
+    }
     counts = {name: (getattr(now, name), getattr(then, name)) for name in COUNTED}
     return [
         f"{after} {name} are left, {before} there were"
         for name, (after, before) in counts.items()
-        if after > max(before, pools.get(name, 0))
+        if after > max(before, pools[name])
     ]
 
 
