@@ -31,6 +31,7 @@ from proxy.ruleset import Selection, content, read_library
 from proxy.sizes import size
 from proxy.snapshots import Memory, Store
 from proxy.transports.endpoint import plainly, shown
+from proxy.transports.http import trimming
 from proxy.transports.http.access import LOOPBACK, Access
 from proxy.transports.http.metrics import Metrics
 from proxy.transports.http.mounts import Mount
@@ -261,6 +262,7 @@ def run(arguments: argparse.Namespace) -> int:
     except AbridgeError as error:
         log.error(str(error))
         return _UNUSABLE
+    _prepare()
     metrics = Metrics()
     meters = Meters(metrics.observe, metrics.warned)
     ledger = None
@@ -272,7 +274,6 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         pairs = zip(routes, rules, strict=True)
         mounts = [Mount(route, _handler(route, ruled, shared)) for route, ruled in pairs]
-        _prepare()
         return asyncio.run(_serve(Sidecar(mounts, shared.limits, log, metrics), log))
     finally:
         workers.close()
@@ -490,8 +491,10 @@ def _handler(route: Route, rules: Rules, shared: Shared) -> Handler:
 def _prepare() -> None:
     """Have as many descriptors as are allowed, and libraries that say nothing by themselves.
 
-    What threads do in Python, long lists of tools and rules' own, is not to hold up the loop.
+    What threads do in Python, long lists of tools and rules' own, is not to hold up the loop, nor
+    to keep memory of its own.
     """
+    trimming.share()
     sys.setswitchinterval(_SWITCH)
     logging.getLogger().addHandler(logging.NullHandler())
     try:

@@ -1,8 +1,8 @@
 """Gives memory that is free back to the system, so that a busy hour is not paid for all day.
 
-The C library keeps what is freed between blocks in use, and with many threads and answers of all
-sizes that becomes more and more of it. See malloc_trim(3); where there is none (musl, macOS,
-Windows), nothing is done.
+The C library keeps what is freed between blocks in use, and for each thread apart: with many
+threads and answers of all sizes that becomes more and more of it. See malloc_trim(3) and
+mallopt(3); where there are none (musl, macOS, Windows), nothing is done.
 """
 
 import asyncio
@@ -11,6 +11,14 @@ from collections.abc import Callable
 from contextlib import suppress
 
 _EVERY = 5.0  # seconds
+_ARENA_MAX = -8  # of glibc's <malloc.h>
+
+
+def share() -> None:
+    """Have all threads that are started from now on allocate where the others do."""
+    # They wait for one another in Python anyway.
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 
 def trimmer() -> Callable[[], None] | None:

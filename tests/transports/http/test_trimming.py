@@ -35,6 +35,36 @@ def test_what_is_free_below_a_block_in_use_is_given_back() -> None:
     assert after < before - 40
 
 
+ARENAS = """
+import ctypes, sys, threading
+from proxy.transports.http import trimming
+
+if sys.argv[1] == "shared":
+    trimming.share()
+kept = []
+threads = [threading.Thread(target=lambda: kept.append(b"x" * 60_000)) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+libc = ctypes.CDLL(None)
+stdout = ctypes.c_void_p.in_dll(libc, "stdout")
+libc.malloc_info(0, stdout)
+libc.fflush(stdout)
+"""
+
+
+@pytest.mark.skipif(trimmer() is None, reason="the C library has no malloc_info")
+def test_threads_keep_no_memory_of_their_own() -> None:
+    def arenas(word: str) -> int:
+        command = [sys.executable, "-c", ARENAS, word]
+        said = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+        return said.stdout.count("<heap nr=")
+
+    assert arenas("each") > 1
+    assert arenas("shared") == 1
+
+
 async def test_it_is_done_after_use_only(monkeypatch: pytest.MonkeyPatch) -> None:
     done = asyncio.Event()
     times = 0
