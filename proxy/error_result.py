@@ -133,7 +133,7 @@ def _said(rule: Rule, call: Call, said: str, *, masked: bool = False) -> str:
     shaped = text(document.cell[0])
     if shaped is None:
         return document.encode().decode()
-    if not masked and masks(shaped.encode()) and document.masked:
+    if document.masked and not masked and masks(shaped.encode()):
         raise DocumentError("lone surrogates of a text in a text cannot be carried out of it")
     return shaped
 

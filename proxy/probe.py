@@ -87,9 +87,10 @@ def heard(raw: bytes, *, beside: bool) -> tuple[Found, bool]:
     `beside`: they are in the call that it is asked for.
     """
     try:
-        if beside and not masked(raw):
+        here = masked(raw)
+        if beside and not here:
             distinct(raw)
-        return found(raw), masked(raw)
+        return found(raw), here
     except Exception as error:  # too deep, too large, ...
         return Found(failure=f"the answer cannot be read: {type(error).__name__}: {error}"), False
 
