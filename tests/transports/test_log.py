@@ -5,7 +5,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
@@ -39,6 +39,33 @@ def fill(descriptor: int) -> int:
             filled += os.write(descriptor, b"." * 1024)
     os.set_blocking(descriptor, True)
     return filled
+
+
+def drain(reading: int, filled: int) -> None:
+    while filled:
+        filled -= len(os.read(reading, min(filled, 1 << 16)))
+
+
+def meanwhile(
+    pipe: tuple[int, int], write: Callable[[], None], filled: int = 0, size: int = 1 << 16
+) -> bytes:
+    """Return what is read, so many bytes at a time, while something writes.
+
+    For a moment nothing is read; what had `filled` the pipe is left aside.
+    """
+    reading, writing = pipe
+
+    def written() -> None:
+        write()
+        os.close(writing)
+
+    threading.Thread(target=written).start()
+    time.sleep(0.1)
+    drain(reading, filled)
+    found = b""
+    while chunk := os.read(reading, size):
+        found += chunk
+    return found
 
 
 def test_the_server_s_bytes_pass_as_they_are(pipe: tuple[int, int]) -> None:
@@ -165,11 +192,6 @@ def test_noise_is_told_of_once_and_summed_up_where_there_was_more(pipe: tuple[in
     ]
 
 
-def drain(reading: int, filled: int) -> None:
-    while filled:
-        filled -= len(os.read(reading, min(filled, 1 << 16)))
-
-
 def test_a_stderr_that_nobody_reads_holds_nobody_up_and_the_loss_is_said_later(
     pipe: tuple[int, int],
 ) -> None:
@@ -199,16 +221,8 @@ def test_a_stderr_that_is_full_for_a_moment_loses_nothing(pipe: tuple[int, int])
     log.warning("held")
     log.info("held too")
     sent = os.urandom(100_000)
-    writer = threading.Thread(target=log.pass_on, args=(sent,))
-    writer.start()
-    time.sleep(0.1)
-    drain(reading, filled)
-    ours = b"\nmcp-abridge: warning: held\nmcp-abridge: held too\n"
-    come = b""
-    while len(come) < len(ours) + len(sent):
-        come += os.read(reading, 1 << 16)
-    writer.join()
-    assert come == ours + sent
+    come = meanwhile(pipe, lambda: log.pass_on(sent), filled)
+    assert come == b"\nmcp-abridge: warning: held\nmcp-abridge: held too\n" + sent
 
 
 def test_what_is_held_back_has_a_bound_and_is_written_in_the_end(pipe: tuple[int, int]) -> None:
@@ -225,12 +239,8 @@ def test_what_is_held_back_has_a_bound_and_is_written_in_the_end(pipe: tuple[int
     def write() -> None:
         log.flush()
         log.info("more")
-        os.close(writing)
 
-    threading.Thread(target=write).start()
-    come = b""
-    while chunk := os.read(reading, 3000):
-        come += chunk
+    come = meanwhile(pipe, write)
     *held, told, more = come.splitlines()
     whole = len("mcp-abridge: ") + 503 + 1
     assert len(held) == (1 << 16) // whole
@@ -241,16 +251,9 @@ def test_what_is_held_back_has_a_bound_and_is_written_in_the_end(pipe: tuple[int
 
 
 def test_a_slow_reader_loses_nothing(pipe: tuple[int, int]) -> None:
-    reading, writing = pipe
-    log = Log(descriptor=writing)
+    log = Log(descriptor=pipe[1])
     sent = os.urandom(300_000)
-    writer = threading.Thread(target=log.pass_on, args=(sent,))
-    writer.start()
-    come = b""
-    while len(come) < len(sent):
-        come += os.read(reading, 3000)
-    writer.join()
-    assert come == sent
+    assert meanwhile(pipe, lambda: log.pass_on(sent), size=3000) == sent
 
 
 def test_a_stderr_that_is_closed_is_no_matter(pipe: tuple[int, int]) -> None:
