@@ -235,12 +235,18 @@ class Sidecar(Process):
         """Let all lines about requests so far be."""
         self.seen = len(self._events("request"))
 
-    def failures(self) -> list[str]:
-        """Return what the log has said of failures since the last time, where it has any."""
-        until(lambda: any(line.get("failure") for line in self._events("request")[self.seen :]))
-        found = self._events("request")[self.seen :]
-        self.seen += len(found)
-        return [line["failure"] for line in found if line.get("failure")]
+    def failures(self, count: int = 1) -> list[str]:
+        """Return what the log has said of failures since the last time, at least so many."""
+        said: list[str] = []
+
+        def told() -> bool:
+            found = self._events("request")[self.seen :]
+            said[:] = [line["failure"] for line in found if line.get("failure")]
+            self.seen += len(found) if len(said) >= count else 0
+            return len(said) >= count
+
+        until(told)
+        return said
 
     # What it holds
 

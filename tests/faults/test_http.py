@@ -528,7 +528,7 @@ def test_a_command_that_cannot_be_started_is_a_502_that_says_so(tmp_path: Path) 
             assert "the server cannot be started: " in failure(got.body, id)
             assert "no-such-command" in got.error
         assert len(sidecar.children) == 1, "only the guardian"
-        assert len(sidecar.failures()) == 2
+        assert len(sidecar.failures(2)) == 2
 
 
 @pytest.mark.fault(2, "http")
