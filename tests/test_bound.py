@@ -8,6 +8,7 @@ import pytest
 from proxy.clients import Shows
 from proxy.job import Job
 from proxy.pipeline import shape
+from proxy.result.frame import Frame
 from tests.given import answer, document, result, rule, said, texts
 from tests.jobs import CONTRACT, job, shaped, structured
 
@@ -179,3 +180,14 @@ def test_a_cut_by_max_bytes_is_no_violation() -> None:
     assert made.word == "shaped"
     assert made.warnings == ()
     assert structured(made)["n"] == 1
+
+
+def test_what_stands_beside_texts_that_are_no_document_is_cut_and_they_stay_none() -> None:
+    value = {**said("x" * 2000, "y" * 2000), "structuredContent": {"a": "z" * 5000}}
+    bounded = f"document: text\n{BOUND}\nresponse: [{{drop: a}}]"
+
+    made = shaped(bounded, value, keep=True, shows="both")
+
+    assert made.word == "shaped"
+    assert made.snapshot is not None
+    assert Frame.decode(made.snapshot.frame).bare
