@@ -1315,10 +1315,9 @@ def test_credentials_go_on_only_where_they_are_to_and_are_never_said(auth: str) 
         # A server that repeats what it was given, in a refusal and in bad HTTP.
         said = asked.headers.get("authorization", "none").encode()
         if asked.headers.get("x-how") == "bad":
-            yield b"HTTP/1.1 200 OK\r\n" + said + b"\r\n\r\n"
+            yield from (b"HTTP/1.1 200 OK\r\n" + said + b"\r\n\r\n", b"")
         else:
-            yield whole(said, "401 Unauthorized", "Content-Type: text/plain")
-        yield b""
+            yield whole(said, "401 Unauthorized", "Content-Type: text/plain", "Connection: close")
 
     with Naughty(echo) as server:
         url = server.url.replace("http://", "http://user:url-secret@") + "?key=query-secret"
