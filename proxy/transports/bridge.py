@@ -28,6 +28,7 @@ _LOST = 1
 _LATE = 5.0  # seconds for late answers once the client will ask no more
 _HURRIED = 0.5  # the same after a signal
 _LAST = 1.0  # seconds for what is said last
+_QUESTION = 1.0  # seconds for a client's first request
 _AHEAD = 8  # runs of lines that are read ahead
 _LARGE = 64 << 10  # bytes of a line that a wide pipe is worth having for
 _ATOMIC = 4096  # so many bytes a pipe takes without blocking where it takes any
@@ -36,11 +37,12 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class End(NamedTuple):
-    """Why it ends: the exit code, and the seconds that are left for late answers."""
+    """Why it ends: the exit code, the seconds left for late answers, and whether it is refused."""
 
     code: int
     reason: str
     patience: float = 0.0
+    refuses: bool = False
 
 
 class Bridge:
@@ -62,7 +64,7 @@ class Bridge:
             self._say,
             lambda said: self._ends.put_nowait(End(_LOST, said)),
         )
-        self._client = Outlet(1, lambda: self.refuse(0, "the client reads no more"))
+        self._client = Outlet(1, lambda: self._tell(End(0, "the client reads no more")))
         self._writable = None
         if hasattr(select, "poll"):
             self._writable = select.poll()
@@ -71,6 +73,7 @@ class Bridge:
         self._wide = False
         self._inlet, self._cutter = Inlet(0), Lines(limit)
         self._listening = False
+        self._heard = asyncio.Event()
         self._lines: asyncio.Queue[Event | None] = asyncio.Queue()
         self._unsent: deque[bytes] = deque()
         self._ends: asyncio.Queue[End] = asyncio.Queue()
@@ -84,13 +87,21 @@ class Bridge:
 
     def refuse(self, code: int, reason: str) -> None:
         """Have everything ended, from another thread, with this exit code, for this reason."""
-        self._loop.call_soon_threadsafe(self._ends.put_nowait, End(code, reason))
+        self._tell(End(code, reason, refuses=True))
+
+    def _tell(self, end: End) -> None:
+        self._loop.call_soon_threadsafe(self._ends.put_nowait, end)
 
     async def _run(self) -> int:
         self._heed_signals()
         self._listen()
         taking = self._loop.create_task(self._take_lines())
-        end = await self._late_answers(await self._ends.get(), taking)
+        end = await self._ends.get()
+        if end.refuses:
+            # A client that has asked nothing yet is to get an answer.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._heard.wait(), _QUESTION)
+        end = await self._late_answers(end, taking)
         taking.cancel()
         self._server.stop()
         await self._say_last(end)
@@ -172,6 +183,7 @@ class Bridge:
         """Read once: something is there, so this does not wait."""
         try:
             buffer, size = self._inlet.read()
+            self._heard.set()
             for event in self._cutter.feed(buffer, size) if size else self._cutter.end():
                 self._lines.put_nowait(event)
         except Exception as error:  # a side that nobody serves would wait for ever

@@ -92,7 +92,7 @@ class Ending:
     def wait_for_question(self) -> None:
         """Wait a moment for a client that has asked nothing yet, so that it gets an answer."""
         deadline = monotonic() + _QUESTION
-        while not (self._asked or self._silent or self._signal or self._refusal):
+        while not (self._asked or self._silent or self._signal):
             event = self._next(deadline)
             if event == "late":
                 return

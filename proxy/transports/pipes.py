@@ -151,8 +151,7 @@ class Outlet:
             self._line_over.wait()
         for part in parts:
             if self._midline:
-                self._waiting.append(part)
-                self._waiting_size += len(part)
+                self._wait_for_end(part)
             else:
                 self._write(part)
 
@@ -164,7 +163,15 @@ class Outlet:
 
     def _write_posted(self) -> None:
         while self._posted:
-            self._write(self._posted.popleft() + b"\n")
+            line = self._posted.popleft() + b"\n"
+            if self._midline:
+                self._wait_for_end(line)
+            else:
+                self._write(line)
+
+    def _wait_for_end(self, part: bytes) -> None:
+        self._waiting.append(part)
+        self._waiting_size += len(part)
 
     def _write(self, raw: bytes | bytearray | memoryview) -> None:
         try:

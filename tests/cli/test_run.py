@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from proxy.cli import VERBS
+from tests.faults.processes import until
 from tests.raw_http import RawServer, whole
 from tests.rulecases import PYTHON
 from tests.wire import Wire
@@ -137,6 +138,18 @@ def test_bad_rules_are_said_with_every_problem_and_end_the_server(tmp_path: Path
     errors = [line for line in wire.errors.decode().splitlines() if "error: " in line]
     assert any(f"{file}:2:1: " in error for error in errors)
     assert any(f"{file}:4:5: " in error for error in errors)
+
+
+def test_bad_rules_are_the_answer_to_a_client_that_asks_after_they_were_found(
+    tmp_path: Path,
+) -> None:
+    file = rules(tmp_path, "version: 1\nruels: []\n")
+    with Wire([*RUN, "--rules", file, "--", *NAUGHTY, "plain"], cwd=ROOT) as wire:
+        until(lambda: b"ruels" in wire.errors)
+        wire.write(CALL % 1)
+        said = json.loads(wire.line())["error"]["message"]
+        assert wire.process.wait(20) == 2
+    assert said == "the rules cannot be used; `mcp-abridge check` says why"
 
 
 def test_bad_rules_are_said_though_the_server_ends_at_once(tmp_path: Path) -> None:

@@ -350,6 +350,8 @@ BEFORE = {
     "answers to nobody": (result(b"99"), result(b'"2"')),
     "requests of the server": (b'{"jsonrpc":"2.0","id":2,"method":"ping"}',),
 }
+# And after it.
+AFTER = {"the answer twice": (result(b"2"),), "what follows": (NOTE,)}
 
 
 @pytest.mark.fault(24, "stdio")
@@ -373,6 +375,8 @@ def test_a_client_on_stdio_gets_a_line_for_each_message_of_a_stream(
             known = (NOTE, result(b"99"), result(b'"2"'), result(b"2"), asks)
             assert {other[:-1] for other in others} <= set(known), name
             assert {other[:-1] for other in others} >= set(BEFORE.get(name, ())), name
+            for after in AFTER.get(name, ()):
+                assert bridge.line()[:-1] == after, name
 
 
 @pytest.mark.fault(13, "http")

@@ -56,9 +56,10 @@ def check(given: Talk) -> Iterator[Hashable]:
                 unfinished = not last
                 for part in parts:
                     outlet.piece(part, False)
-                # What is sent meanwhile must not break into it.
+                # What is posted and sent meanwhile must not break into it.
+                outlet.post([b"posted %d" % number])
                 outlet.send([b"after %d" % number])
-                expected += [b"".join(parts), b"after %d" % number]
+                expected += [b"".join(parts), b"posted %d" % number, b"after %d" % number]
                 if last:
                     outlet.piece(b"\n", True)
             else:

@@ -19,6 +19,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp_types import ElicitResult
 
+from tests.faults.processes import until
 from tests.python_client import Mode, connected
 from tests.raw_http import (
     ACCEPTED,
@@ -212,13 +213,16 @@ def test_a_client_that_reads_no_more_ends_it() -> None:
         assert len(server.wait(1, "DELETE")) == 1
 
 
-def test_rules_that_cannot_be_used_end_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("late", [False, True])
+def test_rules_that_cannot_be_used_end_it(tmp_path: Path, late: bool) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text("version: 1\nruels: []\n")
     with (
         RawServer(session()) as server,
         Wire(bridge(server.url, "--rules", str(file)), cwd=ROOT) as wire,
     ):
+        if late:
+            until(lambda: b"ruels" in wire.errors)
         wire.write(call(b"1") + b"\n")
         assert b"the rules cannot be used" in wire.line()
         assert wire.process.wait(SECONDS) == 2
