@@ -145,11 +145,11 @@ async def test_what_nobody_waits_for_any_more_is_not_begun(apart: Apart, tmp_pat
 async def test_one_that_nobody_waits_for_any_more_is_given_up_for_the_next(pipe: Path) -> None:
     hasty = Apart(seconds=0.2)
     first = asyncio.create_task(hasty.shape(doing("read", str(pipe))))
-    await asyncio.sleep(0)
+    other_end = await asyncio.to_thread(pipe.open, "wb")  # there is one once the first is at it
     first.cancel()
 
     assert (await hasty.shape(doing("tell"))).word == "shaped"
-    await asyncio.to_thread(pipe.write_bytes, b"go on")
+    other_end.close()
     hasty.close()
 
 

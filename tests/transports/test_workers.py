@@ -183,13 +183,13 @@ async def test_one_process_is_left_for_what_is_sure_to_end_soon(
         steps = (Jmespath(Expression("@")), Step("read", str(pipe)))
         held = Rule(name="rule", tools=("*",), pipeline=steps)
         jobs.append(asyncio.create_task(workers.shape(Job(rule=held, tool="t", id=b"1", raw=RAW))))
-    await asyncio.sleep(0)
+    other_end = await asyncio.to_thread(pipes[0].open, "wb")  # there is one once it is at it
     jobs[0].cancel()  # nobody waits for it any more, but it goes on
 
     for _ in range(3):
         assert told(await workers.shape(doing("tell")))["process"] != os.getpid()
-    for pipe in pipes:
-        await asyncio.to_thread(pipe.write_bytes, b"go on")
+    other_end.close()
+    await asyncio.to_thread(pipes[1].write_bytes, b"go on")
     assert told(await jobs[1])["process"] != os.getpid()
 
 
