@@ -34,7 +34,7 @@ class Plan(Struct, frozen=True):
     seconds: float = 3600.0
     parts: int = 5
     changed: int = 1000
-    calm: float = 8.0
+    calm: float = 10.0  # idle connections to a server may be closed after 8
     pause: float = 8.0
     spare: float = verdict.SPARE
 
