@@ -355,7 +355,7 @@ for line in sys.stdin.buffer:
     elif message["method"] == "flood":
         note = json.dumps({"jsonrpc": "2.0", "method": "n", "params": {"x": "y" * 1_000_000}})
         for at in range(100):
-            os.write(1, note.encode() + b"\\n")
+            print(note, flush=True)
             os.write(2, b"%d\\n" % at)
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}), flush=True)
 """
