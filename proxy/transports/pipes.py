@@ -92,11 +92,10 @@ class Outlet:
         with self._lock:
             if self._posted:
                 self._write_posted()
-            if self._midline:
-                self._send_later(parts)
-            else:
-                for part in parts:
-                    self._write(part)
+            while self._midline and self._waiting_size > _MOST_WAITING:
+                self._line_over.wait()
+            for part in parts:
+                self._put(part)
         if self._closed:
             self.close()
 
@@ -146,15 +145,6 @@ class Outlet:
             finally:
                 self._lock.release()
 
-    def _send_later(self, parts: list[bytes]) -> None:
-        while self._midline and self._waiting_size > _MOST_WAITING:
-            self._line_over.wait()
-        for part in parts:
-            if self._midline:
-                self._wait_for_end(part)
-            else:
-                self._write(part)
-
     def _send_posted(self) -> None:
         # A thread for each call, and the lock alone would not keep them in order.
         self.flush()
@@ -163,15 +153,15 @@ class Outlet:
 
     def _write_posted(self) -> None:
         while self._posted:
-            line = self._posted.popleft() + b"\n"
-            if self._midline:
-                self._wait_for_end(line)
-            else:
-                self._write(line)
+            self._put(self._posted.popleft() + b"\n")
 
-    def _wait_for_end(self, part: bytes) -> None:
-        self._waiting.append(part)
-        self._waiting_size += len(part)
+    def _put(self, part: bytes) -> None:
+        """Write what must not break into a line that goes out in pieces: it follows that one."""
+        if self._midline:
+            self._waiting.append(part)
+            self._waiting_size += len(part)
+        else:
+            self._write(part)
 
     def _write(self, raw: bytes | bytearray | memoryview) -> None:
         try:
