@@ -166,6 +166,23 @@ class Document:
             return bytes(memoryview(value)[:1]) == b'"'
         return isinstance(value, str | Pieces)
 
+    @property
+    def kind(self) -> str:
+        """The JSON type of the whole document; unopened parts and rows stay as they are.
+
+        >>> Document.read(b'{"a": 1}').kind, Document.read(b"[1]").kind, Document("x").kind
+        ('object', 'array', 'string')
+        """
+        value = self.cell[0]
+        if self.textual:
+            return "string"
+        head = memoryview(value)[:1].tobytes() if type(value) is Raw else b""
+        if head == b"{" or isinstance(value, dict | msgspec.Struct):
+            return "object"
+        if head == b"[" or isinstance(value, list):
+            return "array"
+        return "null" if value is None or head == b"n" else "scalar"
+
     def close(self) -> None:
         """Undo what steps opened for others (texts read as structure), the last one first."""
         while self.closers:

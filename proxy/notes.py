@@ -39,6 +39,19 @@ def admitting(schema: Schema, holder: Path, wanted: str, says: str) -> Schema | 
     return changed
 
 
+def or_wrapped(part: Schema, name: str, says: str) -> Schema:
+    """Return a plain schema that also admits its array as `items` of an object, beside a note.
+
+    >>> or_wrapped({"type": "array"}, "n", "")["anyOf"][1]["required"]
+    ['items', 'n']
+    """
+    if "array" not in kinds(part):
+        return part
+    properties: Schema = {"items": {**part, "type": "array"}, name: {"description": says}}
+    wrapped = {"type": "object", "properties": properties, "required": ["items", name]}
+    return {"anyOf": [part, wrapped]}
+
+
 def any_text(part: Schema) -> Schema:
     """Return a plain schema for values whose texts, or texts in an array, may be any other texts.
 

@@ -10,7 +10,7 @@ from msgspec import Raw
 from proxy import schemas
 from proxy.arguments import VIEW
 from proxy.document import encode, plain
-from proxy.notes import DROPPED, admitting
+from proxy.notes import DROPPED, admitting, or_wrapped
 from proxy.paths import ROOT
 from proxy.rule import Rule
 from proxy.transforms.base import Schema, Transform
@@ -104,8 +104,16 @@ def _run(
             return None
         schema = _reshaped(schema, step, rule, log)
     if schema is not None and rule.drop_blocks:
-        schema = admitting(schema, ROOT, DROPPED, "How many blocks of each type were left out.")
+        schema = admitting(schema, ROOT, DROPPED, _DROPS)
+        schema = None if schema is None else schemas.at(schema, ROOT, _or_wrapped)
     return schema
+
+
+_DROPS = "How many blocks of each type were left out."
+
+
+def _or_wrapped(part: Schema) -> Schema:
+    return or_wrapped(part, DROPPED, _DROPS)
 
 
 def _reshaped(schema: Schema, step: Transform, rule: Rule, log: Log) -> Schema | None:

@@ -21,7 +21,7 @@ def promised(
 
     It is the document where that is an object, else all texts as `text`; and it has the notices.
     """
-    if isinstance(document.root.open(), dict):
+    if document.kind == "object":
         members = {**frame.members, "structuredContent": Raw(b"{}")}
         copies = (*frame.copies, Copy("structured"))
         return write(
@@ -54,10 +54,10 @@ def structured(line: bytes, *, itself: bool = False) -> tuple[bytes, Shown] | No
     if there and (
         reading is None
         or not any(copy.member for copy in reading.frame.copies)
-        or not isinstance(reading.document.root.open(), dict)
+        or reading.document.kind != "object"
     ):
         return None
-    if document is not None and isinstance(document.root.open(), dict):
+    if document is not None and document.kind == "object":
         value = Raw(document.encode())
     else:
         value = Raw(encode({"text": "\n".join(texts.values())}))

@@ -4,8 +4,9 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
-from proxy.document import Document, Pieces, Value, compact, encode, text
+from proxy.document import Document, Value, compact, encode, text
 from proxy.notes import free
 from proxy.result.blocks import of_notice, with_text
 from proxy.result.frame import Copy, Frame
@@ -23,11 +24,20 @@ def write(
 ) -> tuple[dict[str, Raw], Shown]:
     """Return the result with `document` in all its places, and what a model sees of it.
 
-    Notices stand in the document where it is an object, else beside it: in the structuredContent
-    that holds the text, and in a further text block. `copies` leaves one of the copies out.
+    Notices stand in the document if it is an object; an array becomes the `items` of an object,
+    and a text that is a JSON string its `text`, since some clients join the texts of a result or
+    refuse an array. Of a plain text they stand beside it: in the structuredContent that holds the
+    text, and in a further text block. `copies` leaves one of the copies out.
     """
-    root = document.root.open()
-    if notices and isinstance(root, dict):
+    copied = frame.copies
+    if notices and document.kind == "array" and not any(copy.each for copy in copied):
+        document.root.set({"items": document.cell[0]})
+    quoted = document.textual and any(copy.quoted for copy in copied)
+    if quoted and any(not notice.bare for notice in notices):
+        document.root.set({"text": document.cell[0]})
+        copied = tuple(replace(copy, quoted=False) for copy in copied)
+    if notices and document.kind == "object":
+        root = document.root.open()
         for notice in notices:
             root[free(root, notice.name)] = notice.value
         notices = []
@@ -39,19 +49,19 @@ def write(
     raw, blocks = dict(frame.members), list(frame.blocks)
     gone: set[int] = set()
     extra: dict[int, list[Raw]] = {}
-    for copy in frame.copies:
+    for copy in copied:
         if copy.where != "text":
-            held = _held(frame, copy, root, written, said, notices)
+            held = _held(frame, copy, document.kind, written, said, notices)
             if held is not None:
                 held.update((notice.name, notice.value) for notice in notices)
             raw["structuredContent"] = Raw(written if held is None else encode(held))
         else:
             first = copy.blocks[0]
-            if copy.each and isinstance(root, list) and not isinstance(root, Pieces):
+            if copy.each and document.kind == "array":
                 last = len(copy.blocks) - 1
                 extra[first] = [
                     with_text(frame.blocks[copy.blocks[min(at, last)]], _said(element, document))
-                    for at, element in enumerate(root)
+                    for at, element in enumerate(document.root.open())
                 ]
                 gone.add(first)
             else:
@@ -78,7 +88,7 @@ def write(
 
 
 def _held(
-    frame: Frame, copy: Copy, root: Value, written: bytes, said: str, notices: list[Notice]
+    frame: Frame, copy: Copy, kind: str, written: bytes, said: str, notices: list[Notice]
 ) -> dict[str, Value] | None:
     """Return what holds a document in structuredContent that cannot be that itself.
 
@@ -87,10 +97,10 @@ def _held(
     if copy.member:
         return {copy.member: said}
     was = memoryview(frame.members["structuredContent"])[0]
-    needed = was == 0x7B or root is None or (isinstance(root, str) and notices)
-    if isinstance(root, dict) or not needed:
+    needed = was == 0x7B or kind == "null" or (kind == "string" and notices)
+    if kind == "object" or not needed:
         return None
-    return {"items": Raw(written)} if isinstance(root, list) else {"text": said}
+    return {"items": Raw(written)} if kind == "array" else {"text": said}
 
 
 def _said(element: Value, document: Document) -> str:

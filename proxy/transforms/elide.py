@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta, Struct
 
 from proxy.document import Pieces, Slot, Value
-from proxy.notes import admitting, kinds
+from proxy.notes import admitting, or_wrapped
 from proxy.paths import DEEP, ROOT, Name, Path, blocked, places
 from proxy.schemas import at, relaxed, shortened
 from proxy.transforms.base import Call, Notice, Parameter, Schema
@@ -72,7 +72,7 @@ class Elide(Struct, frozen=True):
         *before, last = self.at.steps or (None,)
         if not isinstance(last, Name):
             before = []
-            reshaped = None if reshaped is None else at(reshaped, ROOT, _wrapped)
+            reshaped = None if reshaped is None else at(reshaped, ROOT, _or_wrapped)
         if reshaped is None:
             return None
         return admitting(reshaped, Path(steps=tuple(before)), "_elided", _SAYS)
@@ -91,15 +91,13 @@ class Elide(Struct, frozen=True):
 
 
 def _tell(root: Slot, call: Call, name: str | None, says: str) -> None:
-    """Say it in the document, or beside it where the document is no object."""
+    """Say it in the document, or beside it if the document is no object."""
     value = root.get()
     if isinstance(value, dict):
         _note(value, name or "items", says)
-    elif call.structured and not isinstance(value, Pieces):
-        # Clients that show this value show nothing beside it.
-        root.set({"items": value, "_elided": {name or "items": says}})
     else:
-        call.notices.append(Notice("_elided", says if name is None else {name: says}))
+        textual = isinstance(value, Pieces)
+        call.notices.append(Notice("_elided", says if textual else {name or "items": says}))
 
 
 def _note(holder: dict[str, Value], name: str, says: str) -> None:
@@ -115,10 +113,5 @@ def _ours(value: Value) -> bool:
     return isinstance(value, dict) and all(isinstance(says, str) for says in value.values())
 
 
-def _wrapped(part: Schema) -> Schema:
-    """Return the schema for what may become of an array that is the whole document."""
-    if "array" not in kinds(part):
-        return part
-    properties: Schema = {"items": {**part, "type": "array"}, "_elided": {"description": _SAYS}}
-    wrapped = {"type": "object", "properties": properties, "required": ["items", "_elided"]}
-    return {"anyOf": [part, wrapped]}
+def _or_wrapped(part: Schema) -> Schema:
+    return or_wrapped(part, "_elided", _SAYS)

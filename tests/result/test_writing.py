@@ -55,13 +55,12 @@ def test_structured_content_that_came_as_an_array_stays_one() -> None:
     assert json.loads(encode(raw)) == said("[2]", structuredContent=[2])
 
 
-def test_what_is_said_beside_an_array_stands_in_structured_content_too() -> None:
-    value, notice = document({"a": 1}, structured=True), Notice("_elided", "2 of 3")
+def test_an_array_with_a_notice_is_one_object_in_both_copies() -> None:
+    value, notice = document({"a": 1}, structured=True), Notice("_elided", {"items": "2 of 3"})
 
-    assert written(value, [1, 2], [notice]) == {
-        **said("[1,2]", '{"_elided":"2 of 3"}'),
-        "structuredContent": {"items": [1, 2], "_elided": "2 of 3"},
-    }
+    assert written(value, [1, 2], [notice]) == document(
+        {"items": [1, 2], "_elided": {"items": "2 of 3"}}, structured=True
+    )
 
 
 def test_blocks_beside_the_document_stay_where_they_are() -> None:
@@ -158,8 +157,16 @@ def test_a_notice_stands_in_an_object() -> None:
     assert written(value, {"a": 1}, [NOTICE]) == document(noticed, structured=True)
 
 
-def test_the_notice_of_a_root_array_stands_in_a_further_block() -> None:
-    assert written(said("[1,2]"), [1], [NOTICE]) == said("[1]", '{"pagination":{"total":9}}')
+def test_an_array_with_a_notice_is_one_block_with_an_object() -> None:
+    assert written(said("[1,2]"), [1], [NOTICE]) == document(
+        {"items": [1], "pagination": {"total": 9}}
+    )
+
+
+def test_a_json_string_with_a_notice_is_one_block_with_an_object() -> None:
+    assert written(said('"long text"'), "long", [NOTICE]) == document(
+        {"text": "long", "pagination": {"total": 9}}
+    )
 
 
 def test_the_notice_of_a_text_stands_in_a_further_block_right_behind_it() -> None:
@@ -193,11 +200,11 @@ def test_the_notice_of_json_held_in_a_member_stands_in_that_json() -> None:
     )
 
 
-def test_the_notice_of_an_array_in_structured_content_alone_stands_in_a_block() -> None:
+def test_an_array_with_a_notice_is_one_object_in_structured_content_alone() -> None:
     value = {"content": [], "structuredContent": [1, 2]}
 
     assert written(value, [1], [NOTICE]) == said(
-        '{"pagination":{"total":9}}', structuredContent=[1]
+        structuredContent={"items": [1], "pagination": {"total": 9}}
     )
 
 

@@ -103,25 +103,13 @@ def test_two_steps_share_a_note() -> None:
 def test_a_root_array_has_its_note_beside_it() -> None:
     told = call()
     assert shaped(b"[1, 2.0, 3]", Elide(first=2), at=told) == b"[1,2.0]"
-    assert told.notices == [Notice("_elided", "2 of 3")]
-
-
-def test_a_root_array_that_clients_show_alone_is_wrapped() -> None:
-    told = call(structured=True)
-    assert shaped(b"[1, 2.0, 3]", Elide(first=2), at=told) == (
-        b'{"items":[1,2.0],"_elided":{"items":"2 of 3"}}'
-    )
-    assert told.notices == []
-    assert shaped(b"[1, 2]", Elide(), at=call(structured=True)) == b"[1,2]"
+    assert told.notices == [Notice("_elided", {"items": "2 of 3"})]
 
 
 def test_arrays_in_a_root_array_have_their_note_beside_it_too() -> None:
     told, step = call(), Elide(Path.parse("[]"), 1)
     assert shaped(b"[[1, 2], [3, 4]]", step, at=told) == b"[[1],[3]]"
     assert told.notices == [Notice("_elided", {"[]": "2 of 4"})]
-    assert shaped(b"[[1, 2], [3, 4]]", step, at=call(structured=True)) == (
-        b'{"items":[[1],[3]],"_elided":{"[]":"2 of 4"}}'
-    )
 
 
 def test_lines_are_shortened_as_a_text_with_a_notice() -> None:
