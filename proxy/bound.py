@@ -7,7 +7,7 @@ from proxy.document import Document, Value, encode, text
 from proxy.job import Job
 from proxy.result import frame as frames
 from proxy.result.frame import Frame
-from proxy.result.shown import Shown, visible
+from proxy.result.shown import Shown
 from proxy.transforms.abridge import abridge
 from proxy.transforms.base import Call
 
@@ -21,10 +21,11 @@ def of(job: Job, frame: Frame, excess: int = 0) -> int | None:
     """
     if job.rule.max_bytes is None:
         return None
-    held = frame.held
-    others = visible({}, [block for at, block in enumerate(frame.blocks) if at not in held])
+    others = 0
+    if job.shows == "both" or any(copy.where == "text" for copy in frame.copies):
+        others = 0 if _hides_text(job, frame) else _text_beside(frame)
     apart = _apart(frame) if job.shows == "both" else None
-    most = job.rule.max_bytes - others.text - (0 if apart is None else len(memoryview(apart)))
+    most = job.rule.max_bytes - others - (0 if apart is None else len(memoryview(apart)))
     return max(most // _copies_shown(job, frame) - excess, _LEAST)
 
 
@@ -32,7 +33,9 @@ def excess(job: Job, shown: Shown, frame: Frame | None = None) -> int:
     """Return by how many bytes the result is too long, or each copy of the document in `frame`."""
     if job.rule.max_bytes is None:
         return 0
-    over = max(shown.most, shown.to(job.shows)) - job.rule.max_bytes
+    # Only a text that is surely not shown is free: some clients read both copies, unasked.
+    visible = shown.to(job.shows)
+    over = (visible if job.shows == "structured" else max(shown.most, visible)) - job.rule.max_bytes
     return over if frame is None else -(-over // _copies_shown(job, frame))
 
 
@@ -43,11 +46,9 @@ def fits(job: Job, shown: Shown) -> bool:
 
 def crowded(job: Job, frame: Frame) -> bool:
     """Say whether the texts beside the document leave it hardly any room."""
-    if job.rule.max_bytes is None:
+    if job.rule.max_bytes is None or _hides_text(job, frame):
         return False
-    return sum(len(said.encode()) for said in frames.beside(frame).values()) > (
-        job.rule.max_bytes * 3 // 4
-    )
+    return _text_beside(frame) > job.rule.max_bytes * 3 // 4
 
 
 def beside(job: Job, frame: Frame) -> Frame:
@@ -72,11 +73,22 @@ def _shortened(frame: Frame, most: int) -> Frame:
     texts = list(others.values())
     whole: Value = texts[0] if len(texts) == 1 else [Raw(encode(said)) for said in texts]
     document = Document(whole, masked=frame.masked)
-    call = Call("", notices=[])
+    call = Call("", notices=[], blocks=len(texts) > 1)
     abridge(document, max(most, _LEAST), call)
     cut = document.root.open()
     left = zip(others, map(text, cut if isinstance(cut, list) else [cut]), strict=False)
     return frames.shortened(frame, {at: said or "" for at, said in left}, call.notices)
+
+
+def _text_beside(frame: Frame) -> int:
+    """Count the bytes of the texts beside the document."""
+    return sum(len(text.encode()) for text in frames.beside(frame).values())
+
+
+def _hides_text(job: Job, frame: Frame) -> bool:
+    """Return True if the client shows structuredContent alone, and the result has one."""
+    structured = frame.members.get("structuredContent")
+    return job.shows == "structured" and structured is not None and bytes(structured) != b"null"
 
 
 def _copies_shown(job: Job, frame: Frame) -> int:

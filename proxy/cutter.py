@@ -1,23 +1,28 @@
 """Cuts values to a number of bytes, keeping their structure and types.
 
-Sizes are those of unopened parts: what will be left out is never decoded beyond the one level that
-says how much it is. What room there is is shared among the members of an object, the small ones
-first; an array keeps its first elements.
+Sizes are those of unopened parts: a part that is left out is never decoded beyond the one level
+that counts its elements. The members of an object share the room, the small ones first; so do the
+elements of an array if there are few, else the first elements stay.
+
+Invariant: at each path, the elements, members and characters that are shown and those that the
+notes count as left out are together the whole.
 """
 
-from collections.abc import Iterable
+from itertools import islice
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from proxy.document import Document, encode, level
 from proxy.surrogates import unmask
-from proxy.written import fitting, weigh
+from proxy.written import fitting
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
 LONGEST = 100  # characters of a name that is shown
 UNSHOWN = "…"  # stands for a longer one
 ELEMENTS, MEMBERS, CHARACTERS = "", " members", " chars"
 
+_CONTAINERS = {ELEMENTS: "arrays", MEMBERS: "objects", CHARACTERS: "texts"}
 _AMPLE = 2000  # bytes: enough of a large element; with less than that or half of it, it goes
 _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
@@ -25,27 +30,61 @@ _RECORD = 60  # members: an object with more is a map where each would get less 
 _DEEPEST = 30  # levels; what is further down and does not fit is emptied
 
 
-class Cut(Struct):
-    """What was left out at one path; `place` is where it first was, as a view finds it."""
+_Entry = tuple[bytes, Raw, str, str]
+"""A member or element: its name as it is written, its value, its path and its place."""
 
+
+class Cut(Struct, frozen=True):
+    """What is shown of `total` elements, members or characters (`unit`), at one place or several.
+
+    `path` is the place without positions, `place` the first one as a view finds it, of which
+    `first_shown` of `first_total` are shown. `lost` is in bytes.
+    """
+
+    path: str
+    unit: str
     place: str
-    kept: int
+    first_shown: int
+    first_total: int
+    lost: int
+    shown: int
     total: int
-    what: str
-    count: int = 0
-    lost: int = 0
+    count: int = 1
 
     def __str__(self) -> str:
-        first = f" (the first of {self.count} cut)" if self.count > 1 else ""
-        return f"{self.kept} of {self.total}{self.what}{first}"
+        several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
+        return f"{self.shown} of {self.total}{self.unit}{several}"
+
+    def with_another(self, other: "Cut") -> "Cut":
+        """Return both together: the sums, and the place of this one."""
+        return replace(
+            self,
+            lost=self.lost + other.lost,
+            shown=self.shown + other.shown,
+            total=self.total + other.total,
+            count=self.count + other.count,
+        )
 
 
 class Cutter:
-    """Cuts values to a number of bytes, and remembers by path what that left out."""
+    """Cuts values to a number of bytes, and records what that left out.
 
-    def __init__(self, document: Document) -> None:
+    `blocks`: the value is an array of the texts of several blocks, which all stay if they can.
+    """
+
+    def __init__(self, document: Document, *, blocks: bool = False) -> None:
         self.document = document
-        self.cuts: dict[str, Cut] = {}
+        self.blocks = blocks
+        self._cuts: list[Cut] = []
+
+    @property
+    def cuts(self) -> list[Cut]:
+        """What was left out, once for each path and unit; the greatest loss first."""
+        merged: dict[tuple[str, str], Cut] = {}
+        for cut in self._cuts:
+            key = cut.path, cut.unit
+            merged[key] = merged[key].with_another(cut) if key in merged else cut
+        return sorted(merged.values(), key=lambda cut: -cut.lost)
 
     def size(self, raw: Raw | bytes) -> int:
         """Return the bytes that compact JSON takes once it is written."""
@@ -95,8 +134,16 @@ class Cutter:
     def _array(
         self, elements: list[Raw], size: int, room: int, path: str, place: str, depth: int
     ) -> bytes:
-        entries = ((b"", raw, path, f"{place}[{n}]") for n, raw in enumerate(elements))
-        parts = self._first(entries, room, depth)
+        blocks = self.blocks and depth == 0
+        entries = [
+            (b"", raw, f"{path}[{position}]" if blocks else f"{path}[]", f"{place}[{position}]")
+            for position, raw in enumerate(elements[: room // 2])
+        ]
+        parts = None
+        if len(entries) == len(elements):
+            parts = self._all(entries, room, depth, _FAIR if blocks else _AMPLE)
+        if parts is None:
+            parts = self._first(entries, room, depth)
         if len(parts) < len(elements):
             lost = size - sum(map(len, parts))
             self._note(path, place, len(parts), len(elements), ELEMENTS, lost)
@@ -105,46 +152,43 @@ class Cutter:
     def _object(
         self, members: dict[str, Raw], size: int, room: int, path: str, place: str, depth: int
     ) -> bytes:
+        entries = [
+            (encode(name) + b":", raw, *_below(path, place, name))
+            for name, raw in islice(members.items(), room // 4)
+        ]
         parts = None
-        if len(members) <= _MOST_MEMBERS:
-            parts = self._record(members, room, path, place, depth)
+        if len(members) == len(entries) <= _MOST_MEMBERS:
+            least = 2 if len(members) <= _RECORD else _FAIR
+            parts = self._all(entries, room, depth, least)
         if parts is None:
-            entries = (
-                (encode(name) + b":", raw, *_below(path, place, name))
-                for name, raw in members.items()
-            )
             parts = self._first(entries, room, depth)
-            if len(parts) < len(members):
-                lost = size - sum(map(len, parts))
-                self._note(path, place, len(parts), len(members), MEMBERS, lost)
+        if len(parts) < len(members):
+            lost = size - sum(map(len, parts))
+            self._note(path, place, len(parts), len(members), MEMBERS, lost)
         return b"{" + b",".join(parts) + b"}"
 
-    def _record(
-        self, members: dict[str, Raw], room: int, path: str, place: str, depth: int
-    ) -> list[bytes] | None:
-        """Return all members, the large ones cut to a fair share; None where that is no use."""
-        left = room - 1 - sum(self._key(name) + 1 for name in members)
-        sizes = {name: self.size(raw) for name, raw in members.items()}
-        elastic = sorted(
-            (name for name, raw in members.items() if not self._rigid(raw)), key=sizes.__getitem__
-        )
-        left -= sum(sizes.values()) - sum(sizes[name] for name in elastic)
-        share = _share([sizes[name] for name in elastic], left)
-        if share < (2 if len(members) <= _RECORD else _FAIR):
+    def _all(self, entries: list[_Entry], room: int, depth: int, least: int) -> list[bytes] | None:
+        """Return all entries, the large ones cut to a fair share; None if that is below `least`."""
+        sizes = [self.size(raw) for _, raw, _, _ in entries]
+        left = room - 1 - sum(self._written(prefix) + 1 for prefix, _, _, _ in entries)
+        elastic = [at for at, (_, raw, _, _) in enumerate(entries) if not self._rigid(raw)]
+        elastic.sort(key=sizes.__getitem__)
+        left -= sum(sizes) - sum(sizes[at] for at in elastic)
+        if _share([sizes[at] for at in elastic], left) < least:
             return None
-        fitted: dict[str, bytes | Raw] = dict(members)
-        for position, name in enumerate(elastic):
-            share = left // (len(elastic) - position)
-            cut = self.fit(members[name], share, *_below(path, place, name), depth + 1)
+        parts = [prefix + bytes(raw) for prefix, raw, _, _ in entries]
+        before = len(self._cuts)
+        for done, at in enumerate(elastic):
+            prefix, raw, path, place = entries[at]
+            cut = self.fit(raw, left // (len(elastic) - done), path, place, depth + 1)
             if cut is None:
+                del self._cuts[before:]
                 return None
-            fitted[name] = cut
+            parts[at] = prefix + bytes(cut)
             left -= self.size(cut)
-        return [encode(name) + b":" + bytes(raw) for name, raw in fitted.items()]
+        return parts
 
-    def _first(
-        self, entries: Iterable[tuple[bytes, Raw, str, str]], room: int, depth: int
-    ) -> list[bytes]:
+    def _first(self, entries: list[_Entry], room: int, depth: int) -> list[bytes]:
         """Return as many of the first entries as fit; large ones are cut, to have room for more."""
         left = room - 1
         limit = max(_AMPLE, left // 3)
@@ -163,19 +207,11 @@ class Cutter:
             left -= self.size(cut)
         return parts
 
-    def _key(self, name: str) -> int:
-        return weigh(self.document, name) + 1
-
     def _written(self, prefix: bytes) -> int:
         return len(unmask(prefix)) if self.document.masked else len(prefix)
 
-    def _note(self, path: str, place: str, kept: int, total: int, what: str, lost: int) -> None:
-        path = path or "@"
-        cut = self.cuts.get(path)
-        if cut is None:
-            cut = self.cuts[path] = Cut(place, kept, total, what)
-        cut.count += 1
-        cut.lost += lost
+    def _note(self, path: str, place: str, shown: int, total: int, unit: str, lost: int) -> None:
+        self._cuts.append(Cut(path or "@", unit, place, shown, total, lost, shown, total))
 
 
 def _share(sizes: list[int], room: int) -> int:
@@ -201,7 +237,12 @@ def ending(said: str, most: int) -> int:
 
 
 def _below(path: str, place: str, name: str) -> tuple[str, str]:
-    """Return the path and the place of a member, as JMESPath spells them."""
+    """Return the path and the place of a member, as JMESPath spells them.
+
+    In paths, a name behind an array steps into each element (`items.title`).
+    """
+    while path.endswith("[]") and path != "[]":
+        path = path.removesuffix("[]")
     plain = name.isascii() and name.isidentifier()
     spelled = name if plain else encode(name).decode()
     if len(spelled) > LONGEST:

@@ -31,6 +31,7 @@ def call(job: Job, frame: Frame, attempt: Attempt, excess: int = 0) -> Call:
         arguments=job.arguments,
         bound=bound.of(job, frame, excess),
         structured=rule.structures or any(copy.where == "structured" for copy in frame.copies),
+        blocks=any(copy.each for copy in frame.copies),
         names=job.names,
         viewable=viewable and rule.pipeline[rule.cut or 0].name == "abridge",
         notices=[],

@@ -4,13 +4,18 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from proxy.clients import Shows
+from proxy.document import Document
 from proxy.job import Job
 from proxy.pipeline import shape
 from proxy.result.frame import Frame
+from tests.documents import values
 from tests.given import answer, document, result, rule, said, texts
 from tests.jobs import CONTRACT, job, shaped, structured
+from tests.omissions import check_notes, left_out
 
 BOUND = "max_bytes: 1000"
 
@@ -84,7 +89,10 @@ def test_several_texts_that_crowd_a_document_out_are_shortened_together() -> Non
     assert second == "short"
     assert third.startswith("xxx")
     assert json.loads(told) == {
-        "_abridged": {"[]": f"{len(first) - 1} of {len(PROSE)} chars (the first of 2 cut)"}
+        "_abridged": {
+            "[0]": f"{len(first.removesuffix('…'))} of {len(PROSE)} chars",
+            "[2]": f"{len(third.removesuffix('…'))} of 9000 chars",
+        }
     }
     assert result(made.raw)["structuredContent"] == {"items": [1]}
     assert len(first + second + third + told) <= 16000
@@ -145,6 +153,77 @@ def test_several_texts_that_are_no_json_are_abridged_as_blocks() -> None:
     made = shaped(BOUND, said("a" * 2000, "b" * 2000))
 
     assert sum(map(len, texts(made.raw))) <= 1000
+
+
+def test_a_large_block_among_small_ones_gets_all_the_room_that_they_leave() -> None:
+    made = shaped("max_bytes: 9000", said("first", "x" * 50_000, "third"))
+
+    first, large, third, _ = texts(made.raw)
+    assert (first, third) == ("first", "third")
+    assert len(large) > 8000
+
+
+def test_text_beside_unrelated_structured_content_costs_nothing_if_it_is_not_shown() -> None:
+    value = {"items": [{"id": n, "body": "x" * 20} for n in range(100)]}
+    prose = "A line of prose.\n" * 40
+    small = {**said(prose), "structuredContent": {"items": [1]}}
+
+    made = shaped(BOUND, {**said(prose), "structuredContent": value}, shows="structured")
+
+    assert texts(made.raw) == [prose]
+    assert 800 < made.visible_after <= 1000
+    assert shaped("max_bytes: 400", small, shows="structured").word == "untouched"
+
+
+STRINGS = [f"{n}: " + "x" * 90 for n in range(200)]
+DOCUMENTS: dict[str, Any] = {
+    "200 strings": {"lines": [text[:12] for text in STRINGS]},
+    "a root array": STRINGS,
+    "arrays of arrays": {"grid": [[f"{x},{y}" for x in range(50)] for y in range(50)]},
+    "long texts in rows": {"rows": [{"n": n, "body": "y" * 3000} for n in range(20)]},
+}
+
+
+@pytest.mark.parametrize("copies", ["a text", "both copies", "structuredContent"])
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_what_is_shown_and_what_the_notes_count_is_the_whole(name: str, copies: str) -> None:
+    before = DOCUMENTS[name]
+    if copies != "a text" and isinstance(before, list):
+        before = {"result": before}
+    value = document(before, structured=copies != "a text")
+    if copies == "structuredContent":
+        value["content"] = []
+
+    made = shaped(BOUND, value)
+
+    after = structured(made) if copies == "structuredContent" else json.loads(texts(made.raw)[0])
+    notes = after.pop("_abridged")
+    if isinstance(before, list):
+        before = {"items": before}
+    assert notes
+    check_notes(left_out(before, after), notes)
+
+
+def test_what_is_shown_of_several_blocks_and_what_the_notes_count_is_the_whole() -> None:
+    blocks = ["short", json.dumps({"lines": STRINGS}), *STRINGS[:3], "z" * 9000]
+
+    *after, told = texts(shaped("max_bytes: 4000", said(*blocks)).raw)
+
+    before = [json.loads(text) if text[0] == "{" else text for text in blocks]
+    shown = [json.loads(text) if text[0] == "{" else text for text in after]
+    check_notes(left_out(before, shown, blocks=True), json.loads(told)["_abridged"])
+
+
+@given(values(leaves=60), st.integers(300, 3000))
+def test_for_any_document_the_notes_count_all_that_is_left_out(raw: bytes, bound: int) -> None:
+    before = json.loads(raw)
+    made = shaped(f"max_bytes: {bound}", said(Document.read(raw).encode().decode()))
+    if made.word != "shaped" or not isinstance(before, dict | list):
+        return
+    after = json.loads(texts(made.raw)[0])
+    name = max(name for name in after if name.rstrip("_") == "_abridged")
+    notes = after.pop(name)
+    check_notes(left_out({"items": before} if isinstance(before, list) else before, after), notes)
 
 
 @pytest.mark.fault(38, "inside")

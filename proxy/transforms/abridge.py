@@ -17,7 +17,7 @@ from proxy.cutter import (
     ending,
 )
 from proxy.document import Document, Slot, Value, compact, encode, level, text
-from proxy.notes import free, kinds
+from proxy.notes import free, or_wrapped
 from proxy.paths import ROOT
 from proxy.schemas import at, relaxed
 from proxy.transforms.base import Call, Notice, Parameter, Schema
@@ -34,8 +34,9 @@ class Abridge(Struct, frozen=True):
 
     Counted is the encoded document with its notes. Arrays keep their first elements, long strings
     and texts their head, huge maps their first members; strings of at most 40 characters are
-    never cut, and every value that stays keeps its type. `_abridged` says what there was, by path,
-    and how to see it where the tool takes a `view`.
+    never cut, and every value that stays keeps its type. `_abridged` says by path how much of how
+    much is shown (`lines[]`: of the elements of `lines`; `others`: at all other paths together),
+    and how to see the rest if the tool takes a `view`.
 
     >>> document = Document({"items": [{"id": n, "name": "x" * 90} for n in range(500)]})
     >>> Abridge(max_bytes=400)(document.root, Call("list", viewable=True))
@@ -64,7 +65,7 @@ class Abridge(Struct, frozen=True):
     def reshape(self, schema: Schema) -> Schema | None:
         """Everything keeps its type, and may have lost anything else."""
         found = relaxed(schema, admitting=(NAME,), longest=WHOLE)
-        return None if found is None else at(found, ROOT, _wrapped)
+        return None if found is None else at(found, ROOT, _or_wrapped)
 
 
 def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> None:
@@ -74,7 +75,7 @@ def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> Non
     expression that goes on from it.
     """
     hint = _Hint(call.shown("view"), viewed) if call.viewable else None
-    task = _Task(document, bound, hint, call.structured)
+    task = _Task(document, bound, hint, call.blocks)
     if document.closers:
         if size(document) <= bound:
             return
@@ -82,6 +83,10 @@ def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> Non
         structure = None if inside is None else Raw(compact(encode(document.cell[0])))
         document.close()
         if inside is not None and structure is not None:
+            if not (inside.before or inside.after):
+                document.root.set(structure)
+                call.notices.extend(task.whole())
+                return
             notice = task.in_text(structure, inside)
             if notice is not None:
                 call.notices.extend(notice)
@@ -102,11 +107,12 @@ class _Hint(Struct, frozen=True):
             return None
         if self.viewed:
             place = place.removeprefix(_VIEW).removeprefix(".")
-        if cut.what == MEMBERS:
+        if cut.unit == MEMBERS:
             expression = f"keys({place or '@'})"
         else:
-            start, step = cut.kept, max(cut.kept, 10 if cut.what == ELEMENTS else 1000)
-            expression = f"{place}[{start}:{min(start + step, cut.total)}]"
+            start = cut.first_shown
+            step = max(start, 10 if cut.unit == ELEMENTS else 1000)
+            expression = f"{place}[{start}:{min(start + step, cut.first_total)}]"
         if self.viewed:
             expression = f"{self.viewed} | {expression}"
         if len(expression) > 2 * LONGEST:
@@ -120,11 +126,11 @@ _VIEW = "view"
 class _Task:
     """One document to make fit, and the notes on it."""
 
-    def __init__(self, document: Document, bound: int, hint: _Hint | None, wrap: bool) -> None:
+    def __init__(self, document: Document, bound: int, hint: _Hint | None, blocks: bool) -> None:
         self.document = document
         self.bound = bound
         self.hint = hint
-        self.wrap = wrap
+        self.blocks = blocks
 
     def whole(self) -> list[Notice]:
         """Make the document fit as it stands; return what is to be said beside it."""
@@ -148,7 +154,6 @@ class _Task:
 
         None where that leaves too little room: then the text is to be cut as one.
         """
-        self.wrap = False
         around = weigh(self.document, outside.before + outside.after)
         room = target = self.bound - around
         for _ in range(4):
@@ -172,12 +177,12 @@ class _Task:
         place = _VIEW if self.hint is not None and self.hint.viewed else "text"
         end = ending(said, fitting(self.document, said, room - 2))
         self.document.root.set(said[:end])
-        cut = Cut(place, end, len(said), CHARACTERS, 1, len(said) - end)
-        return [Notice(NAME, self._told({"text": cut}, self._reserve(self.bound) - 17))]
+        cut = Cut("text", CHARACTERS, place, end, len(said), len(said) - end, end, len(said))
+        return [Notice(NAME, self._told([cut], self._reserve(self.bound) - 17))]
 
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None where it is neither object nor array."""
-        cutter, reserve = Cutter(self.document), self._reserve(bound)
+        cutter, reserve = Cutter(self.document, blocks=self.blocks), self._reserve(bound)
         head = memoryview(raw)[0]
         if head == 0x7B:
             fitted = cutter.fit(raw, bound - reserve, "", "", 0)
@@ -188,38 +193,50 @@ class _Task:
             return members, []
         if head != 0x5B:
             return None, []
-        holder = len('{"items":}') if self.wrap else 0
-        label = "items" if self.wrap else "[]"
-        fitted = Raw(cutter.fit(raw, bound - reserve - holder, label, "", 0) or b"[]")
-        told = self._told(cutter.cuts, reserve - 17)
-        if self.wrap:
-            return {"items": fitted, NAME: told}, []
-        return fitted, [Notice(NAME, told)]
+        # One that is the whole document is written as {"items": [...]}, with the notes beside.
+        room = bound - reserve - len('{"items":}')
+        fitted = Raw(cutter.fit(raw, room, "" if self.blocks else "items", "", 0) or b"[]")
+        return fitted, [Notice(NAME, self._told(cutter.cuts, reserve - 17))]
 
     def _reserve(self, bound: int) -> int:
-        return min(_NOTES, max(bound // 5, 130))
+        return min(_NOTES, max(bound // 5, 150))
 
     def _noticed(self, value: Value) -> int:
         return weigh(self.document, {NAME: value})
 
-    def _told(self, cuts: dict[str, Cut], room: int) -> dict[str, str]:
+    def _told(self, cuts: list[Cut], room: int) -> dict[str, str]:
         """Return the notes, those on the greatest losses first, and how to see more."""
-        ranked = sorted(cuts.items(), key=lambda item: -item[1].lost)
-        hints = (self.hint.of(cut) for _, cut in ranked[:3]) if self.hint is not None else ()
-        hint = next((found for found in hints if found is not None), None)
+        hints = (self.hint.of(cut) for cut in cuts[:3]) if self.hint is not None else ()
+        hint = next((each for each in hints if each is not None), None)
         way = {} if hint is None else {"more": hint}
         if weigh(self.document, way) > room:
             way = {}
         told: dict[str, str] = {}
-        left = len(ranked)
-        for path, cut in ranked:
-            name = f"@.{path}" if path in ("more", "others") else path
-            rest = {"others": f"{left} more cut"}
-            longer = {**told, name: str(cut)}
-            if len(name) <= LONGEST and weigh(self.document, longer | rest | way) <= room:
-                told = longer
-                left -= 1
-        return told | ({"others": f"{left} more cut"} if left else {}) | way
+        others = list(cuts)
+        for cut in cuts:
+            path = f"@.{cut.path}" if cut.path in ("more", "others") else cut.path
+            note = f"{told[path]}; {cut}" if path in told else str(cut)
+            rest = [other for other in others if other is not cut]
+            longer = {**told, path: note}
+            if len(path) <= LONGEST and weigh(self.document, longer | _sums(rest) | way) <= room:
+                told, others = longer, rest
+        return told | _sums(others) | way
+
+
+def _sums(cuts: list[Cut]) -> dict[str, str]:
+    """Return the note on what has no note of its own: what is shown of each unit at these paths.
+
+    >>> _sums([Cut("a", " chars", "a", 3, 9, 6, 3, 9), Cut("b", "", "b", 0, 2, 50, 0, 2)])
+    {'others': '0 of 2, 3 of 9 chars at 2 paths'}
+    """
+    sums = {
+        unit: (sum(cut.shown for cut in cuts if cut.unit == unit), total)
+        for unit in (ELEMENTS, MEMBERS, CHARACTERS)
+        if (total := sum(cut.total for cut in cuts if cut.unit == unit))
+    }
+    amounts = ", ".join(f"{shown} of {total}{unit}" for unit, (shown, total) in sums.items())
+    paths = len({cut.path for cut in cuts})
+    return {"others": f"{amounts} at {paths} path{'s' * (paths != 1)}"} if cuts else {}
 
 
 def _inside(document: Document) -> Outside | None:
@@ -234,9 +251,5 @@ def _inside(document: Document) -> Outside | None:
     return whole[0]
 
 
-def _wrapped(part: Schema) -> Schema:
-    """Return the schema for what becomes of an array that is the whole document."""
-    if "array" not in kinds(part):
-        return part
-    wrapped = {"type": "object", "properties": {"items": part, NAME: {}}, "required": ["items"]}
-    return {"anyOf": [part, wrapped]}
+def _or_wrapped(part: Schema) -> Schema:
+    return or_wrapped(part, NAME, "")

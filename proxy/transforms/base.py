@@ -53,14 +53,16 @@ class Call(Struct):
     `arguments` are complete and plain: the client's, defaults filled in, the rule's own included,
     each under the name that the rule file gives it. `bound` is the most bytes the document may
     take, where the rule has a bound. `structured` is true where clients may be shown a
-    structuredContent. `names` maps the rule's argument names to the advertised ones where they
-    differ. `fuel` is what the steps may cost together.
+    structuredContent. `blocks`: the document is an array of the texts of several blocks. `names`
+    maps the rule's argument names to the advertised ones where they differ. `fuel` is what the
+    steps may cost together.
     """
 
     tool: str
     arguments: dict[str, Any] = {}
     bound: int | None = None
     structured: bool = False
+    blocks: bool = False
     names: dict[str, str] = {}
     viewable: bool = False
     notices: list[Notice] = []

@@ -15,6 +15,7 @@ from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
 from proxy.view import look
 from tests.documents import SCALARS, SURROGATES, call, said, shaped, values
+from tests.omissions import check_notes, left_out
 
 ROWS = [{"id": n, "name": f"name {n}", "body": "x" * 300} for n in range(500)]
 
@@ -112,10 +113,10 @@ def test_a_few_large_elements_are_cut_each_and_share_a_note() -> None:
     rows = [{"id": n, "body": "x" * 50_000} for n in range(100)]
     found, _ = fitted({"items": rows}, 10_000)
     assert [row["id"] for row in found["items"]] == [0, 1, 2]
-    kept = len(found["items"][0]["body"]) - 1
     assert found["_abridged"] == {
         "items": "3 of 100",
-        "items.body": f"{kept} of 50000 chars (the first of 3 cut)",
+        "items.body": f"{sum(len(row['body']) - 1 for row in found['items'])}"
+        " of 150000 chars in 3 texts",
     }
 
 
@@ -138,21 +139,11 @@ def test_a_huge_map_keeps_its_first_members() -> None:
     }
 
 
-def test_a_root_array_stays_an_array_with_the_note_beside_it() -> None:
+def test_a_root_array_keeps_its_first_elements() -> None:
     found, [notice] = fitted(ROWS, 3000, viewable=True)
     assert found == ROWS[: len(found)]
     assert (notice.name, notice.bare) == ("_abridged", False)
-    assert notice.value == {"[]": "7 of 500", "more": "call again with view='[7:17]'"}
-
-
-def test_a_root_array_is_wrapped_where_clients_show_structure_alone() -> None:
-    found, notices = fitted(ROWS, 3000, viewable=True, structured=True)
-    assert not notices
-    assert len(found["items"]) == 7
-    assert found["_abridged"]["items"] == "7 of 500"
-    assert found["_abridged"]["more"] == "call again with view='[7:17]'"
-    small = json.dumps(ROWS[:2]).encode()
-    assert json.loads(shaped(small, Abridge(), at=call(3000, structured=True))) == ROWS[:2]
+    assert notice.value == {"items": "7 of 500", "more": "call again with view='[7:17]'"}
 
 
 def test_a_text_keeps_its_head_and_the_note_names_the_next_window() -> None:
@@ -208,7 +199,7 @@ def test_many_cuts_are_counted_together() -> None:
     found, _ = fitted(value, 4000)
     told = found["_abridged"]
     assert len(json.dumps(told)) < 900
-    assert told["others"] == f"{50 - (len(told) - 1)} more cut"
+    assert told["others"].endswith(f" chars at {50 - (len(told) - 1)} paths")
 
 
 def test_names_too_long_to_show_are_not_shown() -> None:
@@ -242,9 +233,11 @@ def test_structure_in_a_text_is_cut_as_structure() -> None:
 
 def test_an_array_in_a_text_is_cut_as_an_array_and_the_note_stands_beside() -> None:
     told = call(3000)
-    found = said(json.dumps(ROWS), Parse(as_="json"), Abridge(), at=told)
-    assert json.loads(found) == ROWS[: len(json.loads(found))]
-    assert told.notices[0].value == {"[]": f"{len(json.loads(found))} of 500"}
+    step = Parse(as_="json", after=Pattern("^Rows:"))
+    text = said("Rows:\n" + json.dumps(ROWS), step, Abridge(), at=told)
+    found = json.loads(text.removeprefix("Rows:\n"))
+    assert found == ROWS[: len(found)]
+    assert told.notices[0].value == {"items": f"{len(found)} of 500"}
 
 
 def test_lines_are_cut_as_the_text_that_they_are() -> None:
@@ -290,7 +283,7 @@ ANY = values(leaves=120) | values(SCALARS | st.sampled_from(SURROGATES), leaves=
 
 
 @given(ANY, st.integers(300, 3000), st.booleans(), st.booleans())
-def test_any_document_fits_and_keeps_its_structure_and_types(
+def test_any_document_fits_keeps_its_structure_and_notes_all_that_is_left_out(
     raw: bytes, bound: int, structured: bool, viewable: bool
 ) -> None:
     told = Call("t", bound=bound, structured=structured, viewable=viewable, notices=[])
@@ -302,12 +295,15 @@ def test_any_document_fits_and_keeps_its_structure_and_types(
     if whole[:1] in b'{["':
         assert size(written, told) <= bound
     before, after = json.loads(whole), json.loads(written)
+    path = ""
     if isinstance(before, dict):
-        assert after.pop("_abridged")
-    elif isinstance(before, list) and structured:
-        assert after.pop("_abridged")
-        after = after["items"]
+        told.notices.append(Notice("_abridged", after.pop("_abridged")))
+    elif isinstance(before, str | list):
+        path = "text" if isinstance(before, str) else "items"
     same(before, after)
+    for notice in told.notices:
+        check_notes(left_out(before, after, path), notice.value)
+    assert len(told.notices) == isinstance(before, dict | list | str)
 
 
 @given(ANY, st.integers(300, 1000))
@@ -359,5 +355,6 @@ def test_an_abridged_document_fits_the_schema_that_the_step_derives(bound: int) 
 def test_a_wrapped_array_fits_the_schema_that_the_step_derives() -> None:
     schema = Abridge().reshape(SCHEMA["properties"]["items"])  # type: ignore[index]
     assert schema is not None
-    for structured in (True, False):
-        jsonschema.validate(fitted(ROWS, 1000, structured=structured)[0], schema)
+    found, [notice] = fitted(ROWS, 1000)
+    jsonschema.validate(found, schema)
+    jsonschema.validate({"items": found, notice.name: notice.value}, schema)
