@@ -19,9 +19,10 @@ from proxy.functions import Asking, Paid
 
 
 class Interpreter(TreeInterpreter):
-    """Evaluates parsed expressions over plain values."""
+    """Evaluates parsed expressions over plain values; strings can be sliced as arrays can."""
 
     element = 1  # half units for each element that comes into an array without a step of its own
+    whole: tuple[type, ...] = (str,)  # a slice of one of these is no projection
 
     def __init__(self, fuel: Fuel, arguments: Mapping[str, Any] | None = None) -> None:
         """Take the fuel and, where expressions may name them, the arguments of a call."""
@@ -89,7 +90,10 @@ class Interpreter(TreeInterpreter):
 
     def visit_projection(self, node: Any, value: Any) -> Any:
         left, right = node["children"]
-        return self._projected(self.opened(self.visit(left, value)), right)
+        base = self.opened(self.visit(left, value))
+        if right["type"] == "identity" and _slices(left) and isinstance(base, self.whole):
+            return base
+        return self._projected(base, right)
 
     def visit_value_projection(self, node: Any, value: Any) -> Any:
         left, right = node["children"]
@@ -120,10 +124,14 @@ class Interpreter(TreeInterpreter):
         return merged
 
     def visit_slice(self, node: Any, value: Any) -> Any:
-        if not isinstance(value, list):
+        if not isinstance(value, str | list):
             return None
         part = slice(*node["children"])
-        self._copying(len(range(len(value))[part]))
+        length = len(range(len(value))[part])
+        if isinstance(value, str):
+            self.fuel.burn(length // (16 if value.isascii() else 4))
+        else:
+            self._copying(length)
         return value[part]
 
     def _copying(self, elements: int) -> None:
@@ -139,6 +147,10 @@ class Interpreter(TreeInterpreter):
 
     def _is_false(self, value: Any) -> bool:
         return value is not True and (value is None or value is False or value in _EMPTY)
+
+
+def _slices(node: Any) -> bool:
+    return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == "slice")
 
 
 _ORDERED = {int, float, str, Number}

@@ -87,6 +87,7 @@ def _interpreter() -> type[Any]:
         """Follows an expression into unopened values; decodes what it computes with."""
 
         element = 2 * _UNOPENED
+        whole = (str, list)
 
         def __init__(self, fuel: Fuel, document: Document) -> None:
             super().__init__(fuel)
@@ -127,20 +128,6 @@ def _interpreter() -> type[Any]:
                 self.fuel.burn(_UNOPENED * len(found))
             return found
 
-        def visit_slice(self, node: Any, value: Any) -> Any:
-            if not isinstance(value, str):
-                return super().visit_slice(node, value)
-            part = slice(*node["children"])
-            self.fuel.burn(len(range(len(value))[part]) // (16 if value.isascii() else 4))
-            return value[part]
-
-        def visit_projection(self, node: Any, value: Any) -> Any:
-            left, right = node["children"]
-            base = self.opened(self.visit(left, value))
-            if right["type"] == "identity" and _slices(left) and isinstance(base, str | list):
-                return base
-            return self._projected(base, right)
-
         def _is_false(self, value: Any) -> bool:
             return super()._is_false(self.opened(value))
 
@@ -167,10 +154,6 @@ _LAZY = {
     "value_projection",
 }
 _PASSING = {"current", "identity", "literal"}
-
-
-def _slices(node: Any) -> bool:
-    return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == "slice")
 
 
 def _null(value: Value) -> bool:

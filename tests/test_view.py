@@ -39,6 +39,9 @@ def seen(expression: str, raw: bytes = RAW) -> bytes:
         ("items[*].body[1:3]", b'["bc","uv"]'),
         ("items[0].body[::-1]", b'"fedcba"'),
         ("items[0].body[0:2].x", b"null"),
+        ("items[?id && contains(body[0:3], 'bc')].id", b"[1.50]"),
+        ("length(items[0].body[2:])", b"4"),
+        ("sort_by(items[?id], &body[1:2])[0].id", b"1.50"),
         ("items[].tags[]", b'["x","y"]'),
         ("items[?id].tags | [0]", b'["x","y"]'),
         ("items[?id > `1`] | length(@)", b"2"),
@@ -72,6 +75,8 @@ def test_a_text_is_called_text_and_counts_characters() -> None:
     assert look(Document.read(raw), "text") == "😀é" * 10
     assert look(Document.read(raw), "[0:2]") == "😀é"
     assert look(Document.read(raw), "text[0:10] | [2:4]") == "😀é"
+    assert look(Document.read(raw), "contains(text[0:2], 'é')") is True
+    assert look(Document.read(raw), "contains(text[0:1], 'é')") is False
 
 
 def parsed(text: str, step: Parse) -> Document:

@@ -79,11 +79,12 @@ Windows (`paginate`, `truncate`) need a path to one place: names only, through n
 
 ## Conditions and computed values
 
-Conditions (`when`, `where`, `error_if`) and computed values are JMESPath; `argument('name')` in
-one is the call's argument. Paths are not JMESPath, and have no conditions or slices. Regular
-expressions are those of RE2, which take linear time on any text; where `replace` and `parse` look
-for one match after another, an expression is refused that is found to take quadratic time so.
-Where a constant may come from the call, `{argument: name}` stands for it.
+Conditions (`when`, `where`, `error_if`) and computed values are JMESPath, in which texts can be
+sliced too (`body[0:200]`); `argument('name')` in one is the call's argument. Paths are not
+JMESPath, and have no conditions or slices. Regular expressions are those of RE2, which take linear
+time on any text; where `replace` and `parse` look for one match after another, an expression is
+refused that is found to take quadratic time so. Where a constant may come from the call,
+`{argument: name}` stands for it.
 
 What a rule may cost is bounded, whatever the expression, the pattern or the document: all that is
 looked at, made or decoded for expressions, searched by patterns, read by `parse` or checked by
