@@ -172,6 +172,22 @@ class Expression:
         return dict(self._parsed.parsed)
 
     @property
+    def quoted(self) -> set[str]:
+        """The names in double quotes, which are members though a text may be meant.
+
+        >>> Expression('status == "open"').quoted
+        {'open'}
+        """
+        import warnings
+
+        from jmespath.lexer import Lexer
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PendingDeprecationWarning)
+            tokens = list(Lexer().tokenize(self.text))
+        return {each["value"] for each in tokens if each["type"] == "quoted_identifier"}
+
+    @property
     def names(self) -> tuple[str, ...] | None:
         """The members of an object that the expression looks at; None where it may be any.
 

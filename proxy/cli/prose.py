@@ -130,7 +130,13 @@ has one; `view: false` adds none). It is a JMESPath, in which strings can be sli
 - `view: "text[10000:20000]"`, where the document is a text; `view: "body[2000:4000]"` for a text
 in it
 
-The answer is `{view: ...}`, or a text as a text, and abridged in turn if need be.
+A name in double quotes is a member in JMESPath; beside a comparison, as in
+`items[?state == "open"]`, it is taken for the text if no element has a member of that name. A view
+that finds nothing because no element has a member that it asks for is refused, and named the
+members that there are.
+
+The answer is `{view: ...}`, or a text as a text, and abridged in turn if need be. `more` beside it
+says what else there is to know: that it is null, or that no element has a member that was named.
 
 Pages, windows and views of a call are cut from one snapshot: the document before the first step
 that leaves something out which can be asked for (`paginate`, `truncate`, `elide`, `clip`,
