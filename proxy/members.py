@@ -43,7 +43,7 @@ class Lookups:
     """
 
     def __init__(self, expression: Expression, *, guess: bool = True) -> None:
-        """Take the expression; not to `guess` leaves it as it is, and reports each slip in it."""
+        """Take the expression; not to `guess` reports a quoted name that no element has."""
         self._quoted = expression.quoted
         self._guess = guess
         self._places: dict[int, _Place] = {}
@@ -138,13 +138,13 @@ class _Place:
     def literals(self) -> dict[int, Node]:
         """Return what is meant by the names beside a comparison that no element has."""
         meant: dict[int, Any] = {}
-        for node, other in self._pairs if self._guess else ():
+        for node, other in self._pairs:
             name = node["value"]
             if (name,) not in self.wanted:
                 continue
             if name in self._quoted:
                 # Beside a text it can only be a member, and of two the right one is the text.
-                if _open(other, meant):
+                if self._guess and _open(other, meant):
                     meant[id(node)] = name
             elif name in LITERALS:
                 meant[id(node)] = LITERALS[name]
