@@ -98,7 +98,7 @@ class Interpreter(TreeInterpreter):
         visit, false = self.visit, self._is_false
         condition = self._meant(condition, base, left, firm=False)
         kept = [element for element in base if not false(visit(condition, element))]
-        # Of what the condition leaves nothing of, no members are missing.
+        # If the condition leaves nothing, no member is missing in what is left.
         return self._projected(kept, self._meant(right, base, left, firm=True) if kept else right)
 
     def visit_projection(self, node: Any, value: Any) -> Any:

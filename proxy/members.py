@@ -13,7 +13,7 @@ from proxy.patterns import Expression
 from proxy.spelling import did_you_mean
 
 Node = dict[str, Any]
-Path = tuple[str, ...]  # names of members, each inside the one before
+Names = tuple[str, ...]  # names of members, each inside the one before
 
 LITERALS = {"true": True, "false": False, "null": None}
 """Names that nobody gives a member: without backticks they are slips."""
@@ -97,7 +97,7 @@ class _Place:
         self._single = isinstance(of, str)
         self._of = of if isinstance(of, str) else f"element of {_shortened(_array(of))}"
         # Those that no element has so far, and whether they are asked for.
-        self.wanted: dict[Path, bool] = {}
+        self.wanted: dict[Names, bool] = {}
         self._pairs: list[tuple[Node, Node]] = []
         for each, at, asked in _alongside(node, firm):
             if each["type"] == "field":
@@ -105,7 +105,7 @@ class _Place:
                 self.wanted[path] = asked or self.wanted.get(path, False)
             elif not at:
                 self._pairs += compared(each)
-        self._lacking: dict[Path, dict[str, None]] = {}
+        self._lacking: dict[Names, dict[str, None]] = {}
         self._kind: str | None = None  # of the elements that are no objects
 
     def scan(self, base: Sequence[Any], opened: Callable[[Any], Any], fuel: Fuel) -> None:
@@ -120,9 +120,10 @@ class _Place:
                 if not self.wanted:
                     return
             elif value is not None and self._kind is None:
-                self._kind = _KINDS.get(type(value), "plain value")
+                kind = "a text" if isinstance(value, str) else "a plain value"
+                self._kind = "an array" if isinstance(value, list) else kind
 
-    def _seek(self, path: Path, value: Any, opened: Callable[[Any], Any]) -> None:
+    def _seek(self, path: Names, value: Any, opened: Callable[[Any], Any]) -> None:
         for name in path[:-1]:
             value = opened(value.get(name))
             if not isinstance(value, dict):
@@ -161,7 +162,7 @@ class _Place:
             if asked == firm and path not in meant:
                 yield from self._message(path, compared=path in others)
 
-    def _message(self, path: Path, *, compared: bool) -> Iterator[str]:
+    def _message(self, path: Names, *, compared: bool) -> Iterator[str]:
         """Yield the message on one of them; none if no element could have it."""
         *parents, name = path
         word, of, names = repr(_shortened(name)), self._of, list[str]()
@@ -172,7 +173,7 @@ class _Place:
             said += f"{inside}; members: {_listed(names) or 'none'}"
         elif self._kind is not None and not parents:
             said = of if self._single else f"each {of}"
-            said += f" is a {self._kind}, not an object with {word}"
+            said += f" is {self._kind}, not an object with {word}"
         else:
             return
         like = "" if compared and name in self._quoted else did_you_mean(name, names)
@@ -220,7 +221,7 @@ def _spelled(node: Node) -> str:
     return _spelled(children[0]) if kind == "filter_projection" else ""
 
 
-def _alongside(node: Node, firm: bool, at: Path = ()) -> Iterator[tuple[Node, Path, bool]]:
+def _alongside(node: Node, firm: bool, at: Names = ()) -> Iterator[tuple[Node, Names, bool]]:
     """Yield the nodes that are evaluated over the same value as `node`, or a member of it."""
     yield node, at, firm
     kind, children = node["type"], node.get("children", [])
@@ -289,4 +290,3 @@ _FIRST_ALONE = {
     "projection",
     "value_projection",
 }
-_KINDS: dict[type, str] = {str: "text", list: "list"}

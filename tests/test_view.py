@@ -452,6 +452,36 @@ def test_a_member_that_may_be_absent_is_no_slip(expression: str, value: object) 
     assert answered(expression) == (value, [])
 
 
+@pytest.mark.parametrize(
+    ("value", "expression", "message"),
+    [
+        (
+            [[1], [2]],
+            "[?a == 'b']",
+            "each element of the array is an array, not an object with 'a'",
+        ),
+        ([1, None], "[*].a", "each element of the array is a plain value, not an object with 'a'"),
+        ([{}], "[*].a", "no element of the array has 'a'; members: none"),
+    ],
+)
+def test_elements_that_have_no_members_are_called_what_they_are(
+    value: object, expression: str, message: str
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        answered(expression, value)
+    assert str(refused.value) == f"view: {message}"
+
+
+def test_lines_of_a_text_are_no_objects() -> None:
+    with pytest.raises(Refusal, match=r"^view: each element of the array is a text, not an object"):
+        look(parsed("a\nb\n", Parse(as_="lines")), "[?level == 'error']")
+
+
+def test_a_member_of_an_array_that_is_the_document_is_said_to_be_none() -> None:
+    _, [remark] = answered("items", [{"a": 1}])
+    assert remark == "the document is an array, not an object with 'items'"
+
+
 def test_a_member_that_is_tested_for_and_is_nowhere_is_remarked_beside_the_empty_answer() -> None:
     value, [remark] = answered("items[?archived].name")
     assert value == []

@@ -85,7 +85,8 @@ JMESPath, and have no conditions or slices. Regular expressions are those of RE2
 time on any text; where `replace` and `parse` look for one match after another, an expression is
 refused that is found to take quadratic time so. Where a constant may come from the call,
 `{argument: name}` stands for it. A text stands in single quotes: a name in double quotes is a
-member, so `check` refuses one beside a comparison that needs no quotes (`status == "open"`). `explain` names what a `where` or a `jmespath` asks for and no element has.
+member, so `check` refuses one beside a comparison that needs no quotes (`status == "open"`).
+`explain` names what a `where` or a `jmespath` asks for and no element has.
 
 What a rule may cost is bounded, whatever the expression, the pattern or the document: all that is
 looked at, made or decoded for expressions, searched by patterns, read by `parse` or checked by
