@@ -16,18 +16,29 @@ from jmespath.visitor import TreeInterpreter
 from proxy.document import Number
 from proxy.fuel import ARRAY, COMPARED, OBJECT, Fuel, pay
 from proxy.functions import Asking, Paid
+from proxy.members import Lookups
 
 
 class Interpreter(TreeInterpreter):
-    """Evaluates parsed expressions over plain values."""
+    """Evaluates parsed expressions over plain values; strings can be sliced as arrays can."""
 
     element = 1  # half units for each element that comes into an array without a step of its own
+    whole: tuple[type, ...] = (str,)  # a slice of one of these is no projection
 
-    def __init__(self, fuel: Fuel, arguments: Mapping[str, Any] | None = None) -> None:
-        """Take the fuel and, where expressions may name them, the arguments of a call."""
+    def __init__(
+        self,
+        fuel: Fuel,
+        arguments: Mapping[str, Any] | None = None,
+        lookups: Lookups | None = None,
+    ) -> None:
+        """Take the fuel and, where expressions may name them, the arguments of a call.
+
+        With `lookups` an expression is evaluated as it is meant, and its slips are noted there.
+        """
         known = Paid(fuel) if arguments is None else Asking(fuel, arguments)
         super().__init__(Options(custom_functions=known))
         self.fuel = fuel
+        self.lookups = lookups
         # Functions, not methods: those would hold this and all that it has seen in a circle.
         self._ways: dict[str, Callable[[Any, Any, Any], Any]] = {}
 
@@ -47,6 +58,12 @@ class Interpreter(TreeInterpreter):
     def opened(self, value: Any) -> Any:
         """Return a value of which the elements are needed."""
         return value
+
+    def _meant(self, node: Any, base: Any, of: Any, *, firm: bool) -> Any:
+        """Return `node` as it is meant for the elements of `base`; see `Lookups.meant`."""
+        if self.lookups is None or not isinstance(base, list):
+            return node
+        return self.lookups.meant(node, base, self.opened, self.fuel, of, firm)
 
     def visit_comparator(self, node: Any, value: Any) -> Any:
         sign = node["value"]
@@ -79,22 +96,24 @@ class Interpreter(TreeInterpreter):
             return None
         self.fuel.burn(ARRAY)
         visit, false = self.visit, self._is_false
-        collected = []
-        for element in base:
-            if not false(visit(condition, element)):
-                found = visit(right, element)
-                if found is not None:
-                    collected.append(found)
-        return collected
+        condition = self._meant(condition, base, left, firm=False)
+        kept = [element for element in base if not false(visit(condition, element))]
+        # If the condition leaves nothing, no member is missing in what is left.
+        return self._projected(kept, self._meant(right, base, left, firm=True) if kept else right)
 
     def visit_projection(self, node: Any, value: Any) -> Any:
         left, right = node["children"]
-        return self._projected(self.opened(self.visit(left, value)), right)
+        base = self.opened(self.visit(left, value))
+        if right["type"] == "identity" and _slices(left) and isinstance(base, self.whole):
+            return base
+        return self._projected(base, self._meant(right, base, left, firm=True))
 
     def visit_value_projection(self, node: Any, value: Any) -> Any:
         left, right = node["children"]
-        base = self.opened(self.visit(left, value))
-        return self._projected([*base.values()] if isinstance(base, dict) else None, right)
+        members = self.opened(self.visit(left, value))
+        base = [*members.values()] if isinstance(members, dict) else None
+        of = {**node, "children": [left]}
+        return self._projected(base, self._meant(right, base, of, firm=True))
 
     def _projected(self, base: Any, right: Any) -> list[Any] | None:
         if not isinstance(base, list):
@@ -120,14 +139,35 @@ class Interpreter(TreeInterpreter):
         return merged
 
     def visit_slice(self, node: Any, value: Any) -> Any:
-        if not isinstance(value, list):
+        if not isinstance(value, str | list):
             return None
         part = slice(*node["children"])
-        self._copying(len(range(len(value))[part]))
+        length = len(range(len(value))[part])
+        if isinstance(value, str):
+            self.fuel.burn(length // (16 if value.isascii() else 4))
+        else:
+            self._copying(length)
         return value[part]
 
     def _copying(self, elements: int) -> None:
         self.fuel.burn(ARRAY + (elements * self.element >> 1))
+
+    def visit_pipe(self, node: Any, value: Any) -> Any:
+        first, *others = node["children"]
+        found = self.visit(first, value)
+        for other in others:
+            other = self._meant(other, [found], "the value before '|'", firm=False)
+            found = self.visit(other, found)
+        return found
+
+    def visit_function_expression(self, node: Any, value: Any) -> Any:
+        children = node["children"]
+        given = [self.visit(child, value) for child in children]
+        for by, at in ((0, 1), (1, 0)) if len(given) == 2 else ():
+            if children[by]["type"] == "expref":  # evaluated over the elements of the other one
+                meant = self._meant(given[by].expression, given[at], children[at], firm=True)
+                given[by].expression = meant
+        return self._functions.call_function(node["value"], given)  # type: ignore[attr-defined]
 
     def visit_multi_select_list(self, node: Any, value: Any) -> Any:
         self.fuel.burn(ARRAY)
@@ -139,6 +179,10 @@ class Interpreter(TreeInterpreter):
 
     def _is_false(self, value: Any) -> bool:
         return value is not True and (value is None or value is False or value in _EMPTY)
+
+
+def _slices(node: Any) -> bool:
+    return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == "slice")
 
 
 _ORDERED = {int, float, str, Number}

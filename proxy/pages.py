@@ -95,11 +95,14 @@ def _viewed(job: Job, whole: Document, frame: Frame, call: Call) -> Document:
     """Answer a view: a text as text, anything else as `{view: value}`, abridged if need be."""
     assert job.view is not None
     member = next((copy.member for copy in frame.copies if copy.member), "text")
-    value = look(whole, job.view, member, call.fuel)
+    remarks: list[str] = []
+    value = look(whole, job.view, member, call.fuel, remarks)
     said = None if call.structured else text(value)
     document = Document({"view": value} if said is None else said, masked=whole.masked)
     if value is None:
-        document.cell[0]["more"] = f"null, or nothing there; {advice(whole)}"
+        remarks = ["null, or nothing there", *remarks, advice(whole)]
+    if remarks and said is None:
+        document.cell[0]["more"] = "; ".join(remarks)
     bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
     least = min((most for most in (*bounds, call.bound) if most is not None), default=None)
     if least is not None:

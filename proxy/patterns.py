@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from proxy.errors import AbridgeError, Refusal, Spent
 from proxy.fuel import Fuel
+
+if TYPE_CHECKING:
+    from proxy.members import Lookups
 
 _SHOWN = 60  # characters of a value that a message repeats
 _READ = 300  # characters of an expression
@@ -172,6 +175,22 @@ class Expression:
         return dict(self._parsed.parsed)
 
     @property
+    def quoted(self) -> set[str]:
+        """The names in double quotes, which are members though a text may be meant.
+
+        >>> Expression('status == "open"').quoted
+        {'open'}
+        """
+        import warnings
+
+        from jmespath.lexer import Lexer
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PendingDeprecationWarning)
+            tokens = list(Lexer().tokenize(self.text))
+        return {each["value"] for each in tokens if each["type"] == "quoted_identifier"}
+
+    @property
     def names(self) -> tuple[str, ...] | None:
         """The members of an object that the expression looks at; None where it may be any.
 
@@ -184,16 +203,19 @@ class Expression:
             return None
         return None if None in names else tuple(name for name in names if name is not None)
 
-    def bind(self, arguments: Mapping[str, Any], fuel: Fuel) -> Callable[[Any], Any]:
+    def bind(
+        self, arguments: Mapping[str, Any], fuel: Fuel, lookups: "Lookups | None" = None
+    ) -> Callable[[Any], Any]:
         """Return the function that evaluates this expression over plain values.
 
-        The function raises Refusal where the expression does not fit the value (a wrong type, an
-        unknown function); the message says why. It raises Spent where there is not enough fuel.
+        In `lookups` it notes the members that are not there. The function raises Refusal where the
+        expression does not fit the value (a wrong type, an unknown function); the message says why.
+        It raises Spent where there is not enough fuel.
         """
         from proxy.interpreter import Interpreter
 
         # One for all values: it knows its way about after the first.
-        visit, parsed = Interpreter(fuel, arguments).visit, self._parsed.parsed
+        visit, parsed = Interpreter(fuel, arguments, lookups).visit, self._parsed.parsed
 
         def evaluate(value: Any) -> Any:
             try:

@@ -12,6 +12,7 @@ from msgspec import Raw, Struct
 from proxy.document import Document, Value, encode, level, loads, raw
 from proxy.errors import DocumentError, Refusal, Spent
 from proxy.fuel import Fuel, pay
+from proxy.members import Lookups
 from proxy.paths import ROOT
 from proxy.patterns import Expression, PatternError
 from proxy.written import most_of, outgrows, reading, size
@@ -21,7 +22,11 @@ _TOLD = 200  # characters of what an expression failed at
 
 
 def look(
-    document: Document, expression: str, name: str = "text", fuel: Fuel | None = None
+    document: Document,
+    expression: str,
+    name: str = "text",
+    fuel: Fuel | None = None,
+    remarks: list[str] | None = None,
 ) -> Value:
     """Return what `expression` gives over `document`; null where it gives nothing.
 
@@ -30,22 +35,29 @@ def look(
     (`items[3].body[0:500]`). A slice of an array that ends the expression keeps nulls,
     so that slices rejoin. The value belongs to a document that is masked as this one is.
 
+    A name in double quotes beside a comparison is a text if no element has a member of that name.
+    `remarks` gets what the reader of the value should know of members that no element has.
+
     >>> from proxy.document import encode
     >>> document = Document.read(b'{"items": [{"id": 1.50, "body": "abcdef"}, null, {"id": 2}]}')
     >>> look(document, "items[0].body[2:4]"), encode(look(document, "items[*].id"))
     ('cd', b'[1.50,2]')
 
-    Raises Refusal for an expression that is wrong or does not fit the document, for one that takes
-    more fuel than there is, and for a value that outgrows the document.
+    Raises Refusal for an expression that is wrong or does not fit the document, for one that gives
+    nothing since no element has a member that it asks for, for one that takes more fuel than there
+    is, and for a value that outgrows the document.
     """
     if len(expression) > _LONGEST:
         raise Refusal(f"view: more than {_LONGEST} characters; {advice(document)}")
     fuel = fuel or Fuel()
+    lookups = None
     try:
-        parsed = Expression(expression).tree
-        found = _evaluate(document, expression, parsed, name, fuel)
+        parsed = Expression(expression)
+        lookups = Lookups(parsed)
+        found = _evaluate(document, parsed, name, fuel, lookups)
         if outgrows(found, most_of(0), fuel) and outgrows(found, most_of(size(document)), fuel):
             raise Refusal(f"view: {expression!r} gives far more than the whole document; narrow it")
+        _remark(found, lookups, remarks)
         return found
     except DocumentError:
         raise
@@ -58,24 +70,36 @@ def look(
     except (ValueError, TypeError, ArithmeticError) as error:
         # What the jmespath library raises, its own errors included.
         reason = _shortened(str(error))
-        raise Refusal(f"view: {expression!r} fails: {reason}; {advice(document)}") from error
+        missing = [*lookups.slips, *lookups.absences] if lookups is not None else []
+        cause = missing[0] if missing else advice(document)
+        raise Refusal(f"view: {expression!r} fails: {reason}; {cause}") from error
+
+
+def _remark(found: Value, lookups: Lookups, remarks: list[str] | None) -> None:
+    """Keep a slip from reading as "none": raises Refusal if that is why nothing was found."""
+    nothing = found is None or found == []
+    slips = lookups.slips
+    if slips and nothing:
+        raise Refusal(f"view: {slips[0]}")
+    if remarks is not None:
+        remarks += slips or (lookups.absences if nothing else [])
 
 
 def _evaluate(
-    document: Document, expression: str, parsed: dict[str, Any], name: str, fuel: Fuel
+    document: Document, expression: Expression, name: str, fuel: Fuel, lookups: Lookups
 ) -> Value:
-    interpreter = _interpreter()(fuel, document)
+    interpreter = _interpreter()(fuel, document, lookups)
     visit, opened = interpreter.visit, interpreter.opened
     whole = opened(document.cell[0])
     # A text that was read as structure can be looked at as a text too.
-    asked = expression.lstrip().startswith("text") and reading(document, ROOT) is not None
+    asked = expression.text.lstrip().startswith("text") and reading(document, ROOT) is not None
     if asked and not (isinstance(whole, dict) and "text" in whole):
         document.close()
         whole = opened(document.cell[0])
-    if not isinstance(whole, str):
-        return visit(parsed, whole)
-    found = visit(parsed, {"text": whole, name: whole})
-    return visit(parsed, whole) if found is None else found
+    root = {"text": whole, name: whole} if isinstance(whole, str) else whole
+    parsed = lookups.meant(expression.tree, [root], opened, fuel)
+    found = visit(parsed, root)
+    return visit(parsed, whole) if found is None and isinstance(whole, str) else found
 
 
 @lru_cache(maxsize=1)
@@ -87,10 +111,11 @@ def _interpreter() -> type[Any]:
         """Follows an expression into unopened values; decodes what it computes with."""
 
         element = 2 * _UNOPENED
+        whole = (str, list)
 
-        def __init__(self, fuel: Fuel, document: Document) -> None:
-            super().__init__(fuel)
-            self._computing = Interpreter(fuel)
+        def __init__(self, fuel: Fuel, document: Document, lookups: Lookups) -> None:
+            super().__init__(fuel, lookups=lookups)
+            self._computing = Interpreter(fuel, lookups=lookups)
             self._document = document
             self._room: int | None = None
 
@@ -127,20 +152,6 @@ def _interpreter() -> type[Any]:
                 self.fuel.burn(_UNOPENED * len(found))
             return found
 
-        def visit_slice(self, node: Any, value: Any) -> Any:
-            if not isinstance(value, str):
-                return super().visit_slice(node, value)
-            part = slice(*node["children"])
-            self.fuel.burn(len(range(len(value))[part]) // (16 if value.isascii() else 4))
-            return value[part]
-
-        def visit_projection(self, node: Any, value: Any) -> Any:
-            left, right = node["children"]
-            base = self.opened(self.visit(left, value))
-            if right["type"] == "identity" and _slices(left) and isinstance(base, str | list):
-                return base
-            return self._projected(base, right)
-
         def _is_false(self, value: Any) -> bool:
             return super()._is_false(self.opened(value))
 
@@ -167,10 +178,6 @@ _LAZY = {
     "value_projection",
 }
 _PASSING = {"current", "identity", "literal"}
-
-
-def _slices(node: Any) -> bool:
-    return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == "slice")
 
 
 def _null(value: Value) -> bool:

@@ -51,6 +51,7 @@ EXPLOSIVE: dict[str, tuple[str, Any]] = {
     "turned round": (piped(WIDE, 200, "reverse(@)"), SMALL),
     "a text turned round": (piped(LONG, 99, "reverse(@)"), ["xy" * 50]),
     "slices": (piped(WIDE, f"[{', '.join(['@[:]'] * 300)}]"), SMALL),
+    "slices of a text": (piped(LONG, f"[{', '.join(['@[1:]'] * 300)}]"), ["x" * 100]),
     "filtered": (piped(WIDE, 150, "[?@]"), SMALL),
     "sums": (piped(WIDE, "map(&`1`, @)", 99, "[sum(@)] && @"), SMALL),
     "great numbers": (piped(17, "[@, @]", "[]" * 18, 9, "map(&abs(@), @)"), [-GREAT]),

@@ -11,6 +11,7 @@ import jmespath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jmespath.visitor import TreeInterpreter
 
 from proxy.document import loads
 from proxy.errors import Refusal, Spent
@@ -96,6 +97,8 @@ def test_the_same_over_the_same_takes_the_same() -> None:
         ("[@]", 1, 6, 6),
         ("{a: @}", 1, 11, 11),
         ("[:]", list(range(1000)), 1500, 1600),
+        ("[1:]", "x" * 16_000, 1000, 1010),
+        ("[1:]", "é" * 16_000, 4000, 4010),
         ("[]", [[1, 2]] * 1000, 3500, 3600),
         ("@ == @", [1] * 1000, 1000, 1010),
         ("@ == `[1]`", [1] * 1000, 1, 10),
@@ -107,6 +110,20 @@ def test_what_is_made_or_compared_in_one_go_is_paid_by_its_size(
     text: str, value: Any, less: int, more: int
 ) -> None:
     assert less <= burned(text, value) <= more
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("body[0:2]", "ab"),
+        ("items[?contains(body[0:2], 'b')].body", ["abc"]),
+        ("length(body[1:])", 2),
+        ("body[0:2].x", None),
+    ],
+)
+def test_a_text_is_sliced_in_a_rule_as_in_a_view(text: str, found: Any) -> None:
+    value = {"items": [{"body": "abc"}, {"body": "acb"}], "body": "abc"}
+    assert Expression(text).search(value) == found
 
 
 # The parts of expressions, and values to evaluate them over.
@@ -128,11 +145,28 @@ PLAIN = st.recursive(
 )
 
 
+class Slicing(TreeInterpreter):
+    """The library's interpreter, which slices strings too."""
+
+    def visit_slice(self, node: Any, value: Any) -> Any:
+        if isinstance(value, str):
+            return value[slice(*node["children"])]
+        return super().visit_slice(node, value)
+
+    def visit_projection(self, node: Any, value: Any) -> Any:
+        base = self.visit(node["children"][0], value)
+        if isinstance(base, str) and "slice" in str(node["children"][0]):
+            return base
+        return super().visit_projection(node, value)
+
+
 @given(st.lists(st.sampled_from(PARTS + CALLS), min_size=1, max_size=4), PLAIN)
-def test_an_expression_gives_what_the_library_gives(parts: list[str], value: Any) -> None:
+def test_an_expression_gives_what_the_library_gives_and_slices_of_texts(
+    parts: list[str], value: Any
+) -> None:
     text = " | ".join(parts)
     try:
-        expected = jmespath.search(text, value)
+        expected = Slicing().visit(jmespath.compile(text).parsed, value)
     except Exception:
         with pytest.raises(Refusal):
             Expression(text).search(value)

@@ -146,6 +146,25 @@ def test_a_wrong_view_is_refused_with_an_advice() -> None:
     assert texts(made.raw)[0].endswith("write a JMESPath such as items[0:20]")
 
 
+def test_a_view_of_a_member_that_no_element_has_is_refused_and_named() -> None:
+    snapshot = kept(BOUND, LONG)
+
+    made = shape(Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[*].ix"))
+
+    assert result(made.raw)["isError"] is True
+    assert texts(made.raw)[0].startswith("view: no element of items has 'ix'; members: ")
+
+
+def test_a_view_that_tests_for_a_member_that_is_nowhere_says_so_beside_the_answer() -> None:
+    snapshot = kept(BOUND, LONG)
+
+    made = shape(Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[?ix].id"))
+
+    answer = json.loads(texts(made.raw)[0])
+    assert answer["view"] == []
+    assert answer["more"].startswith("no element of items has 'ix'; members: ")
+
+
 def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
     text = f"response: [{{drop: secret}}]\n{BOUND}"
     snapshot = kept(text, document({"items": ["x" * 20] * 100, "secret": "s"}))
@@ -154,7 +173,8 @@ def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
 
     assert json.loads(texts(made.raw)[0]) == {
         "view": None,
-        "more": "null, or nothing there; write a JMESPath such as items[0:20]",
+        "more": "null, or nothing there; the document has no 'secret'; members: items; "
+        "write a JMESPath such as items[0:20]",
     }
 
 

@@ -39,6 +39,9 @@ def seen(expression: str, raw: bytes = RAW) -> bytes:
         ("items[*].body[1:3]", b'["bc","uv"]'),
         ("items[0].body[::-1]", b'"fedcba"'),
         ("items[0].body[0:2].x", b"null"),
+        ("items[?id && contains(body[0:3], 'bc')].id", b"[1.50]"),
+        ("length(items[0].body[2:])", b"4"),
+        ("sort_by(items[?id], &body[1:2])[0].id", b"1.50"),
         ("items[].tags[]", b'["x","y"]'),
         ("items[?id].tags | [0]", b'["x","y"]'),
         ("items[?id > `1`] | length(@)", b"2"),
@@ -72,6 +75,8 @@ def test_a_text_is_called_text_and_counts_characters() -> None:
     assert look(Document.read(raw), "text") == "😀é" * 10
     assert look(Document.read(raw), "[0:2]") == "😀é"
     assert look(Document.read(raw), "text[0:10] | [2:4]") == "😀é"
+    assert look(Document.read(raw), "contains(text[0:2], 'é')") is True
+    assert look(Document.read(raw), "contains(text[0:1], 'é')") is False
 
 
 def parsed(text: str, step: Parse) -> Document:
@@ -299,4 +304,221 @@ def test_what_is_opened_lazily_gives_what_jmespath_gives(raw: bytes, expression:
     if whole.textual:
         return
     expected = jmespath.search(expression, plain(whole.cell[0]))
-    assert plain(look(whole, expression)) == plain(expected)
+    if expected in (None, []):
+        with suppress(Refusal):  # no element has a member that is asked for
+            assert plain(look(whole, expression)) == expected
+    else:
+        assert plain(look(whole, expression)) == plain(expected)
+
+
+ITEMS = {
+    "items": [
+        {"name": "a", "state": "Pending", "user": {"login": "ann"}, "labels": [], "closed": None},
+        {"name": "b", "state": "Done", "user": None, "labels": [{"name": "bug"}], "closed": None},
+        {"name": "c", "state": "Pending", "user": {"login": "bob"}, "labels": [{}], "draft": True},
+    ],
+    "tags": ["bug", "new"],
+}
+
+
+def answered(expression: str, value: object = ITEMS) -> tuple[object, list[str]]:
+    remarks: list[str] = []
+    found = look(Document.read(encode(value)), expression, "text", None, remarks)
+    return plain(found), remarks
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ('items[?state=="Pending"].name', ["a", "c"]),
+        ('items[?"Pending" == state].name', ["a", "c"]),
+        ('items[?state != "Pending"].name', ["b"]),
+        ('items[?state >= "E"].name', ["a", "c"]),
+        ('items[?starts_with(state, "Pen") && user.login == "bob"].name', ["c"]),
+        ('items[?contains(state, "one")].name', ["b"]),
+        ('items[?ends_with(state, "ing")] | length(@)', 2),
+        ('items[?labels[?name == "bug"]].name', ["b"]),
+        ('items[?contains(labels[*].name, "bug")].name', ["b"]),
+        ('items[?labels[*].name | contains(@, "bug")].name', ["b"]),
+        ('tags[?@ == "bug"]', ["bug"]),
+        ('length(items[?state == "Pending"])', 2),
+        ('items[*].[name, state == "Done"]', [["a", False], ["b", True], ["c", False]]),
+        ('map(&(state == "Done"), items)', [False, True, False]),
+        ('contains(tags, "new")', True),
+        ("items[?draft == true].name", ["c"]),
+    ],
+)
+def test_a_text_in_double_quotes_that_is_no_member_is_the_text(
+    expression: str, value: object
+) -> None:
+    assert answered(expression) == (value, [])
+
+
+def test_a_text_in_double_quotes_is_searched_for_in_a_text() -> None:
+    assert look(Document.read(b'"two words"'), 'contains(text, "words")') is True
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ('[?state == "open"].n', [2]),
+        ('[?n == `1` && state != "open"].n', [1]),
+        ('[?"open" == `true`].n', [1]),
+    ],
+)
+def test_a_name_in_double_quotes_that_some_element_has_is_that_member(
+    expression: str, value: object
+) -> None:
+    rows = [{"n": 1, "state": "open", "open": True}, {"n": 2, "state": None}]
+    assert answered(expression, rows) == (value, [])
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (
+            "items[?stat == 'Pending'].name",
+            "no element of items has 'stat'; members: name, state, user, labels, closed, draft; "
+            "did you mean 'state'?",
+        ),
+        (
+            'items[?stat == "Pending"]',
+            "no element of items has 'stat'; members: name, state, user, labels, closed, draft; "
+            "did you mean 'state'?",
+        ),
+        (
+            "items[?\"stat\" == 'Pending']",
+            "no element of items has 'stat'; members: name, state, user, labels, closed, draft; "
+            "did you mean 'state'?",
+        ),
+        (
+            "items[?state == Pending]",
+            "no element of items has 'Pending'; members: name, state, user, labels, closed, draft; "
+            "did you mean the text 'Pending', in single quotes?",
+        ),
+        (
+            "items[*].size",
+            "no element of items has 'size'; members: name, state, user, labels, closed, draft",
+        ),
+        (
+            "items[?user.logn == 'ann']",
+            "no element of items has 'logn' in 'user'; members: login; did you mean 'login'?",
+        ),
+        (
+            "items[].labels[].nam",
+            "no element of items[].labels[] has 'nam'; members: name; did you mean 'name'?",
+        ),
+        (
+            "items[0].*.x",
+            "no element of items[0].* has 'x'; members: login",
+        ),
+        ("tags[?name == 'bug']", "each element of tags is a text, not an object with 'name'"),
+        (
+            "map(&size, items)[?@]",
+            "no element of items has 'size'; members: name, state, user, labels, closed, draft",
+        ),
+    ],
+)
+def test_a_view_that_finds_nothing_for_want_of_a_member_is_refused_with_those_there_are(
+    expression: str, message: str
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        answered(expression)
+    assert str(refused.value) == f"view: {message}"
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("items[?state == 'Gone'].name", []),
+        ("items[?state == 'Gone'].titel", []),
+        ("items[?closed == 'x']", []),
+        ("items[*].closed", []),
+        ("items[?draft].name", ["c"]),
+        ("items[?!archived].name", ["a", "b", "c"]),
+        ("items[?archived == null].name", ["a", "b", "c"]),
+        ("items[?archived != `null` || state == 'Done'].name", ["b"]),
+        ("items[*].[titel || name]", [["a"], ["b"], ["c"]]),
+        ("items[*].not_null(titel, name)", ["a", "b", "c"]),
+        ("items[*].labels[*].name", [[], ["bug"], []]),
+        ("items[1:1].titel", []),
+        ("items[?length(@) > `5`].name", []),
+        ("items[*].user.login", ["ann", "bob"]),
+        ("type(items[0].titel)", "null"),
+        ("items[0:1].[`{}`, `[]`]", [[{}, []]]),
+    ],
+)
+def test_a_member_that_may_be_absent_is_no_slip(expression: str, value: object) -> None:
+    assert answered(expression) == (value, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "expression", "message"),
+    [
+        (
+            [[1], [2]],
+            "[?a == 'b']",
+            "each element of the array is an array, not an object with 'a'",
+        ),
+        ([1, None], "[*].a", "each element of the array is a plain value, not an object with 'a'"),
+        ([{}], "[*].a", "no element of the array has 'a'; members: none"),
+    ],
+)
+def test_elements_that_have_no_members_are_called_what_they_are(
+    value: object, expression: str, message: str
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        answered(expression, value)
+    assert str(refused.value) == f"view: {message}"
+
+
+def test_lines_of_a_text_are_no_objects() -> None:
+    with pytest.raises(Refusal, match=r"^view: each element of the array is a text, not an object"):
+        look(parsed("a\nb\n", Parse(as_="lines")), "[?level == 'error']")
+
+
+def test_a_member_of_an_array_that_is_the_document_is_said_to_be_none() -> None:
+    _, [remark] = answered("items", [{"a": 1}])
+    assert remark == "the document is an array, not an object with 'items'"
+
+
+def test_a_member_that_is_tested_for_and_is_nowhere_is_remarked_beside_the_empty_answer() -> None:
+    value, [remark] = answered("items[?archived].name")
+    assert value == []
+    assert remark.startswith("no element of items has 'archived'; members: name, state, ")
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("length(items[?stat == 'x'])", 0),
+        ("items[?stat != 'x'].name", ["a", "b", "c"]),
+        ("items[:1].{n: name, s: stat}", [{"n": "a", "s": None}]),
+    ],
+)
+def test_a_missing_member_is_remarked_beside_an_answer_that_stands_without_it(
+    expression: str, value: object
+) -> None:
+    found, [remark] = answered(expression)
+    assert found == value
+    assert remark.startswith("no element of items")
+    assert remark.endswith("; did you mean 'state'?")
+
+
+def test_a_function_that_fails_for_want_of_a_member_says_which() -> None:
+    with pytest.raises(Refusal) as refused:
+        answered("sort_by(items, &nam)")
+    assert "no element of items has 'nam'; members: name, " in str(refused.value)
+    with pytest.raises(Refusal) as refused:
+        answered("length(itms)")
+    assert str(refused.value).endswith(
+        "; the document has no 'itms'; members: items, tags; did you mean 'items'?"
+    )
+
+
+def test_the_members_that_a_refusal_names_take_little_room() -> None:
+    rows = [{f"member {n} of this row" * 9: n for n in range(1000)}]
+    with pytest.raises(Refusal) as refused:
+        answered("[*].titel", rows)
+    assert str(refused.value).endswith("…, …")
+    assert len(str(refused.value)) < 500

@@ -1,14 +1,20 @@
 """Gives the account of one call that `explain` prints: all there is to say, as one JSON object."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
 from proxy.clients import CLIENTS
 from proxy.document import Document, plain
+from proxy.errors import AbridgeError
+from proxy.fuel import Fuel
 from proxy.guard import Forward, Found
 from proxy.job import Job, Outcome
+from proxy.members import Lookups
+from proxy.paths import select
+from proxy.patterns import truthy
 from proxy.pipeline import shape
 from proxy.result.frame import Copy
 from proxy.result.reading import Reading
@@ -18,7 +24,9 @@ from proxy.testing.answer import Answer
 from proxy.testing.choice import choices
 from proxy.testing.decisions import Decided
 from proxy.testing.play import Play
-from proxy.transforms.base import Call, Warned
+from proxy.transforms.base import Call, Transform, Warned
+from proxy.transforms.filter import Filter
+from proxy.transforms.jmespath import Jmespath
 from proxy.transforms.recast import Recast
 
 _MOST_LINES = 8
@@ -135,10 +143,12 @@ class _Told:
     def __init__(self) -> None:
         self.missing: list[str] = []
         self.notices: list[Any] = []
+        self.document: Any = None
 
     def observe(self, step: str, document: Document, call: Call) -> None:
         """Take what `step` has to say beside what earlier ones said."""
         self.missing = list(call.missing)
+        self.document = plain(document.cell[0])
         self.notices = [{each.name: plain(each.value)} for each in call.notices]
 
 
@@ -151,6 +161,8 @@ def _steps(play: Play, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
         whole = shape(replace(job, rule=replace(rule, errors=(), mode="active")))
         if play.before.error is None and whole.word != "error":
             yield _step("received", None, answers.read(job.raw))
+            reading = play.reading(rule)
+            told.document = None if reading is None else plain(reading.document.cell[0])
             yield from _of_response(job, rule, told)
         elif _reshapes(play, rule):
             yield _step("received", None, answers.read(job.raw))
@@ -180,17 +192,40 @@ def _of_response(job: Job, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
         if count < len(rule.pipeline):
             part = replace(part, allow_growth=True)  # later steps may make up for it
         told.missing = []
+        slips = _slips(step, told.document, job.arguments)
         outcome = shape(replace(job, rule=part), told.observe)
         answer = answers.read(outcome.raw)
+        said = answer.said if outcome.word == "refused" else outcome.said
         yield _step(
             step.name,
             "response",
             answer,
             told.missing[len(missing) :],
             outcome.warnings[len(warned) :],
-            answer.said if outcome.word == "refused" else outcome.said,
+            "; ".join(filter(None, [said, *slips])) or None,
         )
         missing, warned = told.missing, outcome.warnings
+
+
+def _slips(step: Transform, document: Any, arguments: dict[str, Any]) -> list[str]:
+    """Say of the members that the expression of a step asks for and that are nowhere."""
+    if isinstance(step, Filter) and step.where is not None:
+        word, expression = "where", step.where
+    elif isinstance(step, Jmespath):
+        word, expression = step.name, step.expression
+    else:
+        return []
+    lookups, fuel, found = Lookups(expression, guess=False), Fuel(), list[Any]()
+    evaluate = expression.bind(arguments, fuel, lookups)
+    of = {"type": "field", "value": step.at.text} if word == "where" else "the document"
+    with suppress(AbridgeError):  # then the step itself says why it fails
+        for slot in select(Document(document).root, step.at):
+            values = slot.get() if word == "where" else [slot.get()]
+            if isinstance(values, list):
+                lookups.meant(expression.tree, values, lambda value: value, fuel, of)
+                found += map(evaluate, values)
+    absences = [] if any(map(truthy, found)) else lookups.absences
+    return [f"{word}: {each}" for each in lookups.slips or absences]
 
 
 def _of_error(play: Play, rule: Rule) -> Iterator[dict[str, Any]]:

@@ -79,11 +79,14 @@ Windows (`paginate`, `truncate`) need a path to one place: names only, through n
 
 ## Conditions and computed values
 
-Conditions (`when`, `where`, `error_if`) and computed values are JMESPath; `argument('name')` in
-one is the call's argument. Paths are not JMESPath, and have no conditions or slices. Regular
-expressions are those of RE2, which take linear time on any text; where `replace` and `parse` look
-for one match after another, an expression is refused that is found to take quadratic time so.
-Where a constant may come from the call, `{argument: name}` stands for it.
+Conditions (`when`, `where`, `error_if`) and computed values are JMESPath, in which texts can be
+sliced too (`body[0:200]`); `argument('name')` in one is the call's argument. Paths are not
+JMESPath, and have no conditions or slices. Regular expressions are those of RE2, which take linear
+time on any text; where `replace` and `parse` look for one match after another, an expression is
+refused that is found to take quadratic time so. Where a constant may come from the call,
+`{argument: name}` stands for it. A text stands in single quotes: a name in double quotes is a
+member, so `check` refuses one beside a comparison that needs no quotes (`status == "open"`).
+`explain` names what a `where` or a `jmespath` asks for and no element has.
 
 What a rule may cost is bounded, whatever the expression, the pattern or the document: all that is
 looked at, made or decoded for expressions, searched by patterns, read by `parse` or checked by
@@ -129,7 +132,13 @@ has one; `view: false` adds none). It is a JMESPath, in which strings can be sli
 - `view: "text[10000:20000]"`, where the document is a text; `view: "body[2000:4000]"` for a text
 in it
 
-The answer is `{view: ...}`, or a text as a text, and abridged in turn if need be.
+A name in double quotes is a member in JMESPath; beside a comparison, as in
+`items[?state == "open"]`, it is taken for the text if no element has a member of that name. A view
+that finds nothing because no element has a member that it asks for is refused, and named the
+members that there are.
+
+The answer is `{view: ...}`, or a text as a text, and abridged in turn if need be. `more` beside it
+says what else there is to know: that it is null, or that no element has a member that was named.
 
 Pages, windows and views of a call are cut from one snapshot: the document before the first step
 that leaves something out which can be asked for (`paginate`, `truncate`, `elide`, `clip`,

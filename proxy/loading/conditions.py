@@ -1,25 +1,32 @@
 """Finds what JMESPath's grammar lets through though it cannot have been meant."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from proxy.members import compared
 from proxy.patterns import Expression
 from proxy.spelling import did_you_mean
 
 
 def mistake(expression: Expression) -> str | None:
-    """Return what is wrong with the functions that an expression calls, None if nothing is.
+    """Return what is wrong with what an expression calls or compares, None if nothing is.
 
     >>> mistake(Expression("lenght(items) > `2`"))
     "unknown JMESPath function 'lenght'; did you mean 'length'?"
     >>> mistake(Expression("starts_with(name)"))
     "the JMESPath function 'starts_with' takes 2 arguments, found 1"
+    >>> mistake(Expression("draft == true"))
+    'true is a name, and no literal; did you mean `true` in backticks?'
     """
     from jmespath.functions import Functions
 
     known = {name: entry["signature"] for name, entry in Functions.FUNCTION_TABLE.items()}
     known["argument"] = ({"types": ["string"]},)
+    quoted = expression.quoted
     for node in _nodes(expression.tree):
+        if wrong := _compared(node, quoted):
+            return wrong
         if node["type"] != "function_expression":
             continue
         name, given = node["value"], len(node["children"])
@@ -30,6 +37,20 @@ def mistake(expression: Expression) -> str | None:
         if given < wanted or (given > wanted and not variadic):
             count = f"{wanted} argument{'s' * (wanted != 1)}{' or more' * variadic}"
             return f"the JMESPath function {name!r} takes {count}, found {given}"
+    return None
+
+
+def _compared(node: dict[str, Any], quoted: set[str]) -> str | None:
+    """Return what is wrong with a text or a literal that is written as a name."""
+    for field, other in compared(node):
+        name = field["value"]
+        if name in ("true", "false") and name not in quoted:
+            return f"{name} is a name, and no literal; did you mean `{name}` in backticks?"
+        # On the left side, or beside a text, people mean a member also with quotes around it.
+        text = field is node["children"][1] or other["type"] == "field"
+        if name in quoted and text and other["type"] != "literal" and _PLAIN.fullmatch(name):
+            said = f'"{name}" in double quotes is a name, as {name} is'
+            return f"{said}; did you mean {name!r} in single quotes?"
     return None
 
 
@@ -55,6 +76,8 @@ def slip(condition: Expression) -> str | None:
     return None
 
 
+# Only such a name needs no quotes: one around which they stand is likely to be a text.
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PLACES = {"field", "subexpression", "index_expression"}
 _LITERALS = {"true", "false", "null"}
 _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}

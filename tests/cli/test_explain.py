@@ -335,6 +335,66 @@ def test_a_response_that_does_not_fit_is_told_once(
     ]
 
 
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (
+            "{filter: {at: issues, where: 'status == \"in progress\"'}}",
+            "where: no element of issues has 'in progress'; members: id, status; "
+            "did you mean the text 'in progress', in single quotes?",
+        ),
+        (
+            "{filter: {at: issues, where: \"stat == 'open'\"}}",
+            "where: no element of issues has 'stat'; members: id, status; did you mean 'status'?",
+        ),
+        (
+            "{filter: {at: issues, where: stat}}",
+            "where: no element of issues has 'stat'; members: id, status; did you mean 'status'?",
+        ),
+        (
+            "{jmespath: \"issues[?stat == 'open']\"}",
+            "jmespath: no element of issues has 'stat'; members: id, status; "
+            "did you mean 'status'?",
+        ),
+        (
+            '{jmespath: "{n: issue[0], m: issues[*].nr}"}',
+            "jmespath: no element of issues has 'nr'; members: id, status",
+        ),
+        (
+            "{jmespath: 'issue[0]'}",
+            "jmespath: the document has no 'issue'; members: issues; did you mean 'issues'?",
+        ),
+    ],
+)
+def test_a_member_that_no_element_has_is_remarked_at_the_step_that_asks_for_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], step: str, said: str
+) -> None:
+    steps = f"[{{rename: {{items: issues}}}}, {step}]"
+    (folder / "rules.yaml").write_text(
+        f"version: 1\nrules: [{{name: r, tools: list, response: {steps}}}]\n"
+    )
+    record("list", document({"items": [{"id": 1, "status": "in progress"}]}))
+
+    out = printed(capsys)
+
+    assert f"at {step[1:].partition(':')[0]}: {said}" in out.splitlines()
+
+
+@pytest.mark.parametrize(
+    "where", ["status == 'done'", "!deleted", "deleted == null", "id == argument('id')"]
+)
+def test_a_condition_over_members_that_are_there_or_may_be_absent_is_not_remarked(
+    folder: Path, capsys: pytest.CaptureFixture[str], where: str
+) -> None:
+    (folder / "rules.yaml").write_text(
+        "version: 1\nrules: [{name: r, tools: list, response: "
+        f'[{{filter: {{at: items, where: "{where}"}}}}]}}]\n'
+    )
+    record("list", document({"items": [{"id": 1, "status": "open"}]}))
+
+    assert [step["said"] for step in explained(capsys)["steps"]] == [None, None]
+
+
 def test_what_a_terminal_would_obey_is_not_printed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -53,6 +53,48 @@ def test_a_wrong_call_of_a_function_is_found_wherever_it_stands(text: str, messa
     assert mistake(Expression(text)) == message
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('status == "Pending"', "Pending"),
+        ('"status" != "Pending"', "Pending"),
+        ('"Pending" == status', "Pending"),
+        ('!gone && items[?user.name >= "B"]', "B"),
+        ('starts_with(name, "x_1")', "x_1"),
+        ('contains(labels[*].name, "bug")', "bug"),
+        ("status == 'a' || status == \"b\"", "b"),
+    ],
+)
+def test_a_text_in_double_quotes_is_reported_as_the_name_it_is(text: str, name: str) -> None:
+    said = f'"{name}" in double quotes is a name, as {name} is'
+    assert mistake(Expression(text)) == f"{said}; did you mean '{name}' in single quotes?"
+
+
+def test_true_and_false_without_backticks_are_reported_as_the_names_they_are() -> None:
+    message = "true is a name, and no literal; did you mean `true` in backticks?"
+    assert mistake(Expression("draft == true")) == message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"user-id" == "owner-id"',
+        'status == "in progress"',
+        "created == updated",
+        "\"status\" == 'open'",
+        "\"id\" == argument('id')",
+        '"total" > `3` && "name"',
+        "contains(\"tags\", 'x')",
+        "closed == null",
+        "\"true\" == 'x'",
+        'a."b" == c."d"',
+        "join(', ', \"names\")",
+    ],
+)
+def test_a_comparison_of_members_is_right_also_with_quotes_that_they_need(text: str) -> None:
+    assert mistake(Expression(text)) is None
+
+
 @pytest.mark.parametrize("text", ["sort_by(a, &b)", "merge(a, b, c)", "argument('x')", "a.b[0]"])
 def test_functions_that_exist_are_right(text: str) -> None:
     assert mistake(Expression(text)) is None
