@@ -342,6 +342,33 @@ def test_the_real_client_on_each_route(mode: Mode, path: str, base: Base) -> Non
         assert base.reached() == calls
 
 
+@everywhere
+def test_the_sidecar_as_shipped_fills_every_page_with_living_documents(
+    path: str, base: Base
+) -> None:
+    def page(**asked: Any) -> Json:
+        [text] = texts(
+            message(post(base.url(path), call("list_documents", **asked)), "json")["result"]
+        )
+        found: Json = orjson.loads(text)
+        return found
+
+    [text] = texts(post(f"{base.origin}/mcp", call("list_documents"), BOTH).json["result"])
+    rows = orjson.loads(text)["items"]
+    alive = [row["document_id"] for row in rows if row["document_id"] and not row["deleted_at"]]
+    first = page()
+    assert [first["count"], first["truncated"], first["next_offset"]] == [50, True, 50]
+    found: list[str] = []
+    following: int | None = 0
+    while following is not None:
+        each = page(limit=100, offset=following)
+        assert each["count"] == len(each["items"]) == min(100, len(alive) - following)
+        found += [item["document_id"] for item in each["items"]]
+        following = each["next_offset"]
+    assert found == sorted(alive, key=str.encode)
+    assert found[:50] == [item["document_id"] for item in first["items"]]
+
+
 def test_only_the_internal_route_can_ingest(base: Base) -> None:
     with reaching(base.url("/mcp-gpt-full")) as client:
         [text] = texts(client.call("ingest_document", {"url": "http://127.0.0.1/new"}))
@@ -391,14 +418,17 @@ def test_a_page_stays_below_the_bound_whatever_was_uploaded(base: Base) -> None:
     for n in range(5):
         given = {"document_id": f"guard/{n}", "content": "x", "title": "long " * 4000}
         post(base.url(), call("upload_document", **given))
-    got = message(post(base.url(), call("list_documents", prefix="guard/")), "json")
-    [text] = texts(got["result"])
-    assert len(text.encode()) <= 65_536
-    page = orjson.loads(text)
-    shown = [item["document_id"] for item in page["items"]]
-    assert shown == [f"guard/{n}" for n in range(len(shown))]
-    assert 0 < len(shown) < 5
-    assert page["_abridged"]["items"] == f"{len(shown)} of 5"
+    found: list[str] = []
+    following: int | None = 0
+    while following is not None:
+        asked = call("list_documents", prefix="guard/", offset=following)
+        [text] = texts(message(post(base.url(), asked), "json")["result"])
+        assert len(text.encode()) <= 65_536
+        page = orjson.loads(text)
+        assert 0 < page["count"] == len(page["items"]) < 5
+        found += [item["document_id"] for item in page["items"]]
+        following = page["next_offset"]
+    assert found == [f"guard/{n}" for n in range(5)]
 
 
 # The log
@@ -463,13 +493,13 @@ def whole_base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sidecar]:
     Tests change it, each in a folder of its own.
     """
     folder = tmp_path_factory.mktemp("whole")
-    server = [sys.executable, str(AGENTDATA / "server.py"), "--whole"]
+    server = [sys.executable, str(AGENTDATA / "server.py")]
     (folder / "tokens").write_text("token-of-ann\ntoken-of-bob\n")
     config = folder / "config.yaml"
     with upstream(server, folder / "server.log") as origin:
         config.write_text(
             f"version: 1\nupstream: {origin}/mcp\n"
-            f"rules: [{AGENTDATA}/rules-whole.yaml, {AGENTDATA}/rules.yaml]\n"
+            f"rules: [{AGENTDATA}/rules.yaml]\n"
             "routes:\n  - path: /open\n  - path: /keyed\n    token_file: tokens\n"
         )
         with Sidecar("--config", str(config)) as sidecar:
