@@ -102,10 +102,10 @@ that is an object, a notice is a member of it: `pagination` or `truncation` besi
 text, `_elided` beside the array, `_abridged` and `_dropped` at the top. Where the server has a
 `pagination`, `truncation`, `_elided` or `_abridged` of its own, that stays, and the notice takes
 the name with `_` behind it (`pagination_`). An array that is the whole document is wrapped by
-`paginate` (`{items: [...], pagination: ...}`), and by `elide` and `abridge` where it is in
-`structuredContent`. Beside a text, or an array that is not wrapped, the notice is a text block of
-its own, and stands in `structuredContent` too where that holds the text. A notice has numbers,
-paths and names of arguments, and nothing else. The advertised `outputSchema` admits it.
+`paginate` (`{items: [...], pagination: ...}`; not with `as: null`), and by `elide` and `abridge`
+where it is in `structuredContent`. Beside a text, or an array that is not wrapped, the notice is a
+text block of its own, and stands in `structuredContent` too where that holds the text. A notice has
+numbers, paths and names of arguments, and nothing else. The advertised `outputSchema` admits it.
 
 ## Pages, windows and views
 
