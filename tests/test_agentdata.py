@@ -18,10 +18,10 @@ from tests.wrapped import ROOT, Result, texts
 
 EXAMPLE = ROOT / "examples" / "agentdata"
 SERVER = EXAMPLE / "server.py"
-# The server that pages its list by itself, and the one that sends it all at once.
+# The server that sends its list all at once, and the one that pages it by itself.
 BEFORES = {
-    "paged": ([], ["rules.yaml"]),
-    "whole": (["--whole"], ["rules-whole.yaml", "rules.yaml"]),
+    "whole": ([], ["rules.yaml"]),
+    "paged": (["--paged"], ["rules-paged.yaml", "rules.yaml"]),
 }  # fmt: skip
 FIELDS = ["document_id", "parent_id", "title", "tags", "revision"]
 TOO_LARGE = "offset too large — use a narrower prefix or wait for keyset pagination"
@@ -114,7 +114,7 @@ def changing(
 @pytest.fixture(scope="module")
 def direct() -> Iterator[PythonClient]:
     """Connect to the server that sends everything at once, with nothing between."""
-    with connected([sys.executable, str(SERVER), "--whole"]) as client:
+    with connected([sys.executable, str(SERVER)]) as client:
         yield client
 
 
@@ -169,6 +169,20 @@ def test_every_page_of_the_whole_list(base: Base, rows: list[Json]) -> None:
     for item in joined(pages):
         assert list(item) == FIELDS
         assert type(item["revision"]) is int
+
+
+def test_a_part_of_the_list_is_never_taken_for_the_whole(tmp_path: Path) -> None:
+    server = [sys.executable, str(SERVER), "--paged"]
+    with (
+        FRONTS["stdio"](server, [EXAMPLE / "rules.yaml"], tmp_path) as front,
+        front.connect("auto") as client,
+    ):
+        result = client.call("list_documents", {})
+    assert result["isError"]
+    error = orjson.loads(texts(result)[0])["error"]
+    assert error["code"] == "INCOMPLETE_LIST"
+    assert error["message"].startswith("the server sent 50 of 5040 rows")
+    assert "rules-paged.yaml" in error["message"]
 
 
 def test_a_large_folder_is_twenty_six_pages_of_a_hundred(base: Base, rows: list[Json]) -> None:
@@ -353,7 +367,7 @@ def test_the_tools_are_the_servers_own_but_for_the_list_the_batch_and_the_retire
 def http() -> Iterator[TestClient]:
     """Speak HTTP to the server, with nothing between."""
     names = runpy.run_path(str(SERVER))
-    app = names["app"](names["serve"](names["Base"](), whole=False, log=None))
+    app = names["app"](names["serve"](names["Base"](), paged=False, log=None))
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
         yield client
 

@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 
 import orjson
 import pytest
+import yaml
 
 from proxy import ledger
 from proxy.document import Document
@@ -576,19 +577,28 @@ def test_what_breaks_its_contract_is_refused_where_the_rules_say_so(
     strict: Jobs, project: str
 ) -> None:
     job = strict.start("growing", project)
-    result = strict.call("get_job_status", job_id=job, project_id=project)
-    assert result["isError"]
-    assert "structuredContent" not in result
-    [text] = texts(result)
-    assert "progress_percentage" in text
-    assert "150" in text
+    breaks = "the response breaks its contract: "
+    assert strict.error("get_job_status", job_id=job, project_id=project) == {
+        "code": "VALIDATION_ERROR",
+        "message": f"{breaks}progress_percentage: 150 is greater than the maximum of 100",
+        "details": {"field": "progress_percentage"},
+    }
     assert strict.status(job, project)["status"] == "completed"
-    capital = f"Capital-{project}"
-    result = strict.call(
-        "start_indexing_background", repo_path="/repos/service", project_id=capital
-    )
-    assert result["isError"]
-    assert "database_name" in texts(result)[0]
+    capital = {"repo_path": "/repos/service", "project_id": f"Capital-{project}"}
+    error = strict.error("start_indexing_background", **capital)
+    assert error["message"].startswith(f"{breaks}database_name: ")
+    assert error["details"] == {"field": "database_name"}
+
+
+def test_a_contract_is_advertised_with_its_descriptions_and_examples(strict: Jobs) -> None:
+    written = yaml.safe_load((EXAMPLE / "rules.yaml").read_text())["rules"]
+    own = {rule["tools"]: job_schema(rule["output_schema"]) for rule in written}
+    for name, tool in strict.client.tools().items():
+        assert tool.output_schema
+        for field, advertised in job_schema(tool.output_schema).items():
+            assert advertised["description"], (name, field)
+            for word in ("description", "examples"):
+                assert advertised.get(word) == own[name][field].get(word)
 
 
 # The transform alone

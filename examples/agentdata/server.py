@@ -1,8 +1,8 @@
 """A knowledge base as found: rows nobody needs, a sloppy prefix, a tool that always fails.
 
-The data are made in memory and follow from nothing but this file. By default `list_documents` has
-a `limit` and an `offset` of its own; with `--whole` it sends everything at once. Over HTTP the
-server has habits that the SDK does not: see `habits`.
+The data are made in memory and follow from nothing but this file. `list_documents` sends everything
+at once; with `--paged` it has a `limit` and an `offset` of its own. Over HTTP the server has habits
+that the SDK does not: see `habits`.
 """
 
 import argparse
@@ -269,13 +269,13 @@ def answer(chosen: tuple[types.Tool, Tool], base: Base, arguments: Json) -> type
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=failed)
 
 
-def serve(base: Base, *, whole: bool, log: Path | None) -> Server[Any]:
+def serve(base: Base, *, paged: bool, log: Path | None) -> Server[Any]:
     """Return the server over a knowledge base.
 
-    `whole`: the list comes all at once. `log` gets a JSON line per call, arguments as received.
+    `paged`: the list comes in pages. `log` gets a JSON line per call, arguments as received.
     """
     tools = dict(TOOLS)
-    if whole:
+    if not paged:
         listed = tools["list_documents"][0]
         schema = strict(prefix=TEXT, path=TEXT)
         tools["list_documents"] = listed.model_copy(update={"input_schema": schema}), list_all
@@ -374,11 +374,11 @@ async def speak(server: Server[Any]) -> None:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     add = options.add_argument
-    add("--whole", action="store_true", help="list_documents has no limit: it sends everything")
+    add("--paged", action="store_true", help="list_documents has a limit of 50, at most 100")
     add("--log", type=Path, metavar="FILE", help="append a JSON line per call")
     add("--http", type=int, metavar="PORT", help="speak Streamable HTTP on 127.0.0.1, not stdio")
     chosen = options.parse_args()
-    server = serve(Base(), whole=chosen.whole, log=chosen.log)
+    server = serve(Base(), paged=chosen.paged, log=chosen.log)
     if chosen.http is None:
         asyncio.run(speak(server))
     else:

@@ -12,7 +12,7 @@ from proxy.document import Slot, plain, text
 from proxy.paths import Path, select
 from proxy.transforms.base import Call, Parameter, Schema
 
-from .gitignore import Ignores, RootIgnores, matching
+from .gitignore import RootIgnores, matching
 
 MEMBERS = {"suggestedIgnorePatterns", "topK", "nextStep"}
 DRIVE = re.compile("[A-Za-z]:/")
@@ -45,7 +45,8 @@ class NoiseHints(Struct, frozen=True, dict=True):
     the codebase does, `files` where those of the files that were found do, the best first. Noisy
     are those of the first `topK` that are tests, fixtures, docs or generated; ignored is what the
     .gitignore at the root says, which is read again on every `interval`th use at the latest. Where
-    it cannot be read, all suggestions stay. `nextStep` says what to do about those that are left.
+    it cannot be read, all suggestions stay. `nextStep` says what to do about those that are left,
+    and `alreadyIgnoredByGitignore` names those that only match files which are ignored, if any.
     """
 
     name: ClassVar[str] = "noise_hints"
@@ -72,9 +73,15 @@ class NoiseHints(Struct, frozen=True, dict=True):
                 continue
             found = [text(each.get()) for each in select(root, self.files)][:most]
             files = noisy(found, codebase)
-            left, covered = remaining(suggested, files, self._ignores.of(codebase))
+            ignores = self._ignores.of(codebase)
+            ignored = [file for file in files if ignores.ignore(file)]
+            seen = [file for file in files if file not in ignored]
+            left = with_match(suggested, seen) if ignores.state == "ready" else suggested
+            rest = [pattern for pattern in suggested if pattern not in left]
             slot.child("suggestedIgnorePatterns").set(left)
-            slot.child("nextStep").set(advice(left, covered))
+            slot.child("nextStep").set(advice(left, bool(ignored)))
+            if superfluous := with_match(rest, ignored):
+                slot.child("alreadyIgnoredByGitignore").set(superfluous)
 
     def reshape(self, schema: Schema) -> Schema | None:
         """A schema might say how many patterns there are, or which."""
@@ -85,16 +92,13 @@ class NoiseHints(Struct, frozen=True, dict=True):
         return RootIgnores(self.interval)
 
 
-def remaining(suggested: list[Any], files: list[str], ignores: Ignores) -> tuple[list[Any], bool]:
-    """Return the patterns that match a file which is not ignored, and whether any file is ignored.
+def with_match(patterns: list[Any], files: list[str]) -> list[Any]:
+    """Return the patterns that match at least one of the files.
 
-    All of them remain where it is not known what is ignored.
+    >>> with_match(["docs/**", "coverage/**"], ["docs/a.md"])
+    ['docs/**']
     """
-    if ignores.state != "ready":
-        return suggested, False
-    seen = [file for file in files if not ignores.ignore(file)]
-    left = [pattern for pattern in suggested if any(matches(pattern, file) for file in seen)]
-    return left, len(seen) < len(files)
+    return [pattern for pattern in patterns if any(matches(pattern, file) for file in files)]
 
 
 def advice(left: list[Any], covered: bool) -> str:

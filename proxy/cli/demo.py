@@ -30,7 +30,7 @@ _ACTS = (
     Act("fullsync", "rules.yaml", "roxtra_index_full_sync_status", {}),
     Act("fullsync", None, "roxtra_index_full_sync_status", {}),
     Act("obsidian", "rules.yaml", "list_vault_files", {}),
-    Act("obsidian", "rules.yaml", "list_vault_files", {"offset": 100}),
+    Act("obsidian", "rules.yaml", "list_vault_files", {"offset": 50}),
     Act("obsidian", "rules.yaml", "get_active_file", {}),
     Act("obsidian", "rules.yaml", "search_vault_simple", {"query": "migration"}),
     Act("obsidian", None, "list_vault_files", {}),

@@ -240,7 +240,7 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "max_limit": "The most that a call may ask for; ten times `limit` where it is not given.",
         "max_offset": "The greatest offset that a call may ask for.",
         "max_bytes": "A page ends before the element that would take it over this many bytes.",
-        "as": "The name of the array where the whole document is one.",
+        "as": "The name of the array where the whole document is one; null: it stays an array.",
         "page_info": "Where metadata go: left a path beside the array, right what stands there.",
         "arguments": "Other names for the arguments; a name given here is advertised for certain.",
         "refetch": _REFETCH,

@@ -105,10 +105,10 @@ that is an object, a notice is a member of it: `pagination` or `truncation` besi
 text, `_elided` beside the array, `_abridged` and `_dropped` at the top. Where the server has a
 `pagination`, `truncation`, `_elided` or `_abridged` of its own, that stays, and the notice takes
 the name with `_` behind it (`pagination_`). An array that is the whole document becomes the
-`items` of an object (`{items: [...], _abridged: ...}`), and a text that is a JSON string its
-`text`. Beside any other text the notice is a text block of its own, and stands in
-`structuredContent` too if that holds the text. A notice has numbers, paths and names of arguments,
-and nothing else. The advertised `outputSchema` admits it.
+`items` of an object (`{items: [...], _abridged: ...}`; not its pages with `as: null`), and a text
+that is a JSON string its `text`. Beside any other text the notice is a text block of its own, and
+stands in `structuredContent` too if that holds the text. A notice has numbers, paths and names of
+arguments, and nothing else. The advertised `outputSchema` admits it.
 
 ## Pages, windows and views
 

@@ -26,14 +26,14 @@ def write(
 
     Notices stand in the document if it is an object; an array becomes the `items` of an object,
     and a text that is a JSON string its `text`, since some clients join the texts of a result or
-    refuse an array. Of a plain text they stand beside it: in the structuredContent that holds the
+    refuse an array. Those of a plain text, and bare ones, stand beside it: in the structuredContent that holds the
     text, and in a further text block. `copies` leaves one of the copies out.
     """
     copied = frame.copies
-    if notices and document.kind == "array" and not any(copy.each for copy in copied):
+    beside = any(notice.bare or copy.each for notice in notices for copy in copied)
+    if notices and not beside and document.kind == "array":
         document.root.set({"items": document.cell[0]})
-    quoted = document.textual and any(copy.quoted for copy in copied)
-    if quoted and any(not notice.bare for notice in notices):
+    elif notices and not beside and document.textual and any(copy.quoted for copy in copied):
         document.root.set({"text": document.cell[0]})
         copied = tuple(replace(copy, quoted=False) for copy in copied)
     if notices and document.kind == "object":

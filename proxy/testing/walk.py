@@ -114,7 +114,7 @@ class Pages(Struct, frozen=True):
     def part(self, page: Any, path: Path) -> list[Any] | None:
         """Return the elements of the array at `path`."""
         value = _at(page, path)
-        if not path.steps and isinstance(value, dict):
+        if not path.steps and isinstance(value, dict) and self.step.as_ is not None:
             value = value.get(self.step.as_)
         if self.tabled and isinstance(value, dict):
             value = _rows(value)

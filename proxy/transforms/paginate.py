@@ -47,7 +47,8 @@ class Paginate(Struct, frozen=True):
     names it otherwise: left a path beside the array, right one of these words; only then is a
     member of that name replaced (else ours becomes `pagination_`). Where several of the arrays
     stand in one object, each has its own entry, under the array's name. A root array is wrapped as
-    `{items: [...], pagination: ...}`, where `as` names `items`. Of a text read as lines or records
+    `{items: [...], pagination: ...}`, where `as` names `items`; with `as: null` it stays an array,
+    and the metadata stand beside it, in a further text block. Of a text read as lines or records
     the page is a text again, and what there is to say stands beside it; one that is all on its
     first page is left alone.
 
@@ -72,7 +73,7 @@ class Paginate(Struct, frozen=True):
     max_limit: Annotated[int, Meta(ge=1)] | None = None
     max_offset: Annotated[int, Meta(ge=0)] | None = None
     max_bytes: Annotated[int, Meta(ge=1)] | None = None
-    as_: str = field(default="items", name="as")
+    as_: str | None = field(default="items", name="as")
     page_info: Mapping[str, Word] | None = None
     arguments: Mapping[Literal["limit", "offset"], str] = {}
     refetch: bool = False
@@ -206,6 +207,8 @@ class Paginate(Struct, frozen=True):
         """Return the schema for what becomes of an array that is the whole document."""
         if "array" not in kinds(part):
             return part
+        if self.as_ is None:
+            return shortened(part)
         page = {**shortened(part), "type": "array"}
         metadata = {"pagination": _METADATA} if self.page_info is None else {}
         wrapped: Schema = {
@@ -331,7 +334,7 @@ class Paginate(Struct, frozen=True):
             return None
         beside: Holder = {}
         self._put(beside, said, "pagination", "")
-        if isinstance(page, Pieces):
+        if isinstance(page, Pieces) or self.as_ is None:
             slot.set(page)
             value = beside if self.page_info is not None else said
             return Notice("pagination", value, bare=True)

@@ -64,6 +64,19 @@ def test_a_root_array_is_wrapped_under_the_name_that_the_rule_gives() -> None:
     assert found["results"] == ["a"]
 
 
+@pytest.mark.parametrize(("raw", "page", "total"), [(b'["a", "b"]', ["a"], 2), (b"[]", [], 0)])
+def test_a_root_array_can_stay_one_with_the_metadata_beside_it(
+    raw: bytes, page: list[str], total: int
+) -> None:
+    step, asked = Paginate(as_=None, limit=1), call()
+    assert json.loads(shaped(raw, step, at=asked)) == page
+    [notice] = asked.notices
+    assert (notice.bare, notice.value["total"]) == (True, total)
+    assert notice.value["hasMore"] == (total > 1)
+    schema = step.reshape({"type": "array", "items": {"type": "string"}, "minItems": 1})
+    assert schema == {"type": "array", "items": {"type": "string"}}
+
+
 def test_an_empty_root_array_is_wrapped_too() -> None:
     found = answered(b"[]", Paginate())
     assert (found["items"], found["pagination"]["total"]) == ([], 0)
