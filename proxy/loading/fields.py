@@ -20,6 +20,7 @@ from proxy.loading.slips import MOST_PROBLEMS, Stop, quoted, too_many
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
 from proxy.spelling import did_you_mean, nearest
+from proxy.transforms import TRANSFORMS
 
 BAD: Any = object()
 """Stands for a value whose problem was reported."""
@@ -43,7 +44,12 @@ TEXTS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     Expression: ("a JMESPath expression", _expression),
 }
 # Words that are like none of the language, and what is meant by them.
-MEANT = {"preflight": "guard", "transforms": "response"}
+MEANT = {
+    "preflight": "guard",
+    "transforms": "response",
+    "max_length": "max_chars",
+    "max_chars": "max_length",
+}
 LISTS = (tuple, list, Sequence)
 MAPS = (dict, Mapping)
 UNIONS = (Union, UnionType)
@@ -83,6 +89,8 @@ class Fields:
         words = list(known)
         meant = MEANT.get(node.value)
         advice = f"; did you mean {meant!r}?" if meant in words else did_you_mean(node.value, words)
+        if node.value in TRANSFORMS and "response" in words:
+            advice = f"; it is a step: response: [{{{node.value}: ...}}]"
         advice = advice or f"; known: {', '.join(words)}"
         return self.report(node, f"unknown {what} {found(node)}{of}{advice}")
 
