@@ -27,7 +27,8 @@ rules:
 The first rule that matches a call applies: in the order of the file, files in the order in which
 they are given. A call that no rule matches, and its response, pass byte for byte, unless
 `--budget` bounds them. Keys at the top that begin with `x-` are yours, for YAML anchors. YAML is
-read as version 1.2 means it: `on`, `no` and `12:30` are texts. `mcp-abridge check` reports every
+read as version 1.2 means it: `on`, `no` and `12:30` are texts. A size is a number of bytes, or a
+text with a unit, such as `8kB`, `256MB` or `1GiB`. `mcp-abridge check` reports every
 mistake in a file (the first 200) with its line and column, `mcp-abridge test` runs the tests in
 it, and `mcp-abridge explain` shows what each step of a rule does to a recorded response.
 

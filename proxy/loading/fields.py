@@ -19,6 +19,7 @@ from proxy.loading.positions import Node, unwrapped
 from proxy.loading.slips import MOST_PROBLEMS, Stop, quoted, too_many
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
+from proxy.sizes import size
 from proxy.spelling import did_you_mean, nearest
 from proxy.transforms import TRANSFORMS
 
@@ -212,6 +213,19 @@ class Fields:
         expected = " or ".join(dict.fromkeys(described(kind) for kind in wanted))
         advice = next(filter(None, (_advice(node.value, kind) for kind in kinds)), "")
         return self.report(node, f"{label}: expected {expected}, found {found(node)}{advice}")
+
+
+def sized(notes: Fields, node: Node, label: str) -> Any:
+    """Read a number of bytes, or a text like `8kB`."""
+    if node.spoiled:
+        return BAD
+    if type(node.value) is int:
+        return node.value
+    try:
+        return size(str(node.value))
+    except ValueError:
+        wanted = f"{label}: expected a size such as 8kB, 256MB or 1GiB, found {found(node)}"
+        return notes.report(node, wanted)
 
 
 def led(node: Node, wrong: Wrong) -> Node:

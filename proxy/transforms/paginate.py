@@ -10,6 +10,7 @@ from proxy.errors import Mismatch
 from proxy.notes import admitting, free, kinds
 from proxy.paths import ROOT, Name, Path, Step
 from proxy.schemas import at, shortened
+from proxy.sizes import Size
 from proxy.transforms.base import Call, Notice, Parameter, Schema
 from proxy.written import member, reading, size, weigh
 
@@ -63,7 +64,7 @@ class Paginate(Struct, frozen=True):
     """
 
     name: ClassVar[str] = "paginate"
-    shorthand: ClassVar[str | None] = None
+    shorthand: ClassVar[str | None] = "limit"
     window: ClassVar[bool] = True
     cuts: ClassVar[bool] = True
 
@@ -71,7 +72,7 @@ class Paginate(Struct, frozen=True):
     limit: Annotated[int, Meta(ge=1)] = 100
     max_limit: Annotated[int, Meta(ge=1)] | None = None
     max_offset: Annotated[int, Meta(ge=0)] | None = None
-    max_bytes: Annotated[int, Meta(ge=1)] | None = None
+    max_bytes: Annotated[Size, Meta(ge=1)] | None = None
     as_: str = field(default="items", name="as")
     page_info: Mapping[str, Word] | None = None
     arguments: Mapping[Literal["limit", "offset"], str] = {}

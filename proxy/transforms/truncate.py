@@ -38,7 +38,7 @@ class Truncate(Struct, frozen=True):
     """
 
     name: ClassVar[str] = "truncate"
-    shorthand: ClassVar[str | None] = None
+    shorthand: ClassVar[str | None] = "max_length"
     window: ClassVar[bool] = True
     cuts: ClassVar[bool] = True
 
