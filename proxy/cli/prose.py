@@ -165,10 +165,10 @@ a text, the response is withheld, and an error names the rule; it is never out o
 as it came.
 
 A **warning** is something that whoever runs the proxy should know of, while the answer goes out
-all the same: a text that no case of a `recast` knows, a broken contract, and whatever Python of
-yours warns of. Its kind is a few words (`recast: no case fits`). Warnings are counted by kind, for
-`mcp-abridge report` and as the metric `mcp_abridge_warnings_total`; the first of each kind is
-logged in full.
+all the same: a text that no case of a `recast` knows, an object that a `paginate` without `at`
+cannot page, a broken contract, and whatever Python of yours warns of. Its kind is a few words
+(`recast: no case fits`). Warnings are counted by kind, for `mcp-abridge report` and as the metric
+`mcp_abridge_warnings_total`; the first of each kind is logged in full, for each rule and tool.
 
 ## Error results
 

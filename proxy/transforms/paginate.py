@@ -52,6 +52,9 @@ class Paginate(Struct, frozen=True):
     the page is a text again, and what there is to say stands beside it; one that is all on its
     first page is left alone.
 
+    A document that is an object is left alone if there is no `at`, and a warning says so. A tool
+    whose `outputSchema` admits only objects then gains no arguments, and is not said to have pages.
+
     A page ends earlier where it would take more than `max_bytes` (its arrays and their metadata),
     or the document more than the rule's bound; never before its first element.
 
@@ -145,9 +148,10 @@ class Paginate(Struct, frozen=True):
         limit = shown(self.arguments.get("limit", "limit"))
         offset = shown(self.arguments.get("offset", "offset"))
         what = f"{_listed(self._arrays)} in pages of {self.limit}"
+        first = f"Returns {what}"
         if not self._arrays:
-            what = f"pages of {self.limit} elements"
-        first = f"Returns {what} (`{limit}`, at most {self.most})"
+            first = f"If the result is a list, it comes in pages of {self.limit} elements"
+        first += f" (`{limit}`, at most {self.most})"
         words = {word: f"`{name}`" for name, word in self._named.items()}
         sign = f"while {words['hasMore']} is true" if "hasMore" in words else ""
         if "nextOffset" in words:
@@ -261,6 +265,8 @@ class Paginate(Struct, frozen=True):
                 yield Window(slot, value, path)
             else:
                 call.missing.append(str(path) or "[]")
+                if not path.steps and isinstance(value, dict):
+                    call.warn("paginate: an object", _remark(value))
 
     def _count(
         self,
@@ -348,6 +354,20 @@ class Paginate(Struct, frozen=True):
         else:
             for left, word in self.page_info.items():
                 _set(holder, _texts(Path.parse(left).steps), said[word])
+
+
+def _remark(members: dict[str, Value]) -> str:
+    """Say why nothing is paged of an object, and at which of its arrays it could be."""
+    arrays = (
+        name
+        for name, value in members.items()
+        if (isinstance(value, list) or (type(value) is Raw and memoryview(value)[0] == 0x5B))
+        and name.isascii()
+        and name.isidentifier()
+    )
+    name = next(arrays, None)
+    meant = "it has no array" if name is None else f"meant `at: {name}`?"
+    return f"nothing to paginate: the document is an object; {meant}"
 
 
 def _weight(root: Slot, window: Window) -> Callable[[Value], int]:

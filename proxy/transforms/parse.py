@@ -190,8 +190,8 @@ def _separator(split: str) -> tuple[Pattern, Pattern | None]:
     """Compile `split`; if it ends in a look-ahead, also that alone, for the head of a text.
 
     The linear-time engine has no look-ahead. One at the very end can do without: what it looks at
-    is matched as the group `ahead`, and the record begins where the group does. (So two records cannot begin
-    within what one look-ahead sees.)
+    is matched as the group `ahead`, and the record begins where the group does. (So two records
+    cannot begin within what one look-ahead sees.)
     """
     begin = split.rfind("(?=")
     if begin < 0 or not _closes(split, begin):

@@ -106,6 +106,19 @@ def test_each_step_is_told_with_its_bytes_and_the_paths_that_matched_nothing(
     assert steps[1]["visible"] == len(json.dumps(dropped, separators=(",", ":")))
 
 
+def test_an_object_that_cannot_be_paged_is_remarked_upon(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("rules.yaml").write_text(
+        "version: 1\nrules: [{tools: list, response: [{paginate: {as: items}}]}]"
+    )
+    record("list", document(ITEMS))
+
+    said = "nothing to paginate: the document is an object; meant `at: items`?"
+    assert explained(capsys)["warnings"] == [{"kind": "paginate: an object", "said": said}]
+    assert said in printed(capsys)
+
+
 def test_the_sizes_of_the_last_step_are_those_of_the_answer(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
