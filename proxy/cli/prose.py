@@ -41,7 +41,8 @@ result has:
 1. `structuredContent` that a text block repeats as JSON. Both copies are rewritten.
 2. `structuredContent` with one member that the text blocks repeat, as in `{result: "..."}`. A
 string is the document itself, as the JSON object or array in it if that is what it holds; of
-any other value, `structuredContent` as a whole is the document. Both copies are rewritten.
+any other value, `structuredContent` as a whole is the document. Both copies are rewritten. If
+it is a text, `at` may name it by its member, as a view may: `clip: {at: result, max_chars: 500}`.
 3. Any other `structuredContent`; the blocks stay.
 4. The only text block that holds a JSON object or array; other blocks stay.
 5. Several text blocks that all hold JSON objects or arrays: an array with one element for each.
@@ -114,7 +115,8 @@ paths and names of arguments, and nothing else. The advertised `outputSchema` ad
 that the rule spells out (`arguments: {limit: rows}`) is the rule's, even over an argument of the
 server's own. A default one gives way: where the server has a `limit` itself, the rule's becomes
 `page_limit`. Added arguments are never sent to the server. Two windows of one rule need different
-names, but for a `truncate` of the whole document beside one of a member. After a window only
+names, but for a `truncate` of the whole document beside one of a member: of two steps of one kind
+like these, only the former works on a document that is a text. After a window only
 `clip`, `replace` and `table` may follow, which then work on the page, and `abridge` at the end.
 
 Every page has its metadata, the last one too, with `nextOffset: null`. Where several of the

@@ -54,7 +54,8 @@ class Call(Struct):
     each under the name that the rule file gives it. `bound` is the most bytes the document may
     take, where the rule has a bound. `structured` is true where clients may be shown a
     structuredContent. `names` maps the rule's argument names to the advertised ones where they
-    differ. `fuel` is what the steps may cost together.
+    differ. `member` is the one of structuredContent that holds the document, where it is a text.
+    `fuel` is what the steps may cost together.
     """
 
     tool: str
@@ -62,6 +63,7 @@ class Call(Struct):
     bound: int | None = None
     structured: bool = False
     names: dict[str, str] = {}
+    member: str = ""
     viewable: bool = False
     notices: list[Notice] = []
     missing: list[str] = []
