@@ -3,7 +3,7 @@
 One table per rule and tool, `Plan`, is the source of all four.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -12,9 +12,11 @@ from msgspec import UNSET, Struct, UnsetType
 from proxy.document import Number
 from proxy.errors import Refusal, Spent
 from proxy.fuel import LITTLE, Fuel
+from proxy.notes import kinds
+from proxy.paths import ROOT
 from proxy.patterns import Pattern
 from proxy.rule import Bounds, Messages, Rule
-from proxy.transforms.base import Parameter, Schema
+from proxy.transforms.base import Parameter, Schema, Transform
 
 VIEW = "view"
 _PAGE, _ABRIDGED = "page_", "abridged_"  # before what gives way to an argument of that name
@@ -50,10 +52,11 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True):
-    """What one rule does to the arguments of one tool."""
+    """What one rule does to the arguments of one tool; `windows` are the steps that use them."""
 
     entries: tuple[Entry, ...] = ()
     names: dict[str, str] = {}
+    windows: tuple[Transform, ...] = ()
 
 
 class Completed(Struct, frozen=True):
@@ -77,14 +80,19 @@ class Completed(Struct, frozen=True):
         return any(name != VIEW and value for name, value in self.steering.items())
 
 
-def plan(rule: Rule, taken: Collection[str]) -> Plan:
+def plan(rule: Rule, taken: Collection[str], *, objects: bool = False) -> Plan:
     """Make the plan of `rule` for a tool whose own arguments are `taken`.
+
+    `objects`: all results of the tool are objects, of which a whole array cannot be paged.
 
     A name that the rule file spells out is the rule's, whoever had it; one that is only a
     transform's default gives way to the server's (`page_limit`, `abridged_view`).
     """
     entries: dict[str, Entry] = {}
+    idle = tuple(_idle(rule)) if objects else ()
     for step in rule.pipeline:
+        if step in idle:
+            continue
         chosen = set((getattr(step, "arguments", None) or {}).values())
         for name, parameter in step.parameters.items():
             yields = name in taken and name not in chosen and name not in rule.arguments
@@ -99,7 +107,19 @@ def plan(rule: Rule, taken: Collection[str]) -> Plan:
     for name, bounds in rule.arguments.items():
         entries[name] = _bounded(name, bounds, entries.get(name))
     names = {entry.name: entry.shown for entry in entries.values() if entry.name != entry.shown}
-    return Plan(tuple(entries.values()), names)
+    windows = tuple(step for step in rule.windows if step not in idle)
+    return Plan(tuple(entries.values()), names, windows)
+
+
+def _idle(rule: Rule) -> Iterator[Transform]:
+    """Yield the steps that page a whole array, if they get an object wherever the rule gets one."""
+    schema: Schema | None = {"type": "object"}
+    for step in () if rule.foreign or rule.document in ("text", "blocks") else rule.pipeline:
+        if schema is None or kinds(schema) != {"object"}:
+            return
+        if step.name == "paginate" and getattr(step, "at", None) == ROOT:
+            yield step
+        schema = step.reshape(schema)
 
 
 def _added(name: str, shown: str, parameter: Parameter, *, steers: bool = False) -> Entry:

@@ -25,12 +25,13 @@ MOST_INPUT_SCHEMA = 16_384
 class Seen(Struct, frozen=True):
     """What a tool list said of one tool: its own arguments, whether it only reads.
 
-    `structured`: it declares an outputSchema.
+    `structured`: it declares an outputSchema; `objects`: by which every document is an object.
     """
 
     arguments: frozenset[str] = frozenset()
     reads_only: bool = False
     structured: bool = False
+    objects: bool = False
 
 
 Plans = Callable[[str, Seen], tuple[tuple[Rule, Plan], ...]]
@@ -39,12 +40,13 @@ Plans = Callable[[str, Seen], tuple[tuple[Rule, Plan], ...]]
 def seen(tool: dict[str, Raw]) -> Seen:
     """Read the facts off a tool's definition; what cannot be read counts as absent."""
     structured = "outputSchema" in tool
+    objects = structured and _of_objects(tool["outputSchema"])
     try:
         schema = members(tool["inputSchema"]) if "inputSchema" in tool else {}
         own = members(schema["properties"]) if "properties" in schema else {}
         notes = members(tool["annotations"]) if "annotations" in tool else {}
     except DocumentError:
-        return Seen(structured=structured)
+        return Seen(structured=structured, objects=objects)
     names = set(own)
     for name, value in own.items():
         try:
@@ -53,7 +55,23 @@ def seen(tool: dict[str, Raw]) -> Seen:
             continue
         names.update(f"{name}.{key}" for key in inner)
     reads_only = bytes(notes.get("readOnlyHint", b"")) == b"true"
-    return Seen(frozenset(names), reads_only, structured)
+    return Seen(frozenset(names), reads_only, structured, objects)
+
+
+def _of_objects(schema: Raw) -> bool:
+    """Say if every document is an object: a text that is the one member may hold an array."""
+    try:
+        held = members(schema)
+        own = members(held.get("properties", Raw(b"{}")))
+        required = level(held.get("required", Raw(b"[]")))
+        sure = required if isinstance(required, list) else []
+        alone = [own.get(text(name) or "", Raw(b"{}")) for name in sure] or [*own.values()]
+        kinds = [text(members(each).get("type")) for each in alone]
+    except DocumentError:
+        return False
+    return text(held.get("type")) == "object" and (
+        len(sure) > 1 or all(kind not in (None, "string") for kind in kinds)
+    )
 
 
 def names(result: Raw) -> frozenset[str] | None:
@@ -197,7 +215,7 @@ def _description(said: str, covering: list[tuple[Rule, Plan]]) -> str:
             limit = definition.max_description
             said = said if len(said) <= limit else said[: max(limit - 1, 0)].rstrip() + "…"
     for rule, plan in covering:
-        for step in rule.windows:
+        for step in plan.windows:
             sentence = step.sentence(lambda own, plan=plan: plan.names.get(own, own))  # type: ignore[attr-defined]
             if rule.when is not None:
                 sentence = f"Where {rule.when.text}: {sentence}"

@@ -139,6 +139,8 @@ def _said(rule: Rule, call: Call, said: str, *, masked: bool = False) -> str:
 
 
 def _run(rule: Rule, document: Document, call: Call) -> None:
-    for step in rule.errors:
-        step(document.root, call)
+    for each in rule.errors:
+        step = steps.of_text(each, rule.errors, call) if document.textual else each
+        if step is not None:
+            step(document.root, call)
     document.close()

@@ -1,5 +1,6 @@
 """Regular expressions and JMESPath expressions as rule files hold them, checked when made."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -164,8 +165,9 @@ class Expression:
             # The library repeats the expression, with a mark under it: one line does without both.
             reason = str(error).partition("\n")[0].rpartition("jmespath expression: ")[2]
             reason = reason.removesuffix(":").removesuffix(", for expression")
+            reason = _bare_number(text, error) or _clipped(reason)
             advice = "; did you mean '=='?" if reason == "Unknown token '='" else ""
-            said = f"{_clipped(text)!r} is not a JMESPath expression: {_clipped(reason)}{advice}"
+            said = f"{_clipped(text)!r} is not a JMESPath expression: {reason}{advice}"
             raise PatternError(said) from None
         self.text = text
 
@@ -238,6 +240,19 @@ class Expression:
 
     def __reduce__(self) -> tuple[type["Expression"], tuple[str]]:
         return Expression, (self.text,)
+
+
+def _bare_number(text: str, error: Any) -> str | None:
+    """Explain an error at a number that JMESPath wants in backticks; None for any other one."""
+    if getattr(error, "token_type", None) != "NUMBER":
+        return None
+    before = text[: error.lex_position]
+    number = re.match(r"-?\d+(\.\d+)?", text[error.lex_position :])
+    if number is None or re.search(r"(^|[<>=(,?&|])\s*$", before) is None:
+        return None
+    more = " ..." if before + number[0] != text.rstrip() else ""
+    written = " ".join(f"{before}`{number[0]}`{more}".split())
+    return f"a number stands in backticks: {_clipped(written)}"
 
 
 def _clipped(text: str) -> str:

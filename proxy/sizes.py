@@ -1,5 +1,16 @@
 """Reads sizes as people write them."""
 
+# As in typing, whose import would take longer than all else before the server is started.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    Size = int
+else:
+
+    class Size(int):
+        """Bytes: a number, or a text like `4MiB`."""
+
+
 _UNITS = {
     "": 1,
     "B": 1,

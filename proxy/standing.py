@@ -195,7 +195,12 @@ class Standing:
 def planned(rules: RuleSet, tool: str, fact: Seen) -> Planned:
     """Return those of `rules` that are for `tool`, each with its plan."""
     return tuple(
-        (rule, argument.plan(rule, fact.arguments) if rule.mode == "active" else Plan())
+        (
+            rule,
+            argument.plan(rule, fact.arguments, objects=fact.objects)
+            if rule.mode == "active"
+            else Plan(),
+        )
         for rule in rules.covering(tool)
     )
 

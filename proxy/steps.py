@@ -1,15 +1,18 @@
 """Runs steps of a rule over a document, and holds what they make of it in proportion."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
 
 from proxy import bound
 from proxy.document import Document, raw, text
 from proxy.errors import AbridgeError, Emptied, Mismatch, Spent, TransformError
 from proxy.job import Attempt, Job
+from proxy.paths import ROOT, Name, Path
 from proxy.remains import emptied, hollow
 from proxy.result.frame import Frame
 from proxy.rule import Rule
-from proxy.transforms.base import Call
+from proxy.transforms.base import Call, Transform
 from proxy.written import most_of, outgrows
 
 Observer = Callable[[str, Document, Call], None]
@@ -33,6 +36,7 @@ def call(job: Job, frame: Frame, attempt: Attempt, excess: int = 0) -> Call:
         structured=rule.structures or any(copy.where == "structured" for copy in frame.copies),
         blocks=any(copy.each for copy in frame.copies),
         names=job.names,
+        member=next((copy.member for copy in frame.copies if copy.member), ""),
         viewable=viewable and rule.pipeline[rule.cut or 0].name == "abridge",
         notices=[],
         missing=[],
@@ -57,6 +61,11 @@ def run(
     for step in rule.pipeline[steps]:
         if exclusive and step.name in _PICKING and text(document.cell[0]) is not None:
             raise Mismatch(f"{step.name}: the document is a text")
+        if document.textual:
+            fitting = of_text(step, rule.pipeline, call)
+            if fitting is None:
+                continue
+            step = fitting
         removes = step.name in _REMOVING and not hollow(document.cell[0])
         fuel = call.fuel.left
         try:
@@ -75,6 +84,19 @@ def run(
             # What `project` computes is paid for: a unit for at most so many bytes.
             most = (fuel - call.fuel.left) * _PAID if step.name == "project" else None
             _hold_in_proportion(step.name, document, most)
+
+
+def of_text(step: Transform, every: Iterable[Transform], call: Call) -> Transform | None:
+    """Return `step` for a document that is a text, of which it may name the member that holds it.
+
+    None if another step does the same to the whole: one is for a text, the other for an object.
+    """
+    path = getattr(step, "at", None)
+    if not isinstance(path, Path) or not path.steps:
+        return step
+    if any(other.name == step.name and getattr(other, "at", None) == ROOT for other in every):
+        return None
+    return replace(step, at=ROOT) if path.steps == (Name(call.member),) else step  # type: ignore[type-var]
 
 
 def _hold_in_proportion(name: str, document: Document, most: int | None = None) -> None:

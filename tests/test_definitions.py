@@ -113,6 +113,66 @@ def test_the_sentence_names_the_arguments_that_clients_know() -> None:
     assert "`page_offset`" in said
 
 
+WHOLE = "- {tools: list, response: [{keep: [a, b]}, {paginate: {as: items, limit: 30}}]}"
+STRING, LIST = {"type": "string"}, {"type": "array"}
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"type": "object"},
+        {"type": "object", "properties": {"items": LIST, "a": STRING}, "required": ["items"]},
+        {"type": "object", "properties": {"a": STRING, "b": STRING}, "required": ["a", "b"]},
+        {"type": "object", "properties": {"items": LIST}},
+    ],
+)
+def test_a_tool_that_always_answers_an_object_is_not_said_to_have_pages_of_a_list(
+    own: dict[str, Any],
+) -> None:
+    raw = listed(WHOLE, tool(outputSchema=own, description="Lists.")).raw
+    described = b"" if raw is None else bytes(raw)
+    assert b"pages" not in described
+    assert b'"offset"' not in described
+    if "items" in own.get("properties", {}):
+        text = WHOLE.replace("as: items", "at: items")
+        found = listed(text, tool(outputSchema=own)).tool["description"]
+        assert found.startswith("Returns `items` in pages of 30")
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        None,
+        {"type": "array"},
+        {"type": "object", "properties": {"result": STRING}, "required": ["result"]},
+        {"type": "object", "properties": {"result": STRING, "items": LIST}},
+        {"type": "object", "properties": {"result": {}}, "required": ["result"]},
+        {"type": "object", "properties": {"result": True}, "required": ["result"]},
+        {"type": "object", "required": ["result"]},
+        {"anyOf": [{"type": "object"}]},
+    ],
+)
+def test_a_tool_that_may_answer_a_list_is_said_to_have_pages_if_it_does(own: Any) -> None:
+    members = {} if own is None else {"outputSchema": own}
+    found = listed(WHOLE, tool(**members)).tool
+    assert found["description"].startswith("If the result is a list, it comes in pages of 30 ele")
+    assert {"limit", "offset"} <= found["inputSchema"]["properties"].keys()
+
+
+@pytest.mark.parametrize(
+    ("keys", "pages"),
+    [
+        ("response: [{jmespath: items}, paginate]", True),
+        ("response: [{parse: {as: json}}, paginate]", True),
+        ("document: blocks, response: [paginate]", True),
+        ("response: [{project: [a]}, {clip: {max_chars: 9}}, paginate]", False),
+    ],
+)
+def test_pages_of_an_object_are_promised_if_steps_make_a_list_of_it(keys: str, pages: bool) -> None:
+    found = listed(f"- {{tools: list, {keys}}}", tool(outputSchema={"type": "object"})).tool
+    assert ("pages of 100" in found.get("description", "")) is pages
+
+
 def test_a_description_can_be_replaced_and_shortened() -> None:
     text = "- {tools: list, definition: {description: Lists documents.}}"
     assert listed(text, tool(description="long")).tool["description"] == "Lists documents."
@@ -174,7 +234,7 @@ def test_the_arguments_and_the_hints_of_each_tool_are_seen() -> None:
         "a": Seen(frozenset({"a", "p", "p.limit"}), True),
         "b": Seen(),
         "c": Seen(),
-        "d": Seen(structured=True),
-        "f": Seen(structured=True),
+        "d": Seen(structured=True, objects=True),
+        "f": Seen(structured=True, objects=True),
         "e": Seen(frozenset({"a"})),
     }

@@ -14,7 +14,7 @@ from proxy.pipeline import shape
 from proxy.steps import run
 from proxy.transforms.base import Call, Parameter
 from tests.given import answer, document, rule, said, texts
-from tests.jobs import Raises, job, shaped, with_step, withheld
+from tests.jobs import Raises, job, kept, page, shaped, structured, with_step, withheld
 
 
 def test_run_says_which_step_raised() -> None:
@@ -44,6 +44,59 @@ def test_every_step_is_observed() -> None:
     )
 
     assert seen == [("drop", b'{"b":2}'), ("drop", b"{}")]
+
+
+# Texts in a member of structuredContent
+
+LINES = "abc\nbcd\ncde\n"
+IN_MEMBER = said(LINES, structuredContent={"content": LINES})
+
+
+def in_member(steps: str, **members: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the structuredContent that comes of a text in its one member, and what is missing."""
+    outcome = shaped(f"response: [{steps}]", IN_MEMBER, **members)
+    found: dict[str, Any] = structured(outcome)
+    # The texts begin with the same as it.
+    assert texts(outcome.raw)[0] == found["content"]
+    return found, outcome.missing
+
+
+@pytest.mark.parametrize("at", ["at: content, ", ""])
+def test_a_text_is_named_by_the_member_that_holds_it(at: str) -> None:
+    found, missing = in_member(f"{{clip: {{{at}max_chars: 2}}}}")
+    assert (found, missing) == ({"content": "ab… (+10 chars)"}, ())
+    found, missing = in_member(f"{{truncate: {{{at}max_length: 4}}}}")
+    assert (found["content"], missing) == ("abc\n", ())
+    assert found["truncation"]["nextIndex"] == 4
+    parse = f"{{parse: {{{at}as: lines}}}}, {{paginate: {{{at}limit: 2}}}}"
+    found, missing = in_member(parse)
+    assert (found["content"], missing) == ("abc\nbcd\n", ())
+    assert found["pagination"]["total"] == 3
+
+
+def test_later_windows_of_a_text_named_by_its_member_go_on_where_the_first_one_ended() -> None:
+    text = "response: [{truncate: {at: content, max_length: 5}}]"
+    later = page(text, kept(text, IN_MEMBER), startIndex=5)
+    assert structured(later)["content"] == LINES[5:10]
+
+
+@pytest.mark.parametrize("at", ["other", "content.x", "'*'", "text"])
+def test_another_path_names_nothing_in_a_text(at: str) -> None:
+    found, missing = in_member(f"{{clip: {{at: {at}, max_chars: 2}}}}")
+    assert (found["content"], missing) == (LINES, (at.strip("'"),))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_text_is_cut_once_by_a_rule_for_texts_and_for_objects(order: int) -> None:
+    steps = ["{truncate: 5}", "{truncate: {at: content, max_length: 5}}"][::order]
+    found, missing = in_member(", ".join(steps), arguments={"startIndex": 5, "maxLength": 4})
+    assert (found["content"], missing) == (LINES[5:9], ())
+
+
+def test_a_text_in_an_error_is_named_by_its_member_too() -> None:
+    made = rule("errors: [{clip: {at: content, max_chars: 2}}]")
+    outcome = shape(job(made, answer({**IN_MEMBER, "isError": True})))
+    assert texts(outcome.raw) == ["ab… (+10 chars)"]
 
 
 # Growth and emptiness

@@ -20,8 +20,10 @@ class Listing:
 
     def __init__(self, chosen: RuleSet, result: Any) -> None:
         def plans(tool: str, fact: Seen) -> tuple[tuple[Rule, Plan], ...]:
-            covering = chosen.covering(tool)
-            return tuple((rule, arguments.plan(rule, fact.arguments)) for rule in covering)
+            return tuple(
+                (rule, arguments.plan(rule, fact.arguments, objects=fact.objects))
+                for rule in chosen.covering(tool)
+            )
 
         self.log: list[str] = []
         raw = Raw(result if isinstance(result, bytes) else encode(result))

@@ -27,7 +27,8 @@ rules:
 The first rule that matches a call applies: in the order of the file, files in the order in which
 they are given. A call that no rule matches, and its response, pass byte for byte, unless
 `--budget` bounds them. Keys at the top that begin with `x-` are yours, for YAML anchors. YAML is
-read as version 1.2 means it: `on`, `no` and `12:30` are texts. `mcp-abridge check` reports every
+read as version 1.2 means it: `on`, `no` and `12:30` are texts. A size is a number of bytes, or a
+text with a unit, such as `8kB`, `256MB` or `1GiB`. `mcp-abridge check` reports every
 mistake in a file (the first 200) with its line and column, `mcp-abridge test` runs the tests in
 it, and `mcp-abridge explain` shows what each step of a rule does to a recorded response.
 
@@ -40,7 +41,8 @@ result has:
 1. `structuredContent` that a text block repeats as JSON. Both copies are rewritten.
 2. `structuredContent` with one member that the text blocks repeat, as in `{result: "..."}`. A
 string is the document itself, as the JSON object or array in it if that is what it holds; of
-any other value, `structuredContent` as a whole is the document. Both copies are rewritten.
+any other value, `structuredContent` as a whole is the document. Both copies are rewritten. If
+it is a text, `at` may name it by its member, as a view may: `clip: {at: result, max_chars: 500}`.
 3. Any other `structuredContent`; the blocks stay.
 4. The only text block that holds a JSON object or array; other blocks stay.
 5. Several text blocks that all hold JSON objects or arrays: an array with one element for each.
@@ -116,7 +118,8 @@ arguments, and nothing else. The advertised `outputSchema` admits it.
 that the rule spells out (`arguments: {limit: rows}`) is the rule's, even over an argument of the
 server's own. A default one gives way: where the server has a `limit` itself, the rule's becomes
 `page_limit`. Added arguments are never sent to the server. Two windows of one rule need different
-names, but for a `truncate` of the whole document beside one of a member. After a window only
+names, but for a `truncate` of the whole document beside one of a member: of two steps of one kind
+like these, only the former works on a document that is a text. After a window only
 `clip`, `replace` and `table` may follow, which then work on the page, and `abridge` at the end.
 
 Every page has its metadata, the last one too, with `nextOffset: null`. Where several of the
@@ -173,10 +176,10 @@ a text, the response is withheld, and an error names the rule; it is never out o
 as it came.
 
 A **warning** is something that whoever runs the proxy should know of, while the answer goes out
-all the same: a text that no case of a `recast` knows, a broken contract, and whatever Python of
-yours warns of. Its kind is a few words (`recast: no case fits`). Warnings are counted by kind, for
-`mcp-abridge report` and as the metric `mcp_abridge_warnings_total`; the first of each kind is
-logged in full.
+all the same: a text that no case of a `recast` knows, an object that a `paginate` without `at`
+cannot page, a broken contract, and whatever Python of yours warns of. Its kind is a few words
+(`recast: no case fits`). Warnings are counted by kind, for `mcp-abridge report` and as the metric
+`mcp_abridge_warnings_total`; the first of each kind is logged in full, for each rule and tool.
 
 ## Error results
 

@@ -23,6 +23,7 @@ from proxy.loading.fields import LISTS, MAPS, TEXTS, UNIONS, fields
 from proxy.loading.rulekeys import Case, Defaults, Guarding, Head, Own, Rules, Steps, Written
 from proxy.paths import ROOT, Path
 from proxy.rule import Bounds
+from proxy.sizes import Size
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.project import Field
 from proxy.transforms.shapes import Part
@@ -193,7 +194,7 @@ _NAMED: dict[Any, str] = {
     configkeys.Origin: "an origin",
     configkeys.Place: "a path",
     configkeys.Rules: "a path or a name",
-    configkeys.Size: "a size",
+    Size: "a size",
     configkeys.Store: "`memory`, or a URL",
     configkeys.TokenIn: "the name of a variable",
     configkeys.TokensOf: "the path of a file",

@@ -20,6 +20,7 @@ from proxy.loading.fields import LISTS, MAPS, TEXTS, UNIONS, fields
 from proxy.loading.rulekeys import NO_DEFAULTS, Defaults, Guarding, Head, Own, Rules, Steps, Written
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
+from proxy.sizes import Size
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.shapes import SOURCES, Part
 
@@ -229,7 +230,7 @@ _PLAIN: dict[Any, str | list[str]] = {
     float: "number",
     bool: "boolean",
     NoneType: "null",
-    configkeys.Size: ["integer", "string"],
+    Size: ["integer", "string"],
 }
 # What a configuration has as a text of its own kind, which its docstring describes.
 _READ = frozenset(

@@ -29,10 +29,10 @@ from msgspec.structs import replace
 from proxy.errors import AbridgeError, Problem
 from proxy.loading import configkeys, consistency, positions
 from proxy.loading.configkeys import NO_DEFAULTS, NO_RULES, TOKEN, Head, Limits, Written
-from proxy.loading.fields import BAD, Fields, Reader, fields, found
+from proxy.loading.fields import BAD, Fields, Reader, fields, found, sized
 from proxy.loading.positions import Node
 from proxy.loading.slips import Stop, quoted
-from proxy.sizes import size
+from proxy.sizes import Size
 
 
 class Config(Struct, frozen=True):
@@ -94,7 +94,7 @@ def _readers(folder: Path, environment: Mapping[str, str]) -> dict[Any, Reader]:
         configkeys.TokensOf: lambda text: configkeys.tokens_of(folder / text),
     }
     readers = {kind: _text(make) for kind, make in texts.items()}
-    own = {configkeys.Size: _size, configkeys.Address: _address, configkeys.Command: _command}
+    own = {Size: sized, configkeys.Address: _address, configkeys.Command: _command}
     return {**own, **readers}
 
 
@@ -133,18 +133,6 @@ def _command(notes: Fields, node: Node, label: str) -> Any:
 
 
 _PLAIN = re.compile(r"-{0,2}[A-Za-z_/][\w./@=+-]*", re.ASCII)
-
-
-def _size(notes: Fields, node: Node, label: str) -> Any:
-    if node.spoiled:
-        return BAD
-    if type(node.value) is int and node.value > 0:
-        return configkeys.Size(node.value)
-    try:
-        return configkeys.Size(size(str(node.value)))
-    except ValueError:
-        wanted = f"{label}: expected a size such as 8kB, 256MB or 1GiB, found {found(node)}"
-        return notes.report(node, wanted)
 
 
 def _config(notes: Fields, root: Node, given: Mapping[str, Any]) -> Config | None:

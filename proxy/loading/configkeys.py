@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from proxy.errors import AbridgeError
 from proxy.ruleset import library
+from proxy.sizes import Size
 from proxy.spelling import did_you_mean
 
 TOKEN = "{token}"
@@ -33,10 +34,6 @@ _VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
 _BEARER = re.compile(r"[\x21-\x7e]+")
 _HOST = re.compile(r"(\*\.)?([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 _VARIABLE = re.compile(r"\$\{([^}]*)(\}?)")
-
-
-class Size(int):
-    """Bytes: a number, or a text like `4MiB`."""
 
 
 class Secret(str):
@@ -144,6 +141,7 @@ class Command(Struct, frozen=True):
     command: Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
+Bytes = Annotated[Size, Meta(ge=1)]
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 
@@ -158,14 +156,14 @@ class Limits(Struct, frozen=True, kw_only=True):
     kept in memory for later pages and views, each for `snapshot_seconds` after its last use.
     """
 
-    body: Size | None = None
-    message: Size | None = None
+    body: Bytes | None = None
+    message: Bytes | None = None
     concurrent: Count | None = None
     sessions: Count | None = None
     idle_seconds: Seconds | None = None
     children: Count | None = None
     drain_seconds: Annotated[float, Meta(ge=0)] | None = None
-    snapshots: Size | None = None
+    snapshots: Bytes | None = None
     snapshot_seconds: Seconds | None = None
 
 

@@ -19,7 +19,9 @@ from proxy.loading.positions import Node, unwrapped
 from proxy.loading.slips import MOST_PROBLEMS, Stop, quoted, too_many
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
+from proxy.sizes import size
 from proxy.spelling import did_you_mean, nearest
+from proxy.transforms import TRANSFORMS
 
 BAD: Any = object()
 """Stands for a value whose problem was reported."""
@@ -43,7 +45,12 @@ TEXTS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     Expression: ("a JMESPath expression", _expression),
 }
 # Words that are like none of the language, and what is meant by them.
-MEANT = {"preflight": "guard", "transforms": "response"}
+MEANT = {
+    "preflight": "guard",
+    "transforms": "response",
+    "max_length": "max_chars",
+    "max_chars": "max_length",
+}
 LISTS = (tuple, list, Sequence)
 MAPS = (dict, Mapping)
 UNIONS = (Union, UnionType)
@@ -83,6 +90,8 @@ class Fields:
         words = list(known)
         meant = MEANT.get(node.value)
         advice = f"; did you mean {meant!r}?" if meant in words else did_you_mean(node.value, words)
+        if node.value in TRANSFORMS and "response" in words:
+            advice = f"; it is a step: response: [{{{node.value}: ...}}]"
         advice = advice or f"; known: {', '.join(words)}"
         return self.report(node, f"unknown {what} {found(node)}{of}{advice}")
 
@@ -204,6 +213,19 @@ class Fields:
         expected = " or ".join(dict.fromkeys(described(kind) for kind in wanted))
         advice = next(filter(None, (_advice(node.value, kind) for kind in kinds)), "")
         return self.report(node, f"{label}: expected {expected}, found {found(node)}{advice}")
+
+
+def sized(notes: Fields, node: Node, label: str) -> Any:
+    """Read a number of bytes, or a text like `8kB`."""
+    if node.spoiled:
+        return BAD
+    if type(node.value) is int:
+        return node.value
+    try:
+        return size(str(node.value))
+    except ValueError:
+        wanted = f"{label}: expected a size such as 8kB, 256MB or 1GiB, found {found(node)}"
+        return notes.report(node, wanted)
 
 
 def led(node: Node, wrong: Wrong) -> Node:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from proxy.contracts.contract import Contract
 from proxy.errors import Problem
 from proxy.loading import consistency, positions
-from proxy.loading.fields import BAD, Fields, fields, found
+from proxy.loading.fields import BAD, Fields, fields, found, sized
 from proxy.loading.parts import part
 from proxy.loading.positions import MOST_BYTES, Node
 from proxy.loading.python import ROLES, Python
@@ -28,6 +28,7 @@ from proxy.loading.rulekeys import (
 from proxy.loading.slips import Stop
 from proxy.loading.steps import Names
 from proxy.rule import Hidden, Rule, RuleFile
+from proxy.sizes import Size
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.shapes import Part
 
@@ -54,7 +55,8 @@ def read(file: str, raw: bytes, *, allow_python: bool = False) -> Reading:
     if root is None:
         return Reading(None, tuple(slips), readable=False)
     names = Names(Python(Path(file).parent, allowed=allow_python))
-    notes = Fields(file, {**names.readers, Part: part, Rules: _rules, Defaults: _defaults})
+    own = {Part: part, Size: sized, Rules: _rules, Defaults: _defaults}
+    notes = Fields(file, {**names.readers, **own})
     made = None
     try:
         if b"\\" in raw:

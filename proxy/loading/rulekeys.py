@@ -10,11 +10,13 @@ from proxy.loading.positions import Node
 from proxy.paths import Path
 from proxy.patterns import Expression, Pattern
 from proxy.rule import Bounds, Definition, Hidden, Server
+from proxy.sizes import Size
 from proxy.transforms.base import Transform
 
 Count = Annotated[int, Meta(ge=0)]
+Bytes = Annotated[Size, Meta(ge=0)]
 # As `abridge` has it, which is what becomes of it.
-Bound = Annotated[int, Meta(ge=300)]
+Bound = Annotated[Size, Meta(ge=300)]
 
 
 # For a key whose value may be null.
@@ -77,7 +79,7 @@ class Case(Struct, frozen=True, kw_only=True):
     expect_at: dict[str, Any] | None = None
     expect_keys: dict[str, Count] | None = None
     absent: tuple[Path, ...] = ()
-    max_bytes: Count | None = None
+    max_bytes: Bytes | None = None
     min_reduction: float | None = None
     expect_error: str | dict[str, Any] | None = None
     untouched: bool = False

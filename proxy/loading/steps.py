@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from proxy.loading.fields import BAD, MAPS, Fields, Reader, fields, fits, found
 from proxy.loading.positions import Node
 from proxy.loading.python import ROLES, Python, PythonError, check_parameters
-from proxy.loading.rulekeys import Guarding, Own, Steps
+from proxy.loading.rulekeys import Guarding, Own, Steps, Written
 from proxy.spelling import did_you_mean
 from proxy.transforms import TRANSFORMS
 
@@ -53,16 +53,16 @@ class Names:
 
     def _steps(self, notes: Fields, node: Node, label: str) -> Any:
         # The wrong ones are reported; what the others are to each other is checked all the same.
-        return Steps(tuple(pair for pair in self._placed(notes, node) if pair[1] is not BAD))
+        return Steps(tuple(pair for pair in self._placed(notes, node, label) if pair[1] is not BAD))
 
-    def _placed(self, notes: Fields, node: Node) -> Iterator[tuple[Node, Any]]:
+    def _placed(self, notes: Fields, node: Node, label: str) -> Iterator[tuple[Node, Any]]:
         if isinstance(node.value, list):
             for each in node.value:
-                yield from self._placed(notes, each)
+                yield from self._placed(notes, each, label)
         else:
-            yield node, self._step(notes, node)
+            yield node, self._step(notes, node, label)
 
-    def _step(self, notes: Fields, node: Node) -> Any:
+    def _step(self, notes: Fields, node: Node, label: str) -> Any:
         """Read `{transform: options}`; a transform that needs none may stand alone."""
         if node.spoiled:
             return BAD
@@ -79,6 +79,10 @@ class Names:
         if word.value in self._own["guards"]:
             said = f"{word.value!r} is a guard: a rule names it by its key 'guard'"
             return notes.report(word, said)
+        if word.value in fields(Written):
+            other = ", or write abridge: {max_bytes: N}" * (word.value == "max_bytes")
+            said = f"is a key of the rule, not a step; move it out of {label!r}{other}"
+            return notes.report(word, f"{word.value!r} {said}")
         return notes.unknown(word, "transform", dict.fromkeys((*TRANSFORMS, *own)))
 
     def _guarding(self, notes: Fields, node: Node, label: str) -> Any:

@@ -26,8 +26,8 @@ def write(
 
     Notices stand in the document if it is an object; an array becomes the `items` of an object,
     and a text that is a JSON string its `text`, since some clients join the texts of a result or
-    refuse an array. Those of a plain text, and bare ones, stand beside it: in the structuredContent that holds the
-    text, and in a further text block. `copies` leaves one of the copies out.
+    refuse an array. Those of a plain text, and bare ones, stand beside it: in the structuredContent
+    that holds the text, and in a further text block. `copies` leaves one of the copies out.
     """
     copied = frame.copies
     beside = any(notice.bare or copy.each for notice in notices for copy in copied)

@@ -55,10 +55,10 @@ class Tally:
         self._note(job, outcome)
 
     def warned(self, tool: str, rule: Rule, warnings: Iterable[Warned]) -> None:
-        """Count warnings, and log the first of each kind."""
+        """Count warnings, and log the first of each kind, rule and tool."""
         for warned in warnings:
             self._meter.warned(tool, rule.name, warned.kind)
-            kind = rule.name, warned.kind
+            kind = rule.at(tool), warned.kind
             if kind not in self._told and len(self._told) < _REMEMBERED:
                 self._told.add(kind)
                 self.log(f"{rule.at(tool)}: {warned.said}")

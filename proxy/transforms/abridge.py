@@ -20,6 +20,7 @@ from proxy.document import Document, Slot, Value, compact, encode, level, text
 from proxy.notes import free, or_wrapped
 from proxy.paths import ROOT
 from proxy.schemas import at, relaxed
+from proxy.sizes import Size
 from proxy.transforms.base import Call, Notice, Parameter, Schema
 from proxy.written import Closing, Outside, fitting, size, weigh
 
@@ -49,7 +50,7 @@ class Abridge(Struct, frozen=True):
     window: ClassVar[bool] = False
     cuts: ClassVar[bool] = True
 
-    max_bytes: Annotated[int, Meta(ge=_LEAST)] | None = None
+    max_bytes: Annotated[Size, Meta(ge=_LEAST)] | None = None
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

@@ -54,8 +54,9 @@ class Call(Struct):
     each under the name that the rule file gives it. `bound` is the most bytes the document may
     take, where the rule has a bound. `structured` is true where clients may be shown a
     structuredContent. `blocks`: the document is an array of the texts of several blocks. `names`
-    maps the rule's argument names to the advertised ones where they differ. `fuel` is what the
-    steps may cost together.
+    maps the rule's argument names to the advertised ones where they differ. `member` is the one of
+    structuredContent that holds the document, if it is a text. `fuel` is what the steps may cost
+    together.
     """
 
     tool: str
@@ -64,6 +65,7 @@ class Call(Struct):
     structured: bool = False
     blocks: bool = False
     names: dict[str, str] = {}
+    member: str = ""
     viewable: bool = False
     notices: list[Notice] = []
     missing: list[str] = []

@@ -10,6 +10,7 @@ from proxy.errors import Mismatch
 from proxy.notes import admitting, free, kinds
 from proxy.paths import ROOT, Name, Path, Step
 from proxy.schemas import at, shortened
+from proxy.sizes import Size
 from proxy.transforms.base import Call, Notice, Parameter, Schema
 from proxy.written import member, reading, size, weigh
 
@@ -52,6 +53,9 @@ class Paginate(Struct, frozen=True):
     the page is a text again, and what there is to say stands beside it; one that is all on its
     first page is left alone.
 
+    A document that is an object is left alone if there is no `at`, and a warning says so. A tool
+    whose `outputSchema` admits only objects then gains no arguments, and is not said to have pages.
+
     A page ends earlier where it would take more than `max_bytes` (its arrays and their metadata),
     or the document more than the rule's bound; never before its first element.
 
@@ -64,7 +68,7 @@ class Paginate(Struct, frozen=True):
     """
 
     name: ClassVar[str] = "paginate"
-    shorthand: ClassVar[str | None] = None
+    shorthand: ClassVar[str | None] = "limit"
     window: ClassVar[bool] = True
     cuts: ClassVar[bool] = True
 
@@ -72,7 +76,7 @@ class Paginate(Struct, frozen=True):
     limit: Annotated[int, Meta(ge=1)] = 100
     max_limit: Annotated[int, Meta(ge=1)] | None = None
     max_offset: Annotated[int, Meta(ge=0)] | None = None
-    max_bytes: Annotated[int, Meta(ge=1)] | None = None
+    max_bytes: Annotated[Size, Meta(ge=1)] | None = None
     as_: str | None = field(default="items", name="as")
     page_info: Mapping[str, Word] | None = None
     arguments: Mapping[Literal["limit", "offset"], str] = {}
@@ -145,9 +149,10 @@ class Paginate(Struct, frozen=True):
         limit = shown(self.arguments.get("limit", "limit"))
         offset = shown(self.arguments.get("offset", "offset"))
         what = f"{_listed(self._arrays)} in pages of {self.limit}"
+        first = f"Returns {what}"
         if not self._arrays:
-            what = f"pages of {self.limit} elements"
-        first = f"Returns {what} (`{limit}`, at most {self.most})"
+            first = f"If the result is a list, it comes in pages of {self.limit} elements"
+        first += f" (`{limit}`, at most {self.most})"
         words = {word: f"`{name}`" for name, word in self._named.items()}
         sign = f"while {words['hasMore']} is true" if "hasMore" in words else ""
         if "nextOffset" in words:
@@ -263,6 +268,8 @@ class Paginate(Struct, frozen=True):
                 yield Window(slot, value, path)
             else:
                 call.missing.append(str(path) or "[]")
+                if not path.steps and isinstance(value, dict):
+                    call.warn("paginate: an object", _remark(value))
 
     def _count(
         self,
@@ -350,6 +357,20 @@ class Paginate(Struct, frozen=True):
         else:
             for left, word in self.page_info.items():
                 _set(holder, _texts(Path.parse(left).steps), said[word])
+
+
+def _remark(members: dict[str, Value]) -> str:
+    """Say why nothing is paged of an object, and at which of its arrays it could be."""
+    arrays = (
+        name
+        for name, value in members.items()
+        if (isinstance(value, list) or (type(value) is Raw and memoryview(value)[0] == 0x5B))
+        and name.isascii()
+        and name.isidentifier()
+    )
+    name = next(arrays, None)
+    meant = "it has no array" if name is None else f"meant `at: {name}`?"
+    return f"nothing to paginate: the document is an object; {meant}"
 
 
 def _weight(root: Slot, window: Window) -> Callable[[Value], int]:

@@ -38,7 +38,7 @@ class Truncate(Struct, frozen=True):
     """
 
     name: ClassVar[str] = "truncate"
-    shorthand: ClassVar[str | None] = None
+    shorthand: ClassVar[str | None] = "max_length"
     window: ClassVar[bool] = True
     cuts: ClassVar[bool] = True
 
@@ -95,7 +95,7 @@ class Truncate(Struct, frozen=True):
     def __call__(self, root: Slot, call: Call) -> None:
         """Cut the window."""
         document = root.document
-        if document.textual if self.at.steps else not document.textual:
+        if not (self.at.steps or document.textual):
             return
         if isinstance(root.get(), Pieces):
             document.close()

@@ -106,6 +106,34 @@ def test_each_step_is_told_with_its_bytes_and_the_paths_that_matched_nothing(
     assert steps[1]["visible"] == len(json.dumps(dropped, separators=(",", ":")))
 
 
+def test_a_path_of_truncate_that_names_nothing_in_a_text_is_told_unless_the_text_is_cut(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record("log", said("one two three"))
+    for steps, missing in (
+        ("[{truncate: {at: content, max_length: 3}}]", ["content"]),
+        ("[{truncate: 3}, {truncate: {at: content, max_length: 3}}]", []),
+    ):
+        Path("rules.yaml").write_text(
+            f"version: 1\nrules: [{{tools: log, response: {steps}}}]",
+        )
+        assert explained(capsys)["missing"] == missing
+        assert ("matched nothing: content" in printed(capsys)) is bool(missing)
+
+
+def test_an_object_that_cannot_be_paged_is_remarked_upon(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("rules.yaml").write_text(
+        "version: 1\nrules: [{tools: list, response: [{paginate: {as: items}}]}]"
+    )
+    record("list", document(ITEMS))
+
+    said = "nothing to paginate: the document is an object; meant `at: items`?"
+    assert explained(capsys)["warnings"] == [{"kind": "paginate: an object", "said": said}]
+    assert said in printed(capsys)
+
+
 def test_the_sizes_of_the_last_step_are_those_of_the_answer(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

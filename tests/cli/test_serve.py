@@ -21,7 +21,7 @@ from proxy.cli.options import Option
 from proxy.cli.serve import OPTIONS, Settings, _ruled, _store
 from proxy.errors import RuleErrors
 from proxy.loading.config import Config
-from proxy.loading.configkeys import Limits, Size, Store
+from proxy.loading.configkeys import Limits, Store
 from proxy.snapshots import Memory
 from proxy.stores.redis import Redis
 from proxy.transports.http.access import Access
@@ -42,8 +42,8 @@ RESULT = {"content": [{"type": "text", "text": '{"a":1,"b":2}'}]}
     ("given", "limits", "size", "seconds"),
     [
         ({}, Limits(), 256_000_000, 1800.0),
-        ({}, Limits(snapshots=Size(5000), snapshot_seconds=60), 5000, 60),
-        ({"snapshots": 9, "snapshot_age": 2.5}, Limits(snapshots=Size(5000)), 9, 2.5),
+        ({}, Limits(snapshots=5000, snapshot_seconds=60), 5000, 60),
+        ({"snapshots": 9, "snapshot_age": 2.5}, Limits(snapshots=5000), 9, 2.5),
     ],
 )
 def test_the_store_keeps_as_much_and_as_long_as_is_said(

@@ -169,6 +169,14 @@ def test_max_bytes_is_an_abridge_as_the_last_step() -> None:
     assert not one("{tools: a, max_bytes: 500, view: false}").viewable
 
 
+@pytest.mark.parametrize("text", ["max_bytes: 5kB", "max_bytes: 5KB", "max_bytes: 5000"])
+def test_a_size_has_a_unit_in_a_rule_and_in_the_defaults(text: str) -> None:
+    in_rule = one(f"{{tools: a, {text}}}")
+    (by_default,) = loaded(f"defaults: {{{text}}}\nrules: [{{tools: a}}]").rules
+    assert in_rule.max_bytes == by_default.max_bytes == 5000
+    assert str(in_rule.pipeline) == str(by_default.pipeline) == "(Abridge(max_bytes=5000),)"
+
+
 def test_a_list_in_a_response_is_spliced_in_place() -> None:
     text = (
         "x-two: &two [{keep: [a]}, {drop: [b]}]\n"
@@ -185,6 +193,10 @@ def test_a_list_in_a_response_is_spliced_in_place() -> None:
         ("keep: [a, b.c]", "keep: {paths: [a, b.c]}"),
         ("jmespath: a.b", "jmespath: {expression: a.b}"),
         ("abridge: 500", "abridge: {max_bytes: 500}"),
+        ("abridge: 8kB", "abridge: {max_bytes: 8000}"),
+        ("paginate: 50", "paginate: {limit: 50}"),
+        ("paginate: {max_bytes: 2KiB}", "paginate: {max_bytes: 2048}"),
+        ("truncate: 5000", "truncate: {max_length: 5000}"),
         ("table", "table: {}"),
         ("table: ", "table: {}"),
         ("paginate: {at: a}", "paginate: {at: [a]}"),
@@ -197,7 +209,7 @@ def test_a_short_form_means_its_long_form(short: str, long: str) -> None:
         return loaded(f"rules:\n  - tools: t\n    response:\n      - {step}").rules[0].pipeline
 
     first, second = pipeline(short)[0], pipeline(long)[0]
-    if short.startswith("paginate"):
+    if "at:" in short:
         assert first.paths == second.paths
     else:
         assert str(first) == str(second)

@@ -7,7 +7,20 @@ from proxy import pipeline
 from proxy.outputs import Shape
 from proxy.rule import RuleSet
 from tests.given import answer, call, document, rules, texts
-from tests.samples import ABS, DROP, FAILS, FITS, HIDE, ITEMS, PAGES, SECRET, after, list_tools
+from tests.samples import (
+    ABS,
+    DROP,
+    FAILS,
+    FITS,
+    HIDE,
+    ITEMS,
+    PAGES,
+    SECRET,
+    after,
+    asked,
+    list_tools,
+    own,
+)
 from tests.talk import Talk
 
 # Calls
@@ -36,6 +49,32 @@ def test_every_call_is_counted_once_with_the_rule_that_did_it() -> None:
     assert (shaped.wire_before, shaped.wire_after) == (len(answer(ITEMS)), len(first))
     assert shaped.visible_after == len(texts(first)[0])
     assert rows["list", "page"].wire_before == 0
+
+
+WHOLE = "- {name: pages, tools: [list, find], response: [{paginate: {as: items, limit: 2}}]}"
+
+
+def test_an_object_that_cannot_be_paged_is_said_once_for_each_tool_and_counted_each_time() -> None:
+    talk = Talk(rules(WHOLE))
+
+    for tool in ("list", "list", "find", "list"):
+        assert talk.exchange(call(tool), answer(ITEMS)) == answer(ITEMS)
+
+    said = "nothing to paginate: the document is an object; meant `at: items`?"
+    assert talk.log == [f"pages: list: {said}", f"pages: find: {said}"]
+    warned = {(each.tool, each.kind, each.count) for each in talk.meter.drain_warnings()}
+    assert warned == {("list", "paginate: an object", 3), ("find", "paginate: an object", 1)}
+
+
+def test_arguments_that_page_nothing_are_left_to_the_server() -> None:
+    talk = Talk(rules(WHOLE))
+    structured = {"type": "object", "properties": {"items": {"type": "array"}}}
+
+    [tool] = list_tools(talk, {**own("limit"), "outputSchema": structured})
+
+    assert "page_limit" not in tool["inputSchema"]["properties"]
+    talk.exchange(call("list", {"limit": 7}), answer(ITEMS))
+    assert asked(talk) == {"limit": 7}
 
 
 # Out of service

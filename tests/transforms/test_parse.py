@@ -73,6 +73,7 @@ def test_the_log_of_a_repository_is_clipped_and_paged_by_commit() -> None:
         ("(?m)^(?=[)(\\]]|x)", "x1\n)2\n", ["x1\n", ")2\n"]),
         ("(?=a)(b)", None, None),
         ("(?=(a|b)c)", "_acbc", ["ac", "bc"]),
+        ("(?m)^---$", "a\n---\nb", ["a\n---", "\nb"]),
     ],
 )
 def test_records_end_or_begin_where_the_pattern_says(
@@ -84,6 +85,23 @@ def test_records_end_or_begin_where_the_pattern_says(
     else:
         assert opened(text, Parse(as_="records", split=split)) == records
         assert said(text, Parse(as_="records", split=split)) == text
+
+
+@pytest.mark.parametrize(
+    ("split", "text", "records"),
+    [
+        ("\n(?=commit )", "commit 1\na\n\ncommit 2\nb\n", ["commit 1\na\n\n", "commit 2\nb\n"]),
+        ("\n\n(?=commit )", "commit 1\na\n", ["commit 1\na\n"]),
+        (r"(?i)---\n(?=id|key)", "ID 1\n---\nkey 2\n", ["ID 1\n---\n", "key 2\n"]),
+        ("\n(?=commit )", "log\ncommit 1\n\ncommit 2\n", ["commit 1\n\n", "commit 2\n"]),
+    ],
+)
+def test_a_record_at_the_head_of_a_text_counts_though_nothing_separates_it(
+    split: str, text: str, records: list[str]
+) -> None:
+    parse = Parse(as_="records", split=split)
+    assert opened(text, parse) == records
+    assert said(text, parse) == text
 
 
 def test_the_last_record_gets_an_end_where_others_follow_it_now() -> None:
@@ -244,14 +262,15 @@ def test_lone_surrogates_inside_the_text_come_back(spelling: bytes) -> None:
     assert said(inner.decode(), Parse(as_="json")) == inner.decode()
 
 
-@given(st.text("a#\n\r", max_size=40), st.sampled_from([None, "#", "(?=#)", "\n"]))
+@given(st.text("a#\n\r", max_size=40), st.sampled_from([None, "#", "(?=#)", "\n", "\n(?=a)"]))
 def test_records_rejoin_to_the_text(text: str, split: str | None) -> None:
     document = Document(text)
     try:
         Parse(as_="records", split=split)(document.root, call())
     except Mismatch:
-        assert split == "(?=#)"
-        assert "#" not in text
+        assert split is not None
+        assert split.endswith(")")
+        assert split[-2] not in text[:1] + text.partition(split[:-4])[2]
         return
     assert type(document.cell[0]) is Pieces
     document.close()

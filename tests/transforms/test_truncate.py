@@ -92,10 +92,10 @@ def test_without_a_path_an_object_or_array_is_left_alone() -> None:
         assert shaped(raw, Truncate(max_length=2)) == raw
 
 
-def test_a_path_does_nothing_to_a_document_that_is_a_text() -> None:
+def test_a_path_names_nothing_in_a_document_that_is_a_text() -> None:
     told = call()
     assert said("abcdef", Truncate(at=CONTENT, max_length=2), at=told) == "abcdef"
-    assert told.missing == []
+    assert told.missing == ["content"]
 
 
 @pytest.mark.parametrize("raw", [b'{"other":1}', b'{"content":null}', b'{"content":[1]}'])
