@@ -60,7 +60,7 @@ class Silent(Exception):
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb: those of the wrapper that say what is to be looked at."""
-    parser.usage = f"{PROGRAM} doctor [OPTION]... (URL | -- COMMAND [ARG]...)"
+    parser.usage = f"{PROGRAM} doctor [OPTION]... (URL | [--] COMMAND [ARG]...)"
     parser.allow_abbrev = False
     parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
     options.add(parser, [each for each in options.OPTIONS if each.name in _OPTIONS])

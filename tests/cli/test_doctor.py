@@ -80,6 +80,12 @@ def test_without_rules_the_budget_is_what_there_is(server: list[str]) -> None:
     ]
 
 
+def test_a_command_is_looked_at_though_no_hyphens_stand_before_it(server: list[str]) -> None:
+    code, lines, _ = doctor("--ledger", "off", *server, "--rules", "its-own")
+    assert code == 0
+    assert "ok: with the rules: 2 tools in N bytes" in lines
+
+
 def test_rules_for_nothing_that_is_there_are_named(server: list[str], tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(
         "version: 1\nrules: [{tools: [list_boks, 'add_*'], response: [{keep: title}]}]\n"
