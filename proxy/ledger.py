@@ -1,7 +1,8 @@
 """The Meter's record on disk: names and sizes of calls in an SQLite file, never their content.
 
-Invariant: no call waits for the ledger or fails by it. A thread of its own drains the meters every
-second, one transaction each time, so that nobody ever reads a half-written row. Whatever goes wrong
+Invariant: no call waits for the ledger or fails by it. A thread of its own drains the meters, at
+once after a quiet second and else every second, one transaction each time, so that nobody ever
+reads a half-written row. Whatever goes wrong
 with the file ends the recording, with one line in the log and a count of what was not recorded. How
 large the file may become is up to `proxy.retention`.
 """
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import sqlite3
 
 _DAY = 86_400
+_AFTER_CALL = 0.05  # seconds from a call to its writing: by then the answer has gone out
 _LONGEST_NAME = 200
 _LOG_SIZE = 1 << 20  # bytes of the log of writes that stay when it was larger once
 
@@ -128,8 +130,9 @@ class Ledger:
     """Records what meters count, until it is closed.
 
     `warn` gets the one line that says why recording stopped, `lose` each time how many calls were
-    not recorded. `interval` is how often meters are drained, `patience` how long a write waits for
-    another process's lock, both in seconds. A process that is killed loses the last `interval`.
+    not recorded. `interval` is the least time between two writes, `patience` how long a write waits
+    for another process's lock, both in seconds. Clients kill a process at the end of a session: it
+    loses what was called less than an `interval` after a write, but never its first call.
     """
 
     def __init__(
@@ -160,12 +163,19 @@ class Ledger:
     def close(self, timeout: float = 2.0) -> bool:
         """Record what is left and end the thread; False where that took longer than `timeout`."""
         self._closing.set()
+        self._meters.counted.set()
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        while not self._closing.wait(self._interval):
+        while True:
+            self._meters.counted.wait()
+            if self._closing.wait(_AFTER_CALL):
+                break
+            self._meters.counted.clear()
             self._flush()
+            if self._closing.wait(self._interval):
+                break
         self._flush()
         self._close_book()
 

@@ -5,12 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from proxy.cli import VERBS
+from proxy.ledger import rows
 from tests.faults.processes import until
 from tests.raw_http import RawServer, whole
 from tests.rulecases import PYTHON
@@ -202,6 +204,24 @@ def test_calls_are_recorded_unless_that_is_turned_off(tmp_path: Path) -> None:
     assert not ledger.exists()
     done(["--ledger", str(ledger), *words], CALL % 1)
     assert ledger.exists()
+
+
+def test_a_call_is_recorded_though_the_client_kills_the_wrapper_half_a_second_later(
+    tmp_path: Path,
+) -> None:
+    ledger = str(tmp_path / "ledger.sqlite3")
+    for _ in range(3):  # a busy machine may take longer than that
+        with Wire(
+            [*RUN, "--rules", "none", "--ledger", ledger, "--", *NAUGHTY, "plain"], cwd=ROOT
+        ) as wire:
+            wire.write(CALL % 1)
+            assert wire.line() == ANSWER % 1
+            time.sleep(0.5)
+            wire.process.kill()
+            wire.process.wait(20)
+        if os.path.exists(ledger) and rows(ledger):
+            break
+    assert [(each.name, each.calls) for each in rows(ledger)] == [("ok", 1)]
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
