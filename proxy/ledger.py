@@ -8,6 +8,7 @@ large the file may become is up to `proxy.retention`.
 """
 
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -28,6 +29,12 @@ _DAY = 86_400
 _AFTER_CALL = 0.05  # seconds from a call to its writing: by then the answer has gone out
 _LONGEST_NAME = 200
 _LOG_SIZE = 1 << 20  # bytes of the log of writes that stay when it was larger once
+
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+}
 
 _APPLICATION_ID = 0x6D616272  # "mabr": tells a ledger from any other database
 
@@ -312,12 +319,22 @@ def _create(path: str) -> None:
         with suppress(FileExistsError):
             os.mkdir(each, 0o700)
             os.chmod(each, 0o700)  # of which the umask may have taken something
+    _check_regular(path)
     with suppress(FileExistsError):
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
         try:
             os.chmod(path, 0o600)
         finally:
             os.close(file)
+
+
+def _check_regular(path: str) -> None:
+    """Raise LedgerError for a pipe, whose writer SQLite would wait for, and other such paths."""
+    with suppress(FileNotFoundError):
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):
+            kind = _KINDS.get(stat.S_IFMT(mode), "a device")
+            raise LedgerError(f"{kind}, not a file; --ledger takes the path of a file")
 
 
 @contextmanager
@@ -414,6 +431,7 @@ def _read(path: str, query: str, since: float | None, version: int = 1) -> list[
     if not os.path.exists(path):
         raise LedgerError(f"{path}: no such file")
     try:
+        _check_regular(path)
         db = sqlite3.connect(
             f"file:{quote(path)}?mode=ro", uri=True, timeout=5, isolation_level=None
         )
@@ -426,7 +444,7 @@ def _read(path: str, query: str, since: float | None, version: int = 1) -> list[
             return db.execute(query, (-1 if since is None else int(since),)).fetchall()
         finally:
             db.close()
-    except (sqlite3.Error, LedgerError) as error:
+    except (OSError, sqlite3.Error, LedgerError) as error:
         raise LedgerError(f"{path}: {error}") from error
 
 

@@ -499,7 +499,8 @@ def test_recording_stops_once_and_goes_on_counting_what_it_loses(path: str) -> N
     assert ledger.close(timeout=30)
 
     assert warnings == [
-        f"ledger {path}: recording stopped: unable to open database file; calls go on"
+        f"ledger {path}: recording stopped: a directory, not a file;"
+        " --ledger takes the path of a file; calls go on"
     ]
     assert ledger.lost == 3
     assert losses == [1, 1, 1]
