@@ -1,6 +1,7 @@
 """The command line and the environment of `run`, read by hand and by argparse from one table."""
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -161,6 +162,22 @@ def test_headers_in_the_environment_stand_on_a_line_each() -> None:
 )
 def test_what_is_unusual_is_left_to_argparse(words: list[str]) -> None:
     assert quick(words, {}) is None
+
+
+def test_the_readme_s_lines_for_clients_wrap_the_server_of_its_first_command() -> None:
+    readme = (ROOT / "README.md").read_text()
+    [first] = re.findall(r"^mcp-abridge (-- npx .+server-filesystem .+)$", readme, re.MULTILINE)
+    lines = re.findall(r"^(?:claude|codex) mcp add fs -- mcp-abridge (.+)$", readme, re.MULTILINE)
+    assert lines == [first, first]
+    [block] = re.findall(r"^```json\n(.+?)^```$", readme, re.DOTALL | re.MULTILINE)
+    assert json.loads(block)["servers"]["fs"] == {
+        "type": "stdio",
+        "command": "mcp-abridge",
+        "args": first.split(),
+    }
+    chosen = quick(first.split(), {})
+    assert chosen is not None
+    assert chosen.command == first.split()[1:]
 
 
 def test_argparse_knows_the_same_options() -> None:
