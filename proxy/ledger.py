@@ -1,12 +1,14 @@
 """The Meter's record on disk: names and sizes of calls in an SQLite file, never their content.
 
-Invariant: no call waits for the ledger or fails by it. A thread of its own drains the meters every
-second, one transaction each time, so that nobody ever reads a half-written row. Whatever goes wrong
+Invariant: no call waits for the ledger or fails by it. A thread of its own drains the meters, at
+once after a quiet second and else every second, one transaction each time, so that nobody ever
+reads a half-written row. Whatever goes wrong
 with the file ends the recording, with one line in the log and a count of what was not recorded. How
 large the file may become is up to `proxy.retention`.
 """
 
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -24,8 +26,15 @@ if TYPE_CHECKING:
     import sqlite3
 
 _DAY = 86_400
+_AFTER_CALL = 0.05  # seconds from a call to its writing: by then the answer has gone out
 _LONGEST_NAME = 200
 _LOG_SIZE = 1 << 20  # bytes of the log of writes that stay when it was larger once
+
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+}
 
 _APPLICATION_ID = 0x6D616272  # "mabr": tells a ledger from any other database
 
@@ -128,8 +137,9 @@ class Ledger:
     """Records what meters count, until it is closed.
 
     `warn` gets the one line that says why recording stopped, `lose` each time how many calls were
-    not recorded. `interval` is how often meters are drained, `patience` how long a write waits for
-    another process's lock, both in seconds. A process that is killed loses the last `interval`.
+    not recorded. `interval` is the least time between two writes, `patience` how long a write waits
+    for another process's lock, both in seconds. Clients kill a process at the end of a session: it
+    loses what was called less than an `interval` after a write, but never its first call.
     """
 
     def __init__(
@@ -160,12 +170,19 @@ class Ledger:
     def close(self, timeout: float = 2.0) -> bool:
         """Record what is left and end the thread; False where that took longer than `timeout`."""
         self._closing.set()
+        self._meters.counted.set()
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        while not self._closing.wait(self._interval):
+        while True:
+            self._meters.counted.wait()
+            if self._closing.wait(_AFTER_CALL):
+                break
+            self._meters.counted.clear()
             self._flush()
+            if self._closing.wait(self._interval):
+                break
         self._flush()
         self._close_book()
 
@@ -302,12 +319,22 @@ def _create(path: str) -> None:
         with suppress(FileExistsError):
             os.mkdir(each, 0o700)
             os.chmod(each, 0o700)  # of which the umask may have taken something
+    _check_regular(path)
     with suppress(FileExistsError):
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
         try:
             os.chmod(path, 0o600)
         finally:
             os.close(file)
+
+
+def _check_regular(path: str) -> None:
+    """Raise LedgerError for a pipe, whose writer SQLite would wait for, and other such paths."""
+    with suppress(FileNotFoundError):
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):
+            kind = _KINDS.get(stat.S_IFMT(mode), "a device")
+            raise LedgerError(f"{kind}, not a file; --ledger takes the path of a file")
 
 
 @contextmanager
@@ -404,6 +431,7 @@ def _read(path: str, query: str, since: float | None, version: int = 1) -> list[
     if not os.path.exists(path):
         raise LedgerError(f"{path}: no such file")
     try:
+        _check_regular(path)
         db = sqlite3.connect(
             f"file:{quote(path)}?mode=ro", uri=True, timeout=5, isolation_level=None
         )
@@ -416,7 +444,7 @@ def _read(path: str, query: str, since: float | None, version: int = 1) -> list[
             return db.execute(query, (-1 if since is None else int(since),)).fetchall()
         finally:
             db.close()
-    except (sqlite3.Error, LedgerError) as error:
+    except (OSError, sqlite3.Error, LedgerError) as error:
         raise LedgerError(f"{path}: {error}") from error
 
 

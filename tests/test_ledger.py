@@ -125,6 +125,17 @@ def test_calls_are_recorded_while_the_process_runs(path: str) -> None:
     assert ledger.close(timeout=30)
 
 
+def test_the_first_call_is_recorded_long_before_the_interval_is_over(path: str) -> None:
+    meters = Meters()
+    ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
+    meters.of(None, None).passed("get_me", 30)
+    deadline = time.monotonic() + 30
+    while not os.path.exists(path) or not rows(path):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert ledger.close(timeout=30)
+
+
 def test_each_call_is_recorded_under_the_names_of_its_server_and_client(path: str) -> None:
     meters = Meters()
     ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
@@ -488,7 +499,8 @@ def test_recording_stops_once_and_goes_on_counting_what_it_loses(path: str) -> N
     assert ledger.close(timeout=30)
 
     assert warnings == [
-        f"ledger {path}: recording stopped: unable to open database file; calls go on"
+        f"ledger {path}: recording stopped: a directory, not a file;"
+        " --ledger takes the path of a file; calls go on"
     ]
     assert ledger.lost == 3
     assert losses == [1, 1, 1]

@@ -22,7 +22,7 @@ VERBS = {
 }
 
 
-# What stands after -- is the command of a server.
+# They take the command of a server as well.
 _TAKE_A_SERVER = frozenset(("serve", "doctor"))
 
 
@@ -43,8 +43,6 @@ def _done(words: list[str]) -> int:
     verb = words[0] if words else ""
     if verb in VERBS and verb != "run":
         return _verb(verb, words[1:])
-    if verb[:1] not in ("", "-") and verb != "run" and "://" not in verb:
-        return _unknown(verb)
     from proxy.cli import options, run
 
     ours = words[1:] if verb == "run" else words
@@ -54,7 +52,7 @@ def _done(words: list[str]) -> int:
         chosen = None
     if chosen is None:
         return options.complain(_parser(), ours, os.environ)
-    return run.run(chosen)
+    return run.run(chosen, first_word=verb)
 
 
 def _verb(verb: str, words: list[str]) -> int:
@@ -64,10 +62,12 @@ def _verb(verb: str, words: list[str]) -> int:
     module = import_module(f"proxy.cli.{verb}")
     parser = argparse.ArgumentParser(prog=f"{PROGRAM} {verb}", description=VERBS[verb])
     module.add(parser)
-    ours, command = words, []
-    if verb in _TAKE_A_SERVER and "--" in words:
-        at = words.index("--")
-        ours, command = words[:at], words[at + 1 :]
+    ours = words
+    command: list[str] = []
+    if verb in _TAKE_A_SERVER:
+        from proxy.cli import options
+
+        ours, command = options.split(parser, words)
     try:
         given = argparse.Namespace(command=command, words=words)
         chosen, others = parser.parse_known_args(ours, given)
@@ -117,7 +117,7 @@ def _parser() -> "argparse.ArgumentParser":
     verbs = "\n".join(f"  {verb:<9} {help}" for verb, help in VERBS.items())
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
-        usage=f"{PROGRAM} [run] [OPTION]... -- COMMAND [ARG]...\n"
+        usage=f"{PROGRAM} [run] [OPTION]... [--] COMMAND [ARG]...\n"
         f"       {PROGRAM} [run] [OPTION]... URL\n       {PROGRAM} VERB ...",
         description="Wrap an MCP server: its long answers reach the model short.",
         epilog=f"verbs ({PROGRAM} VERB --help says more):\n{verbs}",
@@ -136,13 +136,3 @@ def _version() -> str:
         return version(PROGRAM)
     except PackageNotFoundError:
         return "(not installed)"
-
-
-def _unknown(verb: str) -> int:
-    from proxy.spelling import did_you_mean
-
-    advice = did_you_mean(verb, VERBS)
-    then = " To" if advice else "; to"
-    said = f"unknown verb {verb!r}{advice}{then} wrap a server, write its command after --"
-    print(f"{PROGRAM}: {said}", file=sys.stderr)
-    return 2

@@ -21,8 +21,12 @@ from proxy.rule import Rule
 from proxy.ruleset import Selection, load, readings
 from proxy.spelling import did_you_mean
 
-_SECONDS = 30.0  # for the server to start and to list its tools
-_OPTIONS = ("rules", "allow_python", "budget", "ledger", "max_message", "header")
+# For the first answer, without --deadline. The official client waits ten of them for one to
+# server/discover, which a server of earlier revisions may ignore.
+_FIRST_ANSWER = 12.0
+_SECONDS = 30.0  # to list the tools then
+_STDERR_LINES = 10
+_OPTIONS = ("rules", "allow_python", "budget", "ledger", "max_message", "deadline", "header")
 _NONE = ["--rules", "none"]
 _SHOWN = 5  # names of tools
 
@@ -33,7 +37,8 @@ Finding = tuple[Level, str]
 class Listed(NamedTuple):
     """What a client was told: by whom, in which revision, after how long, and of which tools.
 
-    `said` is what the wrapper has said meanwhile, as level and text.
+    `said` is what the wrapper has said meanwhile, as level and text, `stderr` the last lines of the
+    server.
     """
 
     server: str
@@ -42,25 +47,28 @@ class Listed(NamedTuple):
     seconds: float
     tools: dict[str, dict[str, Any]]
     said: list[Finding]
+    stderr: list[str]
 
 
 class Silent(Exception):
-    """A server that did not list its tools: why, and what the wrapper has said."""
+    """A server that did not list its tools: why, and what the wrapper and the server have said."""
 
-    def __init__(self, cause: str, said: list[Finding]) -> None:
+    def __init__(self, cause: str, said: list[Finding], stderr: list[str]) -> None:
         super().__init__(cause)
         self.said = said
+        self.stderr = stderr
 
-    def findings(self, what: str) -> list[Finding]:
-        """Return what the wrapper has said, and `what` went wrong where that was no error."""
-        if any(level == "error" for level, _ in self.said):
-            return self.said
-        return [*self.said, ("error", f"{what}: {self}")]
+    def findings(self, what: str) -> Iterator[Finding]:
+        """Return what the wrapper has said, `what` went wrong if that was no error, and stderr."""
+        yield from self.said
+        if all(level != "error" for level, _ in self.said):
+            yield "error", f"{what}: {self}"
+        yield from _quoted("error", self.stderr)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb: those of the wrapper that say what is to be looked at."""
-    parser.usage = f"{PROGRAM} doctor [OPTION]... (URL | -- COMMAND [ARG]...)"
+    parser.usage = f"{PROGRAM} doctor [OPTION]... (URL | [--] COMMAND [ARG]...)"
     parser.allow_abbrev = False
     parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
     options.add(parser, [each for each in options.OPTIONS if each.name in _OPTIONS])
@@ -93,12 +101,14 @@ def _examined(chosen: Options, words: list[str]) -> Iterator[Finding]:
     yield from wrong
     command = [chosen.url] if chosen.url is not None else ["--", *chosen.command]
     headers = [word for text in chosen.header or () for word in ("--header", text)]
+    patience = chosen.deadline or _FIRST_ANSWER
     try:
-        bare = asyncio.run(_listed([*_NONE, *headers, *command]))
+        bare = asyncio.run(_listed([*_NONE, *headers, *command], patience))
     except Silent as silent:
         yield from silent.findings("the server does not list its tools")
         return
     yield from bare.said
+    yield from _quoted("ok", bare.stderr)
     yield (
         "ok",
         f"server {bare.server!r} {bare.version}, revision {bare.revision}:"
@@ -107,7 +117,7 @@ def _examined(chosen: Options, words: list[str]) -> Iterator[Finding]:
     if wrong:
         return
     try:
-        ruled = asyncio.run(_listed(words))
+        ruled = asyncio.run(_listed(words, patience))
     except Silent as silent:
         yield from silent.findings("with the rules, its tools are not listed")
         return
@@ -137,8 +147,11 @@ def _rule_files(chosen: Options) -> Iterator[Finding]:
             yield "error", str(problem)
 
 
-async def _listed(words: Sequence[str]) -> Listed:
-    """Ask through the wrapper what tools there are; raises Silent."""
+async def _listed(words: Sequence[str], patience: float) -> Listed:
+    """Ask through the wrapper what tools there are; raises Silent.
+
+    `patience` is how many seconds the first answer may take.
+    """
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
@@ -147,23 +160,39 @@ async def _listed(words: Sequence[str]) -> Listed:
         command=sys.executable, args=arguments, env={**os.environ, "MCP_ABRIDGE_LEDGER": "off"}
     )
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
+        limit = asyncio.timeout(patience)
+        first_limit = None
         try:
-            async with asyncio.timeout(_SECONDS):
-                listed = await _asked(stdio_client(wrapper, errors))
+            async with limit:
+                first_limit = limit.when()
+                listed = await _asked(stdio_client(wrapper, errors), limit)
         except TimeoutError:
-            raise Silent(f"no answer within {_SECONDS:g} s", _said(errors)) from None
+            cause = f"it gave no answer within {_SECONDS:g} s"
+            if limit.when() == first_limit:
+                cause = _mute(patience)
+            # The wrapper's errors are only that it was ended.
+            said = [each for each in _said(errors) if each[0] != "error"]
+            raise Silent(cause, said, _stderr(errors)) from None
         except Exception as error:  # of the client, alone or in groups
-            raise Silent(_innermost(error), _said(errors)) from error
-        return listed._replace(said=_said(errors))
+            raise Silent(_innermost(error), _said(errors), _stderr(errors)) from error
+        return listed._replace(said=_said(errors), stderr=_stderr(errors))
 
 
-async def _asked(transport: Any) -> Listed:
+def _mute(seconds: float) -> str:
+    return (
+        f"it gave no answer within {seconds:g} s; is it an MCP server, and does it speak stdio if"
+        " it is a command? --deadline 120 gives more time to one that is installed or loaded first"
+    )
+
+
+async def _asked(transport: Any, limit: asyncio.Timeout) -> Listed:
     from mcp import Client
 
     clock = asyncio.get_running_loop().time
     started = clock()
     tools: dict[str, dict[str, Any]] = {}
     async with Client(transport) as client:
+        limit.reschedule(clock() + _SECONDS)
         cursor = None
         while True:
             page = await client.list_tools(cursor=cursor)
@@ -175,7 +204,7 @@ async def _asked(transport: Any) -> Listed:
         server, revision = client.server_info, str(client.protocol_version)
     seconds = clock() - started
     name, version = (server.name, server.version) if server else ("unnamed", "")
-    return Listed(name, version, revision, seconds, tools, [])
+    return Listed(name, version, revision, seconds, tools, [], [])
 
 
 def _innermost(error: BaseException) -> str:
@@ -194,6 +223,20 @@ def _said(errors: Any) -> list[Finding]:
             if line.startswith(start := f"{PROGRAM}: {level}: "):
                 found.append((level, line.removeprefix(start).rstrip("\n")))
     return list(dict.fromkeys(found))
+
+
+def _stderr(errors: Any) -> list[str]:
+    """Return the last lines between those of the wrapper: the server says there why it fails."""
+    errors.seek(0)
+    lines = [line for line in errors if line.strip() and not line.startswith(f"{PROGRAM}: ")]
+    return lines[-_STDERR_LINES:]
+
+
+def _quoted(level: Level, stderr: list[str]) -> Iterator[Finding]:
+    if stderr:
+        # A terminal would obey control characters.
+        lines = ["".join(each for each in line if each.isprintable()) for line in stderr]
+        yield level, "\n    ".join(("what the server wrote beside its messages:", *lines))
 
 
 def _tools(listed: Listed) -> str:

@@ -184,6 +184,8 @@ def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
 
     >>> quick(["--rules", "github", "-v", "--", "server", "--port"], {}).command
     ['server', '--port']
+    >>> quick(["-v", "server", "--rules", "its own"], {}).command
+    ['server', '--rules', 'its own']
     >>> quick(["--rules", "github", "https://example.org/mcp"], {}).url
     'https://example.org/mcp'
 
@@ -197,8 +199,11 @@ def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
         option = _FLAGS.get(flag)
         at += 1
         if option is None:
-            if options.url is not None or not _locates(words[at - 1]):
+            if options.url is not None or words[at - 1][:1] in ("", "-"):
                 return None
+            if not _locates(words[at - 1]):
+                at -= 2  # as if -- stood before it
+                break
             options.url = words[at - 1]
             continue
         if option.read is None:
@@ -285,13 +290,30 @@ def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS
             )
 
 
+def split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str], list[str]]:
+    """Part our words from the command of a server, or argparse would read its flags as ours.
+
+    A command begins after --, or with the first word that is no option, no value of one and no URL.
+    """
+    at = 0
+    while at < len(words) and words[at] != "--":
+        word = words[at]
+        if word[:1] not in ("", "-") and not _locates(word):
+            return words[:at], words[at:]
+        flag, equals, _ = word.partition("=")
+        action = parser._option_string_actions.get(flag)
+        takes_value = action is not None and action.nargs is None and not equals
+        at += 2 if takes_value and words[at + 1 : at + 2] != ["--"] else 1
+    return words[:at], words[at + 1 :]
+
+
 def complain(
     parser: "argparse.ArgumentParser", words: list[str], environment: "Mapping[str, str]"
 ) -> "NoReturn":
     """Say what is wrong with a command line that `quick` does not take, or help, and exit."""
     from proxy.spelling import did_you_mean
 
-    ours = words[: words.index("--")] if "--" in words else words
+    ours, command = split(parser, words)
     given, others = parser.parse_known_args(ours)
     urls = [other for other in others if _locates(other)]
     others = [other for other in others if other not in urls]
@@ -299,7 +321,7 @@ def complain(
         advice = did_you_mean(others[0], _FLAGS) if others[0].startswith("-") else ""
         then = " What" if advice else "; what"
         parser.error(f"unexpected {others[0]!r}{advice}{then} is the server's goes after --")
-    if len(urls) > 1 or (urls and "--" in words):
+    if len(urls) > 1 or (urls and command):
         parser.error("one server only: its URL, or its command after --")
     if given.header and not urls:
         parser.error("--header is for a server behind a URL")

@@ -28,11 +28,11 @@ _NOT_FOUND = 127
 _NONE = "none"
 
 
-def run(options: "Options") -> "NoReturn":
+def run(options: "Options", first_word: str = "") -> "NoReturn":
     """Wrap the server until either side ends, then exit with its code.
 
     That is 128 + n for a signal, 127 where it could not be started, 2 where the rules cannot be
-    used.
+    used. `first_word` is that of the command line: a command there may be a mistyped verb.
     """
     _open_standard()
     mask = child.hold_signals()
@@ -44,6 +44,8 @@ def run(options: "Options") -> "NoReturn":
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         cause = f"{options.command[0]!r} cannot be started: {reason}"
+        if options.command[0] == first_word:
+            cause += _no_verb(first_word)
         server = _stillborn(cause)
     _import_msgspec()
 
@@ -64,6 +66,13 @@ def run(options: "Options") -> "NoReturn":
     relay = Relay(server, session, _store(options), log, options.max_message, cause)
     rules.refuse = relay.refuse
     _end(rules, ledger, log, relay.run)
+
+
+def _no_verb(word: str) -> str:
+    from proxy.cli import VERBS
+    from proxy.spelling import did_you_mean
+
+    return f"; nor is it a verb of mcp-abridge{did_you_mean(word, VERBS)}"
 
 
 def _stillborn(cause: str) -> child.Child:

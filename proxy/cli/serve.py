@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from math import ceil
 from pathlib import Path
+from shutil import which
 from threading import Thread
 from typing import Any
 
@@ -235,7 +236,7 @@ class Settings(Struct, frozen=True):
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.usage = f"{PROGRAM} serve [OPTION]... (URL | -- COMMAND [ARG]... | --config F)"
+    parser.usage = f"{PROGRAM} serve [OPTION]... (URL | [--] COMMAND [ARG]... | --config F)"
     parser.allow_abbrev = False
     parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
     options.add(parser, OPTIONS)
@@ -302,25 +303,22 @@ def _given(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dic
         given.pop("token_file" if flags[0] else "token_env", None)
     elif environment.get(_TOKEN):
         given.setdefault("token_env", _TOKEN)
-    if arguments.url is not None and arguments.command:
-        raise AbridgeError("a server is a URL, or a command after --, not both")
+    command = arguments.command
+    if command and "--" not in arguments.words and which(command[0]) is None:
+        raise AbridgeError(
+            f"{command[0]!r} is neither a URL, such as http://server:3000/mcp, nor a program on "
+            "the PATH; what stands after -- is run in any case"
+        )
+    if arguments.url is not None and command:
+        raise AbridgeError("a server is a URL, or a command, not both")
     if arguments.url is not None:
-        given["upstream"] = _url(arguments.url)
-    elif arguments.command:
-        given["upstream"] = Command(tuple(arguments.command))
+        given["upstream"] = configkeys.url(arguments.url)
+    elif command:
+        given["upstream"] = Command(tuple(command))
     elif "config" not in given:
         said = "no server: give its URL, or write its command after --, or give --config"
         raise AbridgeError(said)
     return given
-
-
-def _url(text: str) -> configkeys.Url:
-    if "://" not in text:
-        raise AbridgeError(
-            f"{text!r} is no URL, such as http://server:3000/mcp; what is a server's command goes "
-            "after --"
-        )
-    return configkeys.url(text)
 
 
 def _from_variable(option: Option, text: str) -> Any:

@@ -26,6 +26,8 @@ def add_book(title: str) -> str:
 
 if "noise" in sys.argv:
     print("listening")
+if "warned" in sys.argv:
+    print("this version is old", file=sys.stderr)
 mcp.run()
 """
 
@@ -38,15 +40,15 @@ def server(tmp_path: Path) -> list[str]:
     return [sys.executable, str(path)]
 
 
-def doctor(*words: str, cwd: Path = ROOT) -> tuple[int, list[str], str]:
+def doctor(*words: str, cwd: Path = ROOT, deadline: str = "60") -> tuple[int, list[str], str]:
     """Return the exit code, the lines of stdout without what differs, and stderr."""
     done = subprocess.run(
         [sys.executable, "-m", "proxy", "doctor", *words],
         capture_output=True,
         text=True,
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MCP_ABRIDGE_DEADLINE": deadline},
+        timeout=150,
     )
     said = re.sub(r"after [0-9.]+ s", "after N s", done.stdout)
     return done.returncode, re.sub(r"[0-9,]+ bytes", "N bytes", said).splitlines(), done.stderr
@@ -78,6 +80,12 @@ def test_without_rules_the_budget_is_what_there_is(server: list[str]) -> None:
         "ok: with the rules: 2 tools in N bytes",
         "ok: tools with a rule: 0; with the budget alone: 2",
     ]
+
+
+def test_a_command_is_looked_at_though_no_hyphens_stand_before_it(server: list[str]) -> None:
+    code, lines, _ = doctor("--ledger", "off", *server, "--rules", "its-own")
+    assert code == 0
+    assert "ok: with the rules: 2 tools in N bytes" in lines
 
 
 def test_rules_for_nothing_that_is_there_are_named(server: list[str], tmp_path: Path) -> None:
@@ -133,6 +141,40 @@ def test_noise_on_stdout_is_told(server: list[str]) -> None:
     assert "warning: the server writes lines that are no messages to its stdout" in lines
 
 
+def test_the_last_lines_of_a_server_that_fails_are_shown() -> None:
+    script = "import sys; print(*range(20), sep='\\n', file=sys.stderr); sys.exit('no key\\x1b[2J')"
+    code, lines, _ = doctor("--ledger", "off", "--", sys.executable, "-c", script)
+    assert code == 1
+    said = lines.index("error: what the server wrote beside its messages:")
+    assert "the server ended with exit code 1" in lines[said - 1]
+    assert lines[said + 1 :] == [*(f"    {number}" for number in range(11, 20)), "    no key[2J"]
+
+
+def test_a_mute_server_is_given_up_soon_with_what_it_wrote_to_its_stderr() -> None:
+    script = "import sys, time; print('log in first', file=sys.stderr); time.sleep(600)"
+    code, lines, _ = doctor("--ledger", "off", "--", sys.executable, "-c", script, deadline="")
+    assert code == 1
+    assert lines[-3].startswith(
+        "error: the server does not list its tools: it gave no answer within 12 s;"
+        " is it an MCP server, and does it speak stdio if it is a command? --deadline 120 gives"
+    )
+    assert lines[-2:] == [
+        "error: what the server wrote beside its messages:",
+        "    log in first",
+    ]
+
+
+def test_what_a_server_that_works_writes_to_its_stderr_is_shown_and_no_fault(
+    server: list[str],
+) -> None:
+    code, lines, _ = doctor("--ledger", "off", "--", *server, "warned")
+    assert code == 0
+    assert lines[1:3] == [
+        "ok: what the server wrote beside its messages:",
+        "    this version is old",
+    ]
+
+
 def test_a_command_that_cannot_be_started_is_told() -> None:
     code, lines, _ = doctor("--ledger", "off", "--", "no-such-command")
     assert code == 1
@@ -155,7 +197,7 @@ def test_a_ledger_that_cannot_be_written_is_told(server: list[str], tmp_path: Pa
     assert code == 1
     assert lines[0] == (
         f"warning: the ledger {tmp_path} cannot be written, nothing is recorded:"
-        " unable to open database file"
+        " a directory, not a file; --ledger takes the path of a file"
     )
 
 

@@ -1,6 +1,7 @@
 """The command line and the environment of `run`, read by hand and by argparse from one table."""
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -32,6 +33,17 @@ def test_everything_after_two_hyphens_is_the_server_s() -> None:
     assert chosen.command == ["npx", "-y", "--rules", "--", "-v"]
     assert chosen.rules is None
     assert (chosen.verbose, chosen.allow_python) == (False, False)
+
+
+@pytest.mark.parametrize("ours", [[], ["--budget", "8kB", "-v"], ["--budget=8kB"]])
+def test_a_word_that_is_no_option_begins_the_command_though_no_hyphens_stand_before_it(
+    ours: list[str],
+) -> None:
+    chosen = quick([*ours, "npx", "--rules", "x", "--", "-q", "https://a.b"], {})
+    assert chosen is not None
+    assert chosen.command == ["npx", "--rules", "x", "--", "-q", "https://a.b"]
+    assert (chosen.rules, chosen.quiet, chosen.url) == (None, False, None)
+    assert chosen.budget == (8000 if ours else None)
 
 
 def test_each_option_is_read_in_both_spellings() -> None:
@@ -140,7 +152,6 @@ def test_headers_in_the_environment_stand_on_a_line_each() -> None:
         ["https://example.org", "server"],
         ["--header", "nonsense", "https://example.org"],
         ["--header", "A: b", "--", "server"],
-        ["server"],
         ["--rules", "--", "server"],
         ["--nonsense", "--", "server"],
         ["--budget", "much", "--", "server"],
@@ -151,6 +162,22 @@ def test_headers_in_the_environment_stand_on_a_line_each() -> None:
 )
 def test_what_is_unusual_is_left_to_argparse(words: list[str]) -> None:
     assert quick(words, {}) is None
+
+
+def test_the_readme_s_lines_for_clients_wrap_the_server_of_its_first_command() -> None:
+    readme = (ROOT / "README.md").read_text()
+    [first] = re.findall(r"^mcp-abridge (-- npx .+server-filesystem .+)$", readme, re.MULTILINE)
+    lines = re.findall(r"^(?:claude|codex) mcp add fs -- mcp-abridge (.+)$", readme, re.MULTILINE)
+    assert lines == [first, first]
+    [block] = re.findall(r"^```json\n(.+?)^```$", readme, re.DOTALL | re.MULTILINE)
+    assert json.loads(block)["servers"]["fs"] == {
+        "type": "stdio",
+        "command": "mcp-abridge",
+        "args": first.split(),
+    }
+    chosen = quick(first.split(), {})
+    assert chosen is not None
+    assert chosen.command == first.split()[1:]
 
 
 def test_argparse_knows_the_same_options() -> None:
@@ -168,7 +195,8 @@ def test_argparse_knows_the_same_options() -> None:
         (("--rules", "x"), "no server: write its command after --"),
         (("https://a.b", "--", "server"), "one server only: its URL, or its command after --"),
         (("https://a.b", "https://a.b"), "one server only: its URL, or its command after --"),
-        (("https://a.b", "server"), "unexpected 'server'; what is the server's goes after --"),
+        (("https://a.b", "server"), "one server only: its URL, or its command after --"),
+        (("",), "unexpected ''; what is the server's goes after --"),
         (("ftp://a.b",), "the URL of a server is written like https://example.org/mcp"),
         (("--header", "A: b", "--", "s"), "--header is for a server behind a URL"),
         (("--header", "A: b"), "--header is for a server behind a URL"),
@@ -181,10 +209,6 @@ def test_argparse_knows_the_same_options() -> None:
             "the header A needs ${NEVER_SET}, which is not set in the environment",
         ),
         (
-            ("--rules", "x", "npx", "-y", "server"),
-            "unexpected 'npx'; what is the server's goes after --",
-        ),
-        (
             ("--ruels", "x", "--", "s"),
             "unexpected '--ruels'; did you mean '--rules'? What is the server's goes after --",
         ),
@@ -193,7 +217,7 @@ def test_argparse_knows_the_same_options() -> None:
             "argument --budget: '8 kB' is not a size; write it like 8kB, 256MB or 1GiB",
         ),
         (
-            ("--budget", "8", "--", "s"),
+            ("--budget", "8", "npx", "--budget", "7"),
             "argument --budget: '8' is less than the minimum of 300 bytes",
         ),
         (("--max-message", "0", "--", "s"), "argument --max-message: '0' is not a size"),
@@ -236,5 +260,5 @@ def test_help_names_every_option_its_variable_and_every_verb() -> None:
             assert option.variable in shown
         for verb in VERBS:
             assert f" {verb} " in shown
-        assert "mcp-abridge [run] [OPTION]... -- COMMAND [ARG]..." in shown
+        assert "mcp-abridge [run] [OPTION]... [--] COMMAND [ARG]..." in shown
         assert "mcp-abridge [run] [OPTION]... URL" in shown

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -327,6 +328,38 @@ def test_a_ledger_that_cannot_be_read_is_an_error(
             other.write_text(content)
         assert run("--ledger", str(other)) == 2
         assert capsys.readouterr() == ("", f"mcp-abridge report: {other}: {reason}\n")
+
+
+def fifo(folder: Path) -> Path:
+    os.mkfifo(folder / "pipe")
+    return folder / "pipe"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes are POSIX's")
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (fifo, "a named pipe"),
+        (lambda folder: folder, "a directory"),
+        (lambda folder: "/dev/zero", "a device"),
+    ],
+    ids=["pipe", "directory", "device"],
+)
+def test_a_ledger_that_is_no_file_is_an_error_at_once_that_names_what_it_is(
+    tmp_path: Path, make: Callable[[Path], object], kind: str
+) -> None:
+    path = str(make(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, "--ledger", path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"mcp-abridge report: {path}: {kind}, not a file; --ledger takes the path of a file\n"
+    )
 
 
 def test_the_environment_names_the_ledger_where_no_option_does(

@@ -5,12 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from proxy.cli import VERBS
+from proxy.ledger import rows
 from tests.faults.processes import until
 from tests.raw_http import RawServer, whole
 from tests.rulecases import PYTHON
@@ -42,12 +44,28 @@ def test_the_verb_may_be_left_out(verb: tuple[str, ...]) -> None:
     assert ended.stderr == b""
 
 
-def test_an_unknown_verb_is_said_with_the_one_that_was_meant() -> None:
-    ended = done(["chek", "x"])
-    assert ended.returncode == 2
+@pytest.mark.parametrize("before", [(), ("run",), ("--rules", "none"), ("run", "--rules=none")])
+def test_a_command_is_wrapped_though_no_hyphens_stand_before_it(before: tuple[str, ...]) -> None:
+    script = "import sys; print(sys.argv[1:], file=sys.stderr)"
+    ended = done([*before, sys.executable, "-c", script, "--rules", "x", "--", "--help"])
+    assert (ended.returncode, ended.stdout) == (0, b"")
+    assert ended.stderr == b"['--rules', 'x', '--', '--help']\n"
+
+
+def test_a_mistyped_verb_is_an_error_that_names_the_right_one() -> None:
+    ended = done(["chekc", "rules.yaml"])
+    assert ended.returncode == 127
     assert ended.stderr == (
-        b"mcp-abridge: unknown verb 'chek'; did you mean 'check'? "
-        b"To wrap a server, write its command after --\n"
+        b"mcp-abridge: error: 'chekc' cannot be started: no such file or directory; "
+        b"nor is it a verb of mcp-abridge; did you mean 'check'?\n"
+    )
+
+
+def test_a_client_that_asks_a_mistyped_command_reads_why_nothing_runs() -> None:
+    ended = done(["nxp", "-y", "server"], CALL % 1)
+    assert ended.returncode == 127
+    assert json.loads(ended.stdout)["result"]["content"][0]["text"].endswith(
+        "'nxp' cannot be started: no such file or directory; nor is it a verb of mcp-abridge"
     )
 
 
@@ -186,6 +204,24 @@ def test_calls_are_recorded_unless_that_is_turned_off(tmp_path: Path) -> None:
     assert not ledger.exists()
     done(["--ledger", str(ledger), *words], CALL % 1)
     assert ledger.exists()
+
+
+def test_a_call_is_recorded_though_the_client_kills_the_wrapper_half_a_second_later(
+    tmp_path: Path,
+) -> None:
+    ledger = str(tmp_path / "ledger.sqlite3")
+    for _ in range(3):  # a busy machine may take longer than that
+        with Wire(
+            [*RUN, "--rules", "none", "--ledger", ledger, "--", *NAUGHTY, "plain"], cwd=ROOT
+        ) as wire:
+            wire.write(CALL % 1)
+            assert wire.line() == ANSWER % 1
+            time.sleep(0.5)
+            wire.process.kill()
+            wire.process.wait(20)
+        if os.path.exists(ledger) and rows(ledger):
+            break
+    assert [(each.name, each.calls) for each in rows(ledger)] == [("ok", 1)]
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])

@@ -156,9 +156,10 @@ async def test_a_server_behind_a_url_is_served_and_a_signal_ends_it_with_0() -> 
         assert await running.end() == 0
 
 
-async def test_a_server_behind_a_command_is_served() -> None:
+@pytest.mark.parametrize("before", [("--",), ("--rules", "none"), ()])
+async def test_a_server_behind_a_command_is_served(before: tuple[str, ...]) -> None:
     command = (sys.executable, "-u", "-c", "import sys; sys.stdin.read()", "--key=secret")
-    async with serve("--", *command) as running:
+    async with serve(*before, *command) as running:
         serving = await running.line("serving")
         assert serving["upstream"] == sys.executable
         assert "secret" not in str(running.lines)
@@ -399,10 +400,10 @@ def test_every_mistake_in_a_configuration_is_said_with_its_place(tmp_path: Path)
         ((), "no server: give its URL, or write its command after --, or give --config"),
         (
             ("server",),
-            "'server' is no URL, such as http://server:3000/mcp; what is a server's command goes "
-            "after --",
+            "'server' is neither a URL, such as http://server:3000/mcp, nor a program on the PATH; "
+            "what stands after -- is run in any case",
         ),
-        (("http://a", "--", "b"), "a server is a URL, or a command after --, not both"),
+        (("http://a", "--", "b"), "a server is a URL, or a command, not both"),
         (("http://",), "expected a URL such as http://server:3000/mcp, found 'http://'"),
         (
             ("--token-env", "A", "--token-file", "b", "http://a"),

@@ -76,6 +76,12 @@ def a_folder_in_its_place(path: str) -> str:
     return path
 
 
+def a_pipe_in_its_place(path: str) -> str:
+    Path(path).parent.mkdir()
+    os.mkfifo(path)
+    return path
+
+
 def a_file_in_place_of_its_folder(path: str) -> str:
     Path(path).parent.write_text("not yours")
     return path
@@ -110,7 +116,8 @@ def damaged(path: str) -> str:
 
 BAD: dict[Callable[[str], str], str] = {
     nowhere_to_write: r"\[Errno \d+\] (Permission denied|Operation not permitted|Read-only .*): .*",
-    a_folder_in_its_place: "unable to open database file",
+    a_folder_in_its_place: "a directory, not a file; --ledger takes the path of a file",
+    a_pipe_in_its_place: "a named pipe, not a file; --ledger takes the path of a file",
     a_file_in_place_of_its_folder: r"\[Errno 20\] Not a directory: .*",
     no_database: "file is not a database",
     of_another_program: "the file is a database of another program",
