@@ -23,8 +23,9 @@ class Client(Struct, frozen=True, kw_only=True):
     `name` is a glob over `clientInfo.name`, letter case aside. Above `limit_bytes` the client does
     what `beyond` says (None: no bound is known); a limit that the client counts in characters
     stands here as that many bytes, which is the stricter. `budget_bytes` is what a response may
-    weigh, as the model sees it, where no option says otherwise. `source` says where the facts are
-    from.
+    weigh, as the model sees it, where no option says otherwise. `code_mode` is how the client marks
+    a call whose result a program gets: the path to a text in `params._meta`, and how it begins.
+    `source` says where the facts are from.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Client(Struct, frozen=True, kw_only=True):
     limit_bytes: int | None = None
     beyond: str | None = None
     budget_bytes: int
+    code_mode: tuple[tuple[str, ...], str] | None = None
     source: str
 
     def visible(self, structured: int, text: int) -> int:
@@ -98,13 +100,15 @@ CLIENTS: tuple[Client, ...] = (
         source="https://claude.com/docs/connectors/building",
     ),
     # 10,000 bytes by the model's truncation policy (#7906), earlier 10 KiB or 256 lines (#6544).
-    # structuredContent alone: openai/codex#38287.
+    # structuredContent alone: openai/codex#38287. Models that write scripts get the whole result
+    # there (#20260), and call ids that begin with exec-; the ids of other calls are the model's.
     Client(
         name="codex*",
         shows="structured",
         limit_bytes=10_000,
         beyond="loses its middle",
         budget_bytes=_SMALL,
+        code_mode=(("callId",), "exec-"),
         source="https://github.com/openai/codex/issues/7906",
     ),
     # chat.agent.largeToolResultsToDisk.thresholdBytes is 8 KiB. Visual Studio Code and its

@@ -26,11 +26,13 @@ rules:
 
 The first rule that matches a call applies: in the order of the file, files in the order in which
 they are given. A call that no rule matches passes byte for byte, and so does its response if it
-fits the budget (`--budget`: what suits the client, a size, or `off`). Keys at the top that begin
-with `x-` are yours, for YAML anchors. YAML is read as version 1.2 means it: `on`, `no` and `12:30`
-are texts. `mcp-abridge check` reports every mistake in a file (the first 200) with its line and
-column, `mcp-abridge test` runs the tests in it, and `mcp-abridge explain` shows what each step of a
-rule does to a recorded response.
+fits the budget (`--budget`: what suits the client, a size, or `off`). The budget is not for what a
+program reads: calls that Codex's models make from scripts, and tools with a widget (MCP Apps:
+`_meta.ui.resourceUri`) once they were listed. Keys at the top that begin with `x-` are yours, for
+YAML anchors. YAML is read as version 1.2 means it: `on`, `no` and `12:30` are texts. `mcp-abridge
+check` reports every mistake in a file (the first 200) with its line and column, `mcp-abridge test`
+runs the tests in it, and `mcp-abridge explain` shows what each step of a rule does to a recorded
+response.
 
 ## The document
 

@@ -234,9 +234,20 @@ def _inside(document: Document) -> Outside | None:
     return whole[0]
 
 
+_NOTE = {
+    "description": "Present if elements or characters were left out of this result: what is shown"
+    " is not the whole. Says by path how many are shown of how many."
+}
+
+
 def _wrapped(part: Schema) -> Schema:
-    """Return the schema for what becomes of an array that is the whole document."""
+    """Return the schema of a cut document: a note stands in an object, and in one around an array.
+
+    Whoever writes a program from the schema must see that results may be incomplete.
+    """
+    if "object" in kinds(part):
+        part = {**part, "properties": {**part.get("properties", {}), NAME: _NOTE}}
     if "array" not in kinds(part):
         return part
-    wrapped = {"type": "object", "properties": {"items": part, NAME: {}}, "required": ["items"]}
+    wrapped = {"type": "object", "properties": {"items": part, NAME: _NOTE}, "required": ["items"]}
     return {"anyOf": [part, wrapped]}
