@@ -5,6 +5,7 @@ read from the clients' documentation, source and issue threads, named beside eac
 change, so every number is a default that an option overrides, never a promise.
 """
 
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -216,6 +217,7 @@ CLIENTS: tuple[Client, ...] = (
 )
 
 
+@lru_cache(64)
 def client_for(name: str | None) -> Client:
     """Return the entry that fits a `clientInfo.name`; UNKNOWN where none does or none was given.
 
@@ -226,7 +228,7 @@ def client_for(name: str | None) -> Client:
     """
     if name is None:
         return UNKNOWN
-    # Called once a session, and only then worth its import.
+    # Only worth its import once a client has said its name.
     from fnmatch import fnmatchcase
 
     lowered = name.lower()

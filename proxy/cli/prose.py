@@ -59,7 +59,7 @@ What a rule keeps is spelled as the server spelled it: `1.0` stays `1.0`, and 23
 digits. A `structuredContent` that came as an object stays one, since clients take nothing else: an
 array that steps make of it stands there as `items`, anything else as `text`. With `max_bytes` it is
 bounded where it is not the document, too. Results that are not final (a task, a request for input)
-are never touched. Error results are not either, but for the steps of [`errors`](#error-results).
+are never touched. No step of `response` touches an error, see [Error results](#error-results).
 
 ## Paths
 
@@ -208,9 +208,23 @@ rules:
 An error stays one of its kind. A result of which only `error_if` says that it is an error is
 marked `isError: true`, where the rule has `errors` or an `output_schema`. Where steps make more
 than a text of a message or a refusal, it stands there as JSON. No window can stand in `errors`,
-and neither `max_bytes` nor `validate` is for errors. A step that fails there costs no error: it
-goes out as it came, with a line in the log. That no case of a `recast` knows a refusal of the
-proxy's own is no warning, and what a guard answers goes out as the guard has it.
+and `validate` is not for errors. A step that fails there costs no error: it goes out as it came,
+with a line in the log. That no case of a `recast` knows a refusal of the proxy's own is no
+warning, and what a guard answers goes out as the guard has it.
+
+`max_bytes`, or the budget, bounds errors too, after the steps of `errors`. A text that is too long
+shows its first and last lines, and a second text block says what is between them and which `view`
+shows it, without another run of the tool:
+
+```json
+{"_abridged": {"text": "first 4357 and last 2901 of 324118 chars; lines 62 to 5012 are left out",
+               "more": "call again with view='text[4357:11615]'"}}
+```
+
+Several texts become one. An error that is too long is marked `isError: true` and carries no
+`structuredContent`, which clients may hold to the schema of something else, unless that is beside
+texts which are too long themselves. A JSON-RPC error says at the end of its message what was left
+out of it and of its `data`, which may take half of the room; its code stays.
 
 ## Output schemas and contracts
 

@@ -186,7 +186,7 @@ class Calls(Struct, eq=False):
             again = pending.start_again.removesuffix(" first")
             said = f"nothing is shown in parts while rule {rule.name!r} is out of service; {again}"
             return refuse(self.tally, pending, said)
-        if snapshot is not None:
+        if snapshot is not None and (pending.view is not None or not _of_error(snapshot)):
             return (Shape(self.answers.job(pending, rule, snapshot=snapshot)),)
         if failure is not None:
             # Called anew, the tool might give other pages than those that were read before, or do
@@ -210,6 +210,13 @@ class Calls(Struct, eq=False):
         if seen is not None and seen.reads_only:
             return True
         return any(getattr(step, "refetch", None) for step in rule.pipeline)
+
+
+def _of_error(snapshot: Snapshot) -> bool:
+    """Say whether it is of an error, which has no pages: the call may succeed the next time."""
+    from proxy.result.frame import Frame
+
+    return Frame.decode(snapshot.frame).error
 
 
 def _unbounded(budget: Rule) -> Rule:

@@ -54,7 +54,8 @@ class Call(Struct):
     each under the name that the rule file gives it. `bound` is the most bytes the document may
     take, where the rule has a bound. `structured` is true where clients may be shown a
     structuredContent. `names` maps the rule's argument names to the advertised ones where they
-    differ. `fuel` is what the steps may cost together.
+    differ. `fuel` is what the steps may cost together. `error`: the document is an error, whose end
+    says more than its middle.
     """
 
     tool: str
@@ -67,6 +68,7 @@ class Call(Struct):
     missing: list[str] = []
     warnings: list[Warned] = []
     fuel: Fuel = field(default_factory=Fuel)
+    error: bool = False
 
     def warn(self, kind: str, said: str) -> None:
         """Have something counted and logged; see Warned."""
