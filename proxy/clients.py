@@ -5,6 +5,7 @@ read from the clients' documentation, source and issue threads, named beside eac
 change, so every number is a default that an option overrides, never a promise.
 """
 
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -23,8 +24,9 @@ class Client(Struct, frozen=True, kw_only=True):
     `name` is a glob over `clientInfo.name`, letter case aside. Above `limit_bytes` the client does
     what `beyond` says (None: no bound is known); a limit that the client counts in characters
     stands here as that many bytes, which is the stricter. `budget_bytes` is what a response may
-    weigh, as the model sees it, where no option says otherwise. `source` says where the facts are
-    from.
+    weigh, as the model sees it, where no option says otherwise. `code_mode` is how the client marks
+    a call whose result a program gets: the path to a text in `params._meta`, and how it begins.
+    `source` says where the facts are from.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Client(Struct, frozen=True, kw_only=True):
     limit_bytes: int | None = None
     beyond: str | None = None
     budget_bytes: int
+    code_mode: tuple[tuple[str, ...], str] | None = None
     source: str
 
     def visible(self, structured: int, text: int) -> int:
@@ -98,13 +101,15 @@ CLIENTS: tuple[Client, ...] = (
         source="https://claude.com/docs/connectors/building",
     ),
     # 10,000 bytes by the model's truncation policy (#7906), earlier 10 KiB or 256 lines (#6544).
-    # structuredContent alone: openai/codex#38287.
+    # structuredContent alone: openai/codex#38287. Models that write scripts get the whole result
+    # there (#20260), and call ids that begin with exec-; the ids of other calls are the model's.
     Client(
         name="codex*",
         shows="structured",
         limit_bytes=10_000,
         beyond="loses its middle",
         budget_bytes=_SMALL,
+        code_mode=(("callId",), "exec-"),
         source="https://github.com/openai/codex/issues/7906",
     ),
     # chat.agent.largeToolResultsToDisk.thresholdBytes is 8 KiB. Visual Studio Code and its
@@ -212,6 +217,7 @@ CLIENTS: tuple[Client, ...] = (
 )
 
 
+@lru_cache(64)
 def client_for(name: str | None) -> Client:
     """Return the entry that fits a `clientInfo.name`; UNKNOWN where none does or none was given.
 
@@ -222,7 +228,7 @@ def client_for(name: str | None) -> Client:
     """
     if name is None:
         return UNKNOWN
-    # Called once a session, and only then worth its import.
+    # Only worth its import once a client has said its name.
     from fnmatch import fnmatchcase
 
     lowered = name.lower()

@@ -13,7 +13,7 @@ from proxy import input_schema, output_schema
 from proxy.arguments import Plan
 from proxy.document import compact, encode, level, plain, text
 from proxy.errors import DocumentError
-from proxy.message import members
+from proxy.message import members, string_at
 from proxy.output_schema import Log
 from proxy.rule import Rule, RuleSet
 from proxy.transforms.base import Schema
@@ -26,13 +26,17 @@ class Seen(Struct, frozen=True):
     """What a tool list said of one tool: its own arguments, whether it only reads.
 
     `structured`: it declares an outputSchema; `objects`: by which every document is an object.
+    `app`: a widget shows its results (MCP Apps), a program that reads them whole.
     """
 
     arguments: frozenset[str] = frozenset()
     reads_only: bool = False
     structured: bool = False
     objects: bool = False
+    app: bool = False
 
+
+_WIDGET = (("ui", "resourceUri"), ("ui/resourceUri",))  # in a tool's _meta
 
 Plans = Callable[[str, Seen], tuple[tuple[Rule, Plan], ...]]
 
@@ -41,12 +45,14 @@ def seen(tool: dict[str, Raw]) -> Seen:
     """Read the facts off a tool's definition; what cannot be read counts as absent."""
     structured = "outputSchema" in tool
     objects = structured and _of_objects(tool["outputSchema"])
+    meta = tool.get("_meta", Raw(b"null"))
+    app = any(string_at(meta, *path) is not None for path in _WIDGET)
     try:
         schema = members(tool["inputSchema"]) if "inputSchema" in tool else {}
         own = members(schema["properties"]) if "properties" in schema else {}
         notes = members(tool["annotations"]) if "annotations" in tool else {}
     except DocumentError:
-        return Seen(structured=structured, objects=objects)
+        return Seen(structured=structured, objects=objects, app=app)
     names = set(own)
     for name, value in own.items():
         try:
@@ -55,7 +61,7 @@ def seen(tool: dict[str, Raw]) -> Seen:
             continue
         names.update(f"{name}.{key}" for key in inner)
     reads_only = bytes(notes.get("readOnlyHint", b"")) == b"true"
-    return Seen(frozenset(names), reads_only, structured, objects)
+    return Seen(frozenset(names), reads_only, structured, objects, app)
 
 
 def _of_objects(schema: Raw) -> bool:

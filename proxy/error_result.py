@@ -6,18 +6,22 @@ Invariant: an error stays one, of its kind; and what goes wrong on the way never
 from msgspec import Raw
 from msgspec.structs import replace
 
-from proxy import message, steps
-from proxy.document import Document, encode, text
+from proxy import bound, message, pages, steps
+from proxy.document import Document, Value, encode, text
 from proxy.errors import DocumentError, raised
 from proxy.fuel import LITTLE, Fuel
 from proxy.job import Attempt, Job, Outcome
 from proxy.message import members
-from proxy.result.frame import as_text
+from proxy.result.blocks import content_of
+from proxy.result.frame import Copy, Frame, as_text
 from proxy.result.line import Line, failed, take_apart
-from proxy.result.reading import Reading
+from proxy.result.reading import Reading, read
+from proxy.result.shown import visible
 from proxy.result.writing import write
 from proxy.rule import Rule
+from proxy.snapshots import Snapshot
 from proxy.surrogates import mask, masks, unmask
+from proxy.transforms.abridge import NAME, abridge
 from proxy.transforms.base import Call, Warned
 from proxy.written import most_of
 
@@ -80,6 +84,10 @@ def _marked(job: Job, before: int | None) -> Outcome:
 def of_response(job: Job, attempt: Attempt) -> Outcome | None:
     """Return what becomes of a JSON-RPC error, None where the response is none."""
     assert job.raw is not None
+    if not job.rule.errors:
+        # Two members that exclude each other are no error alone.
+        bare = job.rule.max_bytes is not None and "result" not in _envelope(job.raw)[0]
+        return job.original("error") if bare and _error(job.raw) is not None else None
     call = Call(
         job.tool, job.arguments, names=job.names, warnings=attempt.warnings, fuel=attempt.fuel
     )
@@ -101,16 +109,123 @@ def _reworded(rule: Rule, call: Call, raw: bytes) -> bytes | None:
 
     Its code and its data stay.
     """
+    found = _error(raw)
+    if found is None:
+        return None
+    error, said, masked = found
+    shaped = _said(rule, call, said, masked=masked)
+    return message.replaced(raw, error={**error, "message": shaped})
+
+
+def _error(raw: bytes) -> tuple[dict[str, Raw], str, bool] | None:
+    """Return a JSON-RPC error, its message, and whether lone surrogates are masked in them."""
     try:
-        masked = message.masked(raw)
-        error = members(members(mask(raw) if masked else raw).get("error", Raw(b"null")))
+        envelope, masked = _envelope(raw)
+        error = members(envelope.get("error", Raw(b"null")))
     except DocumentError:
         return None
     said = text(error.get("message"))
-    if said is None:
-        return None
-    shaped = _said(rule, call, said, masked=masked)
-    return message.replaced(raw, error={**error, "message": shaped})
+    return None if said is None else (error, said, masked)
+
+
+def _envelope(raw: bytes) -> tuple[dict[str, Raw], bool]:
+    masked = message.masked(raw)
+    return members(mask(raw) if masked else raw), masked
+
+
+# The bound
+
+
+def bounded(job: Job, error: Outcome, attempt: Attempt) -> Outcome:
+    """Return an error within the bound of its rule: a long traceback would fill a model's context.
+
+    The rest can be looked at with a view, as that of other results.
+    """
+    rule = job.rule
+    if rule.max_bytes is None or rule.mode == "shadow" or len(error.raw) <= rule.max_bytes:
+        return error
+    try:
+        try:
+            line = take_apart(error.raw, intact=True)
+        except DocumentError:
+            return _bounded_response(job, error, rule.max_bytes)
+        return _bounded_result(job, error, line, attempt)
+    except (Exception, SystemExit) as cause:
+        said = f"{rule.at(job.tool)}: max_bytes: failed at {raised(cause)}"
+        return replace(error, said=error.said or said)
+
+
+def _bounded_result(job: Job, error: Outcome, line: Line, attempt: Attempt) -> Outcome:
+    blocks, texts = content_of(line.members)
+    shown = visible(line.members, blocks)
+    if bound.excess(job, shown) <= 0:
+        return error
+    reading = read(line.members, "auto", (blocks, texts))
+    if reading is None or bound.crowded(job, reading.frame):
+        # Several texts are one: the end of the last matters most.
+        document = Document("\n".join(texts.values()))
+        frame = Frame(line.members, blocks, (Copy("text", blocks=tuple(texts)),))
+    else:
+        # Some clients hold the structuredContent of an error to the schema of what it is not.
+        document, frame = reading.document, as_text(reading.frame)
+    document.masked |= line.masked
+    frame.masked, frame.error = line.masked, True
+    # Of what is marked as an error, no client wants the structuredContent of its schema.
+    frame.members["isError"] = _TRUE
+    frame.join(document, error.raw)
+    alone = replace(job, rule=job.rule.of_errors, view=None)
+    snapshot = Snapshot(bound.beside(alone, frame).encode(), pages.taken(document)())
+    answer = pages.answered(alone, snapshot, None, attempt)
+    return replace(
+        error,
+        raw=answer.line(encode({**line.envelope, "result": answer.written})),
+        visible_before=shown.to(job.shows) if error.raw is job.raw else error.visible_before,
+        visible_after=answer.shown.to(job.shows),
+        snapshot=snapshot if job.keep and job.rule.viewable else None,
+    )
+
+
+def _bounded_response(job: Job, error: Outcome, most: int) -> Outcome:
+    """Bound a JSON-RPC error: its data to half of the room, which some clients show, its message.
+
+    What was left out of both is told at the end of the message, the only place that all show.
+    """
+    found = _error(error.raw)
+    if found is None:
+        return error
+    held, said, masked = found
+    told: dict[str, Value] = {}
+    data = held.get("data", Raw(b""))
+    if len(memoryview(data)) > most // 2:
+        cut = Document({"data": data}, masked=masked)
+        abridge(cut, most // 2, Call(job.tool))
+        parts = cut.root.open()
+        told = parts.pop(NAME, {})
+        held["data"] = data = Raw(encode(parts["data"]))
+    document = Document(said, masked=masked)
+    viewable = job.viewable and job.rule.viewable
+    call = Call(job.tool, names=job.names, viewable=viewable, notices=[], error=True)
+    abridge(document, most - len(memoryview(data)) - len(encode(told)), call)
+    snapshot = None
+    for notice in call.notices:
+        told = notice.value | told
+        if job.keep and viewable:
+            snapshot = _snapshot(said, masked, job.modern)
+    if not told:
+        return error
+    shown = f"{text(document.cell[0])}\n{encode({NAME: told}).decode()}"
+    raw = message.replaced(error.raw, error={**held, "message": shown})
+    return replace(error, raw=raw, visible_after=len(raw), snapshot=snapshot)
+
+
+def _snapshot(said: str, masked: bool, modern: bool) -> Snapshot:
+    """Return a message as the error result that a view of it is an answer of."""
+    whole = {"content": Raw(b"[]"), "isError": _TRUE}
+    if modern:
+        whole["resultType"] = Raw(b'"complete"')
+    block = Raw(encode({"type": "text", "text": ""}))
+    frame = Frame(whole, [block], (Copy("text", blocks=(0,)),), masked=masked, error=True)
+    return Snapshot(frame.encode(), encode(said))
 
 
 def refusal(rule: Rule, call: Call, id: bytes, said: str, modern: bool) -> bytes:

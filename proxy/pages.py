@@ -41,7 +41,9 @@ def from_snapshot(
     """Do a job for a later page or view. Raises what a step does."""
     have_room(snapshot.size)
     frame = Frame.decode(snapshot.frame)
-    if frame.bare:
+    if frame.error:
+        job = replace(job, rule=job.rule.of_errors)
+    elif frame.bare:
         job = replace(job, rule=job.rule.bare)
     if job.rule.guard is not None:
         # It is not asked about later pages: what it said of the call holds for all of them.

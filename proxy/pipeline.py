@@ -59,7 +59,8 @@ def _tried(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome:
     try:
         if job.snapshot is not None:
             return pages.from_snapshot(job, job.snapshot, observe, attempt)
-        return _from_response(job, observe, attempt)
+        outcome = _from_response(job, observe, attempt)
+        return error_result.bounded(job, outcome, attempt) if outcome.word == "error" else outcome
     except Refusal as refused:
         if job.rule.mode == "shadow":
             return job.original("shadow")
@@ -91,7 +92,7 @@ def _from_response(job: Job, observe: Observer | None, attempt: Attempt) -> Outc
     try:
         line = take_apart(job.raw)
     except DocumentError:
-        if rule.errors and (error := error_result.of_response(job, attempt)) is not None:
+        if (error := error_result.of_response(job, attempt)) is not None:
             return error
         raise
     if not complete(line.members):

@@ -209,6 +209,20 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         return replace(self, pipeline=self.pipeline[-1:], validate=None)
 
     @property
+    def of_errors(self) -> "Rule":
+        """The rule for an error: nothing of this one but `max_bytes`."""
+        bounding = self.pipeline[-1:] if self.max_bytes is not None else ()
+        return replace(
+            self,
+            pipeline=bounding,
+            drop_blocks=(),
+            copies="both",
+            validate=None,
+            output_schema=None,
+            guard=None,
+        )
+
+    @property
     def protects(self) -> bool:
         """True where the rule refuses rather than lets pass, when in doubt."""
         return self.mode == "active" and (

@@ -139,8 +139,8 @@ class Selection:
 
     `files` are the ones asked for, None for the bundled file that fits the server; those that are
     Watched may bring others. Every tool without a rule gets `budget`: bytes, `auto` for what suits
-    the client, or `off`; None, where nobody said, is `auto` without files and `off` with them.
-    `log` gets one line on each file that applies by itself, or does not apply.
+    the client, or `off`; None is `auto`. `log` gets one line on each file that applies by itself,
+    or does not apply.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Selection:
             self._watch, self._files = None, files
         else:
             self._watch, self._files = files, files.files
-        self._budget: Budget = budget or ("auto" if files is None else "off")
+        self._budget: Budget = budget or "auto"
         self._log = log
         self._chosen: dict[str | None, tuple[RuleFile, ...]] = {}
         self._made: dict[tuple[str | None, str | None], RuleSet] = {}

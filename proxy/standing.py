@@ -149,6 +149,11 @@ class Standing:
             return True
         return any(rule.protects for rule, _ in self.covering(tool))
 
+    @property
+    def budget(self) -> Rule | None:
+        """The rule for tools that no other rule covers."""
+        return self._held.otherwise
+
     def dropped_by(self, tool: str) -> tuple[str, ...]:
         """Name the rules whose snapshots a call of `tool` makes untrue."""
         return self._droppers.get(tool, ())
@@ -193,7 +198,10 @@ class Standing:
 
 
 def planned(rules: RuleSet, tool: str, fact: Seen) -> Planned:
-    """Return those of `rules` that are for `tool`, each with its plan."""
+    """Return those of `rules` that are for `tool`, each with its plan.
+
+    The budget is for no app: a widget that parses a part of a result shows something wrong.
+    """
     return tuple(
         (
             rule,
@@ -202,6 +210,7 @@ def planned(rules: RuleSet, tool: str, fact: Seen) -> Planned:
             else Plan(),
         )
         for rule in rules.covering(tool)
+        if not (fact.app and rule is rules.otherwise)
     )
 
 

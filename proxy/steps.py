@@ -42,6 +42,7 @@ def call(job: Job, frame: Frame, attempt: Attempt, excess: int = 0) -> Call:
         missing=[],
         warnings=attempt.warnings,
         fuel=attempt.fuel,
+        error=frame.error,
     )
 
 

@@ -224,31 +224,35 @@ class Front(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def over_stdio(server: Sequence[str], rules: Sequence[Path], folder: Path) -> Iterator[Front]:
+def over_stdio(
+    server: Sequence[str], rules: Sequence[Path], folder: Path, *options: str
+) -> Iterator[Front]:
     """Wrap the server's command."""
 
     def connect(mode: Mode) -> AbstractContextManager[PythonClient]:
-        return connected(wrapped(server, *_rules(rules)), mode=mode)
+        return connected(wrapped(server, *_rules(rules), *options), mode=mode)
 
     yield Front(connect)
 
 
 @contextmanager
-def over_http(server: Sequence[str], rules: Sequence[Path], folder: Path) -> Iterator[Front]:
+def over_http(
+    server: Sequence[str], rules: Sequence[Path], folder: Path, *options: str
+) -> Iterator[Front]:
     """Put the sidecar before the server's own HTTP."""
     with (
         upstream(server, folder / "server.log") as origin,
-        Sidecar(*_rules(rules), f"{origin}/mcp") as sidecar,
+        Sidecar(*_rules(rules), *options, f"{origin}/mcp") as sidecar,
     ):
         yield Front(partial(_reaching, sidecar.url()), f"{origin}/mcp")
 
 
 @contextmanager
 def over_http_to_a_command(
-    server: Sequence[str], rules: Sequence[Path], folder: Path
+    server: Sequence[str], rules: Sequence[Path], folder: Path, *options: str
 ) -> Iterator[Front]:
     """Let the sidecar start the server's command."""
-    with Sidecar(*_rules(rules), "--", *server) as sidecar:
+    with Sidecar(*_rules(rules), *options, "--", *server) as sidecar:
         yield Front(partial(_reaching, sidecar.url()))
 
 

@@ -81,7 +81,9 @@ def started(transport: str, before: str, folder: Path) -> Iterator[Base]:
     log = folder / "calls.log"
     server = [sys.executable, str(SERVER), "--log", str(log), *options]
     with (
-        FRONTS[transport](server, [EXAMPLE / name for name in rules], folder) as front,
+        FRONTS[transport](
+            server, [EXAMPLE / name for name in rules], folder, "--budget", "off"
+        ) as front,
         front.connect("auto") as client,
     ):
         yield Base(front, client, log, whole=before == "whole")

@@ -129,7 +129,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Base]:
         for there, here in {
             "http://127.0.0.1:3000": origin,
             "127.0.0.1:8809": "localhost:0",
-            "[rules.yaml]\nmal": f"[{AGENTDATA}/rules.yaml]\nmal",
+            "[rules.yaml]\nbud": f"[{AGENTDATA}/rules.yaml]\nbud",
         }.items():
             assert there in text
             text = text.replace(there, here)

@@ -92,3 +92,8 @@ print(sorted(name for name in set(sys.modules) - before if not name.startswith("
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     assert run.stdout == "[]\n"
+
+
+def test_codex_marks_the_calls_that_its_models_write_scripts_for() -> None:
+    assert client_for("codex-mcp-client").code_mode == (("callId",), "exec-")
+    assert UNKNOWN.code_mode is None

@@ -82,6 +82,7 @@ rules:
     arguments: {limit: {default: 100}}
     response: [{paginate: {at: deleted, limit: 10, arguments: {limit: rows, offset: row}}}]
 """
+WHOLE = ("--budget", "off")  # tools without a rule answer at any length
 # What is run: the example, and further options of its server.
 RUN = {
     "fullsync": ("fullsync", ["--index-dir", "."]),
@@ -135,7 +136,8 @@ class Running:
             rules.write_text(ONCE)
         # The server's own HTTP is not what a tee could read.
         command = server if self._transport == "http" else tee.before(server)
-        return self._stack.enter_context(FRONTS[self._transport](command, [rules], folder))
+        own = WHOLE if name in ("fullsync", "once") else ()
+        return self._stack.enter_context(FRONTS[self._transport](command, [rules], folder, *own))
 
 
 @pytest.fixture(scope="module", params=FRONTS)

@@ -74,7 +74,9 @@ def talk(witness: Witness, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         rules = "none" if way.endswith("no rules") else str(folder / "rules.yaml")
         url = f"http://127.0.0.1:{ports['directly']}/mcp"
         upstream = [url] if way.startswith("url") else ["--", *server]
-        serve = [sys.executable, "-m", "proxy", "serve", "--rules", rules, "--ledger", "off"]
+        # Tools that no rule names are compared with the server's own.
+        own = ["--rules", rules, "--budget", "off", "--ledger", "off"]
+        serve = [sys.executable, "-m", "proxy", "serve", *own]
         return lambda port: [*serve, "--listen", f"127.0.0.1:{port}", *upstream]
 
     def have(client: str, way: str) -> Talked:

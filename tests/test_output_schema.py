@@ -66,6 +66,18 @@ def test_the_answer_to_a_view_fits_the_output_schema() -> None:
     assert accepts(schema, {"view": [1, 2]})
 
 
+@pytest.mark.parametrize("own", [OWN, {"type": "object"}, {**OWN, "properties": {}}])
+def test_the_author_of_a_script_sees_in_the_schema_that_elements_may_be_missing(own: Any) -> None:
+    schema = listed("- {tools: list, max_bytes: 1000}", tool(outputSchema=own)).tool["outputSchema"]
+
+    declared = schema["anyOf"][0]["properties"]["_abridged"]["description"]
+    assert declared.startswith("Present if elements or characters were left out of this result")
+
+
+def test_a_schema_that_nothing_is_cut_of_declares_no_note() -> None:
+    assert "_abridged" not in str(listed(PAGES, tool(outputSchema=OWN)).tool)
+
+
 @pytest.mark.parametrize("response", ["", "response: [{drop: a}], "])
 def test_an_output_schema_admits_the_note_on_blocks_that_were_dropped(response: str) -> None:
     strict = {**OWN, "additionalProperties": False}

@@ -273,3 +273,31 @@ def test_a_graph_in_both_copies_fits_its_schema_in_pages_and_views(
     assert [page["pagination"]["entities"]["hasMore"] for page in pages] == [True, True, False]
     assert found[3] == {"view": [f"e{n}" for n in range(12)]}
     assert found[4] == {"view": whole["entities"][3]}
+
+
+@pytest.mark.parametrize("client", ["python", "v1", "v2"])
+def test_a_long_error_of_a_tool_with_an_output_schema_is_taken_and_looked_into(
+    client: Literal["python", "v1", "v2"], place: Path, tmp_path: Path
+) -> None:
+    # The server repeats the path that it refuses, between words of its own.
+    asked = {"path": "/outside/" + "".join(f"{n:05}/" for n in range(9_000))}
+    tee = Tee(tmp_path / "log")
+    command = wrapped(tee.before(servers.filesystem(place)), "--ledger", "off")
+    given = [asked, asked | {"view": "text[30000:30600]"}]
+    if client == "python":
+        with connected(command) as talking:
+            talking.tools()
+            results = [talking.call("read_media_file", each) for each in given]
+    else:
+        seen = typescript(client, command, *(Call("read_media_file", each) for each in given))
+        assert all(result["ok"] for result in seen.results), seen.results
+        results = [result["result"] for result in seen.results]
+    [whole] = texts(tee.result())
+    assert len(whole) > 50_000
+    shown, said = texts(results[0])
+    assert len(shown) + len(said) <= 8_000
+    assert (shown[:40], shown[-40:]) == (whole[:40], whole[-40:])
+    assert "call again with view=" in notice(said)["more"]
+    assert texts(results[1]) == [whole[30_000:30_600]]
+    assert [result["isError"] for result in results] == [True, True]
+    assert len(tee.calls()) == 1

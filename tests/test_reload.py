@@ -13,6 +13,7 @@ from tests.serving import JSON, Sidecar, ask, asked, chunk, head
 from tests.wire import Wire
 from tests.wrapped import wrapped
 
+OWN = ("--budget", "off", "--ledger", "off")  # only a rule changes a definition
 # Declares that its tools may change, lists two, and answers every call alike.
 SERVER = r"""
 import json, sys
@@ -58,7 +59,7 @@ def names(listing: dict[str, Any]) -> list[str]:
 @pytest.mark.fault(43, "stdio")
 @pytest.mark.fault(49, "stdio")
 def test_the_wrapper_goes_by_the_rules_as_they_are_now(file: Path) -> None:
-    with Wire(wrapped(COMMAND, "--rules", str(file), "--ledger", "off")) as wire:
+    with Wire(wrapped(COMMAND, "--rules", str(file), *OWN)) as wire:
 
         def said(raw: bytes) -> list[dict[str, Any]]:
             return [json.loads(each) for each in wire.answer(raw + b"\n")]
@@ -88,7 +89,7 @@ def test_the_wrapper_goes_by_the_rules_as_they_are_now(file: Path) -> None:
 @pytest.mark.fault(43, "http")
 def test_the_sidecar_tells_the_stream_of_the_session(file: Path) -> None:
     both = {**JSON, "Accept": "application/json, text/event-stream"}
-    with Sidecar("--rules", str(file), "--ledger", "off", "--", *COMMAND) as sidecar:
+    with Sidecar("--rules", str(file), *OWN, "--", *COMMAND) as sidecar:
         url = sidecar.url()
         begun = ask(url, INITIALIZE, headers=both)
         session = {**both, "Mcp-Session-Id": begun.headers["mcp-session-id"]}
@@ -106,7 +107,7 @@ def test_the_sidecar_tells_the_stream_of_the_session(file: Path) -> None:
 @pytest.mark.fault(49, "http")
 def test_a_sidecar_tells_nobody_of_rules_that_change_nothing_a_client_sees(file: Path) -> None:
     both = {**JSON, "Accept": "application/json, text/event-stream"}
-    with Sidecar("--rules", str(file), "--ledger", "off", "--", *COMMAND) as sidecar:
+    with Sidecar("--rules", str(file), *OWN, "--", *COMMAND) as sidecar:
         url = sidecar.url()
         begun = ask(url, INITIALIZE, headers=both)
         session = {**both, "Mcp-Session-Id": begun.headers["mcp-session-id"]}

@@ -1,5 +1,6 @@
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -203,11 +204,12 @@ def test_the_budget_is_a_rule_for_every_tool_without_one() -> None:
     assert Selection((), "off", lambda _: None)("server", None).otherwise is None
 
 
-def test_where_nobody_said_a_budget_there_is_one_without_files_only() -> None:
-    assert Selection((), None, lambda _: None)(None, None).otherwise is None
+@pytest.mark.parametrize("files", [None, (), (RuleFile(name="a.yaml"),)])
+def test_a_rule_file_leaves_all_other_tools_their_budget(files: Any) -> None:
     automatic = Selection((), "auto", lambda _: None)(None, None).otherwise
     assert automatic is not None
-    assert Selection(None, None, lambda _: None)(None, None).otherwise == automatic
+    assert Selection(files, None, lambda _: None)(None, None).otherwise == automatic
+    assert Selection(files, "off", lambda _: None)(None, None).otherwise is None
 
 
 @pytest.mark.parametrize("name", [None, "codex-mcp-client", "zed"])

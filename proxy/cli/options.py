@@ -120,7 +120,7 @@ OPTIONS = (
     Option(
         "--budget",
         "the most bytes of a response that no rule covers: a size, auto for what suits the client, "
-        "or off (default: auto, but off where rules are given)",
+        "or off (default: auto)",
         "SIZE",
         _budget,
     ),

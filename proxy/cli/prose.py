@@ -25,12 +25,15 @@ rules:
 ```
 
 The first rule that matches a call applies: in the order of the file, files in the order in which
-they are given. A call that no rule matches, and its response, pass byte for byte, unless
-`--budget` bounds them. Keys at the top that begin with `x-` are yours, for YAML anchors. YAML is
-read as version 1.2 means it: `on`, `no` and `12:30` are texts. A size is a number of bytes, or a
-text with a unit, such as `8kB`, `256MB` or `1GiB`. `mcp-abridge check` reports every
-mistake in a file (the first 200) with its line and column, `mcp-abridge test` runs the tests in
-it, and `mcp-abridge explain` shows what each step of a rule does to a recorded response.
+they are given. A call that no rule matches passes byte for byte, and so does its response if it
+fits the budget (`--budget`: what suits the client, a size, or `off`). The budget is not for what a
+program reads: calls that Codex's models make from scripts, and tools with a widget (MCP Apps:
+`_meta.ui.resourceUri`) once they were listed. Keys at the top that begin with `x-` are yours, for
+YAML anchors. YAML is read as version 1.2 means it: `on`, `no` and `12:30` are texts. A size is a
+number of bytes, or a text with a unit, such as `8kB`, `256MB` or `1GiB`. `mcp-abridge check`
+reports every mistake in a file (the first 200) with its line and column, `mcp-abridge test` runs
+the tests in it, and `mcp-abridge explain` shows what each step of a rule does to a recorded
+response.
 
 ## The document
 
@@ -58,7 +61,7 @@ What a rule keeps is spelled as the server spelled it: `1.0` stays `1.0`, and 23
 digits. A `structuredContent` that came as an object stays one, since clients take nothing else: an
 array that steps make of it stands there as `items`, anything else as `text`. With `max_bytes` it is
 bounded where it is not the document, too. Results that are not final (a task, a request for input)
-are never touched. Error results are not either, but for the steps of [`errors`](#error-results).
+are never touched. No step of `response` touches an error, see [Error results](#error-results).
 
 ## Paths
 
@@ -217,9 +220,23 @@ rules:
 An error stays one of its kind. A result of which only `error_if` says that it is an error is
 marked `isError: true`, where the rule has `errors` or an `output_schema`. Where steps make more
 than a text of a message or a refusal, it stands there as JSON. No window can stand in `errors`,
-and neither `max_bytes` nor `validate` is for errors. A step that fails there costs no error: it
-goes out as it came, with a line in the log. That no case of a `recast` knows a refusal of the
-proxy's own is no warning, and what a guard answers goes out as the guard has it.
+and `validate` is not for errors. A step that fails there costs no error: it goes out as it came,
+with a line in the log. That no case of a `recast` knows a refusal of the proxy's own is no
+warning, and what a guard answers goes out as the guard has it.
+
+`max_bytes`, or the budget, bounds errors too, after the steps of `errors`. A text that is too long
+shows its first and last lines, and a second text block says what is between them and which `view`
+shows it, without another run of the tool:
+
+```json
+{"_abridged": {"text": "first 4357 and last 2901 of 324118 chars; lines 62 to 5012 are left out",
+               "more": "call again with view='text[4357:11615]'"}}
+```
+
+Several texts become one. An error that is too long is marked `isError: true` and carries no
+`structuredContent`, which clients may hold to the schema of something else, unless that is beside
+texts which are too long themselves. A JSON-RPC error says at the end of its message what was left
+out of it and of its `data`, which may take half of the room; its code stays.
 
 ## Output schemas and contracts
 

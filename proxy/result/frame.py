@@ -37,7 +37,8 @@ class Frame(Struct):
 
     `members` holds every member as it came, `blocks` the elements of `content`; `masked` is true
     where lone surrogates are masked in them. `bare`: the result had no document, and all its texts
-    stand for one. `facts` are what a guard has found out before the call whose result it is, in a
+    stand for one. `error`: the document is an error, for which no step of the rule is meant but its
+    bound. `facts` are what a guard has found out before the call whose result it is, in a
     snapshot.
     """
 
@@ -46,6 +47,7 @@ class Frame(Struct):
     copies: tuple[Copy, ...] = ()
     masked: bool = False
     bare: bool = False
+    error: bool = False
     facts: Raw = ABSENT
 
     @property

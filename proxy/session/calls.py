@@ -4,11 +4,13 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from proxy import arguments as argument
 from proxy import message, timing
 from proxy.ambiguity import ambiguous, disguised, doubled, repeated
 from proxy.arguments import VIEW, Completed, Plan
+from proxy.clients import client_for
 from proxy.document import ABSENT, encode, loads, text
 from proxy.errors import DocumentError, Refusal
 from proxy.inflight import Pending
@@ -138,7 +140,9 @@ class Calls(Struct, eq=False):
         plan: Plan,
         completed: Completed,
     ) -> tuple[Output, ...]:
-        rule = pending.rule
+        rule, view = pending.rule, completed.steering.get(VIEW)
+        if rule is not None and rule is self.standing.budget and self._in_code_mode(params.meta):
+            rule = pending.rule = None if view is None else _unbounded(rule)
         # Who takes another one of two members must not get around a rule, nor around its `when`.
         twofold = (
             params.arguments is not ABSENT
@@ -153,7 +157,7 @@ class Calls(Struct, eq=False):
             return self._passed(raw, pending)
         pending.arguments = completed.arguments
         pending.plan = plan
-        pending.view = completed.steering.get(VIEW)
+        pending.view = view
         if rule.restart is not None:
             pending.key = _snapshot_key(pending, rule, completed)
         asks = pending.view is not None or completed.resumes
@@ -161,6 +165,11 @@ class Calls(Struct, eq=False):
             pending.line = raw
             return (Load(self.waiting.hold(pending), pending.key),)
         return self._passed(raw, pending)
+
+    def _in_code_mode(self, meta: Raw) -> bool:
+        """Say whether a program gets the result, which would compute with a part of it unaware."""
+        mark = None if meta is ABSENT else client_for(self.standing.client).code_mode
+        return mark is not None and (string_at(meta, *mark[0]) or "").startswith(mark[1])
 
     # The snapshot
 
@@ -177,7 +186,7 @@ class Calls(Struct, eq=False):
             again = pending.start_again.removesuffix(" first")
             said = f"nothing is shown in parts while rule {rule.name!r} is out of service; {again}"
             return refuse(self.tally, pending, said)
-        if snapshot is not None:
+        if snapshot is not None and (pending.view is not None or not _of_error(snapshot)):
             return (Shape(self.answers.job(pending, rule, snapshot=snapshot)),)
         if failure is not None:
             # Called anew, the tool might give other pages than those that were read before, or do
@@ -201,6 +210,20 @@ class Calls(Struct, eq=False):
         if seen is not None and seen.reads_only:
             return True
         return any(getattr(step, "refetch", None) for step in rule.pipeline)
+
+
+def _of_error(snapshot: Snapshot) -> bool:
+    """Say whether it is of an error, which has no pages: the call may succeed the next time."""
+    from proxy.result.frame import Frame
+
+    return Frame.decode(snapshot.frame).error
+
+
+def _unbounded(budget: Rule) -> Rule:
+    """Return the rule that answers a view whole."""
+    from proxy.transforms.abridge import Abridge
+
+    return replace(budget, pipeline=(Abridge(),), max_bytes=None)
 
 
 def _snapshot_key(pending: Pending, rule: Rule, completed: Completed) -> Key:

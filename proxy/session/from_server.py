@@ -49,7 +49,7 @@ class FromServer(Struct, eq=False):
         if found.held is not None:
             return self.guarding.answered(found, raw)
         failed = read.result is ABSENT or read.error is not ABSENT
-        if found.plain or (failed and not _minds_failures(found, read)):
+        if found.plain or (failed and not _minds_failures(found, read, len(raw))):
             return self._untouched(raw, found)
         return self._response(raw, read, found)
 
@@ -121,10 +121,12 @@ class FromServer(Struct, eq=False):
         return self._untouched(raw, pending)
 
 
-def _minds_failures(pending: Pending, read: Message) -> bool:
-    """Say whether a rule has to do with an answer that carries an error."""
+def _minds_failures(pending: Pending, read: Message, size: int) -> bool:
+    """Say whether a rule has to do with an answer of so many bytes that carries an error."""
     rule = pending.rule
     if rule is None:
         return False
     # Nobody must find in the one of two members what is withheld in the other.
-    return bool(rule.errors) or (rule.withholds and read.result is not ABSENT)
+    if rule.errors or (rule.withholds and read.result is not ABSENT):
+        return True
+    return rule.max_bytes is not None and size > rule.max_bytes and read.result is ABSENT

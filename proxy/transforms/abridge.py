@@ -17,7 +17,7 @@ from proxy.cutter import (
     ending,
 )
 from proxy.document import Document, Slot, Value, compact, encode, level, text
-from proxy.notes import free, or_wrapped
+from proxy.notes import free, kinds, or_wrapped
 from proxy.paths import ROOT
 from proxy.schemas import at, relaxed
 from proxy.sizes import Size
@@ -66,7 +66,7 @@ class Abridge(Struct, frozen=True):
     def reshape(self, schema: Schema) -> Schema | None:
         """Everything keeps its type, and may have lost anything else."""
         found = relaxed(schema, admitting=(NAME,), longest=WHOLE)
-        return None if found is None else at(found, ROOT, _or_wrapped)
+        return None if found is None else at(found, ROOT, _noted)
 
 
 def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> None:
@@ -75,6 +75,9 @@ def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> Non
     `viewed`: the document is the answer to this view, so that what is left out is to be had by an
     expression that goes on from it.
     """
+    if call.error and not viewed and document.textual:
+        call.notices.extend(both_ends(document, bound, call))
+        return
     hint = _Hint(call.shown("view"), viewed) if call.viewable else None
     task = _Task(document, bound, hint, call.blocks)
     if document.closers:
@@ -252,5 +255,50 @@ def _inside(document: Document) -> Outside | None:
     return whole[0]
 
 
-def _or_wrapped(part: Schema) -> Schema:
-    return or_wrapped(part, NAME, "")
+_NOTE = (
+    "Present if elements or characters were left out of this result: what is shown is not the"
+    " whole. Says by path how many are shown of how many."
+)
+
+
+def _noted(part: Schema) -> Schema:
+    """Return the schema of a cut document: a note stands in an object, and in one around an array.
+
+    Whoever writes a program from the schema must see that results may be incomplete.
+    """
+    if "object" in kinds(part):
+        note = {NAME: {"description": _NOTE}}
+        part = {**part, "properties": {**part.get("properties", {}), **note}}
+    return or_wrapped(part, NAME, _NOTE)
+
+
+def both_ends(document: Document, bound: int, call: Call) -> list[Notice]:
+    """Make a text fit into `bound` bytes, notice included, without losing its last lines.
+
+    Of a traceback they matter most. 60 of 100 bytes are for the beginning, the others for the end.
+
+    >>> document = Document("".join(f"line {n}\\n" for n in range(200)))
+    >>> [notice] = both_ends(document, 300, Call("run", viewable=True))
+    >>> notice.value["text"], notice.value["more"]
+    ('first 78 and last 54 of 1690 chars', "call again with view='text[78:210]'")
+    """
+    whole = text(document.cell[0]) or ""
+    if weigh(document, whole) <= bound:
+        return []
+    room = bound - min(_NOTES, max(bound // 5, 130)) - len('"…\\n"'.encode())
+    head = ending(whole, fitting(document, whole, room * 3 // 5))
+    last = room * 2 // 5
+    tail = len(whole) - fitting(document, whole[-last:][::-1], last)
+    tail = whole.find("\n", tail - 1, (tail + len(whole)) // 2) + 1 or tail
+    breaks = whole[tail - 1] == "\n"
+    mark = "…\n" if breaks else "…"
+    document.root.set(whole[:head] + mark + whole[tail:])
+    told = f"first {head} and last {len(whole) - tail} of {len(whole)} chars"
+    if breaks and whole[head - 1] == "\n" and bound >= 1000:
+        lines = whole.count("\n", 0, head) + 1, whole.count("\n", 0, tail)
+        told = f"{told}; lines {lines[0]} to {lines[1]} are left out"
+    note: dict[str, Value] = {"text": told}
+    if call.viewable:
+        end = min(tail, head + head + len(whole) - tail)
+        note["more"] = f"call again with {call.shown('view')}='text[{head}:{end}]'"
+    return [Notice(NAME, note)]

@@ -56,7 +56,7 @@ class Call(Struct):
     structuredContent. `blocks`: the document is an array of the texts of several blocks. `names`
     maps the rule's argument names to the advertised ones where they differ. `member` is the one of
     structuredContent that holds the document, if it is a text. `fuel` is what the steps may cost
-    together.
+    together. `error`: the document is an error, whose end says more than its middle.
     """
 
     tool: str
@@ -71,6 +71,7 @@ class Call(Struct):
     missing: list[str] = []
     warnings: list[Warned] = []
     fuel: Fuel = field(default_factory=Fuel)
+    error: bool = False
 
     def warn(self, kind: str, said: str) -> None:
         """Have something counted and logged; see Warned."""

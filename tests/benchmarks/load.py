@@ -52,7 +52,8 @@ def main() -> int:
     origin, port = free_port(), free_port()
     server = [sys.executable, str(EXAMPLE / "server.py"), "--http", str(origin), *options]
     named = [word for name in rules for word in ("--rules", str(EXAMPLE / name))]
-    serve = [sys.executable, "-m", "proxy", "serve", "--listen", f"127.0.0.1:{port}", *named]
+    listen = ["--listen", f"127.0.0.1:{port}", "--budget", "off"]
+    serve = [sys.executable, "-m", "proxy", "serve", *listen, *named]
     rows: list[tuple[str, ...]] = []
     notes: list[str] = []
     failed = False

@@ -65,6 +65,11 @@ def test_a_set_up_that_is_as_it_should_be(server: list[str], tmp_path: Path) -> 
         "ok: server 'shelf' 2.1, revision 2026-07-28: 2 tools in N bytes after N s",
         "ok: with the rules: 2 tools in N bytes",
         "ok: rules.yaml applies",
+        "ok: tools with a rule: 1; with the budget alone: 1",
+    ]
+    code, lines, _ = doctor("--budget", "off", "--rules", "rules.yaml", "--", *server, cwd=tmp_path)
+    assert code == 0
+    assert lines[-2:] == [
         "ok: tools with a rule: 1; with the budget alone: 0",
         "ok: tools whose answers pass whatever their length: 1 (add_book);"
         " --budget auto bounds them",

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,34 @@ RUN = [sys.executable, "-m", "proxy"]
 NAUGHTY = [sys.executable, str(ROOT / "tests" / "faults" / "naughty.py")]
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ok"}}\n'
 ANSWER = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"ok"}]}}\n'
+
+
+# Answers every call with 200 KB of rows.
+ROWS = r"""
+import json, sys
+rows = [{"id": n, "score": n * 0.5, "body": "x" * 150} for n in range(1028)]
+for line in sys.stdin:
+    said = json.loads(line)
+    if "id" in said:
+        result = {"content": [{"type": "text", "text": json.dumps({"items": rows})}]}
+        if said["method"] == "initialize":
+            result = {"protocolVersion": said["params"]["protocolVersion"], "capabilities": {},
+                      "serverInfo": {"name": "rows", "version": "1"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": said["id"], "result": result}), flush=True)
+"""
+SERVER = [sys.executable, "-c", ROWS]
+
+
+def answered(words: Sequence[str], client: str = "any", **params: Any) -> tuple[bytes, bytes]:
+    """Call a tool `rows` directly and through the wrapper; return both answers."""
+    got: list[bytes] = []
+    for command in (SERVER, [*RUN, "--ledger", "off", *words, "--", *SERVER]):
+        with Wire(command, cwd=ROOT) as wire:
+            info = {"name": client, "version": "1"}
+            hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+            wire.send("initialize", 1, **hello)
+            got.append(wire.send("tools/call", 2, name="rows", arguments={}, **params)[-1])
+    return got[0], got[1]
 
 
 def done(words: Sequence[str], stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
@@ -125,6 +154,23 @@ def test_rules_from_a_file_apply(tmp_path: Path) -> None:
     hidden, answer = sorted(ended.stdout.splitlines(True))
     assert json.loads(hidden)["error"]["code"] == -32602
     assert answer == ANSWER % 2
+
+
+def test_a_rule_for_one_tool_leaves_the_others_bounded(tmp_path: Path) -> None:
+    file = rules(tmp_path, "version: 1\nrules: [{tools: other, hide: true}]\n")
+    sent, got = answered(["--rules", file])
+    assert len(sent) > 190_000
+    assert len(got) < 10_000
+    for words in (["--rules", file, "--budget", "off"], ["--rules", "none"]):
+        sent, got = answered(words)
+        assert got == sent
+
+
+def test_a_script_of_codex_gets_all_rows_and_its_model_a_part() -> None:
+    sent, got = answered([], "codex-mcp-client", _meta={"callId": "exec-6d6d2ec3"})
+    assert got == sent
+    _, got = answered([], "codex-mcp-client", _meta={"callId": "call_6d6d2ec3"})
+    assert len(got) < 10_000
 
 
 def test_python_that_rules_name_is_run_where_that_is_allowed(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def asked(made: Pair, rule: Rule, arguments: dict[str, Any]) -> Job | None:
 def _looked(made: Pair, job: Job, outcome: Outcome) -> Iterator[Hashable]:
     """Ask for later pages and views of an answer."""
     kept = replace(job, raw=None, snapshot=outcome.snapshot)
-    if made.view is None:
+    if made.view is None and outcome.word != "error":
         again = pipeline.shape(kept)
         verdicts.judge_later(kept, again)
         if outcome.said is None:

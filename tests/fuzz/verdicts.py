@@ -77,8 +77,14 @@ def judge(job: Job, outcome: Outcome) -> None:
     if outcome.word in AS_CAME and not (rule.structures or (rule.errors and before.failed)):
         withheld = outcome.word == "failed" and rule.withholds
         marked = outcome.word == "error" and (rule.errors or rule.structures)
-        if outcome.raw != job.raw and not withheld and not marked:
+        long = outcome.word == "error" and len(job.raw) > (rule.max_bytes or len(job.raw))
+        if outcome.raw != job.raw and not withheld and not marked and not long:
             raise Wrong(f"what is {outcome.word} goes out as it came", after.line)
+    if outcome.word == "error" and outcome.raw != job.raw:
+        if before.failed and not after.failed:
+            raise Wrong("an error stays one", after.line)
+        if "result" in after.envelope and outcome.said is None:
+            _sized(job, outcome, after)
     if outcome.word not in ("shaped", "view"):
         return
     for name, value in before.envelope.items():

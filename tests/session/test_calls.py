@@ -7,7 +7,8 @@ import pytest
 
 from proxy.outputs import Load, Reply
 from proxy.rule import Hidden, RuleFile, RuleSet
-from tests.given import answer, call, document, file, result, rules, texts
+from proxy.ruleset import Selection
+from tests.given import answer, call, document, file, line, result, rules, texts
 from tests.samples import (
     ABS_PAGES,
     DROP,
@@ -457,3 +458,90 @@ def test_out_of_service_a_page_is_refused_and_its_tool_not_called_again() -> Non
         "nothing is shown in parts while rule 'r' is out of service; call again with offset=0"
     ]
     assert talk.exchange(call("list", {"offset": 0}), pages) == pages
+
+
+# Who must get the whole: a program computes with what is there, and does not ask for the rest
+
+ROWS = answer(document({"items": [{"id": n, "score": n * 0.5} for n in range(1028)]}))
+SCRIPT = {"callId": "exec-7d1f", "progressToken": 1}
+
+
+def client_named(name: str, *files: RuleFile) -> Talk:
+    """Return a talk with the budget of this client, behind these rules."""
+    chosen = Selection(files, "auto", lambda _: None)(None, name)
+    talk = Talk(chosen)
+    hello = line(id=0, method="initialize", params={"clientInfo": {"name": name}})
+    talk.exchange(hello, answer({}, 0))
+    talk.counted()
+    return talk
+
+
+def test_a_script_of_codex_gets_every_row_byte_for_byte() -> None:
+    talk = client_named("codex-mcp-client")
+
+    assert talk.exchange(call("rows", _meta=SCRIPT), ROWS) == ROWS
+    assert [(row.outcome, row.calls) for row in talk.counted()] == [("untouched", 1)]
+
+
+@pytest.mark.parametrize(
+    ("client", "meta"),
+    [
+        ("codex-mcp-client", {"callId": "call_7d1f"}),
+        ("codex-mcp-client", {"callId": 5}),
+        ("codex-mcp-client", {}),
+        ("codex-mcp-client", None),
+        ("claude-code", SCRIPT),
+    ],
+)
+def test_a_call_of_the_models_own_keeps_its_budget(client: str, meta: Any) -> None:
+    talk = client_named(client)
+
+    assert len(talk.exchange(call("rows", _meta=meta), ROWS)) < 12_000
+
+
+def test_a_rule_that_names_the_tool_holds_for_scripts_too() -> None:
+    talk = client_named(
+        "codex-mcp-client", file("version: 1\nrules: [{tools: rows, max_bytes: 500}]")
+    )
+
+    assert len(texts(talk.exchange(call("rows", _meta=SCRIPT), ROWS))[0]) <= 500
+
+
+def test_a_script_that_asks_for_a_view_gets_that_whole_and_the_server_sees_no_view() -> None:
+    talk = client_named("codex-mcp-client")
+    list_tools(talk, {"name": "rows", "annotations": {"readOnlyHint": True}})
+
+    [text] = texts(talk.exchange(call("rows", {"view": "items"}, _meta=SCRIPT), ROWS))
+
+    assert sum(row["score"] for row in json.loads(text)["view"]) == 263939
+    assert asked(talk) == {}
+
+
+APP = {"name": "chart", "outputSchema": {"type": "object", "required": ["items"]}}
+
+
+@pytest.mark.parametrize("meta", [{"ui": {"resourceUri": "ui://a"}}, {"ui/resourceUri": "ui://a"}])
+def test_a_tool_whose_widget_parses_the_result_is_never_cut_and_gains_no_view(meta: Any) -> None:
+    talk = client_named("claude-code")
+    tool = {**APP, "inputSchema": {"type": "object"}, "_meta": meta}
+
+    assert list_tools(talk, tool) == [tool]
+    assert talk.exchange(call("chart"), ROWS) == ROWS
+    assert [(row.outcome, row.calls) for row in talk.counted()] == [("untouched", 1)]
+
+
+def test_a_rule_that_names_a_tool_with_a_widget_holds() -> None:
+    talk = client_named("claude-code", file("version: 1\nrules: [{tools: chart, max_bytes: 500}]"))
+
+    [tool] = list_tools(talk, {**APP, "_meta": {"ui": {"resourceUri": "ui://a"}}})
+
+    assert "view" in tool["inputSchema"]["properties"]
+    assert len(texts(talk.exchange(call("chart"), ROWS))[0]) <= 500
+
+
+@pytest.mark.parametrize("meta", [{"ui": {"visibility": ["app"]}}, {"ui": 5}, 5, None])
+def test_a_tool_without_a_widget_keeps_its_budget(meta: Any) -> None:
+    talk = client_named("claude-code")
+    list_tools(talk, {**APP, "_meta": meta})
+
+    assert len(talk.exchange(call("chart"), ROWS)) < 12_000
