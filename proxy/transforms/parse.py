@@ -1,5 +1,6 @@
 r"""Reads a text as structure for the steps that follow; the text is written back at the end."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import ClassVar, Literal
@@ -29,7 +30,8 @@ class Parse(Struct, frozen=True):
     `after` is a regular expression: the content begins where its first match ends. `fence: yaml`:
     the content is what stands in the first fenced block (three backticks or more) of that
     language. `split` is a regular expression that ends a record (default: a blank line); where it
-    ends in `(?=X)`, a record begins at what X matches, and there only.
+    ends in `(?=X)`, a record begins at what X matches, and there only; so the head of the text is a
+    record if X matches it, and stays outside if not.
 
     A text that cannot be read so is a Mismatch: the whole response passes as it came. A document
     that is an object or array already is left to the next step.
@@ -158,7 +160,8 @@ def _records(
     content = said[start:end]
     marks = list(_marks(content, split, fuel))
     head = 0
-    if split is not None and _separator(split)[1]:
+    beginning = None if split is None else _separator(split)[1]
+    if beginning is not None and beginning.search(content, fuel=fuel) is None:
         if not marks:
             raise Mismatch(f"no record begins by {split!r} in the text")
         # What stands before the first beginning of a record is no record.
@@ -176,24 +179,26 @@ def _records(
 
 def _marks(content: str, split: str | None, fuel: Fuel) -> Iterator[int]:
     """Yield where one record ends and the next one begins."""
-    pattern, ahead = _separator(split if split is not None else r"\r?\n(?:\r?\n)+")
+    pattern, beginning = _separator(split if split is not None else r"\r?\n(?:\r?\n)+")
     for found in pattern.finditer(content, fuel):
         # google-re2 tells where a group begins by its number only; this one ends with the match.
-        seen = found.groupdict()["ahead"] if ahead else None
+        seen = None if beginning is None else found.groupdict()["ahead"]
         yield found.end() - len(seen or "")
 
 
-def _separator(split: str) -> tuple[Pattern, bool]:
-    """Compile `split`; True where it ends in a look-ahead, which is then the group `ahead`.
+def _separator(split: str) -> tuple[Pattern, Pattern | None]:
+    """Compile `split`; if it ends in a look-ahead, also that alone, for the head of a text.
 
     The linear-time engine has no look-ahead. One at the very end can do without: what it looks at
-    is matched as a group, and the record begins where the group does. (So two records cannot begin
+    is matched as the group `ahead`, and the record begins where the group does. (So two records cannot begin
     within what one look-ahead sees.)
     """
     begin = split.rfind("(?=")
     if begin < 0 or not _closes(split, begin):
-        return Pattern(split), False
-    return Pattern(f"{split[:begin]}(?P<ahead>{split[begin + 3 :]}"), True
+        return Pattern(split), None
+    flags = "".join(re.findall(r"\(\?[imsU-]+\)", split[:begin]))
+    whole = Pattern(f"{split[:begin]}(?P<ahead>{split[begin + 3 :]}")
+    return whole, Pattern(f"{flags}\\A(?:{split[begin + 3 :]}")
 
 
 def _closes(split: str, begin: int) -> bool:
