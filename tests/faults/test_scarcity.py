@@ -20,7 +20,18 @@ from tests.faults.puppets import Written
 from tests.faults.routes import Local, answer_of
 from tests.faults.sidecar import call as posted
 from tests.faults.sidecar import serving, soon
-from tests.faults.wrapper import NAUGHTY, OWN, ROOT, Wrapped, call, command, failure, ok, said, wrapped
+from tests.faults.wrapper import (
+    NAUGHTY,
+    OWN,
+    ROOT,
+    Wrapped,
+    call,
+    command,
+    failure,
+    ok,
+    said,
+    wrapped,
+)
 
 MB = 1 << 20
 ROW = '{"a":1.0,"noise":[1,2,3]}'
