@@ -74,6 +74,7 @@ _TAILED = re.compile(rb'\s*\{\s*"(?:result|error)"\s*:')
 # The order of the specification's own examples.
 _SPECIFIED = re.compile(rb'\s*\{\s*%b\s*,\s*"(?:result|error)"\s*:' % _VERSION)
 _LAST_ID = re.compile(rb"\}\s*,\s*%b\s*\}\s*\Z" % _SPELLED)
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _TRIES = 32  # places at which a message is looked for behind noise
 _BEGINS = re.compile(rb'\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:')
 _ONE_LINE = bytes(0x20 if byte in b"\r\n" else byte for byte in range(256))
@@ -213,6 +214,35 @@ def behind_noise(raw: bytes) -> int | None:
         if isinstance(found, Message) and found.speaks:
             return at
     return None
+
+
+def behind_first(raw: bytes) -> int | None:
+    """Find the end of the JSON text at the start of a line that goes on behind it.
+
+    None if the line is one text, or does not begin with one.
+
+    >>> behind_first(b'{"id":1,"result":{}} {"id":2}'), behind_first(b'{"id":1}')
+    (21, None)
+    """
+    try:
+        _read(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        found = _TRAILING.search(str(error))
+        return None if found is None else int(found[1]) - 1  # it counts the first of the rest
+    return None
+
+
+def second(raw: bytes) -> bool:
+    """Tell in passing that another message may follow the one at the start of a long line."""
+    return raw.find(b'{"jsonrpc"', 1) > 0
+
+
+def not_alone(end: int, size: int) -> str:
+    """Describe an answer that ends at byte `end` of a line or a body of `size` bytes."""
+    return (
+        f"the server's answer is not JSON: {size - end} bytes follow its end at byte {end}; "
+        "the server must send each message on a line, or in a body, of its own"
+    )
 
 
 def succeeds(start: bytes) -> bool:

@@ -3,6 +3,7 @@
 Bounded by number, by bytes and by age: the least recently used goes first.
 """
 
+import select
 import time
 from collections import OrderedDict
 from threading import Lock, Thread
@@ -120,7 +121,8 @@ class Memory:
 
     def _age(self) -> None:
         while True:
-            time.sleep(min(self._seconds / _GLANCES, _SELDOM))
+            # time.sleep() fails if the clock is set back: it waits until a time, not for one.
+            select.select((), (), (), min(self._seconds / _GLANCES, _SELDOM))
             with self._lock:
                 self._expire()
 

@@ -56,7 +56,7 @@ class FromServer(Struct, eq=False):
     def by_ends(self, raw: bytes, exchange: bytes) -> tuple[Output, ...] | None:
         """Take a long message where its head and tail say enough; None where they do not."""
         key = message.response_key(raw[:512], raw[-512:])
-        if key is None:
+        if key is None or message.second(raw):
             return None
         slot = exchange + key
         pending = self.inflight.find(slot)
@@ -68,6 +68,32 @@ class FromServer(Struct, eq=False):
             self._answering(slot)
             return self.answers.answered(raw, pending, pending.rule)
         return None
+
+    def glued(self, raw: bytes, end: int, exchange: bytes) -> tuple[tuple[Output, ...], bytes]:
+        """Answer a call whose response ends before its line does: no client could read that line.
+
+        Returns how, and what of the line is still to be taken: all of it if no such call waits.
+        """
+        try:
+            read = message.read(raw[:end])
+        except DocumentError:
+            return (), raw
+        key = read.key if isinstance(read, Message) and read.responds else None
+        pending = None if key is None else self.inflight.retire(exchange + key)
+        if pending is None:
+            return (), raw
+        self.taken.append(pending)
+        # The same call may be answered twice on the line.
+        self.unwanted.guess(exchange + pending.id)
+        rest, text = raw[end:], message.not_alone(end, len(raw))
+        self.tally.log(f"{pending.tool or pending.method}: {text}")
+        if pending.held is not None:
+            return self.guarding.probed(pending, Found(failure=text)), rest
+        if pending.rule is not None and pending.rule.withholds:
+            other = message.response_key(rest[:512], rest[-512:])
+            if other is None or not self.inflight.holds(exchange + other):
+                rest = b""  # it may be what the rule withholds
+        return (Forward(pending.failed(text)),), rest
 
     def unreadable(self, raw: bytes, exchange: bytes, cause: DocumentError) -> tuple[Output, ...]:
         """Take a message that only looks broken to us, for this cause."""

@@ -200,6 +200,11 @@ class Session:
         """Tell a message that only looks broken to us from noise on the server's stdout."""
         if not raw.strip():
             return ()
+        end = message.behind_first(raw)
+        if end is not None:
+            outputs, rest = self._server.glued(raw, end, exchange)
+            if len(rest) < len(raw):
+                return (*outputs, *self.from_server(rest, exchange))
         begins = garbled.noise(raw)
         if begins == len(raw):
             return (Noise(raw),)

@@ -26,7 +26,7 @@ TAIL = 2048
 _RANK: dict[Level, int] = {"error": 0, "warning": 1, "info": 2, "debug": 3}
 _ATOMIC = 4096  # so many bytes a pipe takes without blocking where it takes any
 _HELD = 1 << 16  # bytes of our own lines that wait for a reader
-_LONGEST = 600  # characters: as JSON, still less than that
+_LONGEST = 600  # characters of a message
 _PATIENCE = 1.0  # seconds
 _CUTS = (200, 50, 10)  # characters of a text in an event: the first that makes its line fit
 
@@ -140,17 +140,23 @@ class Log:
                 self._dropped += len(rest)
 
     def _line(self, level: Level, message: str) -> bytes:
-        said = message[:_LONGEST].encode("utf-8", "replace")
-        if self._form == "json":
-            return self._whole(msgspec.json.encode({**_head(level), "message": said.decode()}))
-        return self._whole(self._start(level) + said.replace(b"\n", b"\\n"))
+        line = b""
+        for limit in (_LONGEST, *_CUTS):  # an escape may have twelve bytes
+            text = message[:limit].encode("utf-8", "replace").decode()
+            if self._form == "json":
+                line = _encoded({**_head(level), "message": text})
+            else:
+                line = self._start(level) + _escaped(text).encode()
+            if len(line) <= _ATOMIC - 2:
+                break
+        return self._whole(line)
 
     def _event(self, name: str, level: Level, fields: Mapping[str, Field]) -> bytes:
         line = b""
         for most in _CUTS:
             if self._form == "json":
                 cut = {word: _cut(value, most) for word, value in fields.items()}
-                line = msgspec.json.encode({**_head(level), "event": name, **cut})
+                line = _encoded({**_head(level), "event": name, **cut})
             else:
                 words = [f"{word}={_spelled(value, most)}" for word, value in fields.items()]
                 line = self._start(level) + " ".join([name, *words]).encode()
@@ -220,7 +226,26 @@ def _spelled(value: Field, most: int) -> str:
     if not isinstance(value, str):
         return str(value)
     value = value[:most]
-    return value if _PLAIN.fullmatch(value) else msgspec.json.encode(_cut(value, most)).decode()
+    return value if _PLAIN.fullmatch(value) else _encoded(_cut(value, most)).decode()
 
 
 _PLAIN = re.compile(r"[\w./:*{}+-]+", re.ASCII)
+
+
+def _encoded(value: object) -> bytes:
+    return _escaped(msgspec.json.encode(value).decode()).encode()
+
+
+def _escaped(text: str) -> str:
+    r"""Keep a text from another program from ending a line, hiding words or reordering them.
+
+    Each character that a terminal does not print is written as JSON would escape it.
+
+    >>> _escaped("find\u202e\x9b\n")
+    'find\\u202e\\u009b\\n'
+    """
+    if text.isprintable():
+        return text
+    from json import dumps  # not loaded before it is needed
+
+    return "".join(each if each.isprintable() else dumps(each)[1:-1] for each in text)

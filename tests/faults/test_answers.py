@@ -117,6 +117,38 @@ def test_a_message_behind_noise_is_recovered(puppets: Puppet, noise: bytes) -> N
         put_aside(puppets, before, noise)
 
 
+BEHIND = (
+    GOOD,
+    GOOD.replace(b"ID", b"987654"),
+    GOOD.replace(b"ID", b"987654").replace(b'"jsonrpc":"2.0",', b""),
+    b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}',
+    b"done",
+)
+
+
+@each_way(5, "stdio", "http")
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("stateless", [False, True])
+def test_an_answer_with_something_glued_behind_it_is_an_error_that_says_so(
+    puppets: Puppet, behind: bytes, stateless: bool
+) -> None:
+    if isinstance(puppets, Posted):
+        puppets.stateless = stateless
+    for tool in ("plain", "shaped", "withheld"):
+        # Of a long line only its ends are read, unless another message seems to be inside.
+        long = GOOD.replace(b"1.0,", b"1.0,%s" % (b" " * 5000))
+        for first in (GOOD, long) if behind.startswith(b'{"jsonrpc"') else (GOOD,):
+            came = puppets.ask(tool, first + behind)
+            [line] = [each for each in came.lines if b'"id":%b,' % came.id in each]
+            end = len(first) - 2 + len(came.id)
+            size = len(behind.replace(b"ID", came.id))
+            text = f"the server's answer is not JSON: {size} bytes follow its end at byte {end}; "
+            assert text in failure(line, int(came.id))
+            assert tool != "withheld" or NOISE not in b"".join(came.lines)
+    if isinstance(puppets, Posted):
+        puppets.stateless = False
+
+
 # UTF-8 that is cut, and ends of lines that are none
 
 TEXT = "é€😀 \u2028 \u2029 \u0085 \u001c".encode().replace(b"\x1c", b"\\u001c")

@@ -504,6 +504,41 @@ def test_an_answer_behind_noise_is_the_answer(remote: Remote, noise: bytes) -> N
                 assert (got.status, got.events or [got.body]) == (200, [result(b"2")])
 
 
+GLUED = (result(b"2"), result(b"3"), b'\n{"jsonrpc":"2.0","method":"notifications/x"}', b"done")
+
+
+def glued(first: bytes, behind: bytes) -> str:
+    size = len(behind.strip())
+    return f"the server's answer is not JSON: {size} bytes follow its end at byte {len(first)}; "
+
+
+@pytest.mark.fault(25, "stdio")
+@pytest.mark.parametrize("behind", GLUED)
+def test_an_answer_that_holds_more_than_one_text_is_an_error_at_once(
+    bridge: Bridge, behind: bytes
+) -> None:
+    first = result(b"2")
+    for said in (whole(first + behind), STREAM + event((first + behind).replace(b"\n", b""))):
+        with bridge.sound(said), soon():
+            line = next(each for each in bridge.ask(2) if b'"id":2,' in each)
+            assert glued(first, behind)[:60] in failure(line, 2)
+
+
+@pytest.mark.fault(25, "http")
+@pytest.mark.parametrize("behind", GLUED)
+def test_a_client_of_the_sidecar_is_told_of_an_answer_that_holds_more_than_one_text(
+    remote: Remote, behind: bytes
+) -> None:
+    first = result(b"2")
+    for said in (whole(first + behind), STREAM + event((first + behind).replace(b"\n", b""))):
+        with remote.sound(said):
+            for era in (post(call(2, "fault")), modern(2, "fault")):
+                got = remote.sidecar.ask(era)
+                assert got.status == 200
+                assert glued(first, behind)[:60] in failure((got.events or [got.body])[0], 2)
+                assert result(b"2") not in got.events
+
+
 @pytest.mark.fault(25, "http")
 @pytest.mark.parametrize("status", ["101 Switching Protocols", "099 What"])
 def test_an_answer_that_is_none_yet_is_an_error(remote: Remote, status: str) -> None:

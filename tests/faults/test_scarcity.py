@@ -20,7 +20,18 @@ from tests.faults.puppets import Written
 from tests.faults.routes import Local, answer_of
 from tests.faults.sidecar import call as posted
 from tests.faults.sidecar import serving, soon
-from tests.faults.wrapper import NAUGHTY, ROOT, Wrapped, call, command, failure, ok, said, wrapped
+from tests.faults.wrapper import (
+    NAUGHTY,
+    OWN,
+    ROOT,
+    Wrapped,
+    call,
+    command,
+    failure,
+    ok,
+    said,
+    wrapped,
+)
 
 MB = 1 << 20
 ROW = '{"a":1.0,"noise":[1,2,3]}'
@@ -214,6 +225,30 @@ def test_a_clock_that_jumps_makes_nothing_early_or_late(pages: tuple[str, ...]) 
         assert puppet.heard() == b""
         assert wire.close().code == 0
         assert len(days(bytes(wire.errors))) > 1
+
+
+@pytest.mark.fault(47, "stdio")
+def test_a_monotonic_clock_that_jumps_back_ends_no_thread(
+    pages: tuple[str, ...], tmp_path: Path
+) -> None:
+    library, jumps = tmp_path / "backward.so", tmp_path / "jumps"
+    source = Path(__file__).with_name("backward.c")
+    try:
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    except OSError:
+        pytest.skip("no C compiler: nothing else can set this clock back")
+    changed = ("env", f"LD_PRELOAD={library}", f"JUMPS={jumps}")
+    own = [*changed, *OWN, *pages, "--snapshot-age", "1"]
+    with Wrapped([*own, "--", *PUPPET]) as wire:
+        wire.works()
+        threads = wire.holds.threads
+        jumps.touch()
+        for _ in range(30):  # longer than the deadline, and than it takes to look at snapshots
+            wire.works()
+            time.sleep(0.1)
+        assert wire.holds.threads == threads
+        assert wire.close().code == 0
+        assert bytes(wire.errors) == b""
 
 
 @pytest.mark.fault(47, "http")

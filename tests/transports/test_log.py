@@ -104,6 +104,28 @@ def test_a_message_as_long_as_it_likes_is_one_line_that_can_be_read(pipe: tuple[
     assert set(second["message"]) == {"ü"}
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_tool_s_name_ends_no_line_and_hides_or_reorders_nothing(
+    pipe: tuple[int, int], form: str
+) -> None:
+    unprintable = "\x1b\x7f\x85\x9b\u061c\u200b\u200f\u2028\u2029\u202e\u2066\ufeff\U000e0041"
+    log = Log("info", form, pipe[1])  # type: ignore[arg-type]
+    log.warning(f"{unprintable}é: left as it came")
+    log.warning("\U000e0041" * 10_000)
+    log.event("call", tool=f"{unprintable}é")
+    text = read_all(pipe).decode()
+    assert text.replace("\n", "").isprintable()
+    message, long, event = text.splitlines()
+    assert len(long) < 4096
+    for line in (message, event):
+        escaped = re.findall(r"\\u[0-9a-f]{4}", line)
+        assert "".join(escaped) == json.dumps(unprintable)[1:-1]
+        assert "é" in line
+    if form == "json":
+        assert json.loads(event)["tool"] == f"{unprintable}é"
+        assert set(json.loads(long)["message"]) == {"\U000e0041"}
+
+
 @pytest.mark.parametrize(
     ("level", "said"),
     [("error", "e"), ("warning", "ew"), ("info", "ewi"), ("debug", "ewid")],

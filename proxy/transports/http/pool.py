@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from msgspec import Struct
 
 from proxy.errors import DocumentError
-from proxy.message import Message, read, thrown_away
+from proxy.message import Message, behind_first, error, not_alone, read, second, thrown_away
 from proxy.probe import cancellation
 from proxy.transports.addressed import Address, address, elements, said_of_long
 from proxy.transports.http.children import HASTY, ORDERLY, Child, end_all, unread
@@ -29,6 +29,7 @@ _MOST_BEHIND = 16 << 20  # bytes that may wait for one client that is slow to re
 _PATIENCE = 30.0
 _MOST_CANCELLED = 10_000  # ids that one server never answered; then it is replaced
 _LATE = 5.0  # seconds in which a cancelled request may still be answered
+_LARGE = 4096  # bytes of a line that is not read as a whole without need
 
 Start = Callable[[], Awaitable[Child]]
 
@@ -225,7 +226,7 @@ class Member:
             if isinstance(event, list):
                 for line in event:
                     await others(len(line))
-                    for raw in elements(line) or [line]:
+                    for raw in self._messages(line):
                         self._hear(raw)
                         if self._noise:
                             # Waits for a moment where nobody reads what we say.
@@ -242,6 +243,19 @@ class Member:
                 self._log.warning(f"the server ended within a line, after {size} bytes of it")
             # Others have their turn: what the server says may come without a break.
             await asyncio.sleep(0)
+
+    def _messages(self, line: bytes) -> list[bytes]:
+        """Keep the answer to one client apart from another's that the server glued to it.
+
+        The first is replaced by an error: of a server of its own its client would get that too.
+        """
+        end = behind_first(line) if len(line) <= _LARGE or second(line) else None
+        key = None if end is None else address(line[:end]).answers
+        if end is None or key is None or key not in self._held:
+            return elements(line) or [line]
+        text = not_alone(end, len(line))
+        self._log.warning(text)
+        return [error(key, -1, text), *self._messages(line[end:])]
 
     def _hear(self, raw: bytes) -> None:
         found = address(raw)
