@@ -4,6 +4,7 @@ A view is a JMESPath expression in which strings can be sliced too. It opens the
 where it leads: what it passes on stays as upstream spelled it.
 """
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -32,8 +33,9 @@ def look(
 
     A document that is a text is `text`, and `name` too, the member of structuredContent that holds
     it: `text[10000:20000]` counts characters, as does any slice of a string
-    (`items[3].body[0:500]`). A slice of an array that ends the expression keeps nulls,
-    so that slices rejoin. The value belongs to a document that is masked as this one is.
+    (`items[3].body[0:500]`). A document that is an array is `items` too. A slice of an array that
+    ends the expression keeps nulls, so that slices rejoin. The value belongs to a document that is
+    masked as this one is.
 
     A name in double quotes beside a comparison is a text if no element has a member of that name.
     `remarks` gets what the reader of the value should know of members that no element has.
@@ -97,9 +99,16 @@ def _evaluate(
         document.close()
         whole = opened(document.cell[0])
     root = {"text": whole, name: whole} if isinstance(whole, str) else whole
+    if isinstance(whole, list) and _names_items(expression.text):
+        root = {"items": whole}
     parsed = lookups.meant(expression.tree, [root], opened, fuel)
     found = visit(parsed, root)
     return visit(parsed, whole) if found is None and isinstance(whole, str) else found
+
+
+def _names_items(expression: str) -> bool:
+    """Return True if an array is called `items`, as it is shown once it was shortened."""
+    return re.match(r"\s*[^\[@]*\bitems\b[^@]*$", expression) is not None
 
 
 @lru_cache(maxsize=1)

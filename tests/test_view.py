@@ -478,8 +478,8 @@ def test_lines_of_a_text_are_no_objects() -> None:
 
 
 def test_a_member_of_an_array_that_is_the_document_is_said_to_be_none() -> None:
-    _, [remark] = answered("items", [{"a": 1}])
-    assert remark == "the document is an array, not an object with 'items'"
+    _, [remark] = answered("rows", [{"a": 1}])
+    assert remark == "the document is an array, not an object with 'rows'"
 
 
 def test_a_member_that_is_tested_for_and_is_nowhere_is_remarked_beside_the_empty_answer() -> None:
@@ -522,3 +522,23 @@ def test_the_members_that_a_refusal_names_take_little_room() -> None:
         answered("[*].titel", rows)
     assert str(refused.value).endswith("…, …")
     assert len(str(refused.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("items[1:3]", [{"n": 1}, {"n": 2}]),
+        ("length(items)", 4),
+        ("items[?n > `1`].n", [2, 3]),
+        ("[*].n", [0, 1, 2, 3]),
+    ],
+)
+def test_an_array_is_items_as_it_was_shown(expression: str, value: object) -> None:
+    document = Document.read(json.dumps([{"n": n} for n in range(4)]).encode())
+    assert json.loads(encode(look(document, expression))) == value
+
+
+def test_a_member_called_items_of_the_elements_is_that_member() -> None:
+    document = Document.read(b'[{"items": 1}, {"items": 2}]')
+    assert json.loads(encode(look(document, "[*].items"))) == [1, 2]
+    assert look(document, "max_by(@, &items).items") == 2
