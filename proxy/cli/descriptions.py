@@ -348,6 +348,12 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
             "The most requests that are open at once, and the most event streams: they are "
             "counted apart."
         ),
+        "connections": (
+            "The most connections of clients; beyond it, idle ones are closed for new ones."
+        ),
+        "peer_connections": (
+            "The most of them from one address: that of a reverse proxy, if one is in front."
+        ),
         "sessions": "The most sessions of each route before a command.",
         "idle_seconds": "How long after its last use such a session ends.",
         "children": "The most processes that serve the stateless requests of such a route.",

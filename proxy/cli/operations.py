@@ -42,6 +42,16 @@ Off loopback, `serve` starts only with a token, or with `--insecure`. A client g
 `Authorization: Bearer`, or in the path where that holds `{token}`; it is never sent to the server.
 With `auth: forward`, `Authorization` is the server's, so that a token must be in the path. A page
 in a browser may ask if its origin is allowed, or is one of the allowed hosts.
+
+Who has connected may ask nothing, and needs no token for that. The head of a request must come
+within 10 seconds, and a connection that was used is closed after 75 seconds without a request. If
+`--connections` are open, the idle one that has asked nothing for longest is closed for a new one;
+if none is idle, one with a request whose body has not come to its end; if there is none either, the
+new one is refused with the status 503, as below. Open requests and event streams are never closed
+for others. The default leaves half of the descriptors to servers and files. `--peer-connections`
+keeps one address from having all of them. Behind a reverse proxy all clients have its address:
+raise it to `--connections` unless the proxy is on this machine, for whose own addresses there is no
+such bound unless you set one.
 """
 
 KEYS = """
@@ -89,8 +99,9 @@ STATUSES: Mapping[int, str] = {
         "to another origin."
     ),
     503: (
-        "`--concurrent`, `--sessions` or `--children` is reached, or it is ending; `Retry-After` "
-        "says when to come again."
+        "`--concurrent`, `--sessions` or `--children` is reached, or `--connections` or "
+        "`--peer-connections` with none that could be closed, or it is ending; `Retry-After` says "
+        "when to come again."
     ),
 }
 """What the sidecar answers by itself, and when."""

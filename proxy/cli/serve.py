@@ -174,6 +174,20 @@ OPTIONS = (
         _number(int, 1),
     ),
     Option(
+        "--connections",
+        "the most connections of clients; beyond it, idle ones are closed for new ones (default: "
+        "half of the descriptors that `ulimit -n` allows, at most 4000, or 4 times --concurrent)",
+        "N",
+        _number(int, 1),
+    ),
+    Option(
+        "--peer-connections",
+        "the most of them from one address (default: half of --connections, and no bound for "
+        "addresses of loopback)",
+        "N",
+        _number(int, 1),
+    ),
+    Option(
         "--sessions", "the most sessions before a command (default: 1000)", "N", _number(int, 1)
     ),
     Option(
@@ -219,6 +233,11 @@ LIMITS = {
     "idle": ("idle_seconds", "idle"),
     "children": ("children", "children"),
     "drain": ("drain_seconds", "drain"),
+}
+# And for those whose defaults depend on the system.
+CONNECTIONS = {
+    "connections": ("connections", "connections"),
+    "peer_connections": ("peer_connections", "peer_connections"),
 }
 # And for the store of snapshots.
 SNAPSHOTS = {
@@ -363,7 +382,7 @@ def _config(given: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
 
 
 def _limits(settings: Settings) -> Limits:
-    return Limits(**_bounds(settings, LIMITS))
+    return Limits(**_bounds(settings, LIMITS | CONNECTIONS))
 
 
 def _bounds(settings: Settings, table: Mapping[str, tuple[str, str]]) -> dict[str, Any]:

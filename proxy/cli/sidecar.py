@@ -60,7 +60,8 @@ def _sections() -> Iterator[Iterable[str]]:
 _BY_NAME = {option.name: option for option in serve.OPTIONS}
 # A key that is named like a flag is what that flag is for; of the others, serve has tables.
 _FLAGS = _BY_NAME | {key: _BY_NAME[name] for name, key in serve.KEYS.items()}
-_LIMITS = {key: _BY_NAME[name] for name, (key, _) in (serve.LIMITS | serve.SNAPSHOTS).items()}
+_TABLES = serve.LIMITS | serve.CONNECTIONS | serve.SNAPSHOTS
+_LIMITS = {key: _BY_NAME[name] for name, (key, _) in _TABLES.items()}
 
 
 def _said(what: str, meanings: Mapping[Any, str]) -> str:

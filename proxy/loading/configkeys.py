@@ -150,7 +150,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """What the sidecar takes on at most; what is not given has the default of its flag.
 
     `body` and `message` are sizes: of a request's body, of a message from an upstream. `concurrent`
-    requests are open at once, `sessions` are known, `children` serve stateless requests for each
+    requests are open at once, and `connections`, of one address at most `peer_connections`;
+    `sessions` are known, `children` serve stateless requests for each
     command. A session ends `idle_seconds` after its last use, and open requests have
     `drain_seconds` when the sidecar is asked to end. `snapshots` is a size, that of all answers
     kept in memory for later pages and views, each for `snapshot_seconds` after its last use.
@@ -159,6 +160,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     body: Bytes | None = None
     message: Bytes | None = None
     concurrent: Count | None = None
+    connections: Count | None = None
+    peer_connections: Count | None = None
     sessions: Count | None = None
     idle_seconds: Seconds | None = None
     children: Count | None = None

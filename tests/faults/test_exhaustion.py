@@ -7,9 +7,10 @@ import re
 import resource
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,17 @@ if sys.platform != "linux":
 
 from tests.faults.processes import Process, memory, until
 from tests.faults.routes import NAUGHTY, Bridge, Local, Naughty, Remote, answer_of, failure, modern
-from tests.faults.sidecar import INITIALIZE, Sidecar, call, get, post, serving, soon
+from tests.faults.sidecar import (
+    INITIALIZE,
+    PROGRAM,
+    Client,
+    Sidecar,
+    call,
+    get,
+    post,
+    serving,
+    soon,
+)
 from tests.faults.sidecar import STREAM as STREAM_ONLY
 from tests.raw_http import STREAM, event, result, whole
 
@@ -67,6 +78,89 @@ def test_without_descriptors_who_is_there_goes_on_and_the_next_is_answered_later
             open.close()
             with soon(3.0):
                 assert sidecar.ask(get("/healthz")).status == 200
+
+
+LIMITED = ("sh", "-c", 'ulimit -n 200 && exec "$@"', "sh", *PROGRAM)
+HALF = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
+FIRST = {
+    "idle": b"",
+    "half a head": HALF,
+    "a head in drips": HALF + b"X-Drip: ",
+    "kept open": get("/healthz"),
+    "half a body": HALF + b"\r\n{",
+}
+
+
+@pytest.mark.fault(47, "http")
+@pytest.mark.parametrize("first", FIRST.values(), ids=FIRST)
+def test_clients_that_ask_nothing_keep_nobody_out(first: bytes) -> None:
+    with serving(*PLAIN, program=LIMITED) as sidecar, ExitStack() as open:
+        session = sidecar.begin()
+        stream = open.enter_context(sidecar.client())
+        stream.send(get("/mcp", STREAM_ONLY, session))
+        assert stream.head().status == 200
+        drips: list[Client] = []
+        stop = threading.Event()
+
+        def drip() -> None:
+            while not stop.wait(0.5):
+                for each in drips:
+                    with suppress(OSError):  # it was closed, which is right
+                        each.send(b"x")
+
+        open.callback(stop.set)
+        if first.endswith(b"Drip: "):
+            threading.Thread(target=drip).start()
+        for _ in range(400):
+            idler = open.enter_context(sidecar.client())
+            idler.send(first)
+            if first.startswith(b"GET"):
+                assert idler.answer().status == 200
+            drips.append(idler)
+        with soon(5.0):
+            assert answer_of(sidecar.post(call(2), session))
+        assert sidecar.descriptors < 150, "servers and files have too little left"
+        until(lambda: warned(sidecar, "the most at once (--connections): idle ones are closed") > 0)
+        with soon(5.0):
+            sidecar.begin()
+        stream.socket.setblocking(False)
+        with pytest.raises(BlockingIOError):  # still there, and nothing to say
+            stream.socket.recv(1)
+
+
+@pytest.mark.fault(47, "http")
+def test_one_address_has_no_more_connections_than_its_share() -> None:
+    with serving("--peer-connections", "3", *PLAIN) as sidecar, ExitStack() as open:
+        session = sidecar.begin()
+        stream, first = (open.enter_context(sidecar.client()) for _ in range(2))
+        stream.send(get("/mcp", STREAM_ONLY, session))
+        assert stream.head().status == 200
+        others = [open.enter_context(sidecar.client()) for _ in range(5)]
+        assert first.rest() == others[0].rest() == b""
+        others[-1].send(get("/healthz"))
+        assert others[-1].answer().status == 200
+        streams = [stream]
+        for session in (sidecar.begin(), sidecar.begin()):
+            streams.append(open.enter_context(sidecar.client()))
+            streams[-1].send(get("/mcp", STREAM_ONLY, session))
+            assert streams[-1].head().status == 200
+        with sidecar.client() as refused:
+            got = refused.answer()
+        assert got.status == 503
+        assert "3 connections from 127.0.0.1 are open, the most from one address" in got.error
+
+
+@pytest.mark.fault(28, "http")
+def test_a_head_that_does_not_come_within_ten_seconds_ends_its_connection() -> None:
+    with serving(*PLAIN) as sidecar, sidecar.client() as idle, sidecar.client() as dripping:
+        kept = sidecar.client()
+        kept.send(get("/healthz"))
+        assert kept.answer().status == 200
+        dripping.send(HALF + b"X-Drip: ")
+        kept.send(HALF)
+        with soon(20.0):
+            assert idle.rest() == dripping.rest() == kept.rest() == b""
+        kept.socket.close()
 
 
 ROOM = 48 * MB

@@ -46,11 +46,16 @@ class Route(Struct, frozen=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What a sidecar takes on at most: sizes in bytes, times in seconds."""
+    """What a sidecar takes on at most: sizes in bytes, times in seconds.
+
+    `connections` and `peer_connections` are None for what suits its descriptors, see `Connections`.
+    """
 
     body: int = 4 << 20
     message: int = 256_000_000
     concurrent: int = 1000
+    connections: int | None = None
+    peer_connections: int | None = None
     sessions: int = 1000
     idle: float = 1800.0
     children: int = 4

@@ -23,7 +23,15 @@ from multidict import CIMultiDict
 from proxy.errors import AbridgeError
 from proxy.loading.configkeys import Address
 from proxy.transports.endpoint import plainly
-from proxy.transports.http.connection import Patience, Server, Stalled, framing, go_on
+from proxy.transports.http.connection import (
+    Connections,
+    Patience,
+    Server,
+    Stalled,
+    framing,
+    go_on,
+    most_connections,
+)
 from proxy.transports.http.metrics import Metrics
 from proxy.transports.http.mounts import Mount, Mounts
 from proxy.transports.http.post import FAILED, INVALID, Refused
@@ -57,6 +65,8 @@ class Sidecar:
         self._listeners = {listen: Mounts(all) for listen, all in by_listener.items()}
         self._listening: dict[str, asyncio.Server] = {}
         self._servers: list[Server] = []
+        most = limits.connections or most_connections(limits.concurrent)
+        self._connections = Connections(most, limits.peer_connections, log)
         metrics.sessions.set_function(lambda: self._population()[0])
         metrics.children.set_function(lambda: self._population()[1])
         self._open: dict[asyncio.Task[object], Asked] = {}
@@ -89,7 +99,7 @@ class Sidecar:
         self._trimming.begin()
         loop = asyncio.get_running_loop()
         for listen, mounts in self._listeners.items():
-            server = Server(partial(self._handle, mounts), self._log)
+            server = Server(partial(self._handle, mounts), self._log, self._connections)
             self._servers.append(server)
             at = Address(listen)
             try:

@@ -12,7 +12,7 @@ from proxy.meter import Meters
 from proxy.rule import EMPTY, RuleSet
 from proxy.snapshots import Memory, Store
 from proxy.transports.http.access import Access
-from proxy.transports.http.connection import Server
+from proxy.transports.http.connection import Connections, Server
 from proxy.transports.http.remote import Remote
 from proxy.transports.http.route import Asked, Handler, Limits, Route, Shared
 from proxy.transports.log import Log
@@ -120,7 +120,8 @@ async def standing(handler: Handler) -> AsyncIterator[Standing]:
         return await handler.handle(request, asked[-1])
 
     await handler.open()
-    server = Server(handle, Log("error"))
+    log = Log("error")
+    server = Server(handle, log, Connections(1000, None, log))
     listener = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
     try:
         yield Standing(listener.sockets[0].getsockname()[1], handler, asked)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from proxy.transports.http.connection import Patience, Server, Stalled
+from proxy.transports.http.connection import Connections, Patience, Server, Stalled
 from proxy.transports.log import Log
 from tests.transports.http.listening import Client, serving
 
@@ -157,7 +157,7 @@ async def test_a_body_that_stops_coming_or_comes_too_slowly_is_given_up(slowly: 
         return web.Response()
 
     loop = asyncio.get_running_loop()
-    server = Server(handle, Log("error"))
+    server = Server(handle, Log("error"), Connections(9, None, Log("error")))
     listening = await loop.create_server(server, "127.0.0.1", 0)
     client = Client(*await asyncio.open_connection(*listening.sockets[0].getsockname()))
     await client.send(START + b"Content-Length: 10\r\n\r\nabc")
