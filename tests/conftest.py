@@ -4,6 +4,7 @@ import os
 from collections.abc import Generator, Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -25,6 +26,20 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """Have `-n auto` mean three workers for two cores."""
     # Nearly half of its time a worker waits, for a process that starts or for a time to pass.
     return (yield) * 3 // 2
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Keep a test that has failed from hanging in its teardown: the failure ended its limit."""
+    limit: Any = item.config.pluginmanager.get_plugin("faulthandler")
+    return (yield from limit.pytest_runtest_protocol(item))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(report: pytest.TestReport, sched: Any) -> None:
+    """End the run with the test that ended its worker: another one would run that test again."""
+    sched.config.hook.pytest_runtest_logreport(report=report)
+    pytest.exit(str(report.longrepr), returncode=1)
 
 
 @pytest.fixture(scope="session", autouse=True)
