@@ -48,9 +48,11 @@ conformance: $(VENV)/.test
 
 check: lint types test
 
-# The real servers and clients that the tests run, pinned in tests/servers and kept in .cache.
+# The real servers and clients that the tests run, and the conformance suite, kept in .cache; pinned
+# in tests/servers and tests/conformance.
 servers: $(VENV)/.test
 	$(RUN) tests/servers/install.py
+	$(RUN) -m tests.conformance.install
 
 clean:
 	rm -rf $(VENV) .cache build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

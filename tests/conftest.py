@@ -4,14 +4,12 @@ import os
 from collections.abc import Generator, Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 
-from tests.servers.install import install
-
-# Installers need the user's own settings (a mirror, a certificate), which lie in the real home.
-AS_STARTED = dict(os.environ)
+from tests.servers.install import require
 
 # The same examples on every run, and no limit of time: a slow machine is not a bug.
 # To look for new ones: pytest --hypothesis-profile=explore
@@ -25,6 +23,20 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """Have `-n auto` mean three workers for two cores."""
     # Nearly half of its time a worker waits, for a process that starts or for a time to pass.
     return (yield) * 3 // 2
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Keep a test that has failed from hanging in its teardown: the failure ended its limit."""
+    limit: Any = item.config.pluginmanager.get_plugin("faulthandler")
+    return (yield from limit.pytest_runtest_protocol(item))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(report: pytest.TestReport, sched: Any) -> None:
+    """End the run with the test that ended its worker: another one would run that test again."""
+    sched.config.hook.pytest_runtest_logreport(report=report)
+    pytest.exit(str(report.longrepr), returncode=1)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -62,5 +74,5 @@ def state(states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def servers() -> None:
-    """Have the servers and clients of tests/servers installed. Raises NotInstalled, never skips."""
-    install(AS_STARTED)
+    """Refuse to run without the servers and clients of tests/servers. Raises NotInstalled."""
+    require()

@@ -21,9 +21,6 @@ from tests.conformance.checks import Check, Difference, Found, Gap, Run, compare
 ROOT = Path(__file__).resolve().parents[1]
 RECORDED = Path(__file__).parent / "fixtures" / "conformance"
 
-# Installers need the user's own settings: this is read before the fixture `home` hides them.
-AS_STARTED = dict(os.environ)
-
 RESUME = Check("server-sse-polling", "server-sse-disconnect-resume", "ServerDisconnectResume")
 PRIMING = Check("server-sse-polling", "server-sse-priming-event", "ServerSendsPrimingEvent")
 RETRY = Check("server-sse-polling", "server-sse-retry-field", "ServerSendsRetryField")
@@ -257,8 +254,8 @@ def test_a_server_that_accepts_nothing_is_told_of(
 
 
 def test_the_same_checks_pass_through_the_proxy() -> None:
-    # About 30 s, of which the direct runs take 7; the first time 25 s more, to install the suite.
-    install.install(AS_STARTED)
+    # About 30 s, of which the direct runs take 7.
+    install.require()
     with subprocess.Popen(
         [sys.executable, "-m", "tests.conformance", "--short"],
         cwd=ROOT,

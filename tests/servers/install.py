@@ -2,7 +2,7 @@
 
 What a file here pins goes into one folder of `.cache/servers`, together with a stamp of what was
 asked for, written last: a second run with the same pins does nothing, and an interrupted one is
-done again. Run as a script, or through the fixture `servers`.
+done again. Run as a script, by `make servers`; a test installs nothing, and has no time for it.
 """
 
 import fcntl
@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -19,6 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parents[1] / ".cache" / "servers"
 SECONDS = 480
+SIGN_OF_LIFE = 10.0  # seconds without a line, after which one says how long it has taken
 
 
 class NotInstalled(Exception):
@@ -53,7 +55,8 @@ def npm() -> list[str]:
 def npm_packages(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
     shutil.copyfile(pins, folder / "package.json")
     quiet = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--loglevel=error"]
-    run([*npm(), "install", *quiet], folder, env)
+    # By itself, Node trusts its own list only, without what a company's network may need.
+    run([*npm(), "install", *quiet], folder, {"NODE_USE_SYSTEM_CA": "1", **env})
 
 
 def python_packages(pins: Path, folder: Path, env: Mapping[str, str]) -> None:
@@ -87,16 +90,41 @@ def install_part(
     how: Callable[[Path, Path, Mapping[str, str]], None],
     env: Mapping[str, str],
 ) -> None:
-    """Make `folder` hold what `pins` asks for; nothing is done where its stamp says it does."""
-    stamp = folder / ".pins"
-    wanted = digest(pins)
-    if stamp.is_file() and stamp.read_text() == wanted:
+    """Make `folder` hold what `pins` asks for; nothing is done if it does already."""
+    if is_installed(folder, pins):
         return
-    print(f"installing {pins.name} into {folder.relative_to(CACHE.parents[1])}", file=sys.stderr)
+    began = time.monotonic()
+    show(f"installing {os.path.relpath(pins)} into {os.path.relpath(folder)}")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     how(pins, folder, env)
-    stamp.write_text(wanted)
+    stamp(folder).write_text(digest(pins))
+    show(f"  done in {time.monotonic() - began:.0f} s")
+
+
+def is_installed(folder: Path, pins: Path) -> bool:
+    return stamp(folder).is_file() and stamp(folder).read_text() == digest(pins)
+
+
+def stamp(folder: Path) -> Path:
+    return folder / ".pins"
+
+
+def require() -> None:
+    """Keep tests from running without what is pinned here, or with other versions of it.
+
+    Raises NotInstalled with the next step.
+    """
+    for name, (pins, _) in PARTS.items():
+        require_part(CACHE / name, HERE / pins)
+
+
+def require_part(folder: Path, pins: Path) -> None:
+    if not is_installed(folder, pins):
+        raise NotInstalled(
+            f"{folder} does not hold what {pins} asks for, for Python {sys.version.split()[0]} in"
+            f" {sys.base_prefix}: run `make servers`"
+        )
 
 
 def digest(pins: Path) -> str:
@@ -106,31 +134,48 @@ def digest(pins: Path) -> str:
 
 
 def run(command: list[str], folder: Path, env: Mapping[str, str]) -> None:
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise NotInstalled(f"no end after {SECONDS} seconds: {' '.join(command)}") from None
-    if done.returncode:
-        said = done.stdout.decode(errors="replace").splitlines()[-20:]
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as installer:
+        try:
+            output = output_of(installer, command)
+        except BaseException:
+            installer.kill()
+            raise
+    if installer.returncode:
+        said = output.decode(errors="replace").splitlines()[-20:]
         raise NotInstalled(
             "\n".join(
                 [
-                    f"exit code {done.returncode} from: {' '.join(command)}",
+                    f"exit code {installer.returncode} from: {' '.join(command)}",
                     *(f"  {line}" for line in said),
                     "the servers come from npm and PyPI: see that both can be reached from here"
                     " (npm and pip use their own configuration), then run `make servers`",
                 ]
             )
         )
+
+
+def output_of(installer: subprocess.Popen[bytes], command: list[str]) -> bytes:
+    """Wait for the end of an installer, with a line now and then for whoever waits."""
+    began = time.monotonic()
+    while True:
+        try:
+            return installer.communicate(timeout=SIGN_OF_LIFE)[0]
+        except subprocess.TimeoutExpired:
+            seconds = time.monotonic() - began
+        if seconds > SECONDS:
+            raise NotInstalled(f"no end after {SECONDS} seconds: {' '.join(command)}")
+        show(f"  {seconds:.0f} s so far, of {SECONDS} s at most: {' '.join(command[-3:])}")
+
+
+def show(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager
