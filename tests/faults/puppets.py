@@ -27,6 +27,7 @@ rules:
 - {name: limiting, tools: limited, arguments: {limit: {maximum: 5}}}
 - {name: hiding, tools: hidden, hide: true}
 """
+WHOLE = ("--budget", "off")  # `plain`, which no rule names, passes at any length
 
 
 LARGE = b'{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"[%b0]"}]}}' % (
@@ -157,13 +158,13 @@ def puppet(way: Way, folder: Path) -> Iterator[Puppet]:
     rules = folder / "rules.yaml"
     rules.write_text(RULES)
     if way == "stdio":
-        with wrapped("puppet", options=("--rules", str(rules)), once=False) as wire:
+        with wrapped("puppet", options=("--rules", str(rules), *WHOLE), once=False) as wire:
             yield Written(wire)
             ended = wire.close()
             assert (ended.code, ended.rest) == (0, b""), ended
     else:
         server = (sys.executable, str(NAUGHTY), "puppet")
-        with serving("--rules", str(rules), "--", *server) as sidecar:
+        with serving("--rules", str(rules), *WHOLE, "--", *server) as sidecar:
             posted = Posted(sidecar)
             # What is large is shaped in a process of its own, which then stays.
             posted.ask("shaped", LARGE)

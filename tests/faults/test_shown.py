@@ -58,12 +58,20 @@ def test_20_mb_in_two_copies_are_made_short_in_both(way: Way, text: str, rules: 
         assert answer(client, "note", says="next").endswith(b'"text":"next"}]}}')
 
 
-def test_a_long_error_is_shown(way: Way, rules: Path) -> None:
+def test_a_long_error_shows_its_last_lines_too_and_the_others_on_demand(
+    way: Way, rules: Path
+) -> None:
     rules.write_text(BOUNDED)
-    said = "the build failed: " + "a line of the log\n" * 700
+    said = "the build failed: " + "a line of the log\n" * 18_000 + "no space left on the disk"
     with way("--rules", str(rules), server=SERVER) as client:
-        found = result(answer(client, "wrong", says=said))
-    assert found == {"content": [{"type": "text", "text": said}], "isError": True}
+        raw = answer(client, "wrong", says=said)
+        shown, _ = (block["text"] for block in result(raw)["content"])
+        assert len(raw) < BUDGET + 1000
+        assert shown.startswith("the build failed: a line of the log\n")
+        assert shown.endswith("a line of the log\nno space left on the disk")
+        rest = result(answer(client, "wrong", says=said, view="text[100000:102000]"))
+    assert rest == {"content": [{"type": "text", "text": said[100_000:102_000]}], "isError": True}
+    assert result(raw)["isError"] is True
 
 
 SPELLED = (
