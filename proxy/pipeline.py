@@ -60,7 +60,12 @@ def _tried(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome:
         if job.snapshot is not None:
             return pages.from_snapshot(job, job.snapshot, observe, attempt)
         outcome = _from_response(job, observe, attempt)
-        return error_result.bounded(job, outcome, attempt) if outcome.word == "error" else outcome
+        if outcome.word == "error":
+            return error_result.bounded(job, outcome, attempt)
+        most = job.rule.max_bytes
+        if outcome.word != "untouched" or most is None or len(outcome.raw) <= most:
+            return outcome
+        return _mended(job, observe, attempt) or outcome
     except Refusal as refused:
         if job.rule.mode == "shadow":
             return job.original("shadow")
@@ -78,10 +83,34 @@ def _tried(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome:
     except DocumentError as other:
         if job.rule.withholds:
             return _failure(job, other)
-        return job.original("untouched", f"{job.rule.at(job.tool)}: left as it came: {other}")
+        said = f"{job.rule.at(job.tool)}: left as it came: {other}"
+        return _mended(job, observe, attempt) or job.original("untouched", said)
     except (Exception, SystemExit) as error:
         # A rule must never cost an answer, whatever it raises (RecursionError, MemoryError, ...).
-        return _failure(job, error)
+        return _mended(job, observe, attempt) or _failure(job, error)
+
+
+def _mended(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome | None:
+    """Keep an answer within its budget though its bytes are not UTF-8: those are replaced.
+
+    None if they are, or if the rule has no budget, withholds the answer, or is within its budget.
+    """
+    rule = job.rule.bounding
+    if job.raw is None or rule.withholds or not rule.pipeline:
+        return None
+    try:
+        job.raw.decode()
+    except UnicodeDecodeError as error:
+        raw = job.raw.decode("utf-8", "replace").encode()
+        outcome = _tried(replace(job, rule=rule, raw=raw), observe, attempt)
+        if outcome.raw == raw:
+            return None
+        text = (
+            f"{rule.at(job.tool)}: the bytes of the answer are not UTF-8 from byte {error.start} "
+            "on, and it is over its budget: they were replaced by U+FFFD to cut it"
+        )
+        return replace(outcome, said=text)
+    return None
 
 
 def _from_response(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome:
