@@ -11,8 +11,8 @@ held goes ahead of the call.
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from select import select
 from threading import Lock, Thread
-from time import sleep
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from proxy import message, pipeline
@@ -259,7 +259,8 @@ class Relay:
             with self._entry:
                 seconds = self._session.patience()
             # A call that begins meanwhile is due later than this.
-            sleep(longest if seconds is None else min(seconds, longest))
+            # As in proxy.snapshots: time.sleep() fails if the clock is set back.
+            select((), (), (), longest if seconds is None else min(seconds, longest))
             with self._entry:
                 outputs = self._posted(self._session.overdue(), Forward)
             self._all(outputs, self._server.post, self._client.send)
