@@ -110,6 +110,9 @@ def test_without_descriptors_calls_are_answered_and_other_rules_are_read_later(
 ) -> None:
     options = ("--rules", str(rules), "--ledger", str(tmp_path / "ledger.db"))
     with wrapped("rows", options=options) as wire:
+        # The ledger opens its files with the first call.
+        assert rows(wire) == SHAPED
+        until((tmp_path / "ledger.db-wal").exists)
         with wire.sound():
             before = resource.prlimit(wire.process.pid, resource.RLIMIT_NOFILE)[0]
             limit(wire, resource.RLIMIT_NOFILE, next_descriptor(wire))

@@ -21,7 +21,7 @@ from tests.transports.http.hosting import (
     hosting,
     wait_gone,
 )
-from tests.transports.http.standing import BOTH, route, shared
+from tests.transports.http.standing import route, shared
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -212,7 +212,7 @@ async def test_the_longest_idle_session_makes_room_and_one_that_is_used_does_not
 
 
 async def test_a_session_that_nobody_uses_is_ended_and_one_that_is_heard_is_not() -> None:
-    async with hosting(idle=0.2) as made:
+    async with hosting(idle=1.0) as made:
         idle, heard = await made.client().begin(), await made.client().begin()
         stream = await heard.send("GET", accept=STREAM)
         server = await pid(idle)
@@ -267,7 +267,7 @@ async def test_a_session_id_of_one_kind_is_none_of_the_other() -> None:
 async def test_the_log_of_a_request_names_its_session_by_a_digest() -> None:
     async with hosting() as made:
         client = await made.client().begin()
-        await (await client.call(1, "echo", accept=BOTH)).rest()
+        await (await client.call(1, "echo")).rest()
         begun, *_, called = made.made.asked
         assert (called.method, called.tool, called.client) == ("tools/call", "echo", "test")
         assert called.session == begun.session != ""
