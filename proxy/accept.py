@@ -13,6 +13,14 @@ stream        an event stream
 rather json   JSON where the answer is a single response, else an event stream
 either        the form that upstream chose
 nothing       neither can be sent: 406
+
+Most clients name both and prefer none: `either`. A server behind a URL has then chosen: to turn its
+JSON into a stream would bring nothing, to flatten its stream would lose progress and resumption. A
+command has chosen nothing. It gets JSON too if its answer is a single response: that is one body
+with a length, which anything on the way can read, and as a stream it would say no more. If anything
+else of the call comes first (progress, a log line, a question to the client), the answer is a
+stream from there on, so nothing is lost; and it is one once nothing has come for 15 seconds, since
+a stream that has begun can be kept alive and resumed, JSON cannot.
 """
 
 JSON = "application/json"

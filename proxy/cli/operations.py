@@ -24,6 +24,12 @@ Before a command: Streamable HTTP of both eras at the path of the route, and bel
 2024-11-05, at `/mcp/sse`. Before a URL: at the path of the route, what its server speaks. A server
 of HTTP+SSE is then for clients of HTTP+SSE; `mcp-abridge URL` takes either.
 
+The form of an answer is the one that the client's `Accept` prefers. If it prefers none, as most do,
+it is the one that the server at the URL chose. A command has chosen none: its answer is JSON, as
+long as it is a single response, and an event stream if anything else of the call comes before that
+(progress, log lines, questions to the client), so that nothing is lost. It is also a stream if the
+command says nothing for 15 seconds: a stream can be kept alive and resumed, JSON cannot.
+
 ## What goes before what
 
 What stands at the top of the configuration holds for each route that does not say otherwise, be it

@@ -122,6 +122,15 @@ class Answer:
                 self._held.clear()
         self._collect(event.data or b"", responses, len(spoken))
 
+    async def keep_alive(self, event: Event) -> None:
+        """Say something, lest the client and those on the way to it take silence for the end.
+
+        If the form is not known yet, the answer is an event stream from now on.
+        """
+        if self._form is None:
+            await self._become_stream()
+        await self.put(event)
+
     async def end(self, last: Event | None = None) -> web.StreamResponse:
         """Finish: all is said, with `last`. Returns the response to hand to aiohttp."""
         if last is not None and self._form != "stream":

@@ -127,7 +127,7 @@ class Hosted:
         answer = Answer(
             request,
             read.wanted,
-            streams=True,
+            streams=read.wanted != "either",
             expected=len(read.ids),
             batch=read.batch,
             headers={SESSION: self.id},

@@ -164,7 +164,7 @@ class Stream:
                     await connection.news.wait()
             except TimeoutError:
                 if pings or answer.started:
-                    await answer.put(SILENCE)
+                    await answer.keep_alive(SILENCE)
         return None
 
     def _event(self, said: Said) -> Event:

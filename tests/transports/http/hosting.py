@@ -22,6 +22,8 @@ TALKATIVE = (sys.executable, str(Path(__file__).with_name("talkative.py")))
 OFFICIAL = (sys.executable, str(Path(__file__).with_name("official.py")))
 STREAM = "text/event-stream"
 JSON = "application/json"
+EVENTS = f"{STREAM}, {JSON};q=0.9"
+"""Of a client that takes both forms, and prefers to see events as they come."""
 SECONDS = 20.0
 
 META = {
@@ -93,7 +95,7 @@ class Client:
         self.version: str | None = None
 
     async def send(
-        self, method: str, body: Any = None, accept: str = BOTH, **headers: str
+        self, method: str, body: Any = None, accept: str = EVENTS, **headers: str
     ) -> Heard:
         held = {"Accept": accept}
         if self.session is not None:
@@ -112,7 +114,7 @@ class Client:
         id: Any,
         method: str,
         params: Any = None,
-        accept: str = BOTH,
+        accept: str = EVENTS,
         **headers: str,
     ) -> Heard:
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}
@@ -123,7 +125,7 @@ class Client:
         id: Any,
         name: str,
         given: Any = None,
-        accept: str = BOTH,
+        accept: str = EVENTS,
         token: Any = None,
         **headers: str,
     ) -> Heard:

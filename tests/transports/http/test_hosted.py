@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from proxy.transports.http import streams
 from tests.faults.routes import NAUGHTY
 from tests.transports.guarded import guarded, onward, told
 from tests.transports.http.hosting import (
+    EVENTS,
     JSON,
     STREAM,
     Client,
@@ -58,7 +60,9 @@ async def test_progress_comes_before_the_answer_on_the_stream_that_asked() -> No
     [
         (JSON, JSON),
         (STREAM, STREAM),
-        (BOTH, STREAM),
+        (BOTH, JSON),
+        (f"{STREAM}, {JSON}", JSON),
+        (EVENTS, STREAM),
         ("*/*", JSON),
         (f"{JSON}, {STREAM};q=.5", JSON),
     ],
@@ -69,6 +73,32 @@ async def test_the_form_is_what_the_client_takes_best(accept: str, kind: str) ->
         heard = await client.call(1, "echo", accept=accept)
         assert heard.headers["Content-Type"].partition(";")[0] == kind
         assert await heard.said() == "{}"
+
+
+async def test_a_client_that_prefers_no_form_loses_nothing_that_comes_before_the_answer() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        heard = await client.call(1, "progress", {"count": 3}, accept=BOTH, token="t")
+        assert heard.headers["Content-Type"].partition(";")[0] == STREAM
+        assert kinds(await heard.rest()) == ["notifications/progress"] * 3 + [1]
+        assert heard.ids, "it could not be resumed"
+
+
+async def test_a_client_that_prefers_no_form_has_a_stream_to_resume_once_a_call_takes_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(streams, "PING", 0.1)
+    async with hosting() as made:
+        client = await made.client().begin()
+        held = await client.call(1, "hold", accept=BOTH)
+        assert held.headers["Content-Type"].partition(";")[0] == STREAM
+        event = await held.event()
+        assert event is not None
+        assert event.id
+        held.leave()
+        await client.call(2, "release")
+        again = await client.send("GET", Last_Event_ID=event.id)
+        assert await again.said() == "held 1"
 
 
 async def test_whoever_takes_any_form_gets_a_stream_where_more_than_the_answer_comes() -> None:
