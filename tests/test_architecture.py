@@ -66,6 +66,7 @@ WHOLE = {
     "tests/test_codebase.py",
     "tests/test_conformance.py",
     "tests/test_examples.py",
+    "tests/test_hanging.py",
     "tests/test_http_clients.py",
     "tests/test_image.py",
     "tests/test_manifests.py",

@@ -21,7 +21,7 @@ from tests.threadless import threadless
 from tests.transports.steps import Step
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 20.0
+SECONDS = 60.0
 RAW = answer(document({"items": []}))
 
 

@@ -22,7 +22,7 @@ TALKATIVE = (sys.executable, str(Path(__file__).with_name("talkative.py")))
 OFFICIAL = (sys.executable, str(Path(__file__).with_name("official.py")))
 STREAM = "text/event-stream"
 JSON = "application/json"
-SECONDS = 20.0
+SECONDS = 60.0
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
