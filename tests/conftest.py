@@ -1,6 +1,7 @@
 """What every test gets: a home of its own, and, when asked for, the real servers."""
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from itertools import count
 from pathlib import Path
@@ -37,6 +38,15 @@ def pytest_handlecrashitem(report: pytest.TestReport, sched: Any) -> None:
     """End the run with the test that ended its worker: another one would run that test again."""
     sched.config.hook.pytest_runtest_logreport(report=report)
     pytest.exit(str(report.longrepr), returncode=1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals() -> None:
+    """Start processes as from a terminal: those of a job in the background ignore these signals."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            # Ignored here as before; a process that is started has no handlers.
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,7 +12,7 @@ import msgspec
 from proxy.message import PROTOCOL_VERSION
 
 CHUNK = 1 << 16
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class Asked(msgspec.Struct):

@@ -26,7 +26,7 @@ from tests.conformance import suite
 from tests.python_client import Mode, PythonClient, connected, reaching
 from tests.wrapped import START, wrapped
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 @contextmanager

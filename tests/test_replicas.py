@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "examples" / "sidecar"
 MODES: tuple[Mode, ...] = ("legacy", "2026-07-28")
 ORDERS = 2000
-SECONDS = 20
+SECONDS = 60
 
 
 class Deployment:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import orjson
 
 CHUNK = 1 << 16
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class Ended(NamedTuple):

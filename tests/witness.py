@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-SECONDS = 20.0
+SECONDS = 60.0
 RESET = b"\1\0\0\0\0\0\0\0"  # SO_LINGER: close means reset
 CHUNK = 1 << 16
 

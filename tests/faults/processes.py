@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-SECONDS = 20.0
+SECONDS = 60.0
 LIFE = 6.0  # seconds in which a group must have ended, whatever happened
 STILL = 1.0  # seconds without a change after which there will be none
 

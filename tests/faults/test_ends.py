@@ -30,10 +30,8 @@ from tests.faults.sidecar import (
     request,
     serving,
 )
-from tests.faults.wrapper import signals_as_usual
 
 ENDS: tuple[End, ...] = ("TERM", "INT", "HUP", "KILL", "crash")
-SIGNALS = (signal.SIGINT, signal.SIGHUP)
 BEGINS = re.compile(rb'"url":"http://127.0.0.1:(\d+)/')
 
 
@@ -101,8 +99,7 @@ def servers(marker: str) -> list[str]:
 @pytest.mark.fault(20, "http")
 @pytest.mark.fault(29, "http")
 def test_nobody_is_left_of_the_sidecar_however_and_whenever_it_ends() -> None:
-    with signals_as_usual(*SIGNALS):
-        go_round(cycles("serve", scaled(5, 100), ENDS), scaled(5, 10), turn)
+    go_round(cycles("serve", scaled(5, 100), ENDS), scaled(5, 10), turn)
 
 
 def killed_as_it_starts_a_server(marker: str) -> None:

@@ -13,7 +13,7 @@ if sys.platform != "linux":
 from tests.faults.orphans import Cycle, brood, cycles, environment, go_round, heard, left
 from tests.faults.routes import Bridge, Naughty
 from tests.faults.scale import scaled
-from tests.faults.wrapper import ROOT, call, signals_as_usual
+from tests.faults.wrapper import ROOT, call
 
 ANSWERED = 30.0  # seconds
 
@@ -54,8 +54,7 @@ def turn(cycle: Cycle) -> float:
 
 @pytest.mark.fault(20, "stdio")
 def test_nobody_is_left_of_the_wrapper_however_and_whenever_it_ends() -> None:
-    with signals_as_usual():
-        go_round(cycles("stdio", scaled(12, 200)), scaled(6, 10), turn)
+    go_round(cycles("stdio", scaled(12, 200)), scaled(6, 10), turn)
 
 
 @pytest.mark.fault(20, "stdio")

@@ -18,7 +18,7 @@ SERVER = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
 OWN = [*PROGRAM, "--log-format", "json", "--ledger", "off"]
 LIST = b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
 UNUSABLE = "the rules cannot be used; `mcp-abridge check` says why"
-SECONDS = 20.0
+SECONDS = 60.0
 DEPTH = "nested more than 60 levels deep"
 NO_FILE = "a pipe, a device or a directory, not a file"
 

@@ -29,7 +29,6 @@ from tests.faults.wrapper import (
     failure,
     ok,
     said,
-    signals_as_usual,
     wrapped,
 )
 
@@ -446,7 +445,7 @@ def test_a_server_that_closes_its_stdout_has_its_calls_answered() -> None:
 def test_a_signal_ends_both_sides_and_answers_what_is_in_flight(
     number: signal.Signals, how: tuple[str, ...]
 ) -> None:
-    with signals_as_usual(number), wrapped(*how) as wire:
+    with wrapped(*how) as wire:
         wire.write(call(2, "never"))
         answered = [] if how[0] == "silent" else [wire.line()]
         if how[0] == "silent":

@@ -20,7 +20,7 @@ from tests.faults.processes import until
 from tests.faults.routes import META, stateless
 from tests.faults.sidecar import INITIALIZE, ROOT, Client, Sidecar, call, compact, post
 from tests.raw_http import STREAM, Asked, RawServer, Reset, event, initialized, whole
-from tests.wire import Wire, answers
+from tests.wire import SECONDS, Wire, answers
 
 GATE = Path(__file__).with_name("gate.yaml")
 PROBED = (sys.executable, str(Path(__file__).with_name("probed.py")))
@@ -93,7 +93,7 @@ class Written(Wire):
         self.write(INITIALIZE + b"\n")
         self.line()
 
-    def line(self, seconds: float = 20.0) -> bytes:
+    def line(self, seconds: float = SECONDS) -> bytes:
         found = super().line(seconds)
         self.all += found
         return found

@@ -222,16 +222,3 @@ def codes(how: str) -> tuple[int, str]:
     if how.isdigit():
         return int(how), f"the server ended with exit code {how}"
     return 128 + getattr(signal, how), f"the server was ended by {how}"
-
-
-@contextmanager
-def signals_as_usual(*numbers: signal.Signals) -> Iterator[None]:
-    """Start processes as from a terminal: a job in the background has SIGINT ignored."""
-    before = {number: signal.getsignal(number) for number in numbers or (signal.SIGINT,)}
-    for number in before:
-        signal.signal(number, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

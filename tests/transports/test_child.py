@@ -15,7 +15,7 @@ from proxy.transports.child import Child
 # What starts a server has one thread; whatever runs the tests may have more.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 
-SECONDS = 20.0
+SECONDS = 60.0
 STARTERS = [child.spawn, child.opened]
 
 STUBBORN = """

@@ -14,7 +14,7 @@ import pytest
 from proxy.transports.pipes import Inlet, Outlet, widen
 from tests.threadless import threadless
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from proxy.transforms import TRANSFORMS
 from proxy.transports.shaping import Message
 from tests.given import answer, document, rule
 
-SECONDS = 20.0
+SECONDS = 60.0
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted([*ROOT.glob("rules/*.yaml"), *ROOT.glob("examples/*/rules*.yaml")])
 

@@ -13,7 +13,7 @@ from proxy.transports.timer import Timer
 from proxy.transports.workers import Workers
 from tests.given import answer, call, said
 
-SECONDS = 20.0
+SECONDS = 60.0
 DEADLINE = 0.02
 
 

@@ -10,7 +10,7 @@ from proxy.transports import within as module
 from proxy.transports.within import within
 from tests.threadless import threadless
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 def test_it_is_waited_for_what_is_done_in_time() -> None:

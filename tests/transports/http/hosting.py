@@ -24,7 +24,7 @@ STREAM = "text/event-stream"
 JSON = "application/json"
 EVENTS = f"{STREAM}, {JSON};q=0.9"
 """Of a client that takes both forms, and prefers to see events as they come."""
-SECONDS = 20.0
+SECONDS = 60.0
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class Request(msgspec.Struct):

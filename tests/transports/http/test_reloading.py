@@ -12,7 +12,7 @@ from proxy.transports.http.reloading import Reloading, unchanging
 from proxy.watch import Watch
 from tests.threadless import threadless
 
-SECONDS = 20.0
+SECONDS = 60.0
 ONE = "version: 1\nrules: [{name: one, tools: a}]\n"
 TWO = "version: 1\nrules: [{name: number two, tools: a}]\n"
 BAD = "version: 1\nrules: [{name: number two, tool: a}]\n"

@@ -197,7 +197,7 @@ async def test_the_end_of_a_server_is_the_answer_and_the_next_call_finds_another
 
 
 async def test_servers_are_shared_started_when_needed_and_ended_when_not() -> None:
-    async with hosting(idle=0.2) as made:
+    async with hosting(idle=2.0) as made:
         clients = [made.client() for _ in range(3)]
         pids = {await (await client.modern_call(1, "pid")).said() for client in clients}
         assert len(pids) == 1

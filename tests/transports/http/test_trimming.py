@@ -9,7 +9,7 @@ import pytest
 from proxy.transports.http import trimming
 from proxy.transports.http.trimming import Trimming, trimmer
 
-SECONDS = 20.0
+SECONDS = 60.0
 KEPT_BETWEEN = """
 import ctypes, sys
 from pathlib import Path
