@@ -10,7 +10,7 @@ from tests.faults.naughty import result
 from tests.faults.processes import until
 from tests.faults.puppets import Posted, Puppet, Written, each_way, puppet
 from tests.faults.routes import failure
-from tests.faults.sidecar import STREAM, compact, post
+from tests.faults.sidecar import compact, post
 
 Folders = pytest.TempPathFactory
 
@@ -396,7 +396,7 @@ def test_a_rule_takes_a_call_out_of_a_batch_of_the_client_and_the_rest_arrives(
     refused = compact({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": limited})
     plain = b'{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"plain","x":1.10}}'
     with puppets.sidecar.client() as client:
-        client.send(post(b"[%s, %s]" % (refused, plain), puppets.session, STREAM))
+        client.send(post(b"[%s, %s]" % (refused, plain), puppets.session))
         heard = bytearray()
 
         def arrived() -> bool:

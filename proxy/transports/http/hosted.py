@@ -126,8 +126,9 @@ class Hosted:
             self._say(stream, b"")
         answer = Answer(
             request,
-            read.wanted,
-            streams=read.wanted != "either",
+            # A command chooses no form: see `accept.Wanted`.
+            "rather json" if read.wanted == "either" else read.wanted,
+            streams=True,
             expected=len(read.ids),
             batch=read.batch,
             headers={SESSION: self.id},
