@@ -4,7 +4,7 @@ import json
 
 from hypothesis import strategies as st
 
-from proxy.document import Document
+from proxy.document.tree import Document
 from proxy.transforms.base import Call, Transform
 
 # What a decoder that is not careful would write differently.

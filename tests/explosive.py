@@ -3,11 +3,11 @@
 import sys
 from typing import Any
 
-from proxy.document import Document, encode
+from proxy.document.fuel import Fuel
+from proxy.document.patterns import Expression
+from proxy.document.tree import Document, encode
+from proxy.document.view import look
 from proxy.errors import Refusal, Spent
-from proxy.fuel import Fuel
-from proxy.patterns import Expression
-from proxy.view import look
 
 
 def piped(*steps: str | int) -> str:

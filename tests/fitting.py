@@ -7,8 +7,8 @@ import jsonschema
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from proxy.document.paths import ROOT, Path
 from proxy.errors import Mismatch
-from proxy.paths import ROOT, Path
 from proxy.transforms.base import Schema, Transform
 from tests.documents import shaped
 

@@ -5,8 +5,8 @@ from textwrap import dedent
 from typing import Any
 
 from proxy.errors import RuleErrors
-from proxy.loading import rulefile
-from proxy.rule import Rule, RuleFile, RuleSet
+from proxy.ruleset.loading import rulefile
+from proxy.ruleset.rule import Rule, RuleFile, RuleSet
 
 
 def rules(text: str) -> RuleSet:

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from proxy.job import Job, Outcome
-from proxy.pipeline import shape
-from proxy.rule import Rule
-from proxy.snapshots import Snapshot
+from proxy.ruleset.rule import Rule
+from proxy.shaping.job import Job, Outcome
+from proxy.shaping.pipeline import shape
+from proxy.storage.snapshots import Snapshot
 from proxy.transforms.base import Parameter
 from tests.given import answer, result, rule, texts
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import msgspec
 
-from proxy.message import PROTOCOL_VERSION
+from proxy.document.message import PROTOCOL_VERSION
 
 CHUNK = 1 << 16
 SECONDS = 60.0

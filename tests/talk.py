@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from time import monotonic
 
-from proxy.meter import Meter, Row
-from proxy.outputs import (
+from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.session.outputs import (
     Forget,
     Forward,
     Keep,
@@ -17,10 +17,10 @@ from proxy.outputs import (
     Tell,
     Work,
 )
-from proxy.pipeline import shape
-from proxy.rule import EMPTY, RuleSet
 from proxy.session.session import Session
-from proxy.snapshots import Memory
+from proxy.shaping.pipeline import shape
+from proxy.storage.meter import Meter, Row
+from proxy.storage.snapshots import Memory
 
 
 class Talk:

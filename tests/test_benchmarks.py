@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from proxy import ruleset
+from proxy.ruleset import selection as ruleset
 from tests import raw_http
 from tests.benchmarks import commands, lines, mix, raw, services, table, web_client
 from tests.benchmarks.kinds import Leg, Target, WrongAnswer, calls

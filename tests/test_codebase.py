@@ -16,10 +16,10 @@ import orjson
 import pytest
 import yaml
 
-from proxy import ledger
-from proxy.document import Document
-from proxy.paths import Path as At
-from proxy.ruleset import load
+from proxy.document.paths import Path as At
+from proxy.document.tree import Document
+from proxy.ruleset.selection import load
+from proxy.storage import ledger
 from proxy.transforms.base import Call
 from tests import servers
 from tests.python_client import Mode, PythonClient, connected, reaching

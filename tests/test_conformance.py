@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from proxy.ruleset import load
+from proxy.ruleset.selection import load
 from proxy.testing import cases
 from tests.conformance import checks, install, legs, report, suite
 from tests.conformance.checks import Check, Difference, Found, Gap, Run, compare

@@ -2,7 +2,16 @@
 
 import pytest
 
-from proxy.errors import BESIDE_RULES, AbridgeError, Problem, RuleErrors, TransformError, raised
+from proxy.errors import (
+    BESIDE_RULES,
+    AbridgeError,
+    Problem,
+    RuleErrors,
+    TransformError,
+    did_you_mean,
+    nearest,
+    raised,
+)
 
 
 def test_a_problem_is_written_as_editors_and_compilers_write_places() -> None:
@@ -41,3 +50,15 @@ def test_what_was_raised_elsewhere_has_no_line() -> None:
         int("x3")
 
     assert raised(caught.value) == "ValueError: invalid literal for int() with base 10: 'x3'"
+
+
+def test_the_nearest_known_word_is_named() -> None:
+    assert nearest("respnse", ["response", "arguments"]) == "response"
+
+
+def test_a_word_like_none_is_given_no_advice() -> None:
+    assert did_you_mean("zebra", ["response", "arguments"]) == ""
+
+
+def test_a_word_of_any_length_is_compared_in_no_time() -> None:
+    assert nearest("paginate" * 100_000, ["paginate"]) is None

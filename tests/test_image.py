@@ -255,7 +255,7 @@ def test_it_knows_its_version(image: Image) -> None:
 
 def test_it_has_the_bundled_rules_and_the_store(image: Image) -> None:
     assert image.runs("check", "github", "filesystem").returncode == 0
-    code = "import proxy, proxy.stores.redis; print(proxy.__file__)"
+    code = "import proxy, proxy.storage.redis; print(proxy.__file__)"
     done = subprocess.run(
         [image.bin / "python", "-c", code],
         cwd=image.home, capture_output=True, text=True, check=False,

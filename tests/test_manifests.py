@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from proxy.transports.http.route import Limits
+from proxy.transports.sidecar.route import Limits
 from tests.test_image import ROOT, RULES, environment, only
 
 FOLDER = ROOT / "examples" / "sidecar"

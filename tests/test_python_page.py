@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from proxy.guard import Decision
-from proxy.loading.python import ROLES
+from proxy.ruleset.guard import Decision
+from proxy.ruleset.loading.plugins import ROLES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "rules" / "PYTHON.md").read_text()

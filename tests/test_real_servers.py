@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from proxy import ruleset
+from proxy.ruleset import selection as ruleset
 from tests import servers
 from tests.history import with_history
 from tests.wire import Ended, Wire

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from proxy.loading import rulefile
-from proxy.rule import Rule, RuleFile
-from proxy.ruleset import load, readings
+from proxy.ruleset.loading import rulefile
+from proxy.ruleset.rule import Rule, RuleFile
+from proxy.ruleset.selection import load, readings
 from proxy.testing import cases
 from proxy.testing.cases import Case
 

@@ -17,12 +17,12 @@ import yaml
 
 from examples.satori import gitignore, noise
 from examples.satori.preflight import Preflight
-from proxy import ledger
 from proxy.cli import main
-from proxy.document import Document
+from proxy.document.tree import Document
 from proxy.errors import RuleErrors
-from proxy.guard import Answer, Ask, Forward, Found
-from proxy.ruleset import load
+from proxy.ruleset.guard import Answer, Ask, Forward, Found
+from proxy.ruleset.selection import load
+from proxy.storage import ledger
 from proxy.transforms.base import Call
 from tests.python_client import Mode, PythonClient, connected, reaching
 from tests.serving import Sidecar, upstream

@@ -5,11 +5,12 @@ from typing import Any
 
 from msgspec import Raw
 
-from proxy import arguments, definitions
-from proxy.arguments import Plan
-from proxy.definitions import Seen
-from proxy.document import encode
-from proxy.rule import Rule, RuleSet
+from proxy.document.tree import encode
+from proxy.ruleset.rule import Rule, RuleSet
+from proxy.session import arguments
+from proxy.session.arguments import Plan
+from proxy.session.tools import definitions
+from proxy.session.tools.definitions import Seen
 from tests.given import rules
 
 PAGES = "- {tools: list, response: [{paginate: {at: items, limit: 20}}]}"

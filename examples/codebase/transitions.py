@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from proxy.document import Slot, plain
-from proxy.paths import ROOT, Path, select
+from proxy.document.paths import ROOT, Path, select
+from proxy.document.tree import Slot, plain
 from proxy.transforms.base import Call, Parameter, Schema
 
 # The nine steps that a job can take; None is where it is before there is one.

@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
-from proxy.document import Slot, plain, text
-from proxy.paths import Path, select
+from proxy.document.paths import Path, select
+from proxy.document.tree import Slot, plain, text
 from proxy.transforms.base import Call, Parameter, Schema
 
 from .gitignore import RootIgnores, matching

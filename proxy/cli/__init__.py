@@ -86,7 +86,7 @@ def _verb(verb: str, words: list[str]) -> int:
 
 
 def _unexpected(parser: "argparse.ArgumentParser", word: str) -> None:
-    from proxy.spelling import did_you_mean
+    from proxy.errors import did_you_mean
 
     flags = [flag for flag in parser._option_string_actions if flag.startswith("--")]
     advice = did_you_mean(word.partition("=")[0], flags) if word.startswith("-") else ""

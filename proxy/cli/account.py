@@ -6,19 +6,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from proxy.clients import CLIENTS
-from proxy.document import Document, plain
+from proxy.document.fuel import Fuel
+from proxy.document.lookups import Lookups
+from proxy.document.paths import select
+from proxy.document.patterns import truthy
+from proxy.document.tree import Document, plain
 from proxy.errors import AbridgeError
-from proxy.fuel import Fuel
-from proxy.guard import Forward, Found
-from proxy.job import Job, Outcome
-from proxy.members import Lookups
-from proxy.paths import select
-from proxy.patterns import truthy
-from proxy.pipeline import shape
-from proxy.result.frame import Copy
-from proxy.result.reading import Reading
-from proxy.rule import Rule
+from proxy.ruleset.clients import CLIENTS
+from proxy.ruleset.guard import Forward, Found
+from proxy.ruleset.rule import Rule
+from proxy.shaping.job import Job, Outcome
+from proxy.shaping.pipeline import shape
+from proxy.shaping.result.frame import Copy
+from proxy.shaping.result.locate import Reading
 from proxy.testing import answer as answers
 from proxy.testing.answer import Answer
 from proxy.testing.choice import choices

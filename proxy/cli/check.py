@@ -16,7 +16,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Returns 1 where there are problems, 2 where a file could not be read at all.
     """
-    from proxy.ruleset import readings
+    from proxy.ruleset.selection import readings
 
     code = 0
     for reading in readings(arguments.rules, allow_python=arguments.allow_python):

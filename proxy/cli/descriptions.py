@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from proxy.loading import configkeys
-from proxy.loading.rulekeys import Asks, Blocks, Case, Head, Match, Written
-from proxy.rule import Bounds, Definition, Hidden, Messages, Server
+from proxy.ruleset.loading import config_model as configkeys
+from proxy.ruleset.loading.rule_model import Asks, Blocks, Case, Head, Match, Written
+from proxy.ruleset.rule import Bounds, Definition, Hidden, Messages, Server
 from proxy.transforms import recast
 from proxy.transforms.abridge import Abridge
 from proxy.transforms.base import Argument

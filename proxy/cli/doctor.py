@@ -15,11 +15,11 @@ from typing import Any, Literal, NamedTuple
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.options import Options
-from proxy.definitions import MOST_INPUT_SCHEMA
-from proxy.paths import matches
-from proxy.rule import Rule
-from proxy.ruleset import Selection, load, readings
-from proxy.spelling import did_you_mean
+from proxy.document.paths import matches
+from proxy.errors import did_you_mean
+from proxy.ruleset.rule import Rule
+from proxy.ruleset.selection import Selection, load, readings
+from proxy.session.tools.definitions import MOST_INPUT_SCHEMA
 
 # For the first answer, without --deadline. The official client waits ten of them for one to
 # server/discover, which a server of earlier revisions may ignore.
@@ -128,7 +128,7 @@ def _examined(chosen: Options, words: list[str]) -> Iterator[Finding]:
 
 
 def _ledger(chosen: Options) -> Finding:
-    from proxy.ledger import Book, default_path
+    from proxy.storage.ledger import Book, default_path
 
     if chosen.ledger == "off":
         return "ok", "no ledger"

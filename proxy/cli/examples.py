@@ -11,10 +11,10 @@ import msgspec
 from msgspec import NODEFAULT, UNSET, Raw, Struct
 
 from proxy.cli.prose import WIDTH, wrapped
-from proxy.document import Slot
-from proxy.loading.fields import fields
-from proxy.paths import Path
-from proxy.patterns import Expression, Pattern
+from proxy.document.paths import Path
+from proxy.document.patterns import Expression, Pattern
+from proxy.document.tree import Slot
+from proxy.ruleset.loading.convert import fields
 from proxy.transforms.base import Call, Transform
 
 _LARGEST = 400  # bytes of a document that is shown

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from proxy.cli import takes_rules
 from proxy.cli.account import explained
 from proxy.errors import AbridgeError, RuleErrors
-from proxy.rule import RuleSet
-from proxy.ruleset import load
+from proxy.ruleset.rule import RuleSet
+from proxy.ruleset.selection import load
 from proxy.testing.exchange import of_text, recorded
 from proxy.testing.play import Play
 

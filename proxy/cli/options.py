@@ -6,7 +6,7 @@ from the same table for help and for saying what is wrong.
 
 import os
 
-from proxy.sizes import size
+from proxy.document.sizes import size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ def complain(
     parser: "argparse.ArgumentParser", words: list[str], environment: "Mapping[str, str]"
 ) -> "NoReturn":
     """Say what is wrong with a command line that `quick` does not take, or help, and exit."""
-    from proxy.spelling import did_you_mean
+    from proxy.errors import did_you_mean
 
     ours, command = split(parser, words)
     given, others = parser.parse_known_args(ours)

@@ -4,7 +4,7 @@ import inspect
 import re
 import textwrap
 
-from proxy.contracts.formats import FORMATS
+from proxy.schema.formats import FORMATS
 
 WIDTH = 120
 

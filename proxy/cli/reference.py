@@ -18,12 +18,21 @@ from proxy.cli import examples
 from proxy.cli.descriptions import DESCRIPTIONS
 from proxy.cli.prose import OPENING, TRANSFORM, filled
 from proxy.cli.reshaping import reshaping
-from proxy.loading import configkeys
-from proxy.loading.fields import LISTS, MAPS, TEXTS, UNIONS, fields
-from proxy.loading.rulekeys import Case, Defaults, Guarding, Head, Own, Rules, Steps, Written
-from proxy.paths import ROOT, Path
-from proxy.rule import Bounds
-from proxy.sizes import Size
+from proxy.document.paths import ROOT, Path
+from proxy.document.sizes import Size
+from proxy.ruleset.loading import config_model as configkeys
+from proxy.ruleset.loading.convert import LISTS, MAPS, TEXTS, UNIONS, fields
+from proxy.ruleset.loading.rule_model import (
+    Case,
+    Defaults,
+    Guarding,
+    Head,
+    Own,
+    Rules,
+    Steps,
+    Written,
+)
+from proxy.ruleset.rule import Bounds
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.project import Field
 from proxy.transforms.shapes import Part

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from proxy.ledger import BY, Counted, Figures, LedgerError, default_path, rows, warnings
+from proxy.storage.ledger import BY, Counted, Figures, LedgerError, default_path, rows, warnings
 
 if TYPE_CHECKING:
     from rich.console import Console

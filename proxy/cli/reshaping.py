@@ -10,7 +10,7 @@ from typing import Any
 
 from proxy.cli.examples import flow, runs
 from proxy.cli.prose import filled, wrapped
-from proxy.references import Subschema, within
+from proxy.schema.references import Subschema, within
 from proxy.transforms.base import Schema
 
 CANNOT_SAY = (

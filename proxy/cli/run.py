@@ -6,7 +6,7 @@ A server behind a URL is not started; the rules load while it is first asked.
 import os
 import sys
 
-from proxy.transports import child
+from proxy.transports.stdio import child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from proxy.cli.options import Options
     from proxy.errors import RuleErrors
-    from proxy.ledger import Ledger
-    from proxy.meter import Meters
-    from proxy.rule import RuleSet
-    from proxy.ruleset import Selection
-    from proxy.snapshots import Memory
+    from proxy.ruleset.rule import RuleSet
+    from proxy.ruleset.selection import Selection
+    from proxy.ruleset.watch import Watch
+    from proxy.storage.ledger import Ledger
+    from proxy.storage.meter import Meters
+    from proxy.storage.snapshots import Memory
     from proxy.transports.log import Level, Log
-    from proxy.watch import Watch
 
 _BAD_RULES = 2
 _NOT_FOUND = 127
@@ -51,7 +51,7 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
 
     from proxy.session.session import Session
     from proxy.transports.log import Log
-    from proxy.transports.stdio import Relay
+    from proxy.transports.stdio.relay import Relay
 
     log = Log(_level(options), options.log_format)
     if cause is not None:
@@ -70,7 +70,7 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
 
 def _no_verb(word: str) -> str:
     from proxy.cli import VERBS
-    from proxy.spelling import did_you_mean
+    from proxy.errors import did_you_mean
 
     return f"; nor is it a verb of mcp-abridge{did_you_mean(word, VERBS)}"
 
@@ -98,11 +98,11 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     _import_msgspec()
 
     from proxy.session.session import Session
-    from proxy.transports.bridge import Bridge
+    from proxy.transports.client.bridge import Bridge
+    from proxy.transports.client.endpoint import Endpoint
     from proxy.transports.driver import Driver
-    from proxy.transports.endpoint import Endpoint
     from proxy.transports.log import Log
-    from proxy.transports.workers import Workers
+    from proxy.transports.workers.pool import Workers
 
     log = Log(_level(options), options.log_format)
     meters, ledger = _accounts(options, log)
@@ -118,14 +118,14 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
 
 
 def _store(options: "Options") -> "Memory":
-    from proxy.snapshots import Memory
+    from proxy.storage.snapshots import Memory
 
     return Memory(size=options.snapshots, seconds=options.snapshot_age, ages=True)
 
 
 def _accounts(options: "Options", log: "Log") -> "tuple[Meters, Ledger | None]":
-    from proxy.ledger import Ledger, default_path
-    from proxy.meter import Meters
+    from proxy.storage.ledger import Ledger, default_path
+    from proxy.storage.meter import Meters
 
     meters = Meters()
     if options.ledger == "off":
@@ -175,7 +175,7 @@ class _Rules:
 
         names, budget = self._options.rules, self._options.budget
         try:
-            from proxy.ruleset import Selection
+            from proxy.ruleset.selection import Selection
 
             if names == [_NONE]:
                 self._selection = Selection((), "off", self._log.info)
@@ -191,7 +191,7 @@ class _Rules:
             self._loaded.set()
 
     def _watched(self, names: list[str]) -> "Watch":
-        from proxy.watch import Watch
+        from proxy.ruleset.watch import Watch
 
         allowed = self._options.allow_python
         if allowed:

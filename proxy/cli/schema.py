@@ -15,12 +15,21 @@ from msgspec import Meta, Struct
 
 from proxy.cli import reference
 from proxy.cli.descriptions import DESCRIPTIONS
-from proxy.loading import configkeys
-from proxy.loading.fields import LISTS, MAPS, TEXTS, UNIONS, fields
-from proxy.loading.rulekeys import NO_DEFAULTS, Defaults, Guarding, Head, Own, Rules, Steps, Written
-from proxy.paths import Path
-from proxy.patterns import Expression, Pattern
-from proxy.sizes import Size
+from proxy.document.paths import Path
+from proxy.document.patterns import Expression, Pattern
+from proxy.document.sizes import Size
+from proxy.ruleset.loading import config_model as configkeys
+from proxy.ruleset.loading.convert import LISTS, MAPS, TEXTS, UNIONS, fields
+from proxy.ruleset.loading.rule_model import (
+    NO_DEFAULTS,
+    Defaults,
+    Guarding,
+    Head,
+    Own,
+    Rules,
+    Steps,
+    Written,
+)
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.shapes import SOURCES, Part
 

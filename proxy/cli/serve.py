@@ -20,28 +20,29 @@ from yarl import URL
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.options import Option
+from proxy.document.sizes import size
 from proxy.errors import AbridgeError, Problem, RuleErrors
-from proxy.ledger import Ledger, default_path
-from proxy.loading import config, configkeys
-from proxy.loading.config import Config
-from proxy.loading.configkeys import Address, Command, Written
-from proxy.loading.positions import MOST_BYTES
-from proxy.meter import Meters
-from proxy.rule import Hidden, RuleFile, RuleSet
-from proxy.ruleset import Selection, content, read_library
-from proxy.sizes import size
-from proxy.snapshots import Memory, Store
-from proxy.transports.endpoint import plainly, shown
-from proxy.transports.http import trimming
-from proxy.transports.http.access import LOOPBACK, Access
-from proxy.transports.http.metrics import Metrics
-from proxy.transports.http.mounts import Mount
-from proxy.transports.http.reloading import Reloading
-from proxy.transports.http.route import Handler, Limits, Route, Rules, Shared
-from proxy.transports.http.sidecar import Sidecar
+from proxy.ruleset.loading import config
+from proxy.ruleset.loading import config_model as configkeys
+from proxy.ruleset.loading.config import Config
+from proxy.ruleset.loading.config_model import Address, Command, Written
+from proxy.ruleset.loading.yaml_nodes import MOST_BYTES
+from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
+from proxy.ruleset.selection import Selection, content, read_library
+from proxy.ruleset.watch import Watch
+from proxy.storage.ledger import Ledger, default_path
+from proxy.storage.meter import Meters
+from proxy.storage.snapshots import Memory, Store
+from proxy.transports.client.endpoint import plainly, shown
 from proxy.transports.log import Level, Log
-from proxy.transports.workers import Workers
-from proxy.watch import Watch
+from proxy.transports.sidecar import sidecar as trimming
+from proxy.transports.sidecar.access import LOOPBACK, Access
+from proxy.transports.sidecar.metrics import Metrics
+from proxy.transports.sidecar.reload import Reloading
+from proxy.transports.sidecar.route import Handler, Limits, Route, Rules, Shared
+from proxy.transports.sidecar.router import Mount
+from proxy.transports.sidecar.sidecar import Sidecar
+from proxy.transports.workers.pool import Workers
 
 _UNUSABLE = 2
 _TOKEN = "MCP_ABRIDGE_TOKEN"
@@ -490,17 +491,17 @@ def _store(settings: Settings) -> Store:
     bounds = _bounds(settings, SNAPSHOTS)
     if named in (None, configkeys.MEMORY):
         return Memory(number=_SNAPSHOTS, ages=True, **bounds)
-    from proxy.stores.redis import Redis
+    from proxy.storage.redis import Redis
 
     return Redis(str(named), seconds=ceil(bounds.get("seconds", _AGE)))
 
 
 def _handler(route: Route, rules: Rules, shared: Shared) -> Handler:
     if isinstance(route.upstream, str):
-        from proxy.transports.http.remote import Remote
+        from proxy.transports.sidecar.url.route_handler import Remote
 
         return Remote(route, rules, shared)
-    from proxy.transports.http.local import Local
+    from proxy.transports.sidecar.command.route_handler import Local
 
     return Local(route, rules, shared)
 

@@ -19,12 +19,12 @@ from proxy.cli.descriptions import DESCRIPTIONS
 from proxy.cli.options import Option
 from proxy.cli.prose import filled
 from proxy.cli.reference import bound, table, words
-from proxy.loading import config
-from proxy.loading.configkeys import NO_DEFAULTS, Head, Limits, Written
-from proxy.loading.fields import fields
-from proxy.meter import OTHER, Outcome, Row, Warnings
-from proxy.transports.http.metrics import Metrics
-from proxy.transports.http.route import Asked, Route
+from proxy.ruleset.loading import config
+from proxy.ruleset.loading.config_model import NO_DEFAULTS, Head, Limits, Written
+from proxy.ruleset.loading.convert import fields
+from proxy.storage.meter import OTHER, Outcome, Row, Warnings
+from proxy.transports.sidecar.metrics import Metrics
+from proxy.transports.sidecar.route import Asked, Route
 
 _SEPARATORS = {os.pathsep: "colons", ",": "commas", "\n": "line breaks"}
 _DEFAULT = re.compile(r" \(default: (.+)\)$", re.DOTALL)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from proxy.cli import takes_rules
 from proxy.errors import RuleErrors
-from proxy.rule import Rule, RuleFile
-from proxy.ruleset import load
+from proxy.ruleset.rule import Rule, RuleFile
+from proxy.ruleset.selection import load
 from proxy.testing import cases, filling
 from proxy.testing.cases import Verdict
 

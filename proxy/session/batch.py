@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from msgspec import Raw
 
-from proxy.document import encode
-from proxy.outputs import Forward, Noise, Output
+from proxy.document.tree import encode
+from proxy.session.outputs import Forward, Noise, Output
 
 
 def one_by_one(

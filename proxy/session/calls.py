@@ -6,26 +6,25 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from proxy import arguments as argument
-from proxy import message, timing
-from proxy.ambiguity import ambiguous, disguised, doubled, repeated
-from proxy.arguments import VIEW, Completed, Plan
-from proxy.clients import client_for
-from proxy.document import ABSENT, encode, loads, text
+from proxy.document import message
+from proxy.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
+from proxy.document.tree import ABSENT, encode, loads, text
 from proxy.errors import DocumentError, Refusal
-from proxy.inflight import Pending
-from proxy.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
-from proxy.outputs import Load, Output, Shape
-from proxy.rule import Rule
-from proxy.session.answers import Answers
-from proxy.session.guarding import Guarding
-from proxy.session.replies import refuse, reply
-from proxy.session.sending import Sending
-from proxy.session.tally import Tally
-from proxy.session.waiting import Waiting
-from proxy.snapshots import Key, Snapshot
-from proxy.standing import Standing
-from proxy.timing import Timing
+from proxy.ruleset.clients import client_for
+from proxy.ruleset.rule import Rule
+from proxy.session import arguments as argument
+from proxy.session import deadlines as timing
+from proxy.session.active_rules import Standing
+from proxy.session.ambiguity import ambiguous, disguised, doubled, repeated
+from proxy.session.arguments import VIEW, Completed, Plan
+from proxy.session.counts import Tally
+from proxy.session.deadlines import Timing
+from proxy.session.forwarding import Sending, refuse, reply
+from proxy.session.guards import Guarding
+from proxy.session.inflight import Pending, Waiting
+from proxy.session.outputs import Load, Output, Shape
+from proxy.session.responses import Answers
+from proxy.storage.snapshots import Key, Snapshot
 
 _LONGEST = 500  # bytes of a call by which its snapshot is known
 _AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
@@ -214,7 +213,7 @@ class Calls(Struct, eq=False):
 
 def _of_error(snapshot: Snapshot) -> bool:
     """Say whether it is of an error, which has no pages: the call may succeed the next time."""
-    from proxy.result.frame import Frame
+    from proxy.shaping.result.frame import Frame
 
     return Frame.decode(snapshot.frame).error
 

@@ -2,21 +2,21 @@
 
 from msgspec import Raw, Struct
 
-from proxy import message, probe
-from proxy.ambiguity import disguised, doubled, may_call
-from proxy.document import ABSENT
+from proxy.document import message
+from proxy.document.message import CLIENT_INFO, Message, string_at
+from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
-from proxy.inflight import InFlight, Pending
-from proxy.message import CLIENT_INFO, Message, string_at
-from proxy.outputs import Forget, Forward, Load, Output, Reply
-from proxy.session.answers import Answers
+from proxy.session import probe
+from proxy.session.active_rules import Standing
+from proxy.session.ambiguity import disguised, doubled, may_call
 from proxy.session.calls import Calls
-from proxy.session.lists import Lists
-from proxy.session.sending import TWICE, Sending
-from proxy.session.tally import Tally
-from proxy.session.waiting import Waiting
-from proxy.standing import Standing
-from proxy.timing import Timing
+from proxy.session.counts import Tally
+from proxy.session.deadlines import Timing
+from proxy.session.forwarding import TWICE, Sending
+from proxy.session.inflight import InFlight, Pending, Waiting
+from proxy.session.outputs import Forget, Forward, Load, Output, Reply
+from proxy.session.responses import Answers
+from proxy.session.tool_lists import Lists
 
 
 class FromClient(Struct, eq=False):

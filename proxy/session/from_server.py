@@ -6,20 +6,20 @@ Outputs are relative to the server.
 import msgspec
 from msgspec import Struct
 
-from proxy import message, timing
-from proxy.document import ABSENT
+from proxy.document import message
+from proxy.document.message import SERVER_INFO, Message, string_at
+from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
-from proxy.guard import Found
-from proxy.inflight import InFlight, Pending
-from proxy.message import SERVER_INFO, Message, string_at
-from proxy.outputs import Forward, Output
-from proxy.session.answers import Answers
-from proxy.session.guarding import Guarding
-from proxy.session.lists import Lists
-from proxy.session.tally import Tally
-from proxy.session.unwanted import Unwanted
-from proxy.standing import Standing
-from proxy.timing import Timing
+from proxy.ruleset.guard import Found
+from proxy.session import deadlines as timing
+from proxy.session.active_rules import Standing
+from proxy.session.counts import Tally
+from proxy.session.deadlines import Timing
+from proxy.session.guards import Guarding
+from proxy.session.inflight import InFlight, Pending, Unwanted
+from proxy.session.outputs import Forward, Output
+from proxy.session.responses import Answers
+from proxy.session.tool_lists import Lists
 
 
 class FromServer(Struct, eq=False):

@@ -12,29 +12,29 @@ are told apart by the `exchange` that is given with each message; elsewhere that
 from collections.abc import Callable, Collection
 from time import monotonic
 
-from proxy import message, probe, timing
+from proxy.document import message
+from proxy.document.message import Message
 from proxy.errors import DocumentError, RuleErrors
-from proxy.guard import Found
-from proxy.inflight import InFlight
-from proxy.job import Job, Outcome
-from proxy.message import Message
-from proxy.outputs import Forward, Load, Noise, Output, Reply, Shape
-from proxy.session import batch, fallback, garbled
-from proxy.session.answers import Answers
+from proxy.ruleset.guard import Found
+from proxy.session import batch, probe
+from proxy.session import deadlines as timing
+from proxy.session import failures as fallback
+from proxy.session import malformed as garbled
+from proxy.session.active_rules import Known, Rules, Standing
 from proxy.session.calls import Calls
+from proxy.session.counts import Meters, Tally
+from proxy.session.deadlines import Timing
+from proxy.session.forwarding import Sending, refusal, reply
 from proxy.session.from_client import FromClient
 from proxy.session.from_server import FromServer
-from proxy.session.guarding import Guarding
-from proxy.session.heads import Heads
-from proxy.session.lists import Lists
-from proxy.session.replies import refusal, reply
-from proxy.session.sending import Sending
-from proxy.session.tally import Meters, Tally
-from proxy.session.unwanted import Unwanted
-from proxy.session.waiting import Waiting
-from proxy.snapshots import Snapshot
-from proxy.standing import Known, Rules, Standing
-from proxy.timing import Timing
+from proxy.session.guards import Guarding
+from proxy.session.inflight import InFlight, Unwanted, Waiting
+from proxy.session.outputs import Forward, Load, Noise, Output, Reply, Shape
+from proxy.session.responses import Answers
+from proxy.session.streamed import Heads
+from proxy.session.tool_lists import Lists
+from proxy.shaping.job import Job, Outcome
+from proxy.storage.snapshots import Snapshot
 
 _SMALL = 4096  # bytes: longer lines are told apart by their head and tail where that is certain
 

@@ -7,17 +7,17 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from proxy import message
-from proxy.document import Number, encode, level, text
+from proxy.document import message
+from proxy.document.surrogates import mask, unmask
+from proxy.document.tree import Number, encode, level, text
 from proxy.errors import DocumentError
-from proxy.result.blocks import text_of
-from proxy.result.frame import Copy
-from proxy.result.line import failed
-from proxy.result.reading import Reading
-from proxy.result.reading import read as read_result
-from proxy.result.shown import Shown, visible
-from proxy.rule import Rule
-from proxy.surrogates import mask, unmask
+from proxy.ruleset.rule import Rule
+from proxy.shaping.result.blocks import text_of
+from proxy.shaping.result.frame import Copy
+from proxy.shaping.result.locate import Reading
+from proxy.shaping.result.locate import read as read_result
+from proxy.shaping.result.parse import failed
+from proxy.shaping.result.visible import Shown, visible
 
 
 class Answer(Struct, frozen=True):

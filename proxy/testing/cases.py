@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from proxy.document import Document, loads, plain
+from proxy.document.paths import Index, Name, Path, select
+from proxy.document.tree import Document, loads, plain
 from proxy.errors import AbridgeError, DocumentError
-from proxy.paths import Index, Name, Path, select
-from proxy.rule import Rule, RuleFile, RuleSet
-from proxy.ruleset import content
+from proxy.ruleset.rule import Rule, RuleFile, RuleSet
+from proxy.ruleset.selection import content
 from proxy.testing import answer as answers
 from proxy.testing import exchange as exchanges
 from proxy.testing import walk

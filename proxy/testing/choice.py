@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from proxy.errors import Refusal
-from proxy.rule import Rule, RuleSet
+from proxy.ruleset.rule import Rule, RuleSet
 
 
 class Choice(Struct, frozen=True):

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.guard import Decision, Found, Guard
-from proxy.rule import Rule, RuleSet
+from proxy.ruleset.guard import Decision, Found, Guard
+from proxy.ruleset.rule import Rule, RuleSet
 from proxy.transforms.base import Call, Parameter, Warned
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from proxy.document import encode
+from proxy.document.tree import encode
 
 _ABSENT: Any = object()
 _LONGEST = 200

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from proxy import message
-from proxy.document import compact, encode, loads, text
+from proxy.document import message
+from proxy.document.message import Message
+from proxy.document.tree import compact, encode, loads, text
 from proxy.errors import AbridgeError, DocumentError
-from proxy.message import Message
 
 
 class ExchangeError(AbridgeError):

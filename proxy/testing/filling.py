@@ -12,9 +12,9 @@ from functools import partial
 import yaml
 
 from proxy.errors import AbridgeError
-from proxy.loading import rulefile
-from proxy.loading.rulefile import Reading
-from proxy.rule import RuleFile
+from proxy.ruleset.loading import rulefile
+from proxy.ruleset.loading.rulefile import Reading
+from proxy.ruleset.rule import RuleFile
 from proxy.testing.cases import CHECKS, Trial, judge, named, placed, trial_of
 
 MOST_CHARS = 4_000

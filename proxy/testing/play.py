@@ -5,14 +5,14 @@ from typing import Any
 from msgspec import Raw
 from msgspec.structs import replace
 
-from proxy import message
-from proxy.document import plain
+from proxy.document import message
+from proxy.document.message import members
+from proxy.document.tree import plain
 from proxy.errors import AbridgeError
-from proxy.job import Job, Outcome
-from proxy.message import members
-from proxy.meter import Outcome as Word
-from proxy.result.reading import Reading
-from proxy.rule import Rule, RuleSet
+from proxy.ruleset.rule import Rule, RuleSet
+from proxy.shaping.job import Job, Outcome
+from proxy.shaping.result.locate import Reading
+from proxy.storage.meter import Outcome as Word
 from proxy.testing import answer as answers
 from proxy.testing import exchange as exchanges
 from proxy.testing import walk

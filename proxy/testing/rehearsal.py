@@ -7,14 +7,14 @@ client would get.
 from collections import deque
 from collections.abc import Callable
 
-from proxy.job import Job, Outcome
-from proxy.meter import Meter
-from proxy.meter import Outcome as Word
-from proxy.outputs import Forget, Forward, Keep, Load, Output, Probe, Reply, Shape, Tell
-from proxy.pipeline import shape
-from proxy.rule import RuleSet
+from proxy.ruleset.rule import RuleSet
+from proxy.session.outputs import Forget, Forward, Keep, Load, Output, Probe, Reply, Shape, Tell
 from proxy.session.session import Session
-from proxy.snapshots import Memory
+from proxy.shaping.job import Job, Outcome
+from proxy.shaping.pipeline import shape
+from proxy.storage.meter import Meter
+from proxy.storage.meter import Outcome as Word
+from proxy.storage.snapshots import Memory
 
 Server = Callable[[bytes], bytes | None]
 

@@ -11,13 +11,13 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy import arguments as argument
-from proxy.arguments import VIEW, plan
-from proxy.document import Document, plain
+from proxy.document.paths import Path, find
+from proxy.document.tree import Document, plain
 from proxy.errors import AbridgeError
-from proxy.paths import Path, find
-from proxy.rule import Rule
-from proxy.steps import run
+from proxy.ruleset.rule import Rule
+from proxy.session import arguments as argument
+from proxy.session.arguments import VIEW, plan
+from proxy.shaping.steps import run
 from proxy.testing import answer as answers
 from proxy.testing.answer import Answer
 from proxy.testing.differences import differences

@@ -5,7 +5,13 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, Raw, Struct
 
-from proxy.cutter import (
+from proxy.document.measure import Closing, Outside, fitting, size, weigh
+from proxy.document.paths import ROOT
+from proxy.document.sizes import Size
+from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
+from proxy.schema.derive import at, relaxed
+from proxy.transforms.base import Call, Notice, Parameter, Schema
+from proxy.transforms.cutter import (
     CHARACTERS,
     ELEMENTS,
     LONGEST,
@@ -16,13 +22,7 @@ from proxy.cutter import (
     Cutter,
     ending,
 )
-from proxy.document import Document, Slot, Value, compact, encode, level, text
-from proxy.notes import free, kinds, or_wrapped
-from proxy.paths import ROOT
-from proxy.schemas import at, relaxed
-from proxy.sizes import Size
-from proxy.transforms.base import Call, Notice, Parameter, Schema
-from proxy.written import Closing, Outside, fitting, size, weigh
+from proxy.transforms.notices import free, kinds, or_wrapped
 
 NAME = "_abridged"
 

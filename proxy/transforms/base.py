@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct, field
 
-from proxy.document import Slot, Value
+from proxy.document.fuel import Fuel
+from proxy.document.tree import Slot, Value
 from proxy.errors import Mismatch
-from proxy.fuel import Fuel
 
 Schema = dict[str, Any]
 

@@ -5,12 +5,12 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct
 
-from proxy.document import Pieces, Slot
-from proxy.notes import any_text
-from proxy.paths import ROOT, Path, find
-from proxy.schemas import at
+from proxy.document.measure import strings
+from proxy.document.paths import ROOT, Path, find
+from proxy.document.tree import Pieces, Slot
+from proxy.schema.derive import at
 from proxy.transforms.base import Call, Parameter, Schema
-from proxy.written import strings
+from proxy.transforms.notices import any_text
 
 
 class Clip(Struct, frozen=True):
@@ -20,7 +20,7 @@ class Clip(Struct, frozen=True):
     its own. Of an array each string is clipped; of a text read as lines or records, each of those;
     anything else is left alone. With both bounds, lines go first.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> document = Document.read(b'[{"body": "abcdefghij"}, {"body": null}]')
     >>> Clip(at=Path.parse("body"), max_chars=4)(document.root, Call("list"))
     >>> document.encode().decode()

@@ -6,16 +6,16 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from proxy.document import Slot, Value, objects, opened
-from proxy.paths import ROOT, Path, Paths, Seen, blocked, places
-from proxy.schemas import without
+from proxy.document.paths import ROOT, Path, Paths, Seen, blocked, places
+from proxy.document.tree import Slot, Value, objects, opened
+from proxy.schema.derive import without
 from proxy.transforms.base import Call, Parameter, Schema
 
 
 class Drop(Struct, frozen=True, dict=True):
     """Drop `paths` from each object at `at`: members of objects, elements of arrays by position.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"items": [{"id": 1.0, "tagIds": [7]}, {"id": 2}], "total": 2}')
     >>> Drop((Path.parse("total"), Path.parse("**.*Ids")))(document.root, Call("list"))
     >>> document.encode()

@@ -5,11 +5,11 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct
 
-from proxy.document import Pieces, Slot, Value
-from proxy.notes import admitting, or_wrapped
-from proxy.paths import DEEP, ROOT, Name, Path, blocked, places
-from proxy.schemas import at, relaxed, shortened
+from proxy.document.paths import DEEP, ROOT, Name, Path, blocked, places
+from proxy.document.tree import Pieces, Slot, Value
+from proxy.schema.derive import at, relaxed, shortened
 from proxy.transforms.base import Call, Notice, Parameter, Schema
+from proxy.transforms.notices import admitting, or_wrapped
 
 Count = Annotated[int, Meta(ge=0)]
 _SAYS = "Which arrays are shortened: how many elements of how many are shown"
@@ -22,7 +22,7 @@ class Elide(Struct, frozen=True):
     is not longer stays as it is. Beside a shorter one stands how many there were:
     `_elided: {names: "5 of 4812"}`, or `"first 3 and last 2 of 4812"`.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"names": ["a", "b", "c", "d"], "size": 4}')
     >>> Elide(Path.parse("names"), first=1, last=1)(document.root, Call("list"))
     >>> document.encode().decode()

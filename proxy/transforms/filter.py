@@ -6,12 +6,12 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from proxy.columns import column
-from proxy.document import Slot, Value, opened, plain, row_type
+from proxy.document.gather import column
+from proxy.document.paths import DEEP, ROOT, Path, blocked, places
+from proxy.document.patterns import Expression, Pattern, PatternError, truthy
+from proxy.document.tree import Slot, Value, opened, plain, row_type
 from proxy.errors import Refusal, Spent, TransformError
-from proxy.paths import DEEP, ROOT, Path, blocked, places
-from proxy.patterns import Expression, Pattern, PatternError, truthy
-from proxy.schemas import at, shortened, thinned
+from proxy.schema.derive import at, shortened, thinned
 from proxy.transforms.base import Argument, Call, Parameter, Schema, constant
 
 Test = Callable[[Value], bool]
@@ -26,7 +26,7 @@ class Filter(Struct, frozen=True):
     `invert` keeps what does not fit. An argument that the call does not carry: nothing is
     filtered.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> document = Document.read(b'["a.md", "b.png", "sub/c.md"]')
     >>> Filter(glob=Argument("pattern"))(document.root, Call("list", {"pattern": "*.md"}))
     >>> document.encode()

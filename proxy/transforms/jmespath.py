@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from msgspec import Raw, Struct
 
-from proxy.document import Pieces, Slot, plain, raw
+from proxy.document.measure import most_of, outgrows
+from proxy.document.paths import ROOT, Path, select
+from proxy.document.patterns import Expression
+from proxy.document.tree import Pieces, Slot, plain, raw
 from proxy.errors import AbridgeError, Refusal, TransformError
-from proxy.paths import ROOT, Path, select
-from proxy.patterns import Expression
 from proxy.transforms.base import Call, Parameter, Schema
-from proxy.written import most_of, outgrows
 
 
 class Jmespath(Struct, frozen=True):
@@ -21,7 +21,7 @@ class Jmespath(Struct, frozen=True):
     is refused, since an expression can repeat parts without end; so is one that takes more work
     than a rule may do.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"items": [{"id": 1.50}, {"id": 2}], "page": 1}')
     >>> Jmespath(Expression("items[*].id"))(document.root, Call("list"))
     >>> document.encode()

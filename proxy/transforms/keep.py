@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from msgspec import UNSET, Struct
 
-from proxy.columns import reading
-from proxy.document import Pieces, Slot, Value, one_row, opened, rows
+from proxy.document.gather import reading
+from proxy.document.paths import ROOT, Path, Paths, Seen, blocked, places
+from proxy.document.tree import Pieces, Slot, Value, one_row, opened, rows
 from proxy.errors import Mismatch
-from proxy.paths import ROOT, Path, Paths, Seen, blocked, places
-from proxy.schemas import only
+from proxy.schema.derive import only
 from proxy.transforms.base import Call, Parameter, Schema
 
 
@@ -21,7 +21,7 @@ class Keep(Struct, frozen=True, dict=True):
     alone. So does what is no object where one was expected, null above all. Where none of the
     paths exists, the document has another shape than the rule expects: Mismatch.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"size": 2, "items": [{"id": 1, "user": {"id": 7}}, {"x": 3}]}')
     >>> Keep((Path.parse("items.user.id"), Path.parse("size")))(document.root, Call("list"))
     >>> document.encode()

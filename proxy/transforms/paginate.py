@@ -5,14 +5,14 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Raw, Struct, field
 
-from proxy.document import Pieces, Slot, Value, compact, encode, level, text
+from proxy.document.measure import member, reading, size, weigh
+from proxy.document.paths import ROOT, Name, Path, Step
+from proxy.document.sizes import Size
+from proxy.document.tree import Pieces, Slot, Value, compact, encode, level, text
 from proxy.errors import Mismatch
-from proxy.notes import admitting, free, kinds
-from proxy.paths import ROOT, Name, Path, Step
-from proxy.schemas import at, shortened
-from proxy.sizes import Size
+from proxy.schema.derive import at, shortened
 from proxy.transforms.base import Call, Notice, Parameter, Schema
-from proxy.written import member, reading, size, weigh
+from proxy.transforms.notices import admitting, free, kinds
 
 Word = Literal["total", "offset", "limit", "returned", "hasMore", "nextOffset"]
 Holder = dict[str, Value]
@@ -59,7 +59,7 @@ class Paginate(Struct, frozen=True):
     A page ends earlier where it would take more than `max_bytes` (its arrays and their metadata),
     or the document more than the rule's bound; never before its first element.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"files": ["a", "b", "c"], "vault": "v"}')
     >>> page = Paginate(at=Path.parse("files"), limit=2)
     >>> page(document.root, Call("list", {"offset": 2}))

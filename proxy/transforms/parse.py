@@ -7,15 +7,15 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct, field
 
-from proxy import literals
-from proxy.document import Document, Pieces, Slot, Value
+from proxy.document import notations as literals
+from proxy.document.fuel import Fuel
+from proxy.document.measure import Closing, Outside
+from proxy.document.paths import ROOT, Path, select
+from proxy.document.patterns import Pattern, PatternError
+from proxy.document.tree import Document, Pieces, Slot, Value
 from proxy.errors import DocumentError, Mismatch
-from proxy.fuel import Fuel
-from proxy.paths import ROOT, Path, select
-from proxy.patterns import Pattern, PatternError
 from proxy.transforms.base import Call, Parameter, Schema
 from proxy.transforms.quadratic import refusal
-from proxy.written import Closing, Outside
 
 Form = Literal["json", "yaml", "python", "lines", "records"]
 

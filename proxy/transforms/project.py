@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 from msgspec import UNSET, Raw, Struct, defstruct, field
 from msgspec.structs import astuple
 
-from proxy.columns import gather, reading
-from proxy.document import Pieces, Slot, Value, encode, one_row, opened, plain, rows
+from proxy.document.fuel import Fuel, pay
+from proxy.document.gather import gather, reading
+from proxy.document.paths import ROOT, Name, Path, Paths, bare, blocked, places
+from proxy.document.patterns import Expression
+from proxy.document.tree import Pieces, Slot, Value, encode, one_row, opened, plain, rows
 from proxy.errors import Mismatch, Refusal, TransformError
-from proxy.fuel import Fuel, pay
-from proxy.paths import ROOT, Name, Path, Paths, bare, blocked, places
-from proxy.patterns import Expression
-from proxy.schemas import projected, renamed
+from proxy.schema.derive import projected, renamed
 from proxy.transforms.base import Call, Parameter, Schema
 
 
@@ -64,7 +64,7 @@ class Project(Struct, frozen=True, dict=True):
     Where none of the sources exists, the document has another shape than the rule expects:
     Mismatch.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"run": {"id": 1.0, "steps": {"done": 7}, "log": ["..."]}}')
     >>> counters = Group(Path.parse("steps"), ("done", "failed"), default=0)
     >>> fields = ("id", {"first": Path.parse("log[0]")}, counters)

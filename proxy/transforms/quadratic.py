@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
+from proxy.document.fuel import Fuel
+from proxy.document.patterns import Pattern
 from proxy.errors import Spent
-from proxy.fuel import Fuel
-from proxy.patterns import Pattern
 
 _SIGNS = "x0 -\n"
 _MOST_SIGNS = 4

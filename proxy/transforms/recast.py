@@ -6,14 +6,13 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from proxy.columns import gather
-from proxy.document import Slot, Value, compact, encode, opened, plain, raw, row_type, text
-from proxy.errors import OptionErrors, Refusal, TransformError, Wrong
-from proxy.fuel import pay
-from proxy.paths import Path
-from proxy.patterns import Expression, Pattern, truthy
-from proxy.spelling import did_you_mean
-from proxy.surrogates import unmask
+from proxy.document.fuel import pay
+from proxy.document.gather import gather
+from proxy.document.paths import Path
+from proxy.document.patterns import Expression, Pattern, truthy
+from proxy.document.surrogates import unmask
+from proxy.document.tree import Slot, Value, compact, encode, opened, plain, raw, row_type, text
+from proxy.errors import OptionErrors, Refusal, TransformError, Wrong, did_you_mean
 from proxy.transforms.base import Call, Parameter, Schema
 from proxy.transforms.project import Computed, Sourced
 from proxy.transforms.shapes import (
@@ -63,7 +62,7 @@ class Recast(Struct, frozen=True, dict=True):
     Another constant is a mistake in the rule file; where one comes from the call or the document,
     the step fails. Null says that no word stands there.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> running = Case(match=Pattern(r"Indexing.* (?P<done>\d+)%"), to={"status": "not_ready",
     ...     "hints": {"done": Computed(Expression("to_number(done)"))}})
     >>> ready = Case(where=Expression("ready"), to={"status": "ok", "files": Sourced(Path.parse(

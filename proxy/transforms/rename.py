@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from proxy.document import Slot, Value, objects, opened
-from proxy.paths import Name, Path, Paths, Seen, bare
-from proxy.schemas import renamed
+from proxy.document.paths import Name, Path, Paths, Seen, bare
+from proxy.document.tree import Slot, Value, objects, opened
+from proxy.schema.derive import renamed
 from proxy.transforms.base import Call, Parameter, Schema
 
 
@@ -18,7 +18,7 @@ class Rename(Struct, frozen=True, dict=True):
     All at once: names can be swapped. A member that had a new name before, and is not renamed
     itself, gives way.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"items": [{"full_name": "a/b", "id": 1}], "total_count": 1}')
     >>> names = {Path.parse("items.full_name"): "name", Path.parse("total_count"): "total"}
     >>> Rename(names)(document.root, Call("list"))

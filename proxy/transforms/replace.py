@@ -5,15 +5,15 @@ from typing import ClassVar
 
 from msgspec import Struct, field
 
-from proxy.document import Slot
-from proxy.fuel import Fuel
-from proxy.notes import any_text
-from proxy.paths import ROOT, Path, find
-from proxy.patterns import Pattern
-from proxy.schemas import at
+from proxy.document.fuel import Fuel
+from proxy.document.measure import strings
+from proxy.document.paths import ROOT, Path, find
+from proxy.document.patterns import Pattern
+from proxy.document.tree import Slot
+from proxy.schema.derive import at
 from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.notices import any_text
 from proxy.transforms.quadratic import refusal
-from proxy.written import strings
 
 
 class Replace(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Replace(Struct, frozen=True):
     engine (RE2); one that takes quadratic time all the same, as `a(.*b)?` does to find all its
     matches, is refused where that shows.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"url": "/a?token=1&b=2"}')
     >>> hide = Replace(pattern=Pattern("(token)=[^&]*"), with_=r"\1=…", at=Path.parse("url"))
     >>> hide(document.root, Call("open"))

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from proxy.columns import gather
-from proxy.document import Value, opened, text
-from proxy.paths import Name, Step
+from proxy.document.gather import gather
+from proxy.document.paths import Name, Step
+from proxy.document.tree import Value, opened, text
 from proxy.transforms.project import Computed, Sourced
 
 

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 from msgspec import UNSET, Raw, Struct
 
-from proxy.columns import column
-from proxy.document import Number, Slot, Value, level
-from proxy.paths import DEEP, ROOT, Path, blocked, places
-from proxy.schemas import at, reordered, thinned
+from proxy.document.gather import column
+from proxy.document.paths import DEEP, ROOT, Path, blocked, places
+from proxy.document.tree import Number, Slot, Value, level
+from proxy.schema.derive import at, reordered, thinned
 from proxy.transforms.base import Call, Parameter, Schema
 
 
@@ -20,7 +20,7 @@ class Sort(Struct, frozen=True):
     objects, which compare alike. `descending` turns all of that round; null and what is missing
     come last either way.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> document = Document.read(b'[{"n": 10}, {"n": "a"}, {"n": null}, {"n": 9.50}, {"m": 1}]')
     >>> Sort(by=Path.parse("n"))(document.root, Call("list"))
     >>> document.encode()

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from proxy.document import Pieces, Slot, Value, opened, row_type, rows
-from proxy.paths import ROOT, Path, blocked, places
-from proxy.schemas import at
+from proxy.document.paths import ROOT, Path, blocked, places
+from proxy.document.tree import Pieces, Slot, Value, opened, row_type, rows
+from proxy.schema.derive import at
 from proxy.transforms.base import Call, Parameter, Schema
 
 
@@ -18,7 +18,7 @@ class Table(Struct, frozen=True):
     `columns` are the names in the order of the first object, and every row has its values in that
     order. An array of anything else, or an empty one, stays as it is.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"items": [{"id": 1, "n": 1.0}, {"n": null, "id": 2}]}')
     >>> Table(Path.parse("items"))(document.root, Call("list"))
     >>> document.encode()

@@ -5,12 +5,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct, field
 
-from proxy.document import Pieces, Slot, encode
-from proxy.notes import admitting, any_text, free
-from proxy.paths import ROOT, Path
-from proxy.schemas import at
+from proxy.document.measure import fitting, member, size
+from proxy.document.paths import ROOT, Path
+from proxy.document.tree import Pieces, Slot, encode
+from proxy.schema.derive import at
 from proxy.transforms.base import Call, Notice, Parameter, Schema
-from proxy.written import fitting, member, size
+from proxy.transforms.notices import admitting, any_text, free
 
 
 class Truncate(Struct, frozen=True):
@@ -30,7 +30,7 @@ class Truncate(Struct, frozen=True):
     `nextIndex` is how many characters at the end were seen already. `hint: inline` also says in
     the text itself how to go on.
 
-    >>> from proxy.document import Document
+    >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"path": "a.md", "content": "one two three"}')
     >>> Truncate(at=Path.parse("content"), max_length=7)(document.root, Call("read"))
     >>> document.encode().decode()

@@ -11,10 +11,10 @@ from typing import NamedTuple, ParamSpec, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from proxy import pipeline
 from proxy.errors import RuleErrors, StoreError, raised
-from proxy.job import Job, Outcome
-from proxy.outputs import (
+from proxy.session import failures as fallback
+from proxy.session.active_rules import Known
+from proxy.session.outputs import (
     Forget,
     Forward,
     Keep,
@@ -27,13 +27,13 @@ from proxy.outputs import (
     Tell,
     Work,
 )
-from proxy.session import fallback
 from proxy.session.session import Session
-from proxy.snapshots import Key, Snapshot, Store
-from proxy.standing import Known
+from proxy.shaping import pipeline
+from proxy.shaping.job import Job, Outcome
+from proxy.storage.snapshots import Key, Snapshot, Store
+from proxy.transports.aio import others, threaded
 from proxy.transports.log import Log
-from proxy.transports.turns import others, threaded
-from proxy.transports.workers import Workers
+from proxy.transports.workers.pool import Workers
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -269,3 +269,45 @@ class Driver:
 
 def _said(cause: Exception) -> str:
     return str(cause) if isinstance(cause, StoreError) else raised(cause)
+
+
+class Timer:
+    """Calls `late` with what is to be said to whom, once calls have waited for too long.
+
+    These are all calls of a session, or those in an `exchange` with these `ids`. It has to be
+    started again after each that goes to the server, and where nothing waits it does nothing.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        late: Callable[[Sent], None],
+        exchange: bytes = b"",
+        ids: Collection[bytes] | None = None,
+    ) -> None:
+        self._driver = driver
+        self._late = late
+        self._exchange = exchange
+        self._ids = ids
+        self._waking: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Wait for the first call that will be overdue, unless that is being done."""
+        if self._waking is None:
+            seconds = self._driver.session.patience(self._exchange, self._ids)
+            if seconds is not None:
+                self._waking = asyncio.get_running_loop().call_later(seconds, self._wake)
+
+    def stop(self) -> None:
+        """Wait no longer."""
+        if self._waking is not None:
+            self._waking.cancel()
+            self._waking = None
+
+    def _wake(self) -> None:
+        self._waking = None
+        sent = self._driver.overdue(self._exchange, self._ids)
+        # Those that were heard of meanwhile have more time.
+        self.start()
+        if sent.to_client:
+            self._late(sent)

@@ -9,9 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from proxy.cli.account import explained
-from proxy.guard import Ask, Decision, Found
-from proxy.rule import RuleFile, RuleSet
-from proxy.ruleset import load
+from proxy.ruleset.guard import Ask, Decision, Found
+from proxy.ruleset.rule import RuleFile, RuleSet
+from proxy.ruleset.selection import load
 from proxy.testing import exchange
 from proxy.testing.play import Play
 from proxy.transforms.base import Call, Parameter

@@ -3,9 +3,9 @@ from typing import Any, get_args
 from msgspec import Struct
 
 from proxy.cli.descriptions import DESCRIPTIONS
-from proxy.loading import configkeys
-from proxy.loading.fields import TEXTS, fields
-from proxy.loading.rulekeys import Defaults, Guarding, Head, Own, Rules, Steps, Written
+from proxy.ruleset.loading import config_model as configkeys
+from proxy.ruleset.loading.convert import TEXTS, fields
+from proxy.ruleset.loading.rule_model import Defaults, Guarding, Head, Own, Rules, Steps, Written
 from proxy.transforms import TRANSFORMS
 
 # Structs that are read from something else than a mapping of their fields.

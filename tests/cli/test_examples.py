@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from proxy.cli import examples
-from proxy.loading import rulefile
+from proxy.ruleset.loading import rulefile
 from proxy.testing import cases
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.base import Transform

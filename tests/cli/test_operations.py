@@ -8,8 +8,8 @@ import pytest
 
 from proxy.cli import serve, sidecar
 from proxy.cli.operations import LABELS, LINES, OPENING, PATHS, STATUSES
-from proxy.loading.configkeys import RESERVED
-from proxy.transports.http import sidecar as served
+from proxy.ruleset.loading.config_model import RESERVED
+from proxy.transports.sidecar import sidecar as served
 from tests.transports.http.listening import LISTEN, route, serving
 
 HTTP = Path(served.__file__).parent

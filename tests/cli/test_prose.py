@@ -3,11 +3,11 @@ import re
 import yaml
 
 from proxy.cli.prose import OPENING, filled
-from proxy.contracts.formats import FORMATS
-from proxy.loading import rulefile
-from proxy.loading.consistency import AFTER_A_WINDOW
-from proxy.paths import Path
-from proxy.rule import RuleFile
+from proxy.document.paths import Path
+from proxy.ruleset.loading import rulefile
+from proxy.ruleset.loading.checks import AFTER_A_WINDOW
+from proxy.ruleset.rule import RuleFile
+from proxy.schema.formats import FORMATS
 from proxy.testing import cases
 
 

@@ -5,7 +5,7 @@ import pytest
 from msgspec import Struct
 
 from proxy.cli import reference
-from proxy.loading.fields import fields
+from proxy.ruleset.loading.convert import fields
 from proxy.transforms import TRANSFORMS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from proxy.cli import report
-from proxy.ledger import Book
-from proxy.meter import Row, Warnings
+from proxy.storage.ledger import Book
+from proxy.storage.meter import Row, Warnings
 
 ROOT = Path(__file__).parents[2]
 MAIN = """

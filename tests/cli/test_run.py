@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from proxy.cli import VERBS
-from proxy.ledger import rows
+from proxy.storage.ledger import rows
 from tests.faults.processes import until
 from tests.raw_http import RawServer, whole
 from tests.rulecases import PYTHON
@@ -333,9 +333,9 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
         "proxy.cli",
         "proxy.cli.options",
         "proxy.cli.run",
-        "proxy.sizes",
+        "proxy.document.sizes",
         "proxy.transports",
-        "proxy.transports.child",
+        "proxy.transports.stdio.child",
     ]
 
 

@@ -9,11 +9,11 @@ from jsonschema import Draft7Validator
 from msgspec import Struct
 
 from proxy.cli import reference, schema, sidecar
-from proxy.loading import configkeys
-from proxy.loading.fields import TEXTS, fields
-from proxy.loading.positions import read, unwrapped
-from proxy.loading.rulekeys import Defaults, Guarding, Head, Own, Rules, Steps, Written
-from proxy.ruleset import library
+from proxy.ruleset.loading import config_model as configkeys
+from proxy.ruleset.loading.convert import TEXTS, fields
+from proxy.ruleset.loading.rule_model import Defaults, Guarding, Head, Own, Rules, Steps, Written
+from proxy.ruleset.loading.yaml_nodes import read, unwrapped
+from proxy.ruleset.selection import library
 from proxy.transforms import TRANSFORMS
 from tests.rulecases import BAD, GOOD, PYTHON, editor
 

@@ -20,13 +20,13 @@ import pytest
 from proxy.cli.options import Option
 from proxy.cli.serve import OPTIONS, Settings, _ruled, _store
 from proxy.errors import RuleErrors
-from proxy.loading.config import Config
-from proxy.loading.configkeys import Limits, Store
-from proxy.snapshots import Memory
-from proxy.stores.redis import Redis
-from proxy.transports.http.access import Access
-from proxy.transports.http.route import Route
+from proxy.ruleset.loading.config import Config
+from proxy.ruleset.loading.config_model import Limits, Store
+from proxy.storage.redis import Redis
+from proxy.storage.snapshots import Memory
 from proxy.transports.log import Log
+from proxy.transports.sidecar.access import Access
+from proxy.transports.sidecar.route import Route
 from tests.rulecases import PYTHON
 from tests.transports.http import raw
 from tests.transports.http.listening import Answered, Client

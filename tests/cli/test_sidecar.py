@@ -8,11 +8,12 @@ from msgspec import Struct
 
 from proxy.cli import options, reference, serve, sidecar
 from proxy.cli.options import Option
-from proxy.loading import config, configkeys
-from proxy.loading.configkeys import Head, Place, Url, Written
-from proxy.loading.fields import fields
-from proxy.sizes import size
-from proxy.transports.http.route import Limits, Route
+from proxy.document.sizes import size
+from proxy.ruleset.loading import config
+from proxy.ruleset.loading import config_model as configkeys
+from proxy.ruleset.loading.config_model import Head, Place, Url, Written
+from proxy.ruleset.loading.convert import fields
+from proxy.transports.sidecar.route import Limits, Route
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = sidecar.page()

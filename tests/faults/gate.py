@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from proxy.guard import Answer, Ask, Decision, Forward, Found
+from proxy.ruleset.guard import Answer, Ask, Decision, Forward, Found
 from proxy.transforms.base import Call, Parameter
 
 

@@ -14,13 +14,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from proxy import pipeline, probe  # noqa: E402
 from proxy.cli import main  # noqa: E402
-from proxy.session import lists  # noqa: E402
-from proxy.session.guarding import Guarding  # noqa: E402
-from proxy.session.lists import Lists  # noqa: E402
+from proxy.session import probe  # noqa: E402
+from proxy.session import tool_lists as lists  # noqa: E402
+from proxy.session.guards import Guarding  # noqa: E402
 from proxy.session.session import Session  # noqa: E402
-from proxy.snapshots import Memory  # noqa: E402
+from proxy.session.tool_lists import Lists  # noqa: E402
+from proxy.shaping import pipeline  # noqa: E402
+from proxy.storage.snapshots import Memory  # noqa: E402
 from tests.faults.injector import Injector  # noqa: E402
 from tests.faults.scale import scaled  # noqa: E402
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from proxy.job import Job, Outcome
-from proxy.pipeline import shape
-from proxy.rule import Rule
+from proxy.ruleset.rule import Rule
+from proxy.shaping.job import Job, Outcome
+from proxy.shaping.pipeline import shape
 from tests.faults.injector import Injector
 from tests.faults.scale import scaled
 from tests.given import answer, document, line, rule, said, texts

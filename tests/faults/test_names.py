@@ -15,8 +15,8 @@ if sys.platform != "linux":
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from proxy.ledger import rows
-from proxy.meter import OTHER
+from proxy.storage.ledger import rows
+from proxy.storage.meter import OTHER
 from tests.faults.processes import until
 from tests.faults.routes import META, NAUGHTY, Naughty, modern, stateless
 from tests.faults.scale import scaled

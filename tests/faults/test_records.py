@@ -25,9 +25,9 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("limits are set by prlimit, and /sys is read-only", allow_module_level=True)
 
-from proxy.ledger import BY, Book, rows
-from proxy.meter import Row
-from proxy.retention import MOST_BYTES
+from proxy.storage.ledger import BY, Book, rows
+from proxy.storage.meter import Row
+from proxy.storage.retention import MOST_BYTES
 from tests.faults.naughty import result
 from tests.faults.processes import until
 from tests.faults.recording import WAYS, Served, Way, Written, recording, stopped

@@ -9,8 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from proxy import message
-from proxy.document import ABSENT
+from proxy.document import message
+from proxy.document.tree import ABSENT
 from tests.fuzz import heard
 from tests.fuzz.covered import FREE
 from tests.fuzz.fuzzer import Wrong

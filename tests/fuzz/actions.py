@@ -4,8 +4,8 @@ from collections.abc import Callable, Hashable
 
 import msgspec
 
-from proxy.outputs import Load, Reply, Shape
-from proxy.standing import Known
+from proxy.session.active_rules import Known
+from proxy.session.outputs import Load, Reply, Shape
 from tests.fuzz import speech
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong

@@ -4,8 +4,8 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from proxy.guard import Answer, Decision, Forward, Found
-from proxy.rule import Rule, RuleFile, RuleSet
+from proxy.ruleset.guard import Answer, Decision, Forward, Found
+from proxy.ruleset.rule import Rule, RuleFile, RuleSet
 from tests.fuzz.dice import Dice
 from tests.given import file
 from tests.transports.guarded import Careful

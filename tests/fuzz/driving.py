@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Hashable, Iterator
 
-from proxy.meter import Meters
 from proxy.session.session import Session
-from proxy.snapshots import Memory
+from proxy.storage.meter import Meters
+from proxy.storage.snapshots import Memory
 from proxy.transports.driver import Driver, Sent
 from proxy.transports.log import Log
-from proxy.transports.workers import Workers
+from proxy.transports.workers.pool import Workers
 from tests.fuzz import covered, speech
 from tests.fuzz.account import Account
 from tests.fuzz.dice import Dice

@@ -6,10 +6,10 @@ from collections.abc import Hashable, Iterator
 
 from msgspec import Raw, Struct
 
-from proxy import message
-from proxy.document import ABSENT
+from proxy.document import message
+from proxy.document.message import Message
+from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
-from proxy.message import Message
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.reading import bare, members, valid

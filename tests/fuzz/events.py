@@ -5,8 +5,8 @@ from collections.abc import Hashable, Iterator
 
 from msgspec import Struct
 
-from proxy import sse
-from proxy.sse import Events, TooLong
+from proxy.transports.http import sse
+from proxy.transports.http.sse import Events, TooLong
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong
 

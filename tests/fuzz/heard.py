@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from proxy import message
-from proxy.document import ABSENT
+from proxy.document import message
+from proxy.document.message import Message
+from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
-from proxy.message import Message
 from tests.fuzz.reading import Response, valid
 
 OURS = re.compile(rb"abridge-[0-9a-f]{24}-")

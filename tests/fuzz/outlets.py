@@ -8,7 +8,7 @@ from threading import enumerate as threads
 
 from msgspec import Struct
 
-from proxy.transports.pipes import Inlet, Outlet
+from proxy.transports.stdio.pipes import Inlet, Outlet
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong
 

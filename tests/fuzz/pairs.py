@@ -7,13 +7,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from proxy import arguments as argument
-from proxy import pipeline
-from proxy.clients import Shows
 from proxy.errors import Refusal
-from proxy.job import Job, Outcome
-from proxy.loading import rulefile
-from proxy.rule import Rule
+from proxy.ruleset.clients import Shows
+from proxy.ruleset.loading import rulefile
+from proxy.ruleset.rule import Rule
+from proxy.session import arguments as argument
+from proxy.shaping import pipeline
+from proxy.shaping.job import Job, Outcome
 from tests.fuzz import expressions, results, rulefiles, shrinking, verdicts
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong, raised

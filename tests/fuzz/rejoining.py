@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from proxy import pipeline
-from proxy.job import Job, Outcome
-from proxy.paths import Name, Path
-from proxy.rule import Rule
+from proxy.document.paths import Name, Path
+from proxy.ruleset.rule import Rule
+from proxy.shaping import pipeline
+from proxy.shaping.job import Job, Outcome
 from proxy.transforms.base import Transform
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.truncate import Truncate

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator
 
 from msgspec import Struct
 
-from proxy.transports.lines import ENDS, Cut, Discarded, Event, Lines, Over, Passed, Piece
+from proxy.transports.stdio.lines import ENDS, Cut, Discarded, Event, Lines, Over, Passed, Piece
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong
 

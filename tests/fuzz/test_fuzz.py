@@ -13,23 +13,24 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from proxy import message, pages, pipeline
-from proxy.document import Document
-from proxy.job import Job, Outcome
-from proxy.loading.fields import fields
-from proxy.loading.rulekeys import Written
-from proxy.outputs import Output
-from proxy.result import writing
-from proxy.result.frame import Frame
+from proxy.document import message
+from proxy.document.tree import Document
+from proxy.ruleset.loading.convert import fields
+from proxy.ruleset.loading.rule_model import Written
 from proxy.session import calls
+from proxy.session.active_rules import Standing
+from proxy.session.inflight import Unwanted
+from proxy.session.outputs import Output
 from proxy.session.session import Session
-from proxy.session.unwanted import Unwanted
-from proxy.sse import Event, Events
-from proxy.standing import Standing
+from proxy.shaping import pages, pipeline
+from proxy.shaping.job import Job, Outcome
+from proxy.shaping.result import write as writing
+from proxy.shaping.result.frame import Frame
 from proxy.transforms import TRANSFORMS
 from proxy.transports.driver import Driver
-from proxy.transports.lines import Lines
-from proxy.transports.pipes import Outlet
+from proxy.transports.http.sse import Event, Events
+from proxy.transports.stdio.lines import Lines
+from proxy.transports.stdio.pipes import Outlet
 from tests.fuzz import driving, fuzzer, outlets, relaying, rulefiles, shrinking
 from tests.fuzz.__main__ import main
 from tests.fuzz.dice import Dice

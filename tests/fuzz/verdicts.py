@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from io import BytesIO
 
-from proxy import pipeline
-from proxy.clients import Shows
-from proxy.job import Job, Outcome
-from proxy.rule import Rule
-from proxy.transports.shaping import Message
-from proxy.transports.workers import Worker
+from proxy.ruleset.clients import Shows
+from proxy.ruleset.rule import Rule
+from proxy.shaping import pipeline
+from proxy.shaping.job import Job, Outcome
+from proxy.transports.workers.pool import Worker
+from proxy.transports.workers.process import Message
 from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.reading import Response, bare, members, numbers, valid
 

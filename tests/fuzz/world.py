@@ -6,9 +6,9 @@ from functools import partial
 
 from msgspec import Struct
 
-from proxy import message, pipeline
-from proxy.meter import Meter
-from proxy.outputs import (
+from proxy.document import message
+from proxy.ruleset.rule import RuleSet
+from proxy.session.outputs import (
     Forget,
     Forward,
     Keep,
@@ -21,9 +21,10 @@ from proxy.outputs import (
     Tell,
     Work,
 )
-from proxy.rule import RuleSet
 from proxy.session.session import Session
-from proxy.snapshots import Memory
+from proxy.shaping import pipeline
+from proxy.storage.meter import Meter
+from proxy.storage.snapshots import Memory
 from tests.fuzz import covered
 from tests.fuzz.account import Account
 from tests.fuzz.dice import Dice

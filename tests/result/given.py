@@ -5,10 +5,10 @@ from typing import Any
 
 from msgspec import Raw
 
-from proxy.document import encode, plain
-from proxy.result.frame import Copy
-from proxy.result.reading import Kind, Reading, read
-from proxy.result.writing import write
+from proxy.document.tree import encode, plain
+from proxy.shaping.result.frame import Copy
+from proxy.shaping.result.locate import Kind, Reading, read
+from proxy.shaping.result.write import write
 from proxy.transforms.base import Notice
 
 STRUCTURED, TEXT = Copy("structured"), Copy("text", blocks=(0,))

@@ -4,8 +4,8 @@ import json
 
 from msgspec import Raw
 
-from proxy.outputs import Forward, Output, Reply
 from proxy.session.batch import one_by_one
+from proxy.session.outputs import Forward, Output, Reply
 from tests.given import answer, call, line, said
 from tests.samples import DROP, HIDE, SECRET
 from tests.talk import Talk

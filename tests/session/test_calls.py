@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from proxy.outputs import Load, Reply
-from proxy.rule import Hidden, RuleFile, RuleSet
-from proxy.ruleset import Selection
+from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
+from proxy.ruleset.selection import Selection
+from proxy.session.outputs import Load, Reply
 from tests.given import answer, call, document, file, line, result, rules, texts
 from tests.samples import (
     ABS_PAGES,

@@ -2,11 +2,11 @@
 
 import json
 
-from proxy.inflight import Pending
-from proxy.meter import Meter
-from proxy.outputs import Reply
-from proxy.session.replies import refusal, refuse, reply
-from proxy.session.tally import Tally
+from proxy.session.counts import Tally
+from proxy.session.forwarding import refusal, refuse, reply
+from proxy.session.inflight import Pending
+from proxy.session.outputs import Reply
+from proxy.storage.meter import Meter
 from tests.given import call, result, rule, texts
 from tests.samples import PAGES
 from tests.talk import Talk

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy import pipeline
-from proxy.outputs import Forward, Keep, Shape
-from proxy.rule import EMPTY
-from proxy.standing import Known
+from proxy.ruleset.rule import EMPTY
+from proxy.session.active_rules import Known
+from proxy.session.outputs import Forward, Keep, Shape
+from proxy.shaping import pipeline
 from tests.given import answer, call, line, rules, said, texts
 from tests.samples import DROP, ITEMS, PAGES, SECRET, asked, list_tools, own
 from tests.talk import Talk

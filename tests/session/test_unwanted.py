@@ -1,8 +1,8 @@
 """Which answers of the server the client must not see."""
 
-from proxy.probe import Ids
-from proxy.session.unwanted import Unwanted
-from proxy.timing import Timing
+from proxy.session.deadlines import Timing
+from proxy.session.inflight import Unwanted
+from proxy.session.probe import Ids
 
 
 def test_nothing_is_unwanted_at_first() -> None:

@@ -1,7 +1,6 @@
 """Calls that wait for a snapshot, or to be shaped: known by tokens that are never given again."""
 
-from proxy.inflight import Pending
-from proxy.session.waiting import Waiting
+from proxy.session.inflight import Pending, Waiting
 
 
 def pending(id: bytes) -> Pending:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from proxy.errors import DocumentError
-from proxy.result.shown import Shown
+from proxy.shaping.result.visible import Shown
 from proxy.testing import answer as answers
 from proxy.testing.answer import Answer
 from tests.given import answer, document, line, rule, said

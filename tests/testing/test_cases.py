@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from proxy.loading import rulefile
-from proxy.rule import RuleFile
+from proxy.ruleset.loading import rulefile
+from proxy.ruleset.rule import RuleFile
 from proxy.testing import cases
 from proxy.testing.cases import CaseError, Verdict, expand
 from tests.given import answer, call, document, file, line, said

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from proxy.rule import RuleSet
+from proxy.ruleset.rule import RuleSet
 from proxy.testing.choice import applying, choices
 from tests.given import rule, rules
 

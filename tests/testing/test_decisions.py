@@ -7,8 +7,8 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.guard import Ask, Decision, Forward, Found
-from proxy.rule import Rule, RuleFile, RuleSet
+from proxy.ruleset.guard import Ask, Decision, Forward, Found
+from proxy.ruleset.rule import Rule, RuleFile, RuleSet
 from proxy.testing.decisions import Decided, watched
 from proxy.transforms.base import Call, Parameter, Warned
 from tests.given import rule

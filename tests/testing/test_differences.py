@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from proxy.document import Number
+from proxy.document.tree import Number
 from proxy.testing.differences import differences, same, shown
 
 

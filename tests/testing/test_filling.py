@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from proxy.ruleset import load
+from proxy.ruleset.selection import load
 from proxy.testing import filling
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from proxy.rule import EMPTY
+from proxy.ruleset.rule import EMPTY
 from proxy.testing.rehearsal import Rehearsal
 from tests.given import answer, call, document, line, rules, texts
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from proxy.rule import RuleSet
+from proxy.ruleset.rule import RuleSet
 from proxy.testing import answer as answers
 from proxy.testing import walk
 from proxy.testing.answer import Answer

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document import Document, encode
-from proxy.paths import Path
-from proxy.patterns import Pattern
+from proxy.document.paths import Path
+from proxy.document.patterns import Pattern
+from proxy.document.tree import Document, encode
+from proxy.document.view import look
 from proxy.transforms.abridge import Abridge, abridge
 from proxy.transforms.base import Call, Notice
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
-from proxy.view import look
 from tests.documents import SCALARS, SURROGATES, call, said, shaped, values
 from tests.omissions import check_notes, left_out
 

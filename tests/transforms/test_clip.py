@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.paths import Path
+from proxy.document.paths import Path
 from proxy.transforms.clip import Clip
 from proxy.transforms.parse import Parse
 from tests.documents import TEXTS, call, said, shaped

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document import Document, Pieces, compact
-from proxy.paths import ROOT, Path
-from proxy.surrogates import mask, unmask
+from proxy.document.paths import ROOT, Path
+from proxy.document.surrogates import mask, unmask
+from proxy.document.tree import Document, Pieces, compact
 from proxy.transforms.drop import Drop
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
 from tests.fitting import assert_reshaped, fitting, there

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document import Document, Pieces, compact
-from proxy.paths import Path
-from proxy.surrogates import mask, unmask
+from proxy.document.paths import Path
+from proxy.document.surrogates import mask, unmask
+from proxy.document.tree import Document, Pieces, compact
 from proxy.transforms.base import Notice
 from proxy.transforms.elide import Elide
 from tests.documents import SCALARS, SURROGATES, call, shaped, values

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document import Document, Pieces, compact
+from proxy.document.fuel import LITTLE, MOST, Fuel
+from proxy.document.paths import Path
+from proxy.document.patterns import Expression, Pattern
+from proxy.document.surrogates import mask, unmask
+from proxy.document.tree import Document, Pieces, compact
 from proxy.errors import Mismatch, Refusal, Spent, TransformError
-from proxy.fuel import LITTLE, MOST, Fuel
-from proxy.paths import Path
-from proxy.patterns import Expression, Pattern
-from proxy.surrogates import mask, unmask
 from proxy.transforms.base import Argument
 from proxy.transforms.filter import Filter
 from tests.documents import SCALARS, SURROGATES, call, shaped, values

@@ -1,11 +1,11 @@
 import pytest
 from hypothesis import given
 
-from proxy.document import Document, encode
+from proxy.document.fuel import LITTLE, Fuel
+from proxy.document.paths import Path
+from proxy.document.patterns import Expression
+from proxy.document.tree import Document, encode
 from proxy.errors import AbridgeError, Spent, TransformError
-from proxy.fuel import LITTLE, Fuel
-from proxy.paths import Path
-from proxy.patterns import Expression
 from proxy.transforms.jmespath import Jmespath
 from proxy.transforms.parse import Parse
 from tests.documents import call, said, shaped, values

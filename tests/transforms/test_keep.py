@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document import Document, Pieces, Slot, compact
+from proxy.document.paths import ROOT, Path
+from proxy.document.surrogates import mask, unmask
+from proxy.document.tree import Document, Pieces, Slot, compact
 from proxy.errors import Mismatch
-from proxy.paths import ROOT, Path
-from proxy.surrogates import mask, unmask
 from proxy.transforms.keep import Keep
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
 from tests.fitting import assert_reshaped, fitting, there

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document import Document
+from proxy.document.paths import Path
+from proxy.document.patterns import Pattern
+from proxy.document.tree import Document
 from proxy.errors import Mismatch
-from proxy.paths import Path
-from proxy.patterns import Pattern
 from proxy.transforms.base import Call, Transform
 from proxy.transforms.clip import Clip
 from proxy.transforms.paginate import Paginate

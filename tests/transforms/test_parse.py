@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document import Document, Pieces
+from proxy.document.fuel import MOST, Fuel
+from proxy.document.paths import Path
+from proxy.document.patterns import Pattern
+from proxy.document.tree import Document, Pieces
 from proxy.errors import Mismatch, Spent
-from proxy.fuel import MOST, Fuel
-from proxy.paths import Path
-from proxy.patterns import Pattern
 from proxy.transforms.clip import Clip
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document import Document, Pieces, compact, encode
+from proxy.document.fuel import LITTLE, Fuel
+from proxy.document.paths import ROOT, Path
+from proxy.document.patterns import Expression
+from proxy.document.surrogates import mask, unmask
+from proxy.document.tree import Document, Pieces, compact, encode
 from proxy.errors import AbridgeError, Mismatch, Spent
-from proxy.fuel import LITTLE, Fuel
-from proxy.loading.rulefile import read
-from proxy.paths import ROOT, Path
-from proxy.patterns import Expression
-from proxy.surrogates import mask, unmask
+from proxy.ruleset.loading.rulefile import read
 from proxy.transforms.base import Transform
 from proxy.transforms.drop import Drop
 from proxy.transforms.filter import Filter

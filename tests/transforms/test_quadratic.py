@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.patterns import Pattern, PatternError
+from proxy.document.patterns import Pattern, PatternError
 from proxy.transforms.parse import Parse
 from proxy.transforms.quadratic import refusal, witness
 from proxy.transforms.replace import Replace

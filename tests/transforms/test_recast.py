@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document import Document
+from proxy.document.fuel import LITTLE, Fuel
+from proxy.document.paths import Path
+from proxy.document.patterns import Pattern
+from proxy.document.tree import Document
 from proxy.errors import OptionErrors, Spent, TransformError
-from proxy.fuel import LITTLE, Fuel
-from proxy.job import Job
-from proxy.loading.rulefile import read
-from proxy.paths import Path
-from proxy.patterns import Pattern
-from proxy.pipeline import shape
+from proxy.ruleset.loading.rulefile import read
+from proxy.shaping.job import Job
+from proxy.shaping.pipeline import shape
 from proxy.transforms.base import Call, Transform, Warned
 from proxy.transforms.drop import Drop
 from proxy.transforms.parse import Parse

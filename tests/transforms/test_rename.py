@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document import Document, compact
+from proxy.document.paths import Path
+from proxy.document.surrogates import mask, unmask
+from proxy.document.tree import Document, compact
 from proxy.errors import PathError
-from proxy.paths import Path
-from proxy.surrogates import mask, unmask
 from proxy.transforms.rename import Rename
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
 from tests.fitting import NAMES, assert_reshaped, fitting, there

@@ -5,10 +5,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from proxy.document.fuel import LITTLE, Fuel
+from proxy.document.paths import Path
+from proxy.document.patterns import Pattern
 from proxy.errors import Spent
-from proxy.fuel import LITTLE, Fuel
-from proxy.paths import Path
-from proxy.patterns import Pattern
 from proxy.transforms.parse import Parse
 from proxy.transforms.replace import Replace
 from tests.documents import call, said, shaped

@@ -1,7 +1,7 @@
 import pytest
 from msgspec import UNSET, Raw
 
-from proxy.paths import Path
+from proxy.document.paths import Path
 from proxy.transforms.project import Sourced
 from proxy.transforms.shapes import (
     Leaf,

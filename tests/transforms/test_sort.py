@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from proxy.document import Document, Number, Pieces, compact
-from proxy.paths import ROOT, Path
-from proxy.surrogates import mask, unmask
+from proxy.document.paths import ROOT, Path
+from proxy.document.surrogates import mask, unmask
+from proxy.document.tree import Document, Number, Pieces, compact
 from proxy.transforms.sort import Sort, key
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
 from tests.fitting import assert_reshaped, fitting, where

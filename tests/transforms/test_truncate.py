@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document import Document
+from proxy.document.paths import Path
+from proxy.document.tree import Document
 from proxy.errors import Mismatch
-from proxy.paths import Path
 from proxy.transforms.base import Call
 from proxy.transforms.parse import Parse
 from proxy.transforms.truncate import Truncate

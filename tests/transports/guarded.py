@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.guard import Answer, Ask, Decision, Forward, Found
-from proxy.rule import RuleFile, RuleSet
+from proxy.ruleset.guard import Answer, Ask, Decision, Forward, Found
+from proxy.ruleset.rule import RuleFile, RuleSet
 from proxy.transforms.base import Call, Parameter
 from tests.given import rule
 

@@ -10,16 +10,16 @@ import sys
 from threading import Event
 from typing import Any
 
-from proxy import pipeline
 from proxy.errors import RuleErrors
-from proxy.meter import Meters
-from proxy.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape
-from proxy.rule import EMPTY
+from proxy.ruleset.rule import EMPTY
+from proxy.session.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape
 from proxy.session.session import Session
-from proxy.snapshots import Key, Memory, Snapshot
-from proxy.transports import child
+from proxy.shaping import pipeline
+from proxy.storage.meter import Meters
+from proxy.storage.snapshots import Key, Memory, Snapshot
 from proxy.transports.log import Log
-from proxy.transports.stdio import Relay
+from proxy.transports.stdio import child
+from proxy.transports.stdio.relay import Relay
 
 GO = Event()
 FAILURES: dict[bytes, Exception] = {

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from proxy.document import Slot
+from proxy.document.tree import Slot
 from proxy.transforms.base import Call, Parameter, Schema
 
 

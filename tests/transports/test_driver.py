@@ -10,16 +10,16 @@ import msgspec
 import pytest
 
 from proxy.errors import RuleErrors, StoreError
-from proxy.job import Job, Outcome
-from proxy.meter import Meters
-from proxy.outputs import Output
-from proxy.rule import EMPTY, RuleSet
+from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.session.active_rules import Known
+from proxy.session.outputs import Output
 from proxy.session.session import Session
-from proxy.snapshots import Key, Memory, Snapshot
-from proxy.standing import Known
+from proxy.shaping.job import Job, Outcome
+from proxy.storage.meter import Meters
+from proxy.storage.snapshots import Key, Memory, Snapshot
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
-from proxy.transports.workers import Workers
+from proxy.transports.workers.pool import Workers
 from tests.given import answer, call, document, line, rules, texts
 from tests.threadless import threadless
 from tests.transports.guarded import guarded, onward, told

@@ -3,14 +3,13 @@
 import asyncio
 import json
 
-from proxy.meter import Meters
-from proxy.rule import EMPTY
+from proxy.ruleset.rule import EMPTY
 from proxy.session.session import Session
-from proxy.snapshots import Memory
-from proxy.transports.driver import Driver, Sent
+from proxy.storage.meter import Meters
+from proxy.storage.snapshots import Memory
+from proxy.transports.driver import Driver, Sent, Timer
 from proxy.transports.log import Log
-from proxy.transports.timer import Timer
-from proxy.transports.workers import Workers
+from proxy.transports.workers.pool import Workers
 from tests.given import answer, call, said
 
 SECONDS = 60.0

@@ -1,1 +1,1 @@
-"""The sidecar: MCP over Streamable HTTP for clients, and servers that are asked over it."""
+"""What both sides of HTTP share: headers, bodies, negotiation, server-sent events."""

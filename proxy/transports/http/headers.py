@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import Raw
 
-from proxy import message
-from proxy.document import ABSENT
+from proxy.document import message
+from proxy.document.message import PROTOCOL_VERSION, Message, members, string_at
+from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
-from proxy.message import PROTOCOL_VERSION, Message, members, string_at
 
 VERSION = "Mcp-Protocol-Version"
 METHOD = "Mcp-Method"

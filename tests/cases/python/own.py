@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
-from proxy.document import Slot
-from proxy.guard import Answer, Ask, Decision, Forward, Found
-from proxy.paths import Path
+from proxy.document.paths import Path
+from proxy.document.tree import Slot
+from proxy.ruleset.guard import Answer, Ask, Decision, Forward, Found
 from proxy.transforms.base import Call, Parameter, Schema
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import aiohttp
 
-from proxy.rule import EMPTY, RuleSet
-from proxy.sse import Event, Events
-from proxy.transports.http.local import Local
-from proxy.transports.http.route import Shared
+from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.transports.http.sse import Event, Events
+from proxy.transports.sidecar.command.route_handler import Local
+from proxy.transports.sidecar.route import Shared
 from tests.transports.http.standing import BOTH, Standing, route, shared, standing
 
 TALKATIVE = (sys.executable, str(Path(__file__).with_name("talkative.py")))

@@ -10,12 +10,12 @@ from typing import Any
 from aiohttp import web
 
 from proxy.transports.http import body
-from proxy.transports.http.access import LOOPBACK, Access
-from proxy.transports.http.metrics import Metrics
-from proxy.transports.http.mounts import Mount
-from proxy.transports.http.route import Asked, Limits, Route
-from proxy.transports.http.sidecar import Sidecar
 from proxy.transports.log import Log
+from proxy.transports.sidecar.access import LOOPBACK, Access
+from proxy.transports.sidecar.metrics import Metrics
+from proxy.transports.sidecar.route import Asked, Limits, Route
+from proxy.transports.sidecar.router import Mount
+from proxy.transports.sidecar.sidecar import Sidecar
 
 LISTEN = "127.0.0.1:0"
 

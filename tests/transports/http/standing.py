@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from proxy.meter import Meters
-from proxy.rule import EMPTY, RuleSet
-from proxy.snapshots import Memory, Store
-from proxy.transports.http.access import Access
-from proxy.transports.http.connection import Connections, Server
-from proxy.transports.http.remote import Remote
-from proxy.transports.http.route import Asked, Handler, Limits, Route, Shared
+from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.storage.meter import Meters
+from proxy.storage.snapshots import Memory, Store
 from proxy.transports.log import Log
-from proxy.transports.workers import Workers
+from proxy.transports.sidecar.access import Access
+from proxy.transports.sidecar.connection import Connections, Server
+from proxy.transports.sidecar.route import Asked, Handler, Limits, Route, Shared
+from proxy.transports.sidecar.url.route_handler import Remote
+from proxy.transports.workers.pool import Workers
 
 BOTH = "application/json, text/event-stream"
 

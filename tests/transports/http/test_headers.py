@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared import inbound
 
-from proxy.message import PROTOCOL_VERSION
+from proxy.document.message import PROTOCOL_VERSION
 from proxy.transports.http.headers import (
     Parameters,
     declared,

@@ -1,1 +1,0 @@
-"""Holds responses to the schema that a rule promises (`output_schema`, `validate`)."""

@@ -1,0 +1,93 @@
+"""Reads what stands at a path in a value, or in every element of an array, opening nothing.
+
+What no path names is skipped by the decoder where the value is unopened.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from proxy.document.paths import Deep, Each, Index, Name, Path, Paths, Step, fits
+from proxy.document.tree import Value, one_row, opened, row_type, rows
+
+
+def reading(paths: Paths) -> type[Struct] | None:
+    """Return the row type that reads what `paths` name; None unless all of it is spelled out."""
+    if not paths.plain or paths.ends:
+        return None
+    inner = {name: row for name, after in paths.names.items() if (row := reading(after))}
+    return row_type(paths.names, inner)
+
+
+def column(array: Value, path: Path) -> list[Value]:
+    """Return what stands at `path` in each element of an array, UNSET where nothing does.
+
+    >>> from msgspec import Raw
+    >>> column(Raw(b'[{"a": {"n": null}}, {"b": 1}]'), Path.parse("a.n"))[1]
+    UNSET
+    """
+    row = _row(path)
+    found = None if row is None else rows(array, row)
+    return [gather(each, path.steps) for each in (opened(array) if found is None else found)]
+
+
+def gather(value: Value, steps: tuple[Step, ...]) -> Value | UnsetType:
+    """Return what stands at `steps` below `value`: through arrays and patterns, a list of it.
+
+    >>> from msgspec import Raw
+    >>> [bytes(name) for name in gather(Raw(b'[{"n": 1}, {}, {"n": 1.0}]'), Path.parse("n").steps)]
+    [b'1', b'1.0']
+    """
+    if not steps:
+        return value
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, Deep):
+        return list(_deep(value, rest))
+    if isinstance(step, Name) and not step.glob:
+        row = value if isinstance(value, Struct) else one_row(value, _single(step.text))
+        if row is not None:
+            field = _fields(type(row)).get(step.text)
+            member = UNSET if field is None else getattr(row, field)
+            return member if member is UNSET else gather(member, rest)
+    inner = value if isinstance(value, list) else opened(value)
+    if isinstance(inner, list):
+        if isinstance(step, Index):
+            at = step.position
+            return gather(inner[at], rest) if -len(inner) <= at < len(inner) else UNSET
+        further = rest if isinstance(step, Each) else steps
+        return [found for each in inner if (found := gather(each, further)) is not UNSET]
+    if not isinstance(inner, dict) or not isinstance(step, Name):
+        return UNSET
+    if not step.glob:
+        return gather(inner[step.text], rest) if step.text in inner else UNSET
+    named = [member for name, member in inner.items() if fits(step, name)]
+    return [found for member in named if (found := gather(member, rest)) is not UNSET]
+
+
+def _deep(value: Value, steps: tuple[Step, ...]) -> Iterator[Value]:
+    inner = opened(value)
+    # A name steps into the elements of an array: those come when it is their turn.
+    if not (isinstance(inner, list) and steps and isinstance(steps[0], Name)):
+        found = gather(inner, steps)
+        if found is not UNSET:
+            yield found
+    below = inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else ()
+    for each in below:
+        yield from _deep(each, steps)
+
+
+@lru_cache(maxsize=64)
+def _row(path: Path) -> type[Struct] | None:
+    return reading(Paths.of([path]))
+
+
+@lru_cache(maxsize=256)
+def _single(name: str) -> type[Struct]:
+    return row_type((name,))
+
+
+@lru_cache(maxsize=256)
+def _fields(row: type[Struct]) -> dict[str, str]:
+    return {field.encode_name: field.name for field in msgspec.structs.fields(row)}

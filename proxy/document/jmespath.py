@@ -1,0 +1,190 @@
+"""Evaluates JMESPath for rules and views, and burns fuel for all that is done and made on the way.
+
+Invariant: whatever the expression and the value, evaluation ends when its fuel does, and makes at
+most about 16 bytes in memory for a unit of it. What happens in one go (texts joined, arrays
+compared, parts copied) is paid for before it does, what stands in several places in each of them.
+
+Imported with the first expression, since it loads the jmespath library.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jmespath import Options
+from jmespath.visitor import TreeInterpreter
+
+from proxy.document.fuel import ARRAY, COMPARED, OBJECT, Fuel, pay
+from proxy.document.functions import Asking, Paid
+from proxy.document.lookups import Lookups
+from proxy.document.tree import Number
+
+
+class Interpreter(TreeInterpreter):
+    """Evaluates parsed expressions over plain values; strings can be sliced as arrays can."""
+
+    element = 1  # half units for each element that comes into an array without a step of its own
+    whole: tuple[type, ...] = (str,)  # a slice of one of these is no projection
+
+    def __init__(
+        self,
+        fuel: Fuel,
+        arguments: Mapping[str, Any] | None = None,
+        lookups: Lookups | None = None,
+    ) -> None:
+        """Take the fuel and, where expressions may name them, the arguments of a call.
+
+        With `lookups` an expression is evaluated as it is meant, and its slips are noted there.
+        """
+        known = Paid(fuel) if arguments is None else Asking(fuel, arguments)
+        super().__init__(Options(custom_functions=known))
+        self.fuel = fuel
+        self.lookups = lookups
+        # Functions, not methods: those would hold this and all that it has seen in a circle.
+        self._ways: dict[str, Callable[[Any, Any, Any], Any]] = {}
+
+    def visit(self, node: Any, value: Any) -> Any:
+        """Evaluate a node over a value; raises Spent, and what the jmespath library raises."""
+        fuel = self.fuel
+        fuel.left -= 1
+        if fuel.left < 0:
+            fuel.burn(0)
+        kind = node["type"]
+        way = self._ways.get(kind)
+        if way is None:
+            own = type(self)
+            way = self._ways[kind] = getattr(own, f"visit_{kind}", own.default_visit)
+        return way(self, node, value)
+
+    def opened(self, value: Any) -> Any:
+        """Return a value of which the elements are needed."""
+        return value
+
+    def _meant(self, node: Any, base: Any, of: Any, *, firm: bool) -> Any:
+        """Return `node` as it is meant for the elements of `base`; see `Lookups.meant`."""
+        if self.lookups is None or not isinstance(base, list):
+            return node
+        return self.lookups.meant(node, base, self.opened, self.fuel, of, firm)
+
+    def visit_comparator(self, node: Any, value: Any) -> Any:
+        sign = node["value"]
+        first, second = node["children"]
+        left, right = self.visit(first, value), self.visit(second, value)
+        if sign in ("eq", "ne"):
+            return self._equal(left, right) == (sign == "eq")
+        if type(left) not in _ORDERED or type(right) not in _ORDERED:
+            return None
+        if type(left) is str:
+            self.fuel.burn(len(left) // COMPARED)
+        return self.COMPARATOR_FUNC[sign](left, right)
+
+    def _equal(self, left: Any, right: Any) -> bool:
+        kind = type(left)
+        if kind in _SIZED and kind is type(right):
+            if len(left) != len(right):
+                return False
+            if kind is not str:
+                pay(left, self.fuel)
+            elif len(left) >= COMPARED:
+                self.fuel.burn(len(left) // COMPARED)
+        # To Python, 1 is True; to JMESPath it is not.
+        return bool(left == right) and (kind is bool) == (type(right) is bool)
+
+    def visit_filter_projection(self, node: Any, value: Any) -> Any:
+        left, right, condition = node["children"]
+        base = self.opened(self.visit(left, value))
+        if not isinstance(base, list):
+            return None
+        self.fuel.burn(ARRAY)
+        visit, false = self.visit, self._is_false
+        condition = self._meant(condition, base, left, firm=False)
+        kept = [element for element in base if not false(visit(condition, element))]
+        # If the condition leaves nothing, no member is missing in what is left.
+        return self._projected(kept, self._meant(right, base, left, firm=True) if kept else right)
+
+    def visit_projection(self, node: Any, value: Any) -> Any:
+        left, right = node["children"]
+        base = self.opened(self.visit(left, value))
+        if right["type"] == "identity" and _slices(left) and isinstance(base, self.whole):
+            return base
+        return self._projected(base, self._meant(right, base, left, firm=True))
+
+    def visit_value_projection(self, node: Any, value: Any) -> Any:
+        left, right = node["children"]
+        members = self.opened(self.visit(left, value))
+        base = [*members.values()] if isinstance(members, dict) else None
+        of = {**node, "children": [left]}
+        return self._projected(base, self._meant(right, base, of, firm=True))
+
+    def _projected(self, base: Any, right: Any) -> list[Any] | None:
+        if not isinstance(base, list):
+            return None
+        self.fuel.burn(ARRAY)
+        visit = self.visit
+        found = [visit(right, element) for element in base]
+        return [each for each in found if each is not None]
+
+    def visit_flatten(self, node: Any, value: Any) -> Any:
+        base = self.opened(self.visit(node["children"][0], value))
+        if not isinstance(base, list):
+            return None
+        merged: list[Any] = []
+        self._copying(len(base))
+        for element in base:
+            inner = self.opened(element)
+            if isinstance(inner, list):
+                self.fuel.burn(len(inner) * self.element >> 1)
+                merged.extend(inner)
+            else:
+                merged.append(element)
+        return merged
+
+    def visit_slice(self, node: Any, value: Any) -> Any:
+        if not isinstance(value, str | list):
+            return None
+        part = slice(*node["children"])
+        length = len(range(len(value))[part])
+        if isinstance(value, str):
+            self.fuel.burn(length // (16 if value.isascii() else 4))
+        else:
+            self._copying(length)
+        return value[part]
+
+    def _copying(self, elements: int) -> None:
+        self.fuel.burn(ARRAY + (elements * self.element >> 1))
+
+    def visit_pipe(self, node: Any, value: Any) -> Any:
+        first, *others = node["children"]
+        found = self.visit(first, value)
+        for other in others:
+            other = self._meant(other, [found], "the value before '|'", firm=False)
+            found = self.visit(other, found)
+        return found
+
+    def visit_function_expression(self, node: Any, value: Any) -> Any:
+        children = node["children"]
+        given = [self.visit(child, value) for child in children]
+        for by, at in ((0, 1), (1, 0)) if len(given) == 2 else ():
+            if children[by]["type"] == "expref":  # evaluated over the elements of the other one
+                meant = self._meant(given[by].expression, given[at], children[at], firm=True)
+                given[by].expression = meant
+        return self._functions.call_function(node["value"], given)  # type: ignore[attr-defined]
+
+    def visit_multi_select_list(self, node: Any, value: Any) -> Any:
+        self.fuel.burn(ARRAY)
+        return super().visit_multi_select_list(node, value)
+
+    def visit_multi_select_dict(self, node: Any, value: Any) -> Any:
+        self.fuel.burn(OBJECT)
+        return super().visit_multi_select_dict(node, value)
+
+    def _is_false(self, value: Any) -> bool:
+        return value is not True and (value is None or value is False or value in _EMPTY)
+
+
+def _slices(node: Any) -> bool:
+    return bool(node["type"] == "index_expression" and node["children"][-1]["type"] == "slice")
+
+
+_ORDERED = {int, float, str, Number}
+_SIZED = {str, list, dict}
+_EMPTY: tuple[Any, ...] = ("", [], {})

@@ -1,0 +1,292 @@
+"""Tells which members an expression looks for that no element has, and which texts it means.
+
+Without it a slip answers "none": a misspelled member, and a text in double quotes, which to
+JMESPath is the name of a member.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from proxy.document.fuel import Fuel
+from proxy.document.patterns import Expression
+from proxy.errors import did_you_mean
+
+Node = dict[str, Any]
+Names = tuple[str, ...]  # names of members, each inside the one before
+
+LITERALS = {"true": True, "false": False, "null": None}
+"""Names that nobody gives a member: without backticks they are slips."""
+
+_SCANNED = 2  # units for an element in which members are looked for
+_NAMES = 200  # members that are remembered of the elements that lack one
+_SHOWN = 300  # characters of those that a message names
+_LONGEST = 60  # characters of one name in it
+_MESSAGES = 3  # messages on one evaluation: to look for a name that is like another takes a while
+
+
+class Lookups:
+    """The members that one evaluation of an expression looks for, and what it found of them.
+
+    A member counts as there if one element of the array has it, be it null: an optional member is
+    no slip.
+
+    >>> expression = Expression('status == "open" && size > `1`')
+    >>> lookups = Lookups(expression)
+    >>> elements = [{"status": "open", "sise": 2}, {"status": "closed"}]
+    >>> items = Expression("items").tree
+    >>> meant = lookups.meant(expression.tree, elements, lambda value: value, Fuel(), items)
+    >>> meant["children"][0]["children"][1]
+    {'type': 'literal', 'value': 'open', 'children': []}
+    >>> lookups.slips
+    ["no element of items has 'size'; members: status, sise; did you mean 'sise'?"]
+    """
+
+    def __init__(self, expression: Expression, *, guess: bool = True) -> None:
+        """Take the expression; not to `guess` reports a quoted name that no element has."""
+        self._quoted = expression.quoted
+        self._guess = guess
+        self._places: dict[int, _Place] = {}
+
+    def meant(
+        self,
+        node: Node,
+        base: Sequence[Any],
+        opened: Callable[[Any], Any],
+        fuel: Fuel,
+        of: Node | str = "the document",
+        firm: bool = False,
+    ) -> Node:
+        """Return `node` as it is meant, before it is evaluated over each element of `base`.
+
+        A quoted name beside a comparison that no element has is a text. `of` says whose members
+        they are: the expression that gives the array, or the words for a value by itself. `firm`: a
+        member that is named by itself is asked for; else it may be a test of whether it is there.
+        """
+        place = self._places.get(id(node))
+        if place is None:
+            place = _Place(node, of, firm, self._quoted, self._guess)
+            self._places[id(node)] = place
+        if place.wanted:
+            place.scan(base, opened, fuel)
+        literals = place.literals if base else {}
+        return _replaced(node, literals) if literals else node
+
+    @property
+    def slips(self) -> list[str]:
+        """What no element has though it is asked for, a sentence each."""
+        return self._messages(firm=True)
+
+    @property
+    def absences(self) -> list[str]:
+        """What no element has, and need not have: members whose presence is tested, defaults."""
+        return self._messages(firm=False)
+
+    def _messages(self, *, firm: bool) -> list[str]:
+        found = (message for each in self._places.values() for message in each.messages(firm))
+        return list(dict.fromkeys(islice(found, _MESSAGES)))
+
+
+class _Place:
+    """A part of an expression that is evaluated over each element of arrays."""
+
+    def __init__(
+        self, node: Node, of: Node | str, firm: bool, quoted: set[str], guess: bool
+    ) -> None:
+        self._quoted, self._guess = quoted, guess
+        self._single = isinstance(of, str)
+        self._of = of if isinstance(of, str) else f"element of {_shortened(_array(of))}"
+        # Those that no element has so far, and whether they are asked for.
+        self.wanted: dict[Names, bool] = {}
+        self._pairs: list[tuple[Node, Node]] = []
+        for each, at, asked in _alongside(node, firm):
+            if each["type"] == "field":
+                path = (*at, each["value"])
+                self.wanted[path] = asked or self.wanted.get(path, False)
+            elif not at:
+                self._pairs += compared(each)
+        self._lacking: dict[Names, dict[str, None]] = {}
+        self._kind: str | None = None  # of the elements that are no objects
+
+    def scan(self, base: Sequence[Any], opened: Callable[[Any], Any], fuel: Fuel) -> None:
+        """Look for the wanted members in the elements, until each was found."""
+        for element in base:
+            fuel.burn(_SCANNED)
+            value = opened(element)
+            if isinstance(value, dict):
+                fuel.burn(len(self.wanted) * (1 + (len(value) >> 4)))
+                for path in [*self.wanted]:
+                    self._seek(path, value, opened)
+                if not self.wanted:
+                    return
+            elif value is not None and self._kind is None:
+                kind = "a text" if isinstance(value, str) else "a plain value"
+                self._kind = "an array" if isinstance(value, list) else kind
+
+    def _seek(self, path: Names, value: Any, opened: Callable[[Any], Any]) -> None:
+        for name in path[:-1]:
+            value = opened(value.get(name))
+            if not isinstance(value, dict):
+                return
+        if path[-1] in value:
+            del self.wanted[path]
+            return
+        names = self._lacking.setdefault(path, {})
+        if len(names) < _NAMES:
+            names.update(dict.fromkeys(islice(value, _NAMES)))
+
+    @property
+    def literals(self) -> dict[int, Node]:
+        """Return what is meant by the names beside a comparison that no element has."""
+        meant: dict[int, Any] = {}
+        for node, other in self._pairs:
+            name = node["value"]
+            if (name,) not in self.wanted:
+                continue
+            if name in self._quoted:
+                # Beside a text it can only be a member, and of two the right one is the text.
+                if self._guess and _open(other, meant):
+                    meant[id(node)] = name
+            elif name in LITERALS:
+                meant[id(node)] = LITERALS[name]
+        return {
+            key: {"type": "literal", "value": value, "children": []} for key, value in meant.items()
+        }
+
+    def messages(self, firm: bool) -> Iterator[str]:
+        """Say of the members that no element has; of the `firm` ones, or of the others."""
+        literals = self.literals
+        meant = {(node["value"],) for node, _ in self._pairs if id(node) in literals}
+        others = [(node["value"],) for node, other in self._pairs if _open(other, literals)]
+        for path, asked in self.wanted.items():
+            if asked == firm and path not in meant:
+                yield from self._message(path, compared=path in others)
+
+    def _message(self, path: Names, *, compared: bool) -> Iterator[str]:
+        """Yield the message on one of them; none if no element could have it."""
+        *parents, name = path
+        word, of, names = repr(_shortened(name)), self._of, list[str]()
+        if path in self._lacking:
+            names = [each for each in self._lacking[path] if each.isprintable()]
+            inside = f" in {_shortened('.'.join(parents))!r}" if parents else ""
+            said = f"{of} has no {word}" if self._single else f"no {of} has {word}"
+            said += f"{inside}; members: {_listed(names) or 'none'}"
+        elif self._kind is not None and not parents:
+            said = of if self._single else f"each {of}"
+            said += f" is {self._kind}, not an object with {word}"
+        else:
+            return
+        like = "" if compared and name in self._quoted else did_you_mean(name, names)
+        text = f"; did you mean the text {word}, in single quotes?" if compared else ""
+        yield said + (like or text)
+
+
+def compared(node: Node) -> list[tuple[Node, Node]]:
+    """Return the names that `node` compares, each with what it is compared to; the right one first.
+
+    >>> [(name["value"], other["value"]) for name, other in compared(Expression("a == 'b'").tree)]
+    [('a', 'b')]
+    """
+    kind = node["type"]
+    compares = kind == "function_expression" and node["value"] in _COMPARING
+    if not (compares or kind == "comparator") or len(node["children"]) != 2:
+        return []
+    left, right = node["children"]
+    return [pair for pair in ((right, left), (left, right)) if pair[0]["type"] == "field"]
+
+
+def _array(node: Node) -> str:
+    """Return how an expression that gives an array is written, roughly.
+
+    >>> _array(Expression("a.b[0].c[]").tree["children"][0])
+    'a.b[0].c[]'
+    """
+    return _spelled(node) or "the array"
+
+
+def _spelled(node: Node) -> str:
+    kind, children = node["type"], node.get("children", [])
+    if kind == "field":
+        return str(node["value"])
+    if kind == "index":
+        return f"[{node['value']}]"
+    if kind in ("subexpression", "projection", "index_expression"):
+        written = [part for part in map(_spelled, children) if part]
+        return ".".join(written).replace(".[", "[")
+    if kind == "flatten":
+        return f"{_spelled(children[0])}[]"
+    if kind == "value_projection":
+        before, *after = map(_spelled, children)
+        return ".".join(filter(None, [before, "*", *after]))
+    return _spelled(children[0]) if kind == "filter_projection" else ""
+
+
+def _alongside(node: Node, firm: bool, at: Names = ()) -> Iterator[tuple[Node, Names, bool]]:
+    """Yield the nodes that are evaluated over the same value as `node`, or a member of it."""
+    yield node, at, firm
+    kind, children = node["type"], node.get("children", [])
+    if kind == "subexpression":
+        for child in children:
+            yield from _alongside(child, firm, at)
+            if child["type"] != "field":
+                return
+            at = (*at, child["value"])
+    elif kind in _FIRST_ALONE:
+        yield from _alongside(children[0], firm, at)
+    elif kind == "comparator":
+        # To compare with null is to test whether it is there.
+        left, right = children
+        yield from _alongside(left, not _null(right), at)
+        yield from _alongside(right, not _null(left), at)
+    elif kind != "expref":
+        if kind == "function_expression":
+            firm = node["value"] not in ("not_null", "type")
+        elif kind in ("and_expression", "or_expression", "not_expression"):
+            firm = False
+        for child in children:
+            if isinstance(child, dict):
+                yield from _alongside(child, firm, at)
+
+
+def _open(node: Node, literals: dict[int, Any]) -> bool:
+    """Say whether a node looks at the element, so that what it is compared to may be a text."""
+    return node["type"] != "literal" and id(node) not in literals
+
+
+def _null(node: Node) -> bool:
+    return (node["type"], node.get("value")) in (("literal", None), ("field", "null"))
+
+
+def _replaced(node: Node, by: dict[int, Node]) -> Node:
+    """Return `node` with others in place of some parts; what is outside of them stays the same."""
+    if id(node) in by:
+        return by[id(node)]
+    children = node.get("children", [])
+    parts = [_replaced(part, by) if isinstance(part, dict) else part for part in children]
+    same = all(part is child for part, child in zip(parts, children, strict=True))
+    return node if same else {**node, "children": parts}
+
+
+def _listed(names: list[str]) -> str:
+    shown = ""
+    for name in map(_shortened, names):
+        if len(shown) + len(name) > _SHOWN:
+            return f"{shown}, …"
+        shown = f"{shown}, {name}" if shown else name
+    return shown
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+
+
+_COMPARING = {"contains", "starts_with", "ends_with"}
+# Kinds of nodes of which only the first child looks at the same value.
+_FIRST_ALONE = {
+    "filter_projection",
+    "flatten",
+    "index_expression",
+    "pipe",
+    "projection",
+    "value_projection",
+}

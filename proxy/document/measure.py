@@ -1,0 +1,220 @@
+"""What values take in bytes once their document is written, with texts read as structure closed.
+
+A step may read a text as structure for the steps that follow (`parse`). Its Closing writes the
+text back, and says until then what that will be, so that sizes are those of the final document.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import UNSET, Raw, Struct
+from msgspec.structs import astuple
+
+from proxy.document.fuel import Fuel
+from proxy.document.paths import Name, Path, select
+from proxy.document.surrogates import unmask
+from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
+from proxy.errors import Mismatch
+
+
+class Outside(Struct, frozen=True, kw_only=True):
+    """What stands around the structure that was read from a text.
+
+    `separator` joins lines; records are joined by nothing, since each holds its own; None: the
+    structure is written as JSON. `ended`: a separator follows the last line too. `last` is the
+    last record, where it ends without `ending`, the line ends that close the others. `masked`:
+    the structure holds masked surrogates of its own.
+    """
+
+    before: str = ""
+    after: str = ""
+    separator: str | None = None
+    ended: bool = False
+    last: str | None = None
+    ending: str = ""
+    masked: bool = False
+
+    def text(self, value: Value, *, more: bool = False) -> str:
+        """Return the text that `value` is written back as; `more`: its end was left out."""
+        return f"{self.before}{self._inner(value, more)}{self.after}"
+
+    def _inner(self, value: Value, more: bool) -> str:
+        said = text(value)
+        if said is not None:
+            return said
+        if self.separator is not None and type(value) is Raw:
+            value = level(value)
+        if self.separator is None or not isinstance(value, list):
+            return _json(value, self.masked)
+        pieces = [_piece(each) for each in value]
+        if self.last is not None and self.last in pieces[:-1]:
+            at = pieces.index(self.last)
+            pieces[at] += self.ending
+        end = self.separator if pieces and (self.ended or more) else ""
+        return self.separator.join(pieces) + end
+
+
+Source = tuple[Raw | str, str, Outside]
+"""A text that was read as structure: as it stood, decoded, and what is around the structure."""
+
+
+class Closing:
+    """Writes the texts at one path back, as the last thing that happens to a document.
+
+    `among`: null, booleans or numbers stand at the path too, beside the texts.
+    """
+
+    __slots__ = ("among", "at", "document", "more", "sources")
+
+    def __init__(self, document: Document, at: Path, sources: list[Source], *, among: bool) -> None:
+        self.document = document
+        self.at = at
+        self.sources = sources
+        self.among = among
+        self.more = False
+
+    @property
+    def whole(self) -> Outside | None:
+        """What stands around the structure, where the document as a whole is the text."""
+        return None if self.at.steps else self.sources[0][2]
+
+    def texts(self) -> Iterator[tuple[Slot, str]]:
+        """Yield each place that was read as structure, with the text it is written back as.
+
+        Raises Mismatch where texts were moved so that it cannot be said which one is which.
+        """
+        places = [
+            slot
+            for slot in select(self.document.root, self.at)
+            if not self.among or isinstance(slot.open(), str | list | dict)
+        ]
+        around = [outside for _, _, outside in self.sources]
+        if any(outside != around[0] for outside in around[1:]) and len(places) != len(around):
+            raise Mismatch(f"{self.at}: some of the texts read as structure were moved or removed")
+        for position, slot in enumerate(places):
+            outside = around[position] if position < len(around) else around[0]
+            yield slot, outside.text(slot.get(), more=self.more)
+
+    def __call__(self) -> None:
+        """Write the texts; one that nothing has changed is put back as it came."""
+        sources = {said: source for source, said, _ in self.sources}
+        for slot, said in self.texts():
+            if said in sources:
+                slot.parent[slot.key] = sources[said]
+            else:
+                slot.set(said)
+
+
+def weigh(document: Document, value: Value) -> int:
+    """Count the bytes of `value` as JSON in `document`."""
+    raw = compact(encode(value))
+    return len(unmask(raw) if document.masked else raw)
+
+
+def size(document: Document) -> int:
+    """Count the bytes of the whole document as it will be written."""
+    total = weigh(document, document.cell[0])
+    for closing in document.closers:
+        if isinstance(closing, Closing):
+            for slot, said in closing.texts():
+                total += weigh(document, said) - weigh(document, slot.get())
+    return total
+
+
+def reading(document: Document, path: Path) -> Closing | None:
+    """Return the Closing of the text that `path` leads into, if any."""
+    for closing in reversed(document.closers):
+        if isinstance(closing, Closing) and path.steps[: len(closing.at.steps)] == closing.at.steps:
+            return closing
+    return None
+
+
+def fitting(document: Document, said: str, room: int) -> int:
+    r"""Count the characters at the start of `said` that take at most `room` bytes in a JSON string.
+
+    >>> fitting(Document(None), 'ab"\n', 4), fitting(Document(None), "äöü", 5)
+    (3, 2)
+    """
+    said = said[: max(room, 0)]
+    taken, span = 0, len(said)
+    while span and taken < len(said):
+        part = said[taken : taken + span]
+        needed = weigh(document, part) - 2
+        if needed <= room:
+            taken += len(part)
+            room -= needed
+        else:
+            span //= 2
+    return taken
+
+
+def strings(root: Slot, path: Path) -> Iterator[tuple[Slot, str]]:
+    """Yield the strings at `path`, each with its place: of an array, those that it holds."""
+    for slot in select(root, path):
+        value = slot.get()
+        value = value if isinstance(value, list) else slot.open()
+        if isinstance(value, str):
+            yield slot, value
+        elif isinstance(value, list):
+            for position, element in enumerate(value):
+                said = text(element)
+                if said is not None:
+                    yield Slot(slot.document, value, position), said
+
+
+def member(root: Slot, path: Path) -> Slot | None:
+    """Return the one place that the names of `path` lead to, or None.
+
+    Raises Mismatch where an array stands on the way, since then there may be several.
+    """
+    slot = root
+    for position, step in enumerate(path.steps):
+        value = slot.open()
+        if isinstance(value, list):
+            way = ".".join(path.text.split(".")[:position])
+            raise Mismatch(f"{path} steps through an array{' at ' + way if way else ''}")
+        if not isinstance(step, Name) or not isinstance(value, dict) or step.text not in value:
+            return None
+        slot = slot.child(step.text)
+    return slot
+
+
+def most_of(size: int) -> int:
+    """Return the most bytes that may be made of so many: four times as many, and a megabyte."""
+    return 4 * size + (1 << 20)
+
+
+def outgrows(value: Value, most: int, fuel: Fuel | None = None) -> bool:
+    """Say whether `value` takes more than `most` bytes as JSON, looking at no more than that.
+
+    Parts that stand in several places count in each of them, as they do when they are written.
+    Raises Spent where looking takes more than the fuel there is.
+    """
+    left, waiting = most, [value]
+    while waiting and left >= 0:
+        item = waiting.pop()
+        if fuel is not None and isinstance(item, dict | list):
+            fuel.burn(1 + (len(item) >> 2))
+        if isinstance(item, dict):
+            left -= 2 + sum(len(name) + 4 for name in item)
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            left -= 2 + len(item)
+            if left >= 0:
+                waiting.extend(item)
+        elif isinstance(item, str):
+            left -= 2 + len(item)
+        elif isinstance(item, Struct):
+            waiting.extend(each for each in astuple(item) if each is not UNSET)
+        else:
+            left -= len(memoryview(item)) if type(item) is Raw else 1
+    return left < 0
+
+
+def _piece(value: Value) -> str:
+    said = text(value)
+    return _json(value, masked=False) if said is None else said
+
+
+def _json(value: Value, masked: bool) -> str:
+    raw = compact(encode(value))
+    return (unmask(raw) if masked else raw).decode("utf-8", "surrogatepass")

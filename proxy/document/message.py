@@ -1,0 +1,338 @@
+"""A raw JSON-RPC message, and the little that is read of it.
+
+Only the envelope is decoded; what stands inside stays the bytes that came. An id is known by its
+spelling: `5`, `"5"` and `5.0` are three ids.
+"""
+
+import re
+from itertools import islice
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from proxy.document.surrogates import mask, maskable, unmask
+from proxy.document.tree import ABSENT, compact, encode, level, text
+from proxy.errors import DocumentError
+
+# What a stateless request and its answer carry in `_meta` (MCP 2026-07-28).
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
+
+
+class Message(Struct, gc=False):
+    """The envelope of one message; members that are absent are ABSENT."""
+
+    id: Raw = ABSENT
+    method: Raw = ABSENT
+    params: Raw = ABSENT
+    result: Raw = ABSENT
+    error: Raw = ABSENT
+
+    @property
+    def key(self) -> bytes | None:
+        """What pairs a request with its response; None without an id."""
+        return None if self.id is ABSENT else id_key(bytes(self.id))
+
+    @property
+    def verb(self) -> str | None:
+        """The method's name; None for a response."""
+        if self.method is ABSENT:
+            return None
+        if bytes(self.method) == b'"tools/call"':  # what nearly every request is
+            return "tools/call"
+        name = level(self.method)
+        return name if isinstance(name, str) else None
+
+    @property
+    def responds(self) -> bool:
+        """True for a response, with a result or an error."""
+        return self.method is ABSENT and (self.result is not ABSENT or self.error is not ABSENT)
+
+    @property
+    def speaks(self) -> bool:
+        """True for a request, a notification or a response; other objects are no messages."""
+        return self.method is not ABSENT or self.responds
+
+
+_MESSAGE = msgspec.json.Decoder(Message)
+_BATCH = msgspec.json.Decoder(list[Raw])
+_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
+_ID = rb'("(?:[^"\\]|\\.){0,256}"|-?\d[\d.eE+-]{0,64})'
+_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
+_SPELLED = rb'"id"\s*:\s*' + _ID
+# Both orders are common: some servers sort the members by name.
+_BOTH = rb"(?:%b\s*,\s*%b|%b\s*,\s*%b)" % (_VERSION, _SPELLED, _SPELLED, _VERSION)
+_HEAD = re.compile(rb"\s*\{\s*" + _BOTH + rb'\s*,\s*"(?:result|error)"\s*:')
+_TAIL = re.compile(rb",\s*" + _BOTH + rb"\s*\}\s*\Z")
+# Where the id of a request stands that is too long to be decoded.
+_NAMED = rb'"id"\s*:\s*("[^"\\]{0,256}"|-?\d{1,64})\s*'
+_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _NAMED + rb",")
+_LAST = re.compile(rb",\s*" + _NAMED + rb"\}\s*\Z")
+_TAILED = re.compile(rb'\s*\{\s*"(?:result|error)"\s*:')
+# The order of the specification's own examples.
+_SPECIFIED = re.compile(rb'\s*\{\s*%b\s*,\s*"(?:result|error)"\s*:' % _VERSION)
+_LAST_ID = re.compile(rb"\}\s*,\s*%b\s*\}\s*\Z" % _SPELLED)
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+_TRIES = 32  # places at which a message is looked for behind noise
+_BEGINS = re.compile(rb'\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:')
+_ONE_LINE = bytes(0x20 if byte in b"\r\n" else byte for byte in range(256))
+_ASKS = re.compile(rb"\s*\{\s*(?:(?:%b|%b)\s*,\s*){0,2}\"method\"\s*:" % (_VERSION, _SPELLED))
+
+
+def read(raw: bytes) -> Message | list[Raw]:
+    """Decode the envelope of `raw`, or the elements of a batch, each a Raw message.
+
+    Raises DocumentError for what is no JSON object or array of JSON values.
+    """
+    try:
+        return _read(raw)
+    except msgspec.ValidationError:
+        raise DocumentError("neither an object nor an array") from None
+    except msgspec.DecodeError as error:
+        if maskable(raw, error):
+            try:
+                found = _read(mask(raw))
+            except (msgspec.DecodeError, RecursionError):
+                pass
+            else:
+                if isinstance(found, Message):
+                    if found.id is not ABSENT:
+                        found.id = Raw(unmask(bytes(found.id)))
+                    return found
+                return [Raw(unmask(bytes(element))) for element in found]
+        raise DocumentError(f"not JSON: {error}") from error
+    except RecursionError as error:
+        raise DocumentError("nested too deeply") from error
+
+
+def masked(raw: bytes) -> bool:
+    r"""Say whether lone surrogates are masked in what is read of `raw`, which can be read.
+
+    >>> masked(rb'{"id":"\ud800"}'), masked(rb'{"id":"\ud83d\ude00"}')
+    (True, False)
+    """
+    return (b"\\ud" in raw or b"\\uD" in raw) and mask(raw) is not raw
+
+
+def _read(raw: bytes) -> Message | list[Raw]:
+    return _BATCH.decode(raw) if raw.lstrip()[:1] == b"[" else _MESSAGE.decode(raw)
+
+
+def members(raw: bytes | Raw) -> dict[str, Raw]:
+    """Decode the outermost level of a JSON object. Raises DocumentError where it is none."""
+    try:
+        return _MEMBERS.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DocumentError(f"not a JSON object: {error}") from error
+
+
+def string_at(raw: Raw, *names: str) -> str | None:
+    """Return the string at the end of a chain of members, None where there is none.
+
+    >>> string_at(Raw(b'{"clientInfo": {"name": "x"}}'), "clientInfo", "name")
+    'x'
+    """
+    try:
+        for name in names:
+            raw = members(raw)[name]
+        return text(raw)
+    except (DocumentError, KeyError):
+        return None
+
+
+def id_key(raw: bytes) -> bytes:
+    """Return what an id is known by: its spelling, without what JSON may write in two ways."""
+    if raw[:1] != b'"' or b"\\" not in raw:
+        return raw
+    try:
+        return compact(encode(level(Raw(raw))))
+    except DocumentError:
+        # A lone surrogate: its escape is its only spelling.
+        return raw
+
+
+def response_key(start: bytes, end: bytes) -> bytes | None:
+    """Read the id of a response off the first and last bytes of its line, or None if unsure.
+
+    >>> response_key(b'{"jsonrpc":"2.0","id":7,"result":{"content":[', b'')
+    b'7'
+    >>> response_key(b'{"result":{"content":[', b']},"jsonrpc":"2.0","id":"a"}')
+    b'"a"'
+
+    A server's own request may carry the same id, so `result` or `error` must be seen at the head.
+    """
+    found = _HEAD.match(start)
+    if found is None and _TAILED.match(start):
+        found = _TAIL.search(end)
+    elif found is None and _SPECIFIED.match(start):
+        found = _LAST_ID.search(end)
+    return None if found is None else id_key(found[found.lastindex or 0])
+
+
+def request_id(start: bytes, end: bytes) -> bytes | None:
+    """Read the id of a request off the first and last bytes of its line, or None if unsure.
+
+    >>> request_id(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{', b'}}')
+    b'7'
+    >>> request_id(b'{"jsonrpc":"2.0","id":7,"result":{', b'}}') is None
+    True
+    """
+    found = _FIRST.match(start) or _LAST.search(end)
+    return None if found is None or response_key(start, end) is not None else found[1]
+
+
+def one_line(raw: bytes) -> bytes:
+    r"""Return a message as a line: only between its values can there be line ends.
+
+    >>> one_line(b'{"jsonrpc":\r\n  "2.0"}\n')
+    b'{"jsonrpc":    "2.0"} '
+    """
+    return raw.translate(_ONE_LINE) if b"\n" in raw or b"\r" in raw else raw
+
+
+def params(raw: bytes) -> Raw:
+    """Return the params of a request or notification that can be read; ABSENT without any."""
+    found = read(raw)
+    assert isinstance(found, Message)
+    return found.params
+
+
+def behind_noise(raw: bytes) -> int | None:
+    """Return where in `raw` a message begins that noise stands in front of; None for noise alone.
+
+    >>> behind_noise(b'debug {1} {"method":"ping"}')
+    10
+    """
+    for begins in islice(_BEGINS.finditer(raw, 1), _TRIES):
+        at = begins.start()
+        try:
+            found = read(raw[at:])
+        except DocumentError:
+            continue
+        if isinstance(found, Message) and found.speaks:
+            return at
+    return None
+
+
+def behind_first(raw: bytes) -> int | None:
+    """Find the end of the JSON text at the start of a line that goes on behind it.
+
+    None if the line is one text, or does not begin with one.
+
+    >>> behind_first(b'{"id":1,"result":{}} {"id":2}'), behind_first(b'{"id":1}')
+    (21, None)
+    """
+    try:
+        _read(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        found = _TRAILING.search(str(error))
+        return None if found is None else int(found[1]) - 1  # it counts the first of the rest
+    return None
+
+
+def second(raw: bytes) -> bool:
+    """Tell in passing that another message may follow the one at the start of a long line."""
+    return raw.find(b'{"jsonrpc"', 1) > 0
+
+
+def not_alone(end: int, size: int) -> str:
+    """Describe an answer that ends at byte `end` of a line or a body of `size` bytes."""
+    return (
+        f"the server's answer is not JSON: {size - end} bytes follow its end at byte {end}; "
+        "the server must send each message on a line, or in a body, of its own"
+    )
+
+
+def succeeds(start: bytes) -> bool:
+    """Say whether a response that begins with `start` carries a result, not an error.
+
+    >>> succeeds(b'{"jsonrpc":"2.0","id":7,"result":{'), succeeds(b'{"error":{"code":1')
+    (True, False)
+    """
+    found = _HEAD.match(start) or _TAILED.match(start) or _SPECIFIED.match(start)
+    return found is not None and found[0].endswith((b'"result":', b'"result" :'))
+
+
+def fails(raw: bytes) -> bool:
+    """Say whether a message is a response that carries an error, and no result beside it.
+
+    >>> fails(b'{"id":null,"error":{"code":1}}'), fails(b'{"id":1,"result":{}}'), fails(b'null')
+    (True, False, False)
+    """
+    try:
+        found = read(raw)
+    except DocumentError:
+        return False
+    return isinstance(found, Message) and found.error is not ABSENT and found.result is ABSENT
+
+
+def asks(start: bytes) -> bool:
+    """Say whether a line that begins with `start` is surely a request or a notification."""
+    return _ASKS.match(start) is not None
+
+
+def answers(start: bytes) -> bool:
+    """Say whether a line that begins with `start` is surely a response, its id at either end.
+
+    >>> answers(b'{"jsonrpc":"2.0","id":7,"result":{'), answers(b'{"error":{"code":1')
+    (True, True)
+    """
+    return any(kind.match(start) for kind in (_HEAD, _TAILED, _SPECIFIED))
+
+
+def replaced(raw: bytes, **values: Any) -> bytes:
+    """Return the object `raw` with these members set, every other one as it was.
+
+    >>> replaced(b'{"id": 1.0, "result": {}}', result=[1])
+    b'{"id":1.0,"result":[1]}'
+    """
+    try:
+        return encode({**members(raw), **values})
+    except DocumentError:
+        return unmask(encode({**members(mask(raw)), **values}))
+
+
+def with_arguments(raw: bytes, params: Raw, arguments: dict[str, Any]) -> bytes:
+    """Return the call `raw`, whose `params` these are, with other arguments."""
+    changed = replaced(bytes(params), arguments=Raw(encode(arguments)))
+    return replaced(raw, params=Raw(changed))
+
+
+def result(id: bytes | Raw, value: Any) -> bytes:
+    """Return a response that carries `value`."""
+    return encode({"jsonrpc": "2.0", "id": Raw(bytes(id)), "result": value})
+
+
+def error(id: bytes | Raw, code: int, text: str) -> bytes:
+    """Return an error response."""
+    body = {"code": code, "message": text}
+    return encode({"jsonrpc": "2.0", "id": Raw(bytes(id)), "error": body})
+
+
+def thrown_away(size: int, limit: int, source: str = "") -> str:
+    """Say why a message of so many bytes was not kept: it was over the limit, or too much to hold.
+
+    >>> thrown_away(30, 20, " from the server")
+    'a message of 30 bytes from the server is over the limit of 20 bytes'
+    >>> thrown_away(30, 200)
+    'there is no memory for a message of 30 bytes'
+    """
+    what = f"a message of {size} bytes{source}"
+    if size > limit:
+        return f"{what} is over the limit of {limit} bytes"
+    return f"there is no memory for {what}"
+
+
+def refusal(id: bytes | Raw, text: str, modern: bool) -> bytes:
+    """Return a tool result with `isError` that says `text` (MCP: Tools, Error Handling).
+
+    `modern` is true for requests of revision 2026-07-28, whose results name their `resultType`.
+    """
+    return completed(id, {"content": [{"type": "text", "text": text}], "isError": True}, modern)
+
+
+def completed(id: bytes | Raw, value: dict[str, Any], modern: bool) -> bytes:
+    """Return a response that carries a tool result of the proxy's own; `modern` as above."""
+    return result(id, {"resultType": "complete", **value} if modern else value)

@@ -1,0 +1,457 @@
+r"""The path language: names joined by dots, which step into every element of an array on their way.
+
+>>> str(Path.parse('items.labels.*name')), Path.parse('').steps
+('items.labels.*name', ())
+>>> Path.parse('rows[-1]."app.kubernetes.io/name"').steps
+(Name(text='rows', glob=False), Index(position=-1), Name(text='app.kubernetes.io/name', glob=False))
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import TypeGuard
+
+from msgspec import Raw, Struct
+
+from proxy.document.tree import Slot, Value
+from proxy.errors import PathError
+
+
+class Name(Struct, frozen=True):
+    """A member of an object; a `*` in the text stands for any characters."""
+
+    text: str
+    glob: bool = False
+
+
+class Index(Struct, frozen=True):
+    """One element of an array, counted from the end where negative."""
+
+    position: int
+
+
+class Each(Struct, frozen=True):
+    """`[]`: every element of an array, written out."""
+
+
+class Deep(Struct, frozen=True):
+    """`**`: this value and everything below it."""
+
+
+Step = Name | Index | Each | Deep
+
+
+class Path(Struct, frozen=True):
+    """A parsed path; the empty one names the whole document."""
+
+    text: str = ""
+    steps: tuple[Step, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> "Path":
+        """Read `text`, or raise PathError with what was found and what would be right."""
+        every = list(_steps(text))
+        # Another `**` right behind one says nothing more.
+        steps = [
+            step for at, step in enumerate(every) if step != DEEP or every[at - 1 : at] != [DEEP]
+        ]
+        if steps.count(DEEP) > _DEEPEST:
+            raise PathError(
+                f"'**' stands {steps.count(DEEP)} times in path {text!r}, and at most {_DEEPEST} "
+                "may, since each goes through the whole document"
+            )
+        if len(steps) > _LONGEST:
+            raise PathError(
+                f"a path of {len(steps)} steps, {text[:40]!r}...: at most {_LONGEST} may be"
+            )
+        return cls(text, tuple(steps))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def then(self, other: "Path") -> "Path":
+        """Return the path that goes on with `other` where this one ends."""
+        dot = "." if self.text and other.text and not other.text.startswith("[") else ""
+        return Path(f"{self.text}{dot}{other.text}", self.steps + other.steps)
+
+    @property
+    def plain(self) -> bool:
+        """True where every step is a name without a glob."""
+        return all(_plain(step) for step in self.steps)
+
+
+ROOT = Path()
+DEEP = Deep()
+_DEEPEST = 2  # of them in a path
+_LONGEST = 100  # steps: each takes some frames of the stack, and no document is as deep
+
+
+def bare(text: str) -> str:
+    """Return the one name that `text` spells, with or without quotes. Raises PathError.
+
+    >>> bare("title"), bare('"app.kubernetes.io/name"')
+    ('title', 'app.kubernetes.io/name')
+    """
+    steps = Path.parse(text).steps
+    if len(steps) == 1 and _plain(steps[0]):
+        return steps[0].text
+    raise PathError(f"{text!r} is not one name; put odd names in double quotes")
+
+
+def select(slot: Slot, path: Path) -> Iterator[Slot]:
+    """Yield every place below `slot` that `path` names, in document order.
+
+    Each place comes once, whatever ways lead to it. Places may be set while iterating; removing
+    one is safe too for members of objects. Raises DocumentError where a value on the way cannot be
+    decoded.
+    """
+    if DEEP not in path.steps:
+        return _select(slot, path.steps, 0)
+    return _once(_select(slot, path.steps, 0, {}))
+
+
+def find(slot: Slot, path: Path) -> Slot | None:
+    """Return the first place that `path` names, or None."""
+    return next(select(slot, path), None)
+
+
+def places(slot: Slot, path: Path) -> list[Slot]:
+    """Return every place below `slot` that `path` names, those inside others before these."""
+    return list(select(slot, path))[::-1]
+
+
+def blocked(slot: Slot, path: Path) -> bool:
+    """Say whether `path`, which names nothing below `slot`, ends at what is empty or null.
+
+    Then the document has the expected shape, and only nothing in it.
+    """
+    return _blocked(slot, path.steps)
+
+
+class Paths:
+    """Several paths followed at once, from a value to its members and elements.
+
+    `ends` holds the numbers of the paths that end here, `open` of those that lead on. Where all of
+    these are `plain`, `names` has all that follows. `spelled` holds the members that are named
+    next, not only by a pattern. `indexed`: an element is named by its position.
+
+    >>> start = Paths.of([Path.parse("*s.name"), Path.parse("user.id"), Path.parse("user.login")])
+    >>> [name for name, _ in start.members({"size": 1, "user": {}, "labels": []})]
+    ['labels', 'user']
+    >>> start.member("user").names.keys(), start.member("size")
+    (dict_keys(['id', 'login']), None)
+    >>> start.member("labels").element(0, 1).member("name").ends
+    {0}
+    """
+
+    __slots__ = (
+        "_branches",
+        "_each",
+        "_made",
+        "_marks",
+        "_next",
+        "ends",
+        "indexed",
+        "names",
+        "open",
+        "plain",
+        "spelled",
+    )
+
+    def __init__(self, branches: "_Branches", made: "dict[_Branches, Paths]") -> None:
+        self._branches = branches
+        self._made = made
+        self._next: dict[str, Paths | None] = {}
+        self._each: list[Paths | None] = []
+        self._marks = _marks(branches)
+        self.ends = {number for number, steps in branches if not steps}
+        self.open = {number for number, steps in branches if steps}
+        self.plain = all(_plain(step) for _, steps in branches for step in steps)
+        heads = [steps[0] for _, steps in branches if steps]
+        self.spelled = {step.text for step in heads if _plain(step)}
+        self.indexed = any(isinstance(step, Index) for step in heads)
+        self.names: dict[str, Paths] = {}
+        for step in heads if self.plain else ():
+            if isinstance(step, Name) and (after := self._after(step.text)) is not None:
+                self.names[step.text] = after
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> "Paths":
+        """Stand at the start of all `paths`, which are numbered in the order given."""
+        return _paths([(number, path.steps) for number, path in enumerate(paths)], {})
+
+    def members(self, names: Collection[str]) -> list[tuple[str, "Paths"]]:
+        """Return those of an object's `names` where a path leads, and where it does.
+
+        In the order of the paths.
+        """
+        if self.plain:
+            return [(name, after) for name, after in self.names.items() if name in names]
+        found: dict[str, None] = {}
+        for _, steps in self._branches:
+            step = steps[0] if steps else None
+            if _plain(step):
+                found.update({step.text: None} if step.text in names else {})
+            elif isinstance(step, Name):
+                found.update((name, None) for name in names if matches(step.text, name))
+            elif step == DEEP:
+                found.update(dict.fromkeys(names))
+        return [(name, after) for name in found if (after := self.member(name)) is not None]
+
+    def member(self, name: str) -> "Paths | None":
+        """Follow the paths to the member `name` of an object; None where none leads there."""
+        if self.plain:
+            return self.names.get(name)
+        if name not in self._next:
+            if len(self._next) > 1000:  # names may be keys of a map, ever new ones
+                self._next.clear()
+            self._next[name] = self._after(name)
+        return self._next[name]
+
+    def element(self, position: int, length: int) -> "Paths | None":
+        """Follow the paths to an element of an array; None where none leads there.
+
+        A name stays where it is: it steps into every element.
+        """
+        if self.plain and not self.ends:
+            return self
+        if self.indexed:
+            return self._at((position, position - length))
+        if not self._each:
+            self._each.append(self._at(()))
+        return self._each[0]
+
+    def _at(self, positions: tuple[int, ...]) -> "Paths | None":
+        branches: list[_Branch] = []
+        for number, steps in self._branches:
+            step = steps[0] if steps else None
+            if isinstance(step, Name | Deep):
+                branches.append((number, steps))
+            elif isinstance(step, Each) or (isinstance(step, Index) and step.position in positions):
+                branches.append((number, steps[1:]))
+        return _paths(branches, self._made) if branches else None
+
+    def barred(self, value: Value) -> bool:
+        """Say whether nothing in `value`, unopened, can be named: False where that is not certain.
+
+        A quick look for the names themselves in its bytes, which saves `**` most of the way.
+        """
+        if type(value) is not Raw:
+            return False
+        head = memoryview(value)[0]
+        if head not in b"{[":
+            return head != 0x6E and not self.ends  # null counts: what would be there may come
+        if not self._marks:
+            return False
+        held = bytes(value)
+        return not any(mark in held for mark in self._marks)
+
+    def _after(self, name: str) -> "Paths | None":
+        branches: list[_Branch] = []
+        for number, steps in self._branches:
+            if steps and fits(steps[0], name):
+                branches.append((number, steps[1:]))
+            elif steps and steps[0] == DEEP:
+                branches.append((number, steps))
+        return _paths(branches, self._made) if branches else None
+
+
+class Seen(Struct):
+    """The numbers of the paths that exist, and of those that end at null or an empty array."""
+
+    found: set[int] = set()
+    excused: set[int] = set()
+
+    def note(self, paths: Paths) -> None:
+        """Have seen what `paths` end at, and with it all that is inside."""
+        if not paths.ends <= self.found:
+            self.found |= paths.ends | paths.open
+
+    def add(self, other: "Seen") -> None:
+        """Have seen what `other` has seen, too."""
+        self.found |= other.found
+        self.excused |= other.excused
+
+    def missing(self, paths: Iterable[Path]) -> list[Path]:
+        """Return those of `paths` that should be somewhere and are not."""
+        known = self.found | self.excused
+        return [path for number, path in enumerate(paths) if number not in known]
+
+
+_Branch = tuple[int, tuple[Step, ...]]
+_Branches = tuple[_Branch, ...]
+
+
+def _paths(branches: list[_Branch], made: dict[_Branches, Paths]) -> Paths:
+    """Stand where these branches lead; the same ones, the same object."""
+    for number, steps in branches:
+        if steps and steps[0] == DEEP and (number, steps[1:]) not in branches:
+            branches.append((number, steps[1:]))  # `**` is also no step at all
+    key = tuple(sorted(branches, key=lambda branch: branch[0]))
+    if key not in made:
+        made[key] = Paths(key, made)
+    return made[key]
+
+
+def _marks(branches: _Branches) -> list[bytes]:
+    """Return bytes of which some stand in any JSON where these branches name anything.
+
+    Empty where that cannot be said, or is not worth it. A name may also be spelled by escapes,
+    hence the last one.
+    """
+    if not any(DEEP in steps for _, steps in branches):
+        return []
+    marks = []
+    for _, steps in branches:
+        names = [step.text for step in steps if isinstance(step, Name)]
+        longest = max(names[-1].split("*") if names else (), key=len, default="")
+        if not longest or not longest.replace("_", "a").isalnum():
+            return []
+        marks.append(longest.encode())
+    return [*marks, b"\\u"]
+
+
+def _plain(step: Step | None) -> TypeGuard[Name]:
+    return type(step) is Name and not step.glob
+
+
+def fits(step: Step, name: str) -> bool:
+    """Say whether a step leads to the member `name`."""
+    return type(step) is Name and (matches(step.text, name) if step.glob else step.text == name)
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Say whether `name` fits `pattern`, where `*` stands for any characters.
+
+    >>> matches("*Ids", "folderIds"), matches("a*b*c", "abc"), matches("a*a", "a")
+    (True, True, False)
+    """
+    head, *parts = pattern.split("*")
+    if not parts:
+        return name == pattern
+    *middle, tail = parts
+    if len(name) < len(head) + len(tail) or not (name.startswith(head) and name.endswith(tail)):
+        return False
+    position, end = len(head), len(name) - len(tail)
+    for part in middle:
+        position = name.find(part, position, end)
+        if position < 0:
+            return False
+        position += len(part)
+    return True
+
+
+def _select(
+    slot: Slot, steps: tuple[Step, ...], at: int, seen: dict[tuple[int, int], Value] | None = None
+) -> Iterator[Slot]:
+    """Yield what the steps from `at` on name; `seen` has what was gone through where ways meet."""
+    if at == len(steps):
+        yield slot
+        return
+    step = steps[at]
+    value = slot.open()
+    if seen is not None and _meeting(value, steps, at):
+        if (id(value), at) in seen:
+            return
+        seen[id(value), at] = value  # held, so that its id stays its own
+    if isinstance(step, Name):
+        if isinstance(value, list):
+            for position in range(len(value)):
+                yield from _select(slot.child(position), steps, at, seen)
+        elif isinstance(value, dict):
+            if step.glob:
+                for name in [name for name in value if matches(step.text, name)]:
+                    yield from _select(slot.child(name), steps, at + 1, seen)
+            elif step.text in value:
+                yield from _select(slot.child(step.text), steps, at + 1, seen)
+    elif isinstance(step, Deep):
+        yield from _select(slot, steps, at + 1, seen)
+        for child in slot.children():
+            yield from _select(child, steps, at, seen)
+    elif isinstance(value, list):
+        if isinstance(step, Each):
+            for position in range(len(value)):
+                yield from _select(slot.child(position), steps, at + 1, seen)
+        elif -len(value) <= step.position < len(value):
+            yield from _select(slot.child(step.position % len(value)), steps, at + 1, seen)
+
+
+def _meeting(value: Value, steps: tuple[Step, ...], at: int) -> bool:
+    """Say whether many ways lead to `value` with the same steps to go: `**` and names in arrays."""
+    if isinstance(value, list):
+        return isinstance(steps[at], Name)
+    return isinstance(value, dict) and isinstance(steps[at], Deep) and DEEP in steps[:at]
+
+
+def _once(found: Iterator[Slot]) -> Iterator[Slot]:
+    seen: dict[tuple[int, str | int], object] = {}
+    for slot in found:
+        key = (id(slot.parent), slot.key)
+        if key not in seen:
+            seen[key] = slot.parent  # held, so that its id stays its own
+            yield slot
+
+
+def _blocked(slot: Slot, steps: tuple[Step, ...]) -> bool:
+    value = slot.open()
+    if not steps:
+        return False
+    if value is None or value == [] or value == {}:
+        return True
+    if steps[0] == DEEP:
+        return False
+    if isinstance(steps[0], Name) and isinstance(value, list):
+        return any(_blocked(child, steps) for child in slot.children())
+    return any(_blocked(place, steps[1:]) for place in _select(slot, steps[:1], 0))
+
+
+def _steps(text: str) -> Iterator[Step]:
+    position, expects_name = 0, True
+    while position < len(text):
+        if text[position] == "[":
+            end = text.find("]", position)
+            if end < 0:
+                raise PathError(f"'[' without ']' in path {text!r}")
+            inside = text[position + 1 : end].strip()
+            if inside in ("", "*"):
+                yield Each()
+            elif inside.lstrip("-").isdecimal() and inside.count("-") < 2:
+                yield Index(int(inside))
+            else:
+                raise PathError(
+                    f"'[{inside}]' in path {text!r} is not '[]' or an index such as '[0]'; "
+                    "conditions and slices belong in a filter or a jmespath step"
+                )
+            position, expects_name = end + 1, False
+        elif text[position] == "." and not expects_name:
+            position, expects_name = position + 1, True
+        elif not expects_name:
+            raise PathError(f"expected '.' before {text[position:]!r} in path {text!r}")
+        else:
+            step, position = _name(text, position)
+            yield step
+            expects_name = False
+    if expects_name and text:
+        raise PathError(f"path {text!r} ends in '.'; a name should follow")
+
+
+def _name(text: str, start: int) -> tuple[Step, int]:
+    if text[start] == '"':
+        end = text.find('"', start + 1)
+        if end < 0:
+            raise PathError(f"a quoted name in path {text!r} is not closed")
+        return Name(text[start + 1 : end]), end + 1
+    end = start
+    while end < len(text) and text[end] not in '.["':
+        end += 1
+    name = text[start:end]
+    if not name:
+        raise PathError(f"path {text!r} has an empty name before {text[start:]!r}")
+    if name != name.strip() or name.startswith("$") or any(sign in name for sign in "]|&()"):
+        raise PathError(
+            f"{name!r} in path {text!r} is not a plain name; "
+            "put odd names in double quotes, write expressions in a jmespath step"
+        )
+    if name == "**":
+        return Deep(), end
+    if "**" in name:
+        raise PathError(f"{name!r} in path {text!r}: '**' stands alone between dots")
+    return Name(name, "*" in name), end

@@ -1,0 +1,309 @@
+"""Regular expressions and JMESPath expressions as rule files hold them, checked when made."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+from proxy.document.fuel import Fuel
+from proxy.errors import AbridgeError, Refusal, Spent
+
+if TYPE_CHECKING:
+    from proxy.document.lookups import Lookups
+
+_SHOWN = 60  # characters of a value that a message repeats
+_READ = 300  # characters of an expression
+
+
+class PatternError(AbridgeError):
+    """A regular or JMESPath expression that cannot be used."""
+
+
+class Pattern:
+    """A regular expression of the linear-time engine (RE2 syntax).
+
+    >>> Pattern("^a+$").search("aaa") is not None
+    True
+    """
+
+    __slots__ = ("_compiled", "_worst", "text")
+
+    def __init__(self, text: str, *, modest: bool = False) -> None:
+        """Raise PatternError where `text` is no regular expression of that engine.
+
+        `modest`: where it comes from a model, it may need an eighth of the memory only.
+        """
+        import re2
+
+        options = re2.Options()
+        options.log_errors = False
+        if modest:
+            options.max_mem >>= 3
+        try:
+            self._compiled = re2.compile(text, options)
+        except re2.error as error:
+            reason = error.args[0] if error.args else error
+            reason = reason.decode() if isinstance(reason, bytes) else str(reason)
+            raise PatternError(
+                f"{_clipped(text)!r} is not a regular expression RE2 takes: {_clipped(reason)}"
+            ) from None
+        # Nanoseconds for a byte, where every state of the expression is one to be in, and each
+        # remembers where its groups stand; measured, and rounded up.
+        self._worst = self._compiled.programsize * (10 + self._compiled.groups * 3 // 10)
+        self.text = text
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        r"""The names of its groups, in alphabetical order.
+
+        >>> Pattern(r"(?P<done>\d+) of (?P<all>\d+)").groups
+        ('all', 'done')
+        """
+        return tuple(sorted(self._compiled.groupindex))
+
+    def search(self, subject: str, start: int = 0, fuel: Fuel | None = None) -> Any:
+        """Return the first match in `subject` that begins at `start` or later, or None.
+
+        Raises Spent where that may take more fuel than there is.
+        """
+        if fuel is None:
+            return self._compiled.search(subject, start)
+        if len(subject) * self._worst > fuel.left * 250:  # a character takes up to 4 bytes
+            self._try(subject, fuel)
+        began = perf_counter_ns()
+        found = self._compiled.search(subject, start)
+        fuel.burn(1 + (perf_counter_ns() - began) // 1000)
+        return found
+
+    def finditer(self, subject: str, fuel: Fuel) -> Iterator[Any]:
+        """Yield every match in `subject`; raises Spent where they take too long to find.
+
+        One search takes linear time, all of them one after the other may take quadratic time.
+        """
+        self._try(subject, fuel)
+        return self._each(subject, fuel)
+
+    def replace(self, subject: str, replacement: str, fuel: Fuel) -> str:
+        r"""Return `subject` with every match replaced; `\1` in the replacement is a group.
+
+        Raises Spent where that takes too long, or gives too much.
+
+        >>> Pattern("(a)b*").replace("abba", r"<\1>", Fuel())
+        '<a><a>'
+        """
+        parts: list[str] = []
+        end, last, groups = 0, None, replacement.count("\\")
+        for found in self.finditer(subject, fuel):
+            # The engine reports an empty match twice where it did not stand right at the last one.
+            if found.span() != last:
+                start, stop = last = found.span()
+                # A group is at most the match: paid for before it is put together.
+                fuel.burn(4 + (len(replacement) + groups * (stop - start)) // 4)
+                parts += subject[end:start], found.expand(replacement)
+                end = stop
+        return "".join(parts) + subject[end:]
+
+    def _each(self, subject: str, fuel: Fuel) -> Iterator[Any]:
+        found = self._compiled.finditer(subject)
+        while True:
+            began = perf_counter_ns()
+            match = next(found, None)
+            fuel.burn(1 + (perf_counter_ns() - began) // 1000)
+            if match is None:
+                return
+            yield match
+
+    def _try(self, subject: str, fuel: Fuel) -> None:
+        """Search part by part first, where the whole may take more fuel than there is.
+
+        Nothing stops a search once it has begun, and at its worst it takes a thousand times as
+        long as mostly. A part takes no longer than the fuel lasts, whatever stands in it.
+        """
+        worst = self._worst if subject.isascii() else 4 * self._worst
+        if len(subject) * worst > fuel.left * 1000:
+            part = fuel.left * 1000 // worst + 1
+            for start in range(0, len(subject), part):
+                for _ in self._each(subject[start : start + part], fuel):
+                    pass
+
+    def __repr__(self) -> str:
+        return f"Pattern({self.text!r})"
+
+    def __reduce__(self) -> tuple[type["Pattern"], tuple[str]]:
+        return Pattern, (self.text,)
+
+
+class Expression:
+    """A JMESPath expression; `argument('name')` in it is the call's argument.
+
+    >>> Expression("items[?n > `1`].n").search({"items": [{"n": 1}, {"n": 2}]})
+    [2]
+    """
+
+    __slots__ = ("_parsed", "text")
+
+    def __init__(self, text: str) -> None:
+        """Raise PatternError where `text` is no JMESPath expression."""
+        import warnings
+
+        import jmespath
+        import jmespath.exceptions
+
+        try:
+            with warnings.catch_warnings():
+                # `text` in backticks without quotes is an older way to write 'text'; it works.
+                warnings.simplefilter("ignore", PendingDeprecationWarning)
+                self._parsed = jmespath.compile(text)
+            # The library keeps the last 512; those of a model may take a megabyte each.
+            jmespath.parser.Parser.purge()
+        except RecursionError:
+            raise PatternError("nested too deeply") from None
+        except ValueError as error:
+            # Python's own where a number has too many digits, else the library's.
+            if not isinstance(error, jmespath.exceptions.JMESPathError):
+                raise PatternError(f"{_clipped(text)!r} has a number too long to read") from None
+            # The library repeats the expression, with a mark under it: one line does without both.
+            reason = str(error).partition("\n")[0].rpartition("jmespath expression: ")[2]
+            reason = reason.removesuffix(":").removesuffix(", for expression")
+            reason = _bare_number(text, error) or _clipped(reason)
+            advice = "; did you mean '=='?" if reason == "Unknown token '='" else ""
+            said = f"{_clipped(text)!r} is not a JMESPath expression: {reason}{advice}"
+            raise PatternError(said) from None
+        self.text = text
+
+    @property
+    def tree(self) -> dict[str, Any]:
+        """The parsed expression, as the jmespath library has it."""
+        return dict(self._parsed.parsed)
+
+    @property
+    def quoted(self) -> set[str]:
+        """The names in double quotes, which are members though a text may be meant.
+
+        >>> Expression('status == "open"').quoted
+        {'open'}
+        """
+        import warnings
+
+        from jmespath.lexer import Lexer
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PendingDeprecationWarning)
+            tokens = list(Lexer().tokenize(self.text))
+        return {each["value"] for each in tokens if each["type"] == "quoted_identifier"}
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The members of an object that the expression looks at; None where it may be any.
+
+        >>> Expression("a.b && !c[0].d").names, Expression("length(@)").names
+        (('a', 'c'), None)
+        """
+        try:
+            names = _names(self.tree)
+        except RecursionError:
+            return None
+        return None if None in names else tuple(name for name in names if name is not None)
+
+    def bind(
+        self, arguments: Mapping[str, Any], fuel: Fuel, lookups: "Lookups | None" = None
+    ) -> Callable[[Any], Any]:
+        """Return the function that evaluates this expression over plain values.
+
+        In `lookups` it notes the members that are not there. The function raises Refusal where the
+        expression does not fit the value (a wrong type, an unknown function); the message says why.
+        It raises Spent where there is not enough fuel.
+        """
+        from proxy.document.jmespath import Interpreter
+
+        # One for all values: it knows its way about after the first.
+        visit, parsed = Interpreter(fuel, arguments, lookups).visit, self._parsed.parsed
+
+        def evaluate(value: Any) -> Any:
+            try:
+                return visit(parsed, value)
+            except Spent:
+                raise
+            except Exception as error:
+                # Not only JMESPathError: a slice by steps of 0 is a ValueError of Python's own, the
+                # greatest of texts and numbers a TypeError.
+                raise Refusal(_told(error)) from error
+
+        return evaluate
+
+    def search(self, value: Any, fuel: Fuel | None = None) -> Any:
+        """Evaluate once over a plain value, without arguments; see `bind`."""
+        return self.bind({}, fuel or Fuel())(value)
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
+
+    def __reduce__(self) -> tuple[type["Expression"], tuple[str]]:
+        return Expression, (self.text,)
+
+
+def _bare_number(text: str, error: Any) -> str | None:
+    """Explain an error at a number that JMESPath wants in backticks; None for any other one."""
+    if getattr(error, "token_type", None) != "NUMBER":
+        return None
+    before = text[: error.lex_position]
+    number = re.match(r"-?\d+(\.\d+)?", text[error.lex_position :])
+    if number is None or re.search(r"(^|[<>=(,?&|])\s*$", before) is None:
+        return None
+    more = " ..." if before + number[0] != text.rstrip() else ""
+    written = " ".join(f"{before}`{number[0]}`{more}".split())
+    return f"a number stands in backticks: {_clipped(written)}"
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _READ else f"{text[:_SHOWN]}…"
+
+
+def _told(error: Exception) -> str:
+    """Say what failed on one line; the library would repeat the value, which may be a document."""
+    value = getattr(error, "current_value", None)
+    if isinstance(value, dict | list):
+        error.current_value = "an object" if isinstance(value, dict) else "an array"  # type: ignore[attr-defined]
+    elif isinstance(value, str) and len(value) > _SHOWN:
+        error.current_value = f"{value[:_SHOWN]}…"  # type: ignore[attr-defined]
+    return " ".join(str(error).split())
+
+
+# What the children of a node look at: all of them at the same value as the node, or only the
+# first, and the others at what that one yields.
+_ALONGSIDE = {
+    "and_expression",
+    "comparator",
+    "function_expression",
+    "key_val_pair",
+    "multi_select_dict",
+    "multi_select_list",
+    "not_expression",
+    "or_expression",
+}
+_IN_TURN = {
+    "filter_projection",
+    "flatten",
+    "index_expression",
+    "pipe",
+    "projection",
+    "subexpression",
+    "value_projection",
+}
+
+
+def _names(node: dict[str, Any]) -> dict[str | None, None]:
+    """Return the members that `node` looks at, in order; None among them for the whole value."""
+    kind = node["type"]
+    if kind == "field":
+        return {node["value"]: None}
+    if kind in ("literal", "expref"):
+        return {}
+    if kind in _ALONGSIDE:
+        return {name: None for child in node["children"] for name in _names(child)}
+    return _names(node["children"][0]) if kind in _IN_TURN else {None: None}
+
+
+def truthy(value: Any) -> bool:
+    """Say whether JMESPath takes `value` for true: all but null, false and what is empty."""
+    return not (value is None or value is False or value == "" or value == [] or value == {})

@@ -1,0 +1,220 @@
+"""Evaluates what a model asks to see of a document: the argument `view`.
+
+A view is a JMESPath expression in which strings can be sliced too. It opens the document only
+where it leads: what it passes on stays as upstream spelled it.
+"""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from proxy.document.fuel import Fuel, pay
+from proxy.document.lookups import Lookups
+from proxy.document.measure import most_of, outgrows, reading, size
+from proxy.document.paths import ROOT
+from proxy.document.patterns import Expression, PatternError
+from proxy.document.tree import Document, Value, encode, level, loads, raw
+from proxy.errors import DocumentError, Refusal, Spent
+
+_LONGEST = 4000  # characters of an expression
+_TOLD = 200  # characters of what an expression failed at
+
+
+def look(
+    document: Document,
+    expression: str,
+    name: str = "text",
+    fuel: Fuel | None = None,
+    remarks: list[str] | None = None,
+) -> Value:
+    """Return what `expression` gives over `document`; null where it gives nothing.
+
+    A document that is a text is `text`, and `name` too, the member of structuredContent that holds
+    it: `text[10000:20000]` counts characters, as does any slice of a string
+    (`items[3].body[0:500]`). A document that is an array is `items` too. A slice of an array that
+    ends the expression keeps nulls, so that slices rejoin. The value belongs to a document that is
+    masked as this one is.
+
+    A name in double quotes beside a comparison is a text if no element has a member of that name.
+    `remarks` gets what the reader of the value should know of members that no element has.
+
+    >>> from proxy.document.tree import encode
+    >>> document = Document.read(b'{"items": [{"id": 1.50, "body": "abcdef"}, null, {"id": 2}]}')
+    >>> look(document, "items[0].body[2:4]"), encode(look(document, "items[*].id"))
+    ('cd', b'[1.50,2]')
+
+    Raises Refusal for an expression that is wrong or does not fit the document, for one that gives
+    nothing since no element has a member that it asks for, for one that takes more fuel than there
+    is, and for a value that outgrows the document.
+    """
+    if len(expression) > _LONGEST:
+        raise Refusal(f"view: more than {_LONGEST} characters; {advice(document)}")
+    fuel = fuel or Fuel()
+    lookups = None
+    try:
+        parsed = Expression(expression)
+        lookups = Lookups(parsed)
+        found = _evaluate(document, parsed, name, fuel, lookups)
+        if outgrows(found, most_of(0), fuel) and outgrows(found, most_of(size(document)), fuel):
+            raise Refusal(f"view: {expression!r} gives far more than the whole document; narrow it")
+        _remark(found, lookups, remarks)
+        return found
+    except DocumentError:
+        raise
+    except Spent as error:
+        raise Refusal(f"view: {expression!r} takes too much work; narrow it") from error
+    except PatternError as error:
+        raise Refusal(f"view: {error}; {advice(document)}") from error
+    except RecursionError as error:
+        raise Refusal(f"view: nested too deeply; {advice(document)}") from error
+    except (ValueError, TypeError, ArithmeticError) as error:
+        # What the jmespath library raises, its own errors included.
+        reason = _shortened(str(error))
+        missing = [*lookups.slips, *lookups.absences] if lookups is not None else []
+        cause = missing[0] if missing else advice(document)
+        raise Refusal(f"view: {expression!r} fails: {reason}; {cause}") from error
+
+
+def _remark(found: Value, lookups: Lookups, remarks: list[str] | None) -> None:
+    """Keep a slip from reading as "none": raises Refusal if that is why nothing was found."""
+    nothing = found is None or found == []
+    slips = lookups.slips
+    if slips and nothing:
+        raise Refusal(f"view: {slips[0]}")
+    if remarks is not None:
+        remarks += slips or (lookups.absences if nothing else [])
+
+
+def _evaluate(
+    document: Document, expression: Expression, name: str, fuel: Fuel, lookups: Lookups
+) -> Value:
+    interpreter = _interpreter()(fuel, document, lookups)
+    visit, opened = interpreter.visit, interpreter.opened
+    whole = opened(document.cell[0])
+    # A text that was read as structure can be looked at as a text too.
+    asked = expression.text.lstrip().startswith("text") and reading(document, ROOT) is not None
+    if asked and not (isinstance(whole, dict) and "text" in whole):
+        document.close()
+        whole = opened(document.cell[0])
+    root = {"text": whole, name: whole} if isinstance(whole, str) else whole
+    if isinstance(whole, list) and _names_items(expression.text):
+        root = {"items": whole}
+    parsed = lookups.meant(expression.tree, [root], opened, fuel)
+    found = visit(parsed, root)
+    return visit(parsed, whole) if found is None and isinstance(whole, str) else found
+
+
+def _names_items(expression: str) -> bool:
+    """Return True if an array is called `items`, as it is shown once it was shortened."""
+    return re.match(r"\s*[^\[@]*\bitems\b[^@]*$", expression) is not None
+
+
+@lru_cache(maxsize=1)
+def _interpreter() -> type[Any]:
+    """Make the interpreter; what it needs is loaded with the first view."""
+    from proxy.document.jmespath import Interpreter
+
+    class Lazy(Interpreter):
+        """Follows an expression into unopened values; decodes what it computes with."""
+
+        element = 2 * _UNOPENED
+        whole = (str, list)
+
+        def __init__(self, fuel: Fuel, document: Document, lookups: Lookups) -> None:
+            super().__init__(fuel, lookups=lookups)
+            self._computing = Interpreter(fuel, lookups=lookups)
+            self._document = document
+            self._room: int | None = None
+
+        def visit(self, node: Any, value: Any) -> Any:
+            kind = node["type"]
+            if kind in _LAZY:
+                value = self.opened(value)
+            elif kind not in _PASSING:
+                return self._computed(node, value)
+            self.fuel.burn(_UNOPENED - 1)
+            found = super().visit(node, value)
+            return None if _null(found) else found
+
+        def _computed(self, node: Any, value: Any) -> Any:
+            pay(value, self.fuel)
+            written = encode(value)
+            found = self._computing.visit(node, loads(written))
+            if isinstance(found, dict | list):
+                # It may keep all that was decoded for it: once the document as a whole may be kept.
+                if self._room is None:
+                    self._room = len(encode(self._document.cell[0]))
+                self._room -= len(written)
+                self.fuel.burn(max(0, min(len(written), -self._room)) >> 2)
+            return found
+
+        def opened(self, value: Any) -> Any:
+            length = len(memoryview(value)) if type(value) is Raw else 0
+            if length < _LARGE:
+                return _opened(value)
+            textual = memoryview(value)[0] == 0x22
+            self.fuel.burn(length >> (4 if textual else 9))
+            found = _opened(value)
+            if not textual:
+                self.fuel.burn(_UNOPENED * len(found))
+            return found
+
+        def _is_false(self, value: Any) -> bool:
+            return super()._is_false(self.opened(value))
+
+    return Lazy
+
+
+_UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
+_LARGE = 1024  # bytes: to open less than that is a part of the step that does it
+
+# Kinds of nodes that work on what is opened by one level; all others get plain values.
+_LAZY = {
+    "field",
+    "filter_projection",
+    "flatten",
+    "index",
+    "index_expression",
+    "key_val_pair",
+    "multi_select_dict",
+    "multi_select_list",
+    "pipe",
+    "projection",
+    "slice",
+    "subexpression",
+    "value_projection",
+}
+_PASSING = {"current", "identity", "literal"}
+
+
+def _null(value: Value) -> bool:
+    return type(value) is Raw and len(memoryview(value)) == 4 and bytes(value) == b"null"
+
+
+def _opened(value: Value) -> Value:
+    if isinstance(value, Struct):
+        value = raw(value)
+    return level(value) if type(value) is Raw else value
+
+
+def _shortened(said: str) -> str:
+    """Return the start of what the jmespath library says: it quotes the whole value."""
+    words = " ".join(said[: 2 * _TOLD].split())
+    return words if len(words) <= _TOLD else f"{words[: _TOLD - 1]}…"
+
+
+def advice(document: Document) -> str:
+    """Say a view of this document that works, as the end of a sentence."""
+    value = _opened(document.cell[0])
+    if document.textual:
+        example = "text[0:2000]"
+    elif isinstance(value, list):
+        example = "[0:20]"
+    else:
+        members = value if isinstance(value, dict) else {}
+        arrays = [name for name, held in members.items() if isinstance(_opened(held), list)]
+        name = next((name for name in arrays if name.isidentifier() and name.isascii()), None)
+        example = f"{name}[0:20]" if name is not None else "keys(@)"
+    return f"write a JMESPath such as {example}"

@@ -1,1 +1,0 @@
-"""A CallToolResult: its document found in it, and written back with all else as it came."""

@@ -1,0 +1,1 @@
+"""Rules: the model, reading YAML, choosing and watching files, guards, known clients."""

@@ -1,0 +1,1 @@
+"""Rule files and configurations: from YAML to rules, with the position of every mistake."""

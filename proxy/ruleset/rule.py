@@ -1,0 +1,337 @@
+"""Rules as the rest of the proxy sees them: loaded, checked, and asked which one fits a call."""
+
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from proxy.document.fuel import LITTLE, Fuel
+from proxy.document.paths import matches
+from proxy.document.patterns import Expression, Pattern, truthy
+from proxy.errors import Refusal, Spent
+from proxy.ruleset.circuit_breaker import Circuit
+from proxy.ruleset.guard import Guard
+from proxy.transforms.base import Parameter, Schema, Transform
+
+BURNING = frozenset(("contract", "filter", "jmespath", "parse", "project", "recast", "replace"))
+"""The steps that burn fuel, since what they do is not for the document's size to tell."""
+
+
+class Messages(Struct, frozen=True, kw_only=True):
+    """What a refusal says in place of its own words, by the bound that refuses."""
+
+    minimum: str | None = None
+    maximum: str | None = None
+    enum: str | None = None
+    max_length: str | None = None
+    pattern: str | None = None
+    type: str | None = None
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """What a rule says of one argument (`arguments:` in a rule file)."""
+
+    default: Any = UNSET
+    minimum: int | float | None = None
+    maximum: int | float | None = None
+    enum: tuple[Any, ...] | None = None
+    max_length: int | None = None
+    pattern: Pattern | None = None
+    type: Literal["string", "integer", "number", "boolean", "array", "object"] | None = None
+    clamp: bool = False
+    alias_of: str | None = None
+    upstream: bool = True
+    message: str | Messages | None = None
+    description: str | None = None
+
+    @property
+    def limits(self) -> bool:
+        """True where a value may be refused."""
+        words = (self.minimum, self.maximum, self.enum, self.max_length, self.pattern, self.type)
+        return any(word is not None for word in words)
+
+
+class Hidden(Struct, frozen=True):
+    """How a call of a hidden tool is answered; `{tool}` in the message is the tool's name."""
+
+    code: int = -32602
+    message: str = "Unknown tool: {tool}"
+
+
+class Definition(Struct, frozen=True, kw_only=True):
+    """Edits of a tool's entry in tools/list (`definition:` in a rule file)."""
+
+    description: str | None = None
+    max_description: int | None = None
+    drop: tuple[str, ...] = ()
+    meta: dict[str, Any] | None = None
+
+
+class Rule(Struct, frozen=True, kw_only=True, dict=True):
+    """What happens to the calls of some tools, and to their responses.
+
+    `pipeline` holds the steps of `response` in order, then the check of `validate`, and the
+    `abridge` of `max_bytes` last. `errors` are the steps for error results.
+    `place` is `file:line`, for logs. `foreign` is true where a step or the guard comes from Python
+    that the rule file names: it may need what only this process has, so it runs nowhere else.
+    """
+
+    name: str
+    tools: tuple[str, ...]
+    when: Expression | None = None
+    pipeline: tuple[Transform, ...] = ()
+    arguments: Mapping[str, Bounds] = {}
+    definition: Definition | None = None
+    hide: Hidden | None = None
+    document: Literal["auto", "structured", "text", "blocks"] = "auto"
+    drop_blocks: tuple[str, ...] = ()
+    layout: Literal["compact", "as_sent"] = "compact"
+    error_if: Expression | Pattern | None = None
+    copies: Literal["both", "text", "structured"] = "both"
+    errors: tuple[Transform, ...] = ()
+    guard: Guard | None = None
+    on_failure: Literal["pass", "refuse"] | None = None
+    allow_growth: bool = True
+    mode: Literal["active", "shadow"] = "active"
+    max_bytes: int | None = None
+    view: bool = True
+    output_schema: Schema | None = None
+    validate: Literal["warn", "refuse"] | None = None
+    tests: tuple[dict[str, Any], ...] = ()
+    test_lines: tuple[int, ...] = ()
+    place: str = ""
+    foreign: bool = False
+
+    @property
+    def restart(self) -> int | None:
+        """The first step that a later page runs again; the snapshot is taken before it.
+
+        That is the first one that leaves something out, or the reading of the text it works on.
+        None where no step leaves anything out.
+        """
+        cut = self.cut
+        if cut is None:
+            return None
+        opening = [at for at, step in enumerate(self.pipeline[:cut]) if step.name == "parse"]
+        return opening[0] if opening else cut
+
+    @property
+    def cut(self) -> int | None:
+        """The first step that leaves something out; views see the document before it."""
+        return next((at for at, step in enumerate(self.pipeline) if step.cuts), None)
+
+    @cached_property
+    def made(self) -> str:
+        """What stands for all that decides on the document of a snapshot, in every process."""
+        # hash() is another one in every process, and hashlib costs 3 ms to import.
+        from zlib import crc32
+
+        steps = self.pipeline[: self.restart]
+        how = (self.document, self.drop_blocks, self.layout, self.error_if, self.copies)
+        return f"{crc32(repr((steps, how)).encode()):08x}"
+
+    @cached_property
+    def circuit(self) -> Circuit:
+        """Whether it is in service, for all that use the rule, until it is loaded again."""
+        return Circuit()
+
+    @cached_property
+    def costly(self) -> bool:
+        """True where the size of a response does not tell how much work it is."""
+        steps = (*self.pipeline, *self.errors)
+        return self.error_if is not None or any(step.name in BURNING for step in steps)
+
+    @property
+    def windows(self) -> tuple[Transform, ...]:
+        """The steps whose rest a later call can ask for."""
+        return tuple(step for step in self.pipeline if step.window)
+
+    @property
+    def viewable(self) -> bool:
+        """True where the tool gains the `view` argument."""
+        return self.view and any(step.name == "abridge" for step in self.pipeline)
+
+    @property
+    def only_abridges(self) -> bool:
+        """True where the pipeline is one `abridge`."""
+        return len(self.pipeline) == 1 and self.pipeline[0].name == "abridge"
+
+    @property
+    def only_bounds(self) -> bool:
+        """True where the rule does nothing to a response that is within `max_bytes`."""
+        return (
+            self.only_abridges
+            and self.max_bytes is not None
+            and not self.drop_blocks
+            and self.copies == "both"
+            and not self.structures
+            and not self.errors
+        )
+
+    @property
+    def structures(self) -> bool:
+        """True where each of its results is to have a structuredContent, as is advertised."""
+        return self.output_schema is not None and self.copies != "text" and self.mode == "active"
+
+    @property
+    def closing(self) -> tuple[Transform, ...]:
+        """The last steps, which hold for a document of any shape: `validate` and `max_bytes`."""
+        count = (self.validate is not None) + (self.max_bytes is not None)
+        return self.pipeline[len(self.pipeline) - count :]
+
+    @property
+    def hides(self) -> bool:
+        """True where the tool is to be gone; a rule in shadow mode changes nothing."""
+        return self.hide is not None and self.mode == "active"
+
+    @property
+    def withholds(self) -> bool:
+        """True where a response is withheld that the rule could not work on."""
+        return self.mode == "active" and "refuse" in (self.on_failure, self.validate)
+
+    @property
+    def exclusive(self) -> bool:
+        """True where no response goes out that its own steps do not fit, or find no document in."""
+        own = len(self.pipeline) > len(self.closing)
+        return own and self.mode == "active" and self.on_failure == "refuse"
+
+    @property
+    def bounding(self) -> "Rule":
+        """The rule for a document of any other shape: nothing of this one but its last steps."""
+        return replace(self, pipeline=self.closing, drop_blocks=(), copies="both")
+
+    @property
+    def bare(self) -> "Rule":
+        """The rule for a result that has no document: nothing of this one but `max_bytes`."""
+        assert self.max_bytes is not None
+        return replace(self, pipeline=self.pipeline[-1:], validate=None)
+
+    @property
+    def of_errors(self) -> "Rule":
+        """The rule for an error: nothing of this one but `max_bytes`."""
+        bounding = self.pipeline[-1:] if self.max_bytes is not None else ()
+        return replace(
+            self,
+            pipeline=bounding,
+            drop_blocks=(),
+            copies="both",
+            validate=None,
+            output_schema=None,
+            guard=None,
+        )
+
+    @property
+    def protects(self) -> bool:
+        """True where the rule refuses rather than lets pass, when in doubt."""
+        return self.mode == "active" and (
+            self.hide is not None
+            or self.guard is not None
+            or self.withholds
+            or any(bounds.limits for bounds in self.arguments.values())
+        )
+
+    def at(self, tool: str) -> str:
+        """Name the rule and the tool that it works for, as lines of the log begin."""
+        return tool if self.name == tool else f"{self.name}: {tool}"
+
+    def covers(self, tool: str) -> bool:
+        """Say whether the rule is for `tool`, whatever the arguments."""
+        return any(matches(pattern, tool) for pattern in self.tools)
+
+    def applies(self, arguments: Mapping[str, Any]) -> bool:
+        """Say whether `when` holds for the client's arguments; raises Refusal where it fails."""
+        if self.when is None:
+            return True
+        try:
+            # Where a call is decided on, all others wait.
+            return truthy(self.when.search(arguments, Fuel(LITTLE)))
+        except Spent as spent:
+            raise Refusal(str(spent)) from spent
+
+
+class Server(Struct, frozen=True):
+    """Which server a rule file is for: a glob on serverInfo.name, tools that must exist."""
+
+    name: str = "*"
+    tools: tuple[str, ...] = ()
+
+    def fits(self, tools: Collection[str]) -> bool:
+        """Say whether a server with these tools may be meant."""
+        return all(any(matches(pattern, tool) for tool in tools) for pattern in self.tools)
+
+
+class RuleFile(Struct, frozen=True, kw_only=True):
+    """One loaded rule file; `unexposed` answers calls of tools that `expose` leaves out."""
+
+    name: str
+    rules: tuple[Rule, ...] = ()
+    server: Server | None = None
+    expose: tuple[str, ...] | None = None
+    unexposed: Hidden = Hidden()
+
+
+class RuleSet(Struct, frozen=True):
+    """Rule files in the order given, and the rule for tools that none of them matches, if any."""
+
+    files: tuple[RuleFile, ...] = ()
+    otherwise: Rule | None = None
+
+    @property
+    def guards(self) -> bool:
+        """True where there is anything that a call must not get around."""
+        return any(
+            file.expose is not None or any(rule.protects for rule in file.rules)
+            for file in self.files
+        )
+
+    def fitting(self, tools: Collection[str]) -> "RuleSet":
+        """Return the rules without the files that are for servers with other tools."""
+        files = tuple(file for file in self.files if not file.server or file.server.fits(tools))
+        return self if len(files) == len(self.files) else RuleSet(files, self.otherwise)
+
+    def covering(self, tool: str) -> tuple[Rule, ...]:
+        """Return every rule that may apply to `tool`, in order; the last may be `otherwise`."""
+        found: list[Rule] = []
+        for file in self.files:
+            for rule in file.rules:
+                if rule.covers(tool):
+                    found.append(rule)
+                    if rule.when is None:
+                        # It applies to whatever those before it leave.
+                        return tuple(found)
+        return (*found, self.otherwise) if self.otherwise is not None else tuple(found)
+
+    def withheld(self, tool: str) -> Hidden | None:
+        """Return how a call of `tool` is answered that some `expose` list does not let through."""
+        for file in self.files:
+            if file.expose is not None and not any(matches(each, tool) for each in file.expose):
+                return file.unexposed
+        return None
+
+    @property
+    def droppers(self) -> dict[str, tuple[str, ...]]:
+        """The rules whose snapshots a call makes untrue, by the tool that is called (`drop_on`)."""
+        found: dict[str, tuple[str, ...]] = {}
+        for file in self.files:
+            for rule in file.rules:
+                for step in rule.pipeline:
+                    for tool in getattr(step, "drop_on", None) or ():
+                        found[tool] = (*found.get(tool, ()), rule.name)
+        return found
+
+
+EMPTY = RuleSet()
+
+__all__ = [
+    "EMPTY",
+    "Bounds",
+    "Definition",
+    "Hidden",
+    "Parameter",
+    "Rule",
+    "RuleFile",
+    "RuleSet",
+    "Server",
+]

@@ -1,0 +1,224 @@
+"""Rule files by name -> the rules of a session: what was given, or the bundled file that fits."""
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from msgspec.structs import replace
+
+from proxy.document.paths import matches
+from proxy.document.tree import uncollected
+from proxy.errors import AbridgeError, Problem, RuleErrors
+from proxy.ruleset.rule import Rule, RuleFile, RuleSet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from proxy.ruleset.loading.rulefile import Reading
+
+Budget = int | Literal["auto", "off"]
+Log = Callable[[str], None]
+
+# More than any session meets; an endless row of client names must not fill the memory.
+_MOST_KEPT = 256
+
+
+def load(names: Sequence[str], *, allow_python: bool = False) -> tuple[RuleFile, ...]:
+    """Load rule files, in the order given.
+
+    A name is a file, a directory (its *.yaml by name) or a word, which names a file of the bundled
+    library. Where `allow_python`, the Python that a file names is run. Raises RuleErrors with every
+    problem of every file.
+    """
+    files: list[RuleFile] = []
+    problems: list[Problem] = []
+    with uncollected():
+        for reading in readings(names, allow_python=allow_python):
+            problems += reading.problems
+            if reading.rules is not None:
+                files.append(reading.rules)
+    if problems:
+        raise RuleErrors(problems)
+    return tuple(files)
+
+
+def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[Reading]":
+    """Yield what comes of each file that `names` stand for, in order; see `load`."""
+    from proxy.ruleset.loading import rulefile
+
+    for name in names:
+        try:
+            for path in paths(name):
+                # One byte more than a file may have shows that it has too many.
+                raw = content(path, rulefile.MOST_BYTES + 1)
+                yield rulefile.read(str(path), raw, allow_python=allow_python)
+        except (OSError, _NoFile) as error:
+            reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+            problem = Problem(name, 0, 0, reason[:1].lower() + reason[1:])
+            yield rulefile.Reading(None, (problem,), readable=False)
+
+
+class _NoFile(AbridgeError):
+    """A name that stands for no file."""
+
+
+def content(path: "str | Path", most: int) -> bytes:
+    """Return the first `most` bytes of a file; raises OSError, AbridgeError for what is none.
+
+    Nothing else is read: a pipe may have no writer, and a device no end.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _NoFile("a pipe, a device or a directory, not a file")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(descriptor)
+
+
+def paths(name: str) -> "list[Path]":
+    """Return the files that a name stands for, see `load`; raises AbridgeError where it is none."""
+    from pathlib import Path
+
+    from proxy.errors import did_you_mean
+
+    path = Path(name)
+    if "/" in name or path.suffix or len(path.parts) != 1:
+        if not path.is_dir():
+            return [path]
+        files = sorted(path.glob("*.yaml"))
+        if not files:
+            raise _NoFile("a directory without *.yaml files")
+        return files
+    words = library()
+    if name in words:
+        return [words[name]]
+    advice = did_you_mean(name, words) or f"; known: {', '.join(words) or 'none'}"
+    there = f"; for what lies in this directory write ./{name}" if path.exists() else ""
+    raise _NoFile(f"no bundled rule file has this name{advice}{there}")
+
+
+def library() -> "dict[str, Path]":
+    """Return the bundled rule files by their words, in a wheel and in a checkout alike."""
+    from pathlib import Path
+
+    package = Path(__file__).parents[1]
+    for folder in (package / "rules", package.parent / "rules"):
+        if folder.is_dir():
+            return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return {}
+
+
+@cache
+def _of_library(path: "Path") -> tuple[RuleFile, ...]:
+    return load([str(path)])
+
+
+def read_library() -> None:
+    """Read all bundled rule files, so that no session has to wait for one; raises RuleErrors."""
+    for path in library().values():
+        _of_library(path)
+
+
+class Watched(Protocol):
+    """Rule files that may change."""
+
+    @property
+    def files(self) -> tuple[RuleFile, ...]:
+        """The rules, as the files last held them without a mistake."""
+
+    def look(self) -> None:
+        """See whether they have changed."""
+
+
+class Selection:
+    """Chooses the rules of a session by the names that server and client give.
+
+    `files` are the ones asked for, None for the bundled file that fits the server; those that are
+    Watched may bring others. Every tool without a rule gets `budget`: bytes, `auto` for what suits
+    the client, or `off`; None is `auto`. `log` gets one line on each file that applies by itself,
+    or does not apply.
+    """
+
+    def __init__(
+        self, files: "tuple[RuleFile, ...] | Watched | None", budget: Budget | None, log: Log
+    ) -> None:
+        if files is None or isinstance(files, tuple):
+            self._watch, self._files = None, files
+        else:
+            self._watch, self._files = files, files.files
+        self._budget: Budget = budget or "auto"
+        self._log = log
+        self._chosen: dict[str | None, tuple[RuleFile, ...]] = {}
+        self._made: dict[tuple[str | None, str | None], RuleSet] = {}
+
+    def __call__(self, server: str | None, client: str | None) -> RuleSet:
+        """Return the rules for a server and a client of these names, None where unknown.
+
+        Raises RuleErrors where the bundled file that fits cannot be used.
+        """
+        if self._watch is not None:
+            self._watch.look()
+            if self._files is not self._watch.files:
+                self._files = self._watch.files
+                self._chosen.clear()
+                self._made.clear()
+        made = self._made.get((server, client))
+        if made is None:
+            if len(self._made) >= _MOST_KEPT:
+                self._made.clear()
+            if server not in self._chosen:
+                if len(self._chosen) >= _MOST_KEPT:
+                    self._chosen.clear()
+                self._chosen[server] = self._choose(server)
+            made = RuleSet(self._chosen[server], self._otherwise(client))
+            self._made[server, client] = made
+        return made
+
+    def _choose(self, server: str | None) -> tuple[RuleFile, ...]:
+        if self._files is None:
+            return () if server is None else self._bundled(server)
+        for file in self._files:
+            if not _is_for(file, server):
+                self._log(f"{file.name}: not for server {server!r}, so none of its rules apply")
+        return tuple(file for file in self._files if _is_for(file, server))
+
+    def _bundled(self, server: str) -> tuple[RuleFile, ...]:
+        for word, path in library().items():
+            pattern = _server_name(path.read_text(encoding="utf-8"))
+            if pattern is not None and matches(pattern, server):
+                self._log(f"the bundled rules {word!r} apply to server {server!r}")
+                # Rules of its own: they may be put out of service.
+                return tuple(
+                    replace(file, rules=tuple(map(replace, file.rules)))
+                    for file in _of_library(path)
+                )
+        return ()
+
+    def _otherwise(self, client: str | None) -> Rule | None:
+        from proxy.transforms.abridge import Abridge
+
+        budget = self._budget
+        if budget == "off":
+            return None
+        if budget == "auto":
+            from proxy.ruleset.clients import client_for
+
+            budget = client_for(client).budget_bytes
+        steps = (Abridge(max_bytes=budget),)
+        return Rule(name="budget", tools=("*",), pipeline=steps, max_bytes=budget)
+
+
+def _is_for(file: RuleFile, server: str | None) -> bool:
+    return file.server is None or server is None or matches(file.server.name, server)
+
+
+def _server_name(text: str) -> str | None:
+    """Find the glob of `server: {name: ...}` without reading the file as YAML, which is slow."""
+    import re
+
+    found = re.search(r"""^server:\s*\{?\s*name: *["']?([^"'},\n]+)""", text, re.MULTILINE)
+    return found[1].strip() if found else None

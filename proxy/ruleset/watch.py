@@ -1,0 +1,109 @@
+"""Rule files that are read again once they change; a mistake in them then changes nothing.
+
+The Python that they name is not read again: it may hold what is in use.
+
+Looking costs a few microseconds a file: its time, its size and which file it is are compared, and
+every 25th time what the files hold, since an edit may change none of them.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+
+from proxy.errors import AbridgeError, RuleErrors
+from proxy.ruleset.rule import RuleFile
+from proxy.ruleset.selection import content, load, paths
+
+_ANYWAY = 25
+_MOST = 1 << 20  # bytes read of a file to compare it: rule files are shorter
+
+Stamp = tuple[int, int, int] | None
+
+
+class Watch:
+    """The rule files that `names` stand for (see `ruleset.load`); raises RuleErrors.
+
+    `say` gets a line whenever they have changed, `warn` where a mistake in them is why they do not
+    apply. Whether they may name Python (`allow_python`) is settled once.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        say: Callable[[str], None],
+        warn: Callable[[str], None],
+        *,
+        allow_python: bool = False,
+    ) -> None:
+        self._names = names
+        self._stamps: list[Stamp] | None
+        self._allow_python = allow_python
+        self._say = say
+        self._warn = warn
+        self._looks = 0
+        self._places = list(names)
+        self._note(self._stamped(), self._read())
+        self.files: tuple[RuleFile, ...] = self._load()
+        """The rules, as the files last held them without a mistake."""
+
+    def look(self) -> None:
+        """See whether the files have changed, and read them where they have."""
+        if self.changed():
+            self.read()
+
+    def changed(self) -> bool:
+        """Say whether the files have changed since this was last asked."""
+        self._looks += 1
+        stamps = self._stamped()
+        if stamps == self._stamps and self._looks % _ANYWAY:
+            return False
+        held = self._read()
+        changed = held != self._held
+        self._note(stamps, held)
+        return changed
+
+    def read(self) -> None:
+        """Read the files, which may take a while; they may be asked for meanwhile."""
+        try:
+            self.files = self._load()
+        except RuleErrors as errors:
+            first, *others = map(str, errors.problems)
+            more = f" (and {len(others)} more)" if others else ""
+            self._warn(f"the rules have changed, but the old ones stay: {first}{more}")
+        else:
+            names = ", ".join(file.name for file in self.files)
+            self._say(f"the rules have changed and apply from now on: {names}")
+
+    def _load(self) -> tuple[RuleFile, ...]:
+        return load(self._names, allow_python=self._allow_python)
+
+    def _note(self, stamps: list[Stamp], held: dict[str, bytes]) -> None:
+        """Take note of what the files hold, and of the stamps that they had before they were read.
+
+        What is written after that is found at the next look, as are other files of a folder.
+        """
+        places = list(dict.fromkeys((*held, *self._names)))
+        self._held = held
+        self._stamps = stamps if places == self._places else None
+        self._places = places
+
+    def _stamped(self) -> list[Stamp]:
+        return [_stamp(path) for path in self._places]
+
+    def _read(self) -> dict[str, bytes]:
+        """Return what each file holds, and for one that cannot be read why."""
+        held: dict[str, bytes] = {}
+        for name in self._names:
+            try:
+                for path in paths(name):
+                    held[str(path)] = content(path, _MOST)
+            except (OSError, AbridgeError) as error:
+                held[name] = str(error).encode()
+        return held
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

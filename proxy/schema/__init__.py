@@ -1,0 +1,1 @@
+"""JSON Schema: derived for reshaped results, and checked."""

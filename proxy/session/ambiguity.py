@@ -1,0 +1,128 @@
+"""Messages that two readers may read in two ways, so that a call could get around a rule."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from proxy.document.message import members
+from proxy.document.surrogates import mask
+from proxy.document.tree import compact, encode, uncollected
+from proxy.errors import DocumentError
+
+
+def called(message: dict[str, Any]) -> str | None:
+    """Return the tool that a decoded message calls.
+
+    >>> called({"method": "tools/call", "params": {"name": "a"}}), called({"method": "ping"})
+    ('a', None)
+    """
+    message = _folded(message)
+    params = message.get("params") if message.get("method") == "tools/call" else None
+    tool = _folded(params).get("name") if isinstance(params, dict) else None
+    return tool if isinstance(tool, str) else None
+
+
+def differs(message: dict[str, Any]) -> bool:
+    """Say whether a decoded message is another one to readers that do not tell `Name` from `name`.
+
+    >>> differs({"Method": "a"}), differs({"params": {"NAME": "a"}}), differs({"method": "a"})
+    (True, True, False)
+    """
+    params = _folded(message).get("params")
+    return _odd(message, "method", "params") or (
+        isinstance(params, dict) and _odd(params, "name", "arguments")
+    )
+
+
+def _odd(held: Iterable[str], *names: str) -> bool:
+    return any(name not in names and name.casefold() in names for name in held)
+
+
+def _folded(held: dict[str, Any]) -> dict[str, Any]:
+    return {name.casefold(): value for name, value in held.items()}
+
+
+def may_call(raw: bytes) -> bool:
+    """Say, quickly, whether a message may be the call of a tool to some reader; False is certain.
+
+    >>> may_call(rb'{"method":"tools/c\\u0061ll"}'), may_call(b'{"method":"ping"}')
+    (True, False)
+    """
+    return b"call" in raw or b"\\u" in raw
+
+
+def disguised(held: Raw, *names: str) -> bool:
+    """Say whether an object has one of `names` in a spelling that only some readers take for it.
+
+    >>> disguised(Raw(b'{"Method":"a"}'), "method"), disguised(Raw(b'{"method":"a"}'), "method")
+    (True, False)
+    """
+    try:
+        found = members(mask(bytes(held)))
+    except DocumentError:
+        return False
+    return _odd(found, *names)
+
+
+def repeated(held: Raw) -> bool:
+    """Say whether some object in a value, however deep, has members of the same name.
+
+    >>> repeated(Raw(b'{"a":{"b":1,"b":2}}')), repeated(Raw(b'{"a":{"b":1},"b":2}'))
+    (True, False)
+    """
+    import json
+
+    twice = False
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal twice
+        twice = twice or len(dict(pairs)) < len(pairs)
+
+    try:
+        with uncollected():
+            # A number may be longer than those of Python are.
+            json.loads(bytes(held), object_pairs_hook=note, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return True  # what we cannot read others may
+    return twice
+
+
+def ambiguous(params: Raw) -> bool:
+    """Say whether another reader of a call could see another tool or other arguments in it.
+
+    Of a name that stands there twice some take the first; some do not tell `Name` from `name`.
+
+    >>> ambiguous(Raw(b'{"name":"a","Name":"b"}')), ambiguous(Raw(b'{"name":"a"}'))
+    (True, False)
+    """
+    try:
+        members(params)
+    except DocumentError:
+        return True  # what we cannot read others may
+    return disguised(params, "name", "arguments") or doubled(params)
+
+
+def doubled(held: Raw) -> bool:
+    """Say whether members of an object may have the same name, however it is spelled.
+
+    >>> doubled(Raw(b'{"a":1, "a":2}')), doubled(Raw(b'{"a":{"b":1,"b":2}}'))
+    (True, False)
+    """
+    try:
+        raw = mask(bytes(held))
+        if len(raw) == _written(members(raw)):
+            return False
+        written = compact(raw)
+        return len(written) != len(encode(members(Raw(written))))
+    except (DocumentError, msgspec.DecodeError):
+        return False
+
+
+def _written(held: dict[str, Raw]) -> int:
+    """Return how long an object is without white space, and each name spelled as we would."""
+    names = sum(len(encode(name)) for name in held)
+    values = sum(len(memoryview(value)) for value in held.values())
+    # A colon for each, a comma or a brace after it, and the first brace.
+    return names + values + 2 * len(held) + 1

@@ -1,0 +1,78 @@
+"""What is counted and logged of a session: its calls, its warnings, and rules that fail."""
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from proxy.ruleset.circuit_breaker import MOST as FAILURES
+from proxy.ruleset.rule import Rule
+from proxy.session.inflight import Pending
+from proxy.shaping.job import Job, Outcome
+from proxy.storage.meter import Meter, Sizes
+from proxy.transforms.base import Warned
+
+Meters = Callable[[str | None, str | None], Meter]
+Word = Literal["refused", "answered", "hidden", "late"]
+
+_REMEMBERED = 1000  # kinds of warnings that are logged at most
+
+
+class Tally:
+    """Counts by the meter of the server and the client that `named` was told of last.
+
+    `log` takes one line.
+    """
+
+    __slots__ = ("_meter", "_meters", "_told", "log")
+
+    def __init__(self, meters: Meters, log: Callable[[str], None]) -> None:
+        self.log = log
+        self._meters = meters
+        self._meter = meters(None, None)
+        self._told: set[tuple[str, str]] = set()  # the warnings that were logged
+
+    def named(self, server: str | None, client: str | None) -> None:
+        """Count for a server and a client of these names from now on."""
+        self._meter = self._meters(server, client)
+
+    def replied(self, pending: Pending, word: Word, line: bytes) -> None:
+        """Count a call that the proxy itself answers with `line`."""
+        rule = pending.rule.name if pending.rule is not None else None
+        self._meter.count(pending.tool, rule, Sizes(0, len(line), 0, len(line)), word)
+
+    def untouched(self, pending: Pending, size: int) -> None:
+        """Count an answer of so many bytes that goes out as it came."""
+        if pending.tool and not pending.again:
+            self._meter.passed(pending.tool, size)
+
+    def shaped(self, job: Job, outcome: Outcome) -> None:
+        """Count and log what came of an answer."""
+        before = 0 if job.raw is None else len(job.raw)
+        sizes = Sizes(before, len(outcome.raw), outcome.visible_before, outcome.visible_after)
+        self._meter.count(job.tool, job.rule.name, sizes, outcome.word)
+        if outcome.said is not None:
+            self.log(outcome.said)
+        self.warned(job.tool, job.rule, outcome.warnings)
+        self._note(job, outcome)
+
+    def warned(self, tool: str, rule: Rule, warnings: Iterable[Warned]) -> None:
+        """Count warnings, and log the first of each kind, rule and tool."""
+        for warned in warnings:
+            self._meter.warned(tool, rule.name, warned.kind)
+            kind = rule.at(tool), warned.kind
+            if kind not in self._told and len(self._told) < _REMEMBERED:
+                self._told.add(kind)
+                self.log(f"{rule.at(tool)}: {warned.said}")
+
+    def _note(self, job: Job, outcome: Outcome) -> None:
+        """Take note of whether the rule failed, which may put it out of service."""
+        rule = job.rule
+        # What a view asks for is no doing of the rule's, and what withholds must go on with it.
+        if job.view is not None or rule.withholds or outcome.word in ("error", "refused"):
+            return
+        if outcome.word != "failed":
+            rule.circuit.worked()
+        elif not outcome.blameless and rule.circuit.failed():
+            said = f"rule {rule.name!r} is out of service after {FAILURES} failures in a row"
+            said += ", until the rules are loaded again; its responses go out as they came"
+            self.log(said)
+            self._meter.warned(job.tool, rule.name, "out of service")

@@ -1,0 +1,100 @@
+"""What becomes of a message that the session itself failed on: each request still gets one answer.
+
+Invariant: what a rule withholds does not go out here either, and no call goes on unchecked.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from proxy.document import message
+from proxy.document.message import Message
+from proxy.document.tree import ABSENT
+from proxy.errors import DocumentError, RuleErrors, raised
+from proxy.session.ambiguity import may_call
+from proxy.session.inflight import InFlight, Pending, Waiting
+from proxy.session.outputs import Forward, Output, Reply
+
+
+def said_of(error: Exception) -> str:
+    """Return what a client is told of a failure of ours.
+
+    >>> said_of(KeyError("a"))
+    "the proxy failed on a message: KeyError: 'a'"
+    """
+    if isinstance(error, RuleErrors):
+        return error.brief
+    return f"the proxy failed on a message: {raised(error)}"
+
+
+def failed(error: Exception, mark: int, waiting: Waiting, log: Callable[[str], None]) -> str:
+    """Forget what waits since `mark`, where we failed; return what is to be said of that."""
+    waiting.forget_since(mark)
+    said = said_of(error)
+    if not isinstance(error, RuleErrors):
+        with suppress(Exception):  # it may be the log that failed
+            log(said)
+    return said
+
+
+def gave_up(pending: Pending, inflight: InFlight, said: str) -> bytes:
+    """Return the answer to a call that we failed on, and forget it."""
+    inflight.retire(pending.exchange + pending.id)
+    return pending.failed(said)
+
+
+def of_client(raw: bytes, exchange: bytes, inflight: InFlight, said: str) -> tuple[Output, ...]:
+    """Answer every request in a message of the client's; what else may be a call goes nowhere."""
+    try:
+        read = message.read(raw)
+    except DocumentError:
+        id = message.request_id(raw[:512], raw[-512:])
+        return () if id is None else (Reply(message.error(id, -1, said)),)
+    single = isinstance(read, Message)
+    outputs: list[Output] = []
+    for each in (read,) if isinstance(read, Message) else map(_element, read):
+        if each is not None and each.method is not ABSENT and each.key not in (None, b"null"):
+            inflight.retire(exchange + (each.key or b""))
+            outputs.append(Reply(message.error(each.id, -1, said)))
+        elif single and not may_call(raw):
+            outputs.append(Forward(raw))
+    return tuple(outputs)
+
+
+def _element(raw: bytes) -> Message | None:
+    try:
+        read = message.read(bytes(raw))
+    except DocumentError:
+        return None
+    return read if isinstance(read, Message) else None
+
+
+def in_place_of(raw: bytes, said: str, *, answers: bool) -> bytes | None:
+    """Return the error that answers a request, or stands for an answer where that is meant.
+
+    None for what is neither. For drivers of a session that could not even tell whose it was.
+    """
+    try:
+        read = message.read(raw)
+    except Exception:
+        return None
+    if not isinstance(read, Message) or read.id is ABSENT or read.responds != answers:
+        return None
+    return message.error(read.id, -1, said)
+
+
+def of_server(
+    raw: bytes, taken: Sequence[Pending], said: str, *, closed: bool
+) -> tuple[Output, ...]:
+    """Let a message of the server's go on, unless it is the answer to something we withhold.
+
+    `taken` are the requests that it answers; relative to the server. `closed`: a list of tools is
+    not for the client as it came.
+    """
+    if not any(_withheld(pending, closed=closed) for pending in taken):
+        return (Forward(raw),)
+    return tuple(Forward((pending.held or pending).failed(said)) for pending in taken)
+
+
+def _withheld(pending: Pending, *, closed: bool) -> bool:
+    withholds = pending.rule is not None and pending.rule.withholds
+    return withholds or pending.held is not None or (closed and pending.method == "tools/list")

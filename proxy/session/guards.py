@@ -1,0 +1,164 @@
+"""What a guard decides of a call is done here: it goes on, is answered, or waits for a question."""
+
+from functools import partial
+
+from msgspec import UNSET, Struct
+
+from proxy.document import message
+from proxy.document.surrogates import distinct, unmask
+from proxy.document.tree import loads
+from proxy.errors import raised
+from proxy.ruleset.guard import Answer, Ask, Found, Guard, decided
+from proxy.ruleset.guard import Forward as Onward
+from proxy.session import arguments as argument
+from proxy.session import failures as fallback
+from proxy.session import probe
+from proxy.session.active_rules import Standing
+from proxy.session.counts import Tally
+from proxy.session.forwarding import Sending, refuse, reply
+from proxy.session.inflight import InFlight, Pending, Waiting
+from proxy.session.outputs import LARGE, Forward, Output, Probe, Work, turned
+from proxy.shaping.result import write as writing
+from proxy.transforms.base import Call
+
+
+class Guarding(Struct, eq=False):
+    """Asks the guards of rules about calls, and the server what they want to know first.
+
+    `ids` are those of the questions.
+    """
+
+    standing: Standing
+    tally: Tally
+    inflight: InFlight
+    waiting: Waiting
+    sending: Sending
+    ids: probe.Ids
+
+    def decided(
+        self, raw: bytes, pending: Pending, guard: Guard, found: Found | None
+    ) -> tuple[Output, ...]:
+        """Do with a call what its guard decides; outputs are relative to the client."""
+        rule = pending.rule
+        assert rule is not None
+        call = Call(pending.tool, pending.arguments, names=pending.names, warnings=[])
+        try:
+            if message.masked(raw):
+                pending.masked = True
+            elif pending.masked:
+                distinct(raw)
+            decision = decided(guard, call, found)
+            self.tally.warned(pending.tool, rule, call.warnings)
+            if isinstance(decision, Answer):
+                return self._replied(pending, decision)
+            if isinstance(decision, Onward):
+                return self._onward(raw, pending, decision)
+            return self._asked(raw, pending, decision)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # it may raise anything
+            said = f"{rule.at(pending.tool)}: the guard {guard.name!r} failed: "
+            self.tally.log(f"{said}{raised(error)}")
+            self.inflight.retire(pending.exchange + pending.id)
+        if rule.on_failure == "pass":
+            return self.sending.send_call(raw, pending)
+        # What protects something does not let it go where nothing else is said.
+        said = f"the call was withheld: the guard of rule {rule.name!r} failed"
+        return refuse(self.tally, pending, said)
+
+    def _onward(self, raw: bytes, pending: Pending, decision: Onward) -> tuple[Output, ...]:
+        pending.facts = decision.facts
+        if decision.arguments:
+            params = message.params(raw)
+            held = message.members(params)
+            sent = loads(bytes(held["arguments"])) if "arguments" in held else {}
+            sent = sent if isinstance(sent, dict) else {}  # as the guard has seen them
+            for name, value in decision.arguments.items():
+                if value is UNSET:
+                    pending.arguments = argument.without(pending.arguments, name)
+                    sent = argument.without(sent, name)
+                else:
+                    pending.arguments = argument.put(pending.arguments, name, value)
+                    sent = argument.put(sent, name, value)
+            # Those of the rules that hold now, too: they may have changed while the call was held.
+            now = [plan for _, plan in self.standing.covering(pending.tool)]
+            for plan in (pending.plan, *now):
+                sent = argument.without_ours(plan, sent)
+            raw = message.with_arguments(raw, params, sent)
+            raw = unmask(raw) if pending.masked else raw
+        return self.sending.send_call(raw, pending)
+
+    def _replied(self, pending: Pending, decision: Answer) -> tuple[Output, ...]:
+        """Answer a call with what its guard says."""
+        rule = pending.rule
+        seen = self.standing.seen(pending.tool)
+        # A client may know from an earlier session that the tool has an outputSchema.
+        declared = seen is None or seen.structured
+        structured = declared or (rule is not None and rule.structures)
+        value = writing.made(
+            decision.document,
+            error=decision.error,
+            structured=structured and not decision.error,
+        )
+        line = message.completed(pending.id, value, pending.modern)
+        line = unmask(line) if pending.masked else line
+        return reply(self.tally, pending, "answered", line)
+
+    # The question
+
+    def _asked(self, raw: bytes, pending: Pending, ask: Ask) -> tuple[Output, ...]:
+        """Hold a call and ask the server something first, under an id that no client can pick."""
+        if pending.batched:
+            said = "the server must be asked something before this call: send it alone"
+            return refuse(self.tally, pending, said)
+        id = self.ids.new()
+        asked = Pending(pending.exchange, id, "tools/call", ask.tool, held=pending)
+        line = probe.request(id, ask, message.params(raw))
+        line = unmask(line) if pending.masked else line
+        pending.line, pending.probe = raw, pending.exchange + id
+        self.inflight.add(pending)
+        self.inflight.add(asked)
+        return (Probe(line, pending.probe, ask.seconds),)
+
+    def answered(self, asked: Pending, raw: bytes) -> tuple[Output, ...]:
+        """Take the answer to a question; outputs are relative to the server."""
+        assert asked.held is not None
+        heard = partial(probe.heard, raw, beside=asked.held.masked)
+        then = partial(self.heard, asked)
+        return then(heard()) if len(raw) <= LARGE else (Work(heard, then),)
+
+    def heard(self, asked: Pending, heard: tuple[Found, bool]) -> tuple[Output, ...]:
+        """Take what a question was answered, and whether surrogates are masked in it.
+
+        Outputs are relative to the server. Never raises.
+        """
+        found, masked = heard
+        assert asked.held is not None
+        asked.held.masked |= masked
+        mark = self.waiting.last
+        try:
+            return self.probed(asked, found)
+        except Exception as error:
+            said = fallback.failed(error, mark, self.waiting, self.tally.log)
+            return (Forward(fallback.gave_up(asked.held, self.inflight, said)),)
+
+    def probed(self, asked: Pending, found: Found) -> tuple[Output, ...]:
+        """Take what came of a question; outputs are relative to the server."""
+        return tuple(map(turned, self.found(asked, found)))
+
+    def found(self, asked: Pending, found: Found) -> tuple[Output, ...]:
+        """Go on with a held call after its question; outputs are relative to the client."""
+        pending = asked.held
+        assert pending is not None
+        assert pending.rule is not None
+        assert pending.rule.guard is not None
+        pending.probe = b""
+        self.inflight.retire(asked.exchange + asked.id)
+        if self.inflight.find(pending.exchange + pending.id) is not pending:
+            return ()  # given up, or another request has its id by now
+        self.inflight.retire(pending.exchange + pending.id)
+        if found.failure is not None:
+            said = f"{pending.rule.at(pending.tool)}: what the guard asked of {asked.tool!r} failed"
+            self.tally.log(f"{said}: {found.failure}")
+        line, pending.line = pending.line, b""
+        return self.decided(line, pending, pending.rule.guard, found)

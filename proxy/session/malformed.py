@@ -1,0 +1,68 @@
+"""Lines that cannot be read: what of them goes on all the same, and what does not."""
+
+from msgspec import UNSET, Raw
+
+from proxy.document import message
+from proxy.document.tree import Number, encode
+from proxy.errors import DocumentError
+from proxy.session import forwarding as replies
+from proxy.session.active_rules import Standing
+from proxy.session.ambiguity import called, differs, may_call, repeated
+from proxy.session.counts import Tally
+from proxy.session.inflight import Pending
+from proxy.session.outputs import Forward, Output
+
+
+def from_client(
+    raw: bytes, cause: DocumentError, exchange: bytes, standing: Standing, tally: Tally
+) -> tuple[Output, ...]:
+    """Pass on what we cannot read, unless it may be a call that a rule is there to stop."""
+    import json
+
+    try:
+        read = json.loads(raw, parse_float=Number)
+    except (ValueError, RecursionError):
+        read = UNSET
+    elements = read if isinstance(read, list) else [read]
+    messages = [each for each in elements if isinstance(each, dict)]
+    twofold = may_call(raw) and (repeated(Raw(raw)) or any(map(differs, messages)))
+    if read is UNSET or twofold:
+        if not (may_call(raw) and standing.protects()):
+            return (Forward(raw),)
+        # Another reader may get further, and find the call of a tool in it.
+        id = message.request_id(raw[:512], raw[-512:]) or b"null"
+        line = message.error(id, -32700, f"the message cannot be read: {cause}")
+        return replies.reply(tally, Pending(exchange, id, ""), "refused", line)
+    standing.now()
+    if not any(standing.guarded(tool) for tool in map(called, messages) if tool is not None):
+        return (Forward(raw),)
+    outputs: list[Output] = []
+    for each in messages:
+        if "id" not in each or "method" not in each:
+            tally.log(f"a message that cannot be read and has no id was dropped: {cause}")
+            continue
+        pending = Pending(exchange, encode(each["id"]), "", called(each) or "")
+        said = f"the call cannot be read: {cause}"
+        line = message.refusal(pending.id, said, modern=False)
+        if not pending.tool:
+            line = message.error(pending.id, -32700, f"the batch cannot be read: {cause}")
+        outputs += replies.reply(tally, pending, "refused", line)
+    return tuple(outputs)
+
+
+def noise(raw: bytes) -> int:
+    """Return how many bytes of a line on the server's stdout that cannot be read are no message.
+
+    That is none of it where the line only looks broken to us.
+
+    >>> noise(b"listening"), noise(b'debug {"jsonrpc":"2.0","method":"ping"}')
+    (9, 6)
+    >>> noise(b'{"jsonrpc":"2.0","id":1,"result":NaN}')
+    0
+    """
+    if b'"jsonrpc"' not in raw:
+        return len(raw)
+    at = message.behind_noise(raw)
+    if at is not None:
+        return at
+    return 0 if raw.lstrip()[:1] in (b"{", b"[") else len(raw)

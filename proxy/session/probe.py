@@ -1,0 +1,127 @@
+"""The proxy's own question to a server, before a call: how it is asked, and what came of it."""
+
+from os import urandom
+from typing import Any
+
+from msgspec import Raw
+
+from proxy.document import message
+from proxy.document.message import Message, members
+from proxy.document.surrogates import distinct
+from proxy.document.tree import ABSENT, encode, piecemeal, text, uncollected
+from proxy.errors import DocumentError
+from proxy.ruleset.guard import Ask, Found
+from proxy.shaping.result.locate import read as read_result
+from proxy.shaping.result.parse import complete, failed
+
+_PROGRESS = "progressToken"
+
+
+class Ids:
+    """The ids of a session's probes: no client can pick one, since none is ever shown one.
+
+    >>> ids = Ids()
+    >>> first, second = ids.new(), ids.new()
+    >>> first != second, ids.hold(first), ids.hold(b'"abridge-1"'), Ids().hold(first)
+    (True, True, False, False)
+    """
+
+    __slots__ = ("_begin", "_count")
+
+    def __init__(self) -> None:
+        self._begin = b""
+        self._count = 0
+
+    @property
+    def used(self) -> bool:
+        """True once there was one."""
+        return bool(self._begin)
+
+    def new(self) -> bytes:
+        """Return one that was not used yet, as JSON."""
+        self._begin = self._begin or f'"abridge-{urandom(12).hex()}-'.encode()
+        self._count += 1
+        return b'%s%d"' % (self._begin, self._count)
+
+    def hold(self, id: bytes) -> bool:
+        """Say whether `id` is one of them."""
+        return self.used and id.startswith(self._begin)
+
+    def within(self, raw: bytes) -> bool:
+        """Say whether one of them stands in a line that cannot be read."""
+        return self.used and self._begin in raw
+
+
+def request(id: bytes, ask: Ask, call: Raw) -> bytes:
+    """Return the line that asks; `call` are the params of the call that is held meanwhile."""
+    params: dict[str, Any] = {"name": ask.tool, "arguments": ask.arguments}
+    meta = members(call).get("_meta")
+    if meta is not None:
+        # What the stateless protocol wants of every request. The progress is not the call's.
+        own = members(meta)
+        own.pop(_PROGRESS, None)
+        params["_meta"] = own
+    return encode({"jsonrpc": "2.0", "id": Raw(id), "method": "tools/call", "params": params})
+
+
+def cancellation(id: bytes, reason: str | None = None) -> bytes:
+    """Return the line that tells the server that nobody waits for the answer any more."""
+    params: dict[str, Any] = {"requestId": Raw(id)}
+    if reason is not None:
+        params["reason"] = reason
+    return encode({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+
+
+def masked(raw: bytes) -> bool:
+    """Say whether lone surrogates are masked in what `found` makes of a response."""
+    try:
+        # One in JSON that is a text in its turn is escaped twice.
+        return message.masked(raw) or message.masked(raw.replace(b"\\\\", b"\\"))
+    except DocumentError:
+        return False
+
+
+def heard(raw: bytes, *, beside: bool) -> tuple[Found, bool]:
+    """Return what is `found` in a response, and whether surrogates are `masked`; never raises.
+
+    `beside`: they are in the call that it is asked for.
+    """
+    try:
+        here = masked(raw)
+        if beside and not here:
+            distinct(raw)
+        return found(raw), here
+    except Exception as error:  # too deep, too large, ...
+        return Found(failure=f"the answer cannot be read: {type(error).__name__}: {error}"), False
+
+
+def found(raw: bytes) -> Found:
+    """Read what a response says: the document of its result, or why there is none.
+
+    >>> found(b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"[1]"}]}}')
+    Found(document=[1], failure=None)
+    >>> found(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Unknown tool: a"}}')
+    Found(document=None, failure='Unknown tool: a')
+    """
+    try:
+        read = message.read(raw)
+        if not isinstance(read, Message) or read.result is ABSENT or read.error is not ABSENT:
+            said = message.string_at(Raw(raw), "error", "message")
+            return Found(failure=said or "the answer is an error")
+        held = members(read.result)
+        if not complete(held):
+            return Found(failure="the server wants to know something first")
+        reading = read_result(held, "auto")
+        document = None if reading is None else reading.document
+        said = None if document is None else text(document.cell[0])
+        if failed(held):
+            words = said if said is not None or document is None else document.encode().decode()
+            return Found(failure=words or "the answer is an error")
+        if document is None:
+            return Found(failure="the answer has no document")
+        if said is not None:
+            return Found(said)
+        with uncollected():
+            return Found(piecemeal(Raw(encode(document.cell[0]))))
+    except DocumentError as cause:
+        return Found(failure=f"the answer cannot be read: {cause}")

@@ -1,0 +1,65 @@
+"""Lines of the server that are too long to be held: what is to be done with them by their ends."""
+
+from msgspec import Struct
+
+from proxy.document import message
+from proxy.ruleset.guard import Found
+from proxy.session.counts import Tally
+from proxy.session.deadlines import PROGRESS, Timing
+from proxy.session.guards import Guarding
+from proxy.session.inflight import InFlight, Unwanted
+from proxy.session.outputs import Forward, Output
+
+
+class Heads(Struct, eq=False):
+    """Goes by the first and last bytes of lines of the server; outputs are relative to it."""
+
+    tally: Tally
+    inflight: InFlight
+    unwanted: Unwanted
+    timing: Timing | None
+    guarding: Guarding
+
+    def passes(self, start: bytes, exchange: bytes) -> bool:
+        """Say whether a line that begins with `start` may be streamed through.
+
+        Only what surely needs no look inside is streamed: a request or notification, or a response
+        while no response is awaited that must be shaped or read.
+        """
+        if message.asks(start):
+            return self.timing is None or PROGRESS.encode() not in start
+        if self.inflight.watched == 0 and not self.unwanted.possible:
+            # One whose id cannot be told would never be over.
+            return message.answers(start)
+        key = message.response_key(start, b"")
+        if key is None or self.unwanted.holds(exchange, key):
+            return False
+        pending = self.inflight.find(exchange + key)
+        passes = pending is None or pending.plain
+        if self.timing is not None:
+            # Its answer has begun; what the client has a part of must not be answered otherwise.
+            (self.timing.end if passes else self.timing.extend)(exchange + key)
+        return passes
+
+    def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes) -> None:
+        """Take note of a streamed line that is over."""
+        key = message.response_key(start, end)
+        if key is not None:
+            pending = self.inflight.retire(exchange + key)
+            if pending is not None:
+                self.tally.untouched(pending, size)
+
+    def discarded(self, start: bytes, size: int, limit: int) -> tuple[Output, ...]:
+        """Answer the call whose response was thrown away, see `message.thrown_away`."""
+        said = message.thrown_away(size, limit, " from the server")
+        self.tally.log(said)
+        key = message.response_key(start, b"")
+        if key is None and message.answers(start):
+            # Where nothing else is awaited, it was the answer to this, most likely.
+            key = self.inflight.only()
+            if key is not None:
+                self.unwanted.guess(key)
+        pending = None if key is None else self.inflight.retire(key)
+        if pending is not None and pending.held is not None:
+            return self.guarding.probed(pending, Found(failure=said))
+        return () if pending is None else (Forward(pending.failed(said)),)

@@ -1,0 +1,1 @@
+"""Entries of tools/list: what they declare, and how a rule edits them."""

@@ -1,0 +1,263 @@
+"""Rewrites tools/list: hidden tools go, added arguments and derived output schemas come.
+
+Each page is edited alone; its cursor, its order and every tool that no rule touches stay the bytes
+that came. What is seen of the tools on the way is kept as `Seen`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from proxy.document.message import members, string_at
+from proxy.document.tree import compact, encode, level, plain, text
+from proxy.errors import DocumentError
+from proxy.ruleset.rule import Rule, RuleSet
+from proxy.session.arguments import Plan
+from proxy.session.tools import input_schema, output_schema
+from proxy.session.tools.output_schema import Log
+from proxy.transforms.base import Schema
+
+MOST_INPUT_SCHEMA = 16_384
+"""Bytes of an inputSchema above which claude.ai drops the tool, without a word."""
+
+
+class Seen(Struct, frozen=True):
+    """What a tool list said of one tool: its own arguments, whether it only reads.
+
+    `structured`: it declares an outputSchema; `objects`: by which every document is an object.
+    `app`: a widget shows its results (MCP Apps), a program that reads them whole.
+    """
+
+    arguments: frozenset[str] = frozenset()
+    reads_only: bool = False
+    structured: bool = False
+    objects: bool = False
+    app: bool = False
+
+
+_WIDGET = (("ui", "resourceUri"), ("ui/resourceUri",))  # in a tool's _meta
+
+Plans = Callable[[str, Seen], tuple[tuple[Rule, Plan], ...]]
+
+
+def seen(tool: dict[str, Raw]) -> Seen:
+    """Read the facts off a tool's definition; what cannot be read counts as absent."""
+    structured = "outputSchema" in tool
+    objects = structured and _of_objects(tool["outputSchema"])
+    meta = tool.get("_meta", Raw(b"null"))
+    app = any(string_at(meta, *path) is not None for path in _WIDGET)
+    try:
+        schema = members(tool["inputSchema"]) if "inputSchema" in tool else {}
+        own = members(schema["properties"]) if "properties" in schema else {}
+        notes = members(tool["annotations"]) if "annotations" in tool else {}
+    except DocumentError:
+        return Seen(structured=structured, objects=objects, app=app)
+    names = set(own)
+    for name, value in own.items():
+        try:
+            inner = members(members(value).get("properties", Raw(b"{}")))
+        except DocumentError:
+            continue
+        names.update(f"{name}.{key}" for key in inner)
+    reads_only = bytes(notes.get("readOnlyHint", b"")) == b"true"
+    return Seen(frozenset(names), reads_only, structured, objects, app)
+
+
+def _of_objects(schema: Raw) -> bool:
+    """Say if every document is an object: a text that is the one member may hold an array."""
+    try:
+        held = members(schema)
+        own = members(held.get("properties", Raw(b"{}")))
+        required = level(held.get("required", Raw(b"[]")))
+        sure = required if isinstance(required, list) else []
+        alone = [own.get(text(name) or "", Raw(b"{}")) for name in sure] or [*own.values()]
+        kinds = [text(members(each).get("type")) for each in alone]
+    except DocumentError:
+        return False
+    return text(held.get("type")) == "object" and (
+        len(sure) > 1 or all(kind not in (None, "string") for kind in kinds)
+    )
+
+
+def names(result: Raw) -> frozenset[str] | None:
+    """Return the names of the tools of a list, None where it goes on at a cursor.
+
+    Raises DocumentError where the result cannot be read.
+    """
+    held = members(result)
+    tools = level(held["tools"]) if "tools" in held else None
+    if not isinstance(tools, list) or bytes(held.get("nextCursor", b"null")) != b"null":
+        return None
+    return frozenset(name for _, name in map(_named, tools) if name is not None)
+
+
+def rewrite(
+    result: Raw, rules: RuleSet, plans: Plans, log: Log
+) -> tuple[Raw | None, dict[str, Seen]]:
+    """Return the edited result of tools/list, or None where nothing changes, and what was seen.
+
+    Raises DocumentError where the result cannot be read.
+    """
+    held = members(result)
+    tools = level(held["tools"]) if "tools" in held else None
+    if not isinstance(tools, list):
+        return None, {}
+    facts: dict[str, Seen] = {}
+    edited: list[Raw] = []
+    changed = False
+    for raw in tools:
+        tool, name = _named(raw)
+        if name is None:
+            edited.append(raw)
+            continue
+        facts[name] = seen(tool)
+        covering = plans(name, facts[name])
+        if rules.withheld(name) or any(rule.hides for rule, _ in covering):
+            changed = True
+            continue
+        update = _edits(name, tool, covering, log)
+        update = {key: value for key, value in update.items() if value is not None or key in tool}
+        if update:
+            changed = True
+            tool.update({key: value for key, value in update.items() if value is not None})
+            for key in [key for key, value in update.items() if value is None]:
+                tool.pop(key, None)
+            edited.append(Raw(encode(tool)))
+        else:
+            edited.append(raw)
+    if not changed:
+        return None, facts
+    return Raw(encode({**held, "tools": edited})), facts
+
+
+def _named(raw: Raw) -> tuple[dict[str, Raw], str | None]:
+    """Return the members of a tool and its name, None where no client could call it."""
+    try:
+        tool = members(raw)
+        return tool, text(tool.get("name"))
+    except DocumentError:
+        return {}, None
+
+
+def _edits(
+    name: str,
+    tool: dict[str, Raw],
+    every: tuple[tuple[Rule, Plan], ...],
+    log: Log,
+) -> dict[str, Raw | None]:
+    """Return the members of a tool's definition that change; None takes one away."""
+    covering = [pair for pair in every if pair[0].mode == "active"]
+    update: dict[str, Any] = {}
+    said = text(tool.get("description", Raw(b'""'))) or ""
+    description = _description(said, covering)
+    if description != said:
+        update["description"] = description
+    entries = [(rule, entry) for rule, plan in covering for entry in plan.entries]
+    if any(entry.alias_of is None for _, entry in entries):
+        schema = _schema(tool, "inputSchema") if "inputSchema" in tool else {"type": "object"}
+        added = None if schema is None else input_schema.with_arguments(schema, covering)
+        if added is None:
+            log(f"{name}: its inputSchema leaves no place for the arguments of a rule")
+        elif added != schema:
+            update["inputSchema"] = added
+            _warn_of_size(name, schema or {}, added, log)
+    own = _schema(tool, "outputSchema")
+    rules = [rule for rule, _ in covering]
+    if own is not None:
+        output = output_schema.derived(own, rules, log)
+        if output != own:
+            update["outputSchema"] = output
+    elif "outputSchema" in tool:
+        log(f"{name}: its outputSchema cannot be read, and is left as it is")
+    elif any(rule.output_schema is not None for rule, _ in covering):
+        # Clients refuse a result without structuredContent where an outputSchema promises one.
+        unkept = output_schema.unkept([rule for rule, _ in every])
+        promised = None if unkept else output_schema.promised(rules, log)
+        if promised is None:
+            log(f"{name}: output_schema is not advertised: {unkept or 'two dialects'}")
+        else:
+            update["outputSchema"] = promised
+    update.update(_definition_edits(tool, update, covering))
+    return {
+        key: None if value is None else Raw(compact(encode(value))) for key, value in update.items()
+    }
+
+
+def _schema(tool: dict[str, Raw], key: str) -> Schema | None:
+    """Return a schema of a tool, None where it is none that could be edited."""
+    try:
+        found = plain(tool[key]) if key in tool else None
+    except DocumentError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _definition_edits(
+    tool: dict[str, Raw], update: dict[str, Any], covering: list[tuple[Rule, Plan]]
+) -> dict[str, Any]:
+    edits: dict[str, Any] = {}
+    for rule, _ in covering:
+        definition = rule.definition
+        if definition is None:
+            continue
+        if definition.drop:
+            for key in ("inputSchema", "outputSchema"):
+                schema = (update | edits).get(key, _schema(tool, key))
+                if schema is not None:
+                    edits[key] = _without_keywords(schema, definition.drop)
+        if definition.meta is not None:
+            meta = edits.get("_meta") or _schema(tool, "_meta") or {}
+            edits["_meta"] = {**meta, **definition.meta}
+    return edits
+
+
+def _description(said: str, covering: list[tuple[Rule, Plan]]) -> str:
+    for rule, _ in covering:
+        definition = rule.definition
+        if definition is not None and definition.description is not None:
+            said = definition.description
+        if definition is not None and definition.max_description is not None:
+            limit = definition.max_description
+            said = said if len(said) <= limit else said[: max(limit - 1, 0)].rstrip() + "…"
+    for rule, plan in covering:
+        for step in plan.windows:
+            sentence = step.sentence(lambda own, plan=plan: plan.names.get(own, own))  # type: ignore[attr-defined]
+            if rule.when is not None:
+                sentence = f"Where {rule.when.text}: {sentence}"
+            if sentence not in said:
+                said = f"{said.rstrip()} {sentence}".strip()
+    return said
+
+
+def _without_keywords(schema: Any, words: tuple[str, ...]) -> Any:
+    """Return a schema without these keywords, at any depth; properties of that name stay."""
+    if isinstance(schema, list):
+        return [_without_keywords(item, words) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept: dict[str, Any] = {}
+    for word, value in schema.items():
+        if word in words:
+            continue
+        if word in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
+            kept[word] = (
+                {name: _without_keywords(inner, words) for name, inner in value.items()}
+                if isinstance(value, dict)
+                else value
+            )
+        elif word in ("const", "enum", "default", "examples"):
+            kept[word] = value
+        else:
+            kept[word] = _without_keywords(value, words)
+    return kept
+
+
+def _warn_of_size(name: str, own: Schema, added: Schema, log: Log) -> None:
+    size = len(encode(added))
+    if size > MOST_INPUT_SCHEMA:
+        log(
+            f"{name}: its inputSchema is {size} bytes, {len(encode(own))} of them the server's own;"
+            f" claude.ai drops tools above {MOST_INPUT_SCHEMA}: give the rule fewer arguments, or"
+            " `view: false`"
+        )

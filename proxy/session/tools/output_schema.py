@@ -1,0 +1,130 @@
+"""The outputSchema that a tool is advertised with: it fits whatever rules make of its results.
+
+Clients refuse a result that does not fit, so each function errs on the side of saying less.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Raw
+
+from proxy.document.paths import ROOT
+from proxy.document.tree import encode, plain
+from proxy.ruleset.rule import Rule
+from proxy.schema import derive as schemas
+from proxy.session.arguments import VIEW
+from proxy.transforms.base import Schema, Transform
+from proxy.transforms.notices import DROPPED, admitting, or_wrapped
+
+Log = Callable[[str], None]
+
+_VIEWED: Schema = {"type": "object", "properties": {VIEW: {}}, "required": [VIEW]}
+_UNKEPT: Schema = {
+    "description": "What does not keep to the contract passes as the server sent it."
+}
+_GUARDED: Schema = {"description": "What is answered in place of the server."}
+
+
+def derived(own: Schema, rules: list[Rule], log: Log) -> Schema | None:
+    """Return a schema that fits whatever the rules yield and what passes untouched.
+
+    None where nothing could be said of it.
+    """
+    fitting: list[Schema | None] = []
+    for rule in rules:
+        if rule.copies == "text":
+            return None
+        if rule.output_schema is not None:
+            fitting.append(_ended(rule.output_schema, rule, log))
+        elif rule.pipeline or rule.drop_blocks:
+            fitting.extend(_derived(own, rule, log))
+        fitting += [_VIEWED] * rule.viewable
+        # The server's own fits what no step touched, but not what one did that breaks the contract.
+        fitting += [_UNKEPT] * (rule.validate == "warn")
+        fitting += [_GUARDED] * (rule.guard is not None)
+    return schemas.advertised(own, fitting) if fitting else own
+
+
+def promised(rules: list[Rule], log: Log) -> Schema | None:
+    """Return the schema of a tool that declares none, and whose every rule has one.
+
+    None where they cannot stand side by side.
+    """
+    fitting: list[Schema | None] = []
+    for rule in rules:
+        assert rule.output_schema is not None
+        fitting.append(_ended(rule.output_schema, rule, log))
+        fitting += [_VIEWED] * rule.viewable
+    fitting += [_UNKEPT] * any(rule.validate != "refuse" for rule in rules)
+    fitting += [_GUARDED] * any(rule.guard is not None for rule in rules)
+    return schemas.advertised(None, fitting)
+
+
+def unkept(rules: list[Rule]) -> str | None:
+    """Say which calls of a tool would go without structuredContent; None where there are none."""
+    for rule in rules:
+        if rule.output_schema is None:
+            return f"the rule {rule.name!r} of the same tool has none"
+        if rule.mode == "shadow":
+            return f"the rule {rule.name!r} changes nothing (mode: shadow)"
+        if rule.copies == "text":
+            return f"the rule {rule.name!r} sends only texts (copies: text)"
+    if all(rule.when is not None for rule in rules):
+        return "no rule takes the calls for which each 'when' is false"
+    return None
+
+
+def _ended(contract: Schema, rule: Rule, log: Log) -> Schema | None:
+    """Return what becomes of a document that keeps to a contract: it may be abridged after that."""
+    return _run(contract, rule, rule.pipeline[-1:] if rule.max_bytes is not None else (), log)
+
+
+def _derived(own: Schema, rule: Rule, log: Log) -> list[Schema | None]:
+    """Return what a rule makes of a document: of the value itself, and of a text held in it."""
+    shapes: list[Schema | None] = [_run(own, rule, rule.pipeline, log)]
+    if own.get("type") == "string":
+        shapes.append(_holding("text"))
+    properties = own.get("properties")
+    if isinstance(properties, dict) and len(properties) == 1:
+        [(member, inner)] = properties.items()
+        if isinstance(inner, dict) and inner.get("type") == "string":
+            # The text may be cut, or be JSON that is; what the model is told stands beside it.
+            shapes.append(_holding(member))
+    return shapes
+
+
+def _holding(member: str) -> Schema:
+    return {"type": "object", "properties": {member: {"type": "string"}}, "required": [member]}
+
+
+def _run(
+    schema: Schema | None, rule: Rule, steps: tuple[Transform, ...], log: Log
+) -> Schema | None:
+    for step in steps:
+        if schema is None:
+            return None
+        schema = _reshaped(schema, step, rule, log)
+    if schema is not None and rule.drop_blocks:
+        schema = admitting(schema, ROOT, DROPPED, _DROPS)
+        schema = None if schema is None else schemas.at(schema, ROOT, _or_wrapped)
+    return schema
+
+
+_DROPS = "How many blocks of each type were left out."
+
+
+def _or_wrapped(part: Schema) -> Schema:
+    return or_wrapped(part, DROPPED, _DROPS)
+
+
+def _reshaped(schema: Schema, step: Transform, rule: Rule, log: Log) -> Schema | None:
+    if not rule.foreign:
+        return step.reshape(schema)
+    try:
+        reshaped = step.reshape(schema)
+        if reshaped is None or isinstance(plain(Raw(encode(reshaped))), dict):
+            return reshaped
+        said = f"{reshaped!r} is no schema"
+    except (Exception, SystemExit) as error:  # it may raise anything
+        said = f"{type(error).__name__}: {error}"
+    log(f"{rule.name}: what {step.name!r} makes of an outputSchema is not known: {said}")
+    return None

@@ -1,0 +1,147 @@
+"""Cuts pages and views from a snapshot, which is a document halfway through its rule's steps."""
+
+from collections.abc import Callable
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from proxy.document import message
+from proxy.document.surrogates import distinct, unmask
+from proxy.document.tree import ABSENT, Document, encode, have_room, loads, text
+from proxy.document.view import advice, look
+from proxy.errors import TransformError
+from proxy.ruleset.guard import FACTS
+from proxy.shaping import budget as bound
+from proxy.shaping import steps
+from proxy.shaping.job import Attempt, Job, Outcome
+from proxy.shaping.result import structured as promise
+from proxy.shaping.result import write as writing
+from proxy.shaping.result.frame import Frame
+from proxy.shaping.result.visible import Shown
+from proxy.shaping.steps import Observer
+from proxy.storage.snapshots import Snapshot
+from proxy.transforms.abridge import Abridge, abridge
+from proxy.transforms.base import Call, Notice
+
+
+class Answer(Struct, frozen=True):
+    """A result written, what a model sees of it, and the paths that matched nothing."""
+
+    written: dict[str, Raw]
+    shown: Shown
+    missing: tuple[str, ...]
+    masked: bool
+
+    def line(self, raw: bytes) -> bytes:
+        """Return the line to send, lone surrogates restored."""
+        return unmask(raw) if self.masked else raw
+
+
+def from_snapshot(
+    job: Job, snapshot: Snapshot, observe: Observer | None, attempt: Attempt
+) -> Outcome:
+    """Do a job for a later page or view. Raises what a step does."""
+    have_room(snapshot.size)
+    frame = Frame.decode(snapshot.frame)
+    if frame.error:
+        job = replace(job, rule=job.rule.of_errors)
+    elif frame.bare:
+        job = replace(job, rule=job.rule.bare)
+    if job.rule.guard is not None:
+        # It is not asked about later pages: what it said of the call holds for all of them.
+        found = {} if frame.facts is ABSENT else loads(bytes(frame.facts))
+        job = replace(job, arguments={**job.arguments, FACTS: found})
+    answer = answered(job, snapshot, observe, attempt)
+    if answer.masked:
+        distinct(job.id)
+    return Outcome(
+        raw=answer.line(message.result(job.id, answer.written)),
+        word="page" if job.view is None else "view",
+        visible_after=answer.shown.to(job.shows),
+        missing=answer.missing,
+    )
+
+
+def answered(
+    job: Job,
+    snapshot: Snapshot,
+    observe: Observer | None,
+    attempt: Attempt,
+    excess: int = 0,
+) -> Answer:
+    """Cut the page or view that `job` asks for; in less room while what stands beside it counts."""
+    rule = job.rule
+    frame = Frame.decode(snapshot.frame)
+    while True:
+        document = _thawed(snapshot)
+        call = steps.call(job, frame, attempt, excess)
+        last = None if job.view is None else rule.cut
+        steps.run(rule, document, call, slice(rule.restart, last), observe)
+        frame.join(document, snapshot.frame, snapshot.document)
+        if job.view is None:
+            document.close()
+        else:
+            document = _viewed(job, document, frame, call)
+        result, shown = written(job, frame, document, call.notices)
+        more = bound.excess(job, shown, frame)
+        if more <= 0 or excess > (rule.max_bytes or 0):
+            return Answer(result, shown, tuple(call.missing), frame.masked)
+        excess += more
+
+
+def _thawed(snapshot: Snapshot) -> Document:
+    document = Document.read(snapshot.document)
+    said = text(document.cell[0])
+    return document if said is None else Document(said, masked=document.masked)
+
+
+def _viewed(job: Job, whole: Document, frame: Frame, call: Call) -> Document:
+    """Answer a view: a text as text, anything else as `{view: value}`, abridged if need be."""
+    assert job.view is not None
+    member = next((copy.member for copy in frame.copies if copy.member), "text")
+    remarks: list[str] = []
+    value = look(whole, job.view, member, call.fuel, remarks)
+    said = None if call.structured else text(value)
+    document = Document({"view": value} if said is None else said, masked=whole.masked)
+    if value is None:
+        remarks = ["null, or nothing there", *remarks, advice(whole)]
+    if remarks and said is None:
+        document.cell[0]["more"] = "; ".join(remarks)
+    bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
+    least = min((most for most in (*bounds, call.bound) if most is not None), default=None)
+    if least is not None:
+        viewable = job.viewable and job.rule.viewable
+        abridge(document, least, replace(call, viewable=viewable), job.view)
+    return document
+
+
+def written(
+    job: Job, frame: Frame, document: Document, notices: list[Notice], indent: int = -1
+) -> tuple[dict[str, Raw], Shown]:
+    """Write the result, with the structuredContent that clients of its tool were promised."""
+    held = frame.members.get("structuredContent")
+    if job.rule.structures and (held is None or bytes(held) == b"null"):
+        return promise.promised(frame, document, notices, indent)
+    return writing.write(frame, document, notices, job.rule.copies, indent)
+
+
+def taken(document: Document) -> Callable[[], bytes]:
+    """Return what gives the document as it stands now, later: for nothing while it is unopened."""
+    source = document.source
+    unopened = type(source) is Raw or isinstance(source, str)
+    if unopened and not (document.changed or document.closers or document.masked):
+        return lambda: bytes(source) if type(source) is Raw else encode(source)
+    now = document.encode()
+    return lambda: now
+
+
+def kept(job: Job, frame: Frame, document: bytes) -> Snapshot:
+    """Return the snapshot for later pages and views, with what a guard found out of the call.
+
+    Raises TransformError where that cannot be kept.
+    """
+    facts = None if job.rule.guard is None else job.arguments.get(FACTS)
+    try:
+        return Snapshot(frame.encode(facts), document)
+    except Exception as error:
+        raise TransformError("keeping the guard's facts, no plain values", error) from error

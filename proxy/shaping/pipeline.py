@@ -1,0 +1,301 @@
+"""Runs a rule over one tool response: the straight line from raw result to raw result.
+
+A Job is everything that is needed, an Outcome everything that comes of it; `shape` turns the one
+into the other, touches nothing else, and never raises. Whatever goes wrong on the way, the
+original goes out, once, and the Outcome says what went wrong.
+"""
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from proxy.document.fuel import Fuel
+from proxy.document.measure import most_of
+from proxy.document.patterns import Expression, Pattern, truthy
+from proxy.document.tree import Document, Value, encode, have_room, plain, row_type, text
+from proxy.errors import (
+    AbridgeError,
+    DocumentError,
+    Emptied,
+    Mismatch,
+    Refusal,
+    Spent,
+    TransformError,
+    raised,
+)
+from proxy.ruleset.rule import Rule
+from proxy.shaping import budget as bound
+from proxy.shaping import error_results as error_result
+from proxy.shaping import pages, steps
+from proxy.shaping.job import Attempt, Job, Outcome
+from proxy.shaping.pages import Answer
+from proxy.shaping.result.frame import without
+from proxy.shaping.result.locate import Reading, read
+from proxy.shaping.result.parse import Line, complete, failed, take_apart
+from proxy.shaping.result.structured import structured
+from proxy.shaping.steps import Observer
+from proxy.storage.snapshots import Snapshot
+from proxy.transforms.base import Call, Notice, Warned
+from proxy.transforms.notices import DROPPED
+
+
+def shape(job: Job, observe: Observer | None = None) -> Outcome:
+    """Do `job`. Never raises: a failure is an Outcome that carries the original."""
+    try:
+        outcome = job.original("failed") if job.aside else _shaped(job, observe)
+        return _structured(outcome, job)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # Python of a rule's own may raise anything
+        return failure(job, error)
+
+
+def _shaped(job: Job, observe: Observer | None) -> Outcome:
+    attempt = Attempt(fuel=Fuel(job.fuel))
+    outcome = _tried(job, observe, attempt)
+    said, spent = tuple(dict.fromkeys(attempt.warnings)), attempt.fuel.left < 0
+    return replace(outcome, warnings=said, spent=spent) if said or spent else outcome
+
+
+def _tried(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome:
+    try:
+        if job.snapshot is not None:
+            return pages.from_snapshot(job, job.snapshot, observe, attempt)
+        outcome = _from_response(job, observe, attempt)
+        if outcome.word == "error":
+            return error_result.bounded(job, outcome, attempt)
+        most = job.rule.max_bytes
+        if outcome.word != "untouched" or most is None or len(outcome.raw) <= most:
+            return outcome
+        return _mended(job, observe, attempt) or outcome
+    except Refusal as refused:
+        if job.rule.mode == "shadow":
+            return job.original("shadow")
+        return _refused(job, str(refused), attempt.warnings)
+    except Mismatch as other:
+        if job.rule.exclusive:
+            return _unfit(job, other)
+        said = f"{job.rule.at(job.tool)}: left as it came: {other}"
+        bounding = job.rule.bounding
+        if bounding.pipeline and bounding != job.rule:
+            # Another shape than the rule expects is no reason to let it be of any size.
+            bounded = replace(job, rule=bounding)
+            return replace(_tried(bounded, observe, attempt), said=said)
+        return job.original("untouched", said)
+    except DocumentError as other:
+        if job.rule.withholds:
+            return _failure(job, other)
+        said = f"{job.rule.at(job.tool)}: left as it came: {other}"
+        return _mended(job, observe, attempt) or job.original("untouched", said)
+    except (Exception, SystemExit) as error:
+        # A rule must never cost an answer, whatever it raises (RecursionError, MemoryError, ...).
+        return _mended(job, observe, attempt) or _failure(job, error)
+
+
+def _mended(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome | None:
+    """Keep an answer within its budget though its bytes are not UTF-8: those are replaced.
+
+    None if they are, or if the rule has no budget, withholds the answer, or is within its budget.
+    """
+    rule = job.rule.bounding
+    if job.raw is None or rule.withholds or not rule.pipeline:
+        return None
+    try:
+        job.raw.decode()
+    except UnicodeDecodeError as error:
+        raw = job.raw.decode("utf-8", "replace").encode()
+        outcome = _tried(replace(job, rule=rule, raw=raw), observe, attempt)
+        if outcome.raw == raw:
+            return None
+        text = (
+            f"{rule.at(job.tool)}: the bytes of the answer are not UTF-8 from byte {error.start} "
+            "on, and it is over its budget: they were replaced by U+FFFD to cut it"
+        )
+        return replace(outcome, said=text)
+    return None
+
+
+def _from_response(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome:
+    """Find the document of a response, and have it shaped; all else goes out as it came."""
+    assert job.raw is not None
+    rule = job.rule
+    have_room(len(job.raw))
+    try:
+        line = take_apart(job.raw)
+    except DocumentError:
+        if (error := error_result.of_response(job, attempt)) is not None:
+            return error
+        raise
+    if not complete(line.members):
+        return job.original("untouched")
+    marked = failed(line.members)
+    if marked and not (rule.errors or rule.structures):
+        return job.original("error")
+    reading = read(line.members, rule.document, line.content)
+    if reading is not None and line.content is not None and not reading.frame.held:
+        # The document is elsewhere: the text that was decoded on the way is to stay as it came.
+        line = take_apart(job.raw, intact=True)
+        reading = read(line.members, rule.document, line.content)
+    if marked:
+        return error_result.of_result(job, line, reading, attempt)
+    if reading is None:
+        if rule.validate is not None:
+            _without_document(rule, attempt)
+        if rule.exclusive:
+            raise Mismatch("it has no document that the steps could work on")
+        if rule.max_bytes is None:
+            return job.original("untouched")
+        reading = read(line.members, "blocks", line.content)
+        if reading is None:
+            return job.original("untouched")
+        reading.frame.bare, rule = True, rule.bare
+        job = replace(job, rule=rule)
+    alone = "structuredContent" not in line.members
+    if rule.only_abridges and alone and bound.crowded(job, reading.frame):
+        # As one of the blocks, what crowds the document out can be looked at too.
+        reading = read(line.members, "blocks", line.content) or reading
+    reading.document.masked |= line.masked
+    reading.frame.masked = line.masked
+    if rule.error_if is not None and _is_error(rule.error_if, reading.document, attempt.fuel):
+        return error_result.of_result(job, line, reading, attempt)
+    if job.view is None and bound.fits(job, reading.shown):
+        return job.original("untouched", None, reading.shown.to(job.shows))
+    return _from_document(job, line, reading, observe, attempt)
+
+
+def _from_document(
+    job: Job, line: Line, reading: Reading, observe: Observer | None, attempt: Attempt
+) -> Outcome:
+    """Run the steps over the document that was found, and put what they leave in its place."""
+    rule, document, before = job.rule, reading.document, reading.shown.to(job.shows)
+    frame, dropped = without(reading.frame, rule.drop_blocks)
+    frame = bound.beside(job, frame)
+    layout = _indent(document) if rule.layout == "as_sent" else -1
+    call = steps.call(job, frame, attempt)
+    assert job.raw is not None
+    steps.run(rule, document, call, slice(0, rule.restart), observe)
+    frame.join(document, job.raw)
+    taken = None if rule.restart is None else pages.taken(document)
+    if job.view is not None and taken is not None:
+        answer = pages.answered(job, Snapshot(frame.encode(), taken()), observe, attempt)
+    else:
+        if rule.restart is not None:
+            steps.run(rule, document, call, slice(rule.restart, None), observe)
+            frame.join(document, job.raw)
+        document.close()
+        # What is too long may fit once it is written compactly.
+        too_long = bound.excess(job, reading.shown) > 0
+        if not (document.changed or dropped or call.notices or too_long or rule.copies != "both"):
+            missing = tuple(call.missing)
+            return replace(job.original("untouched", None, before), missing=missing)
+        notices = call.notices + ([Notice(DROPPED, dropped)] if dropped else [])
+        written, shown = pages.written(job, frame, document, notices, layout)
+        answer = Answer(written, shown, tuple(call.missing), frame.masked)
+        if taken is not None and (excess := bound.excess(job, shown, frame)) > 0:
+            snapshot = Snapshot(frame.encode(), taken())
+            answer = pages.answered(job, snapshot, None, attempt, excess)
+    after = answer.shown.to(job.shows)
+    if job.view is None and after > before and not rule.allow_growth:
+        raise Mismatch(f"the model would see {after} bytes in place of {before}")
+    if rule.mode == "shadow":
+        return replace(job.original("shadow", None, before), visible_after=after)
+    sent = answer.line(encode({**line.envelope, "result": answer.written}))
+    if len(sent) > (room := most_of(len(job.raw))):
+        raise AbridgeError(f"the end: a result of {len(sent)} bytes, more than {room}")
+    return Outcome(
+        raw=sent,
+        word="shaped" if job.view is None else "view",
+        visible_before=before,
+        visible_after=after,
+        snapshot=pages.kept(job, frame, taken()) if job.keep and taken is not None else None,
+        missing=answer.missing,
+    )
+
+
+def _structured(outcome: Outcome, job: Job) -> Outcome:
+    """Return the outcome with the structuredContent that clients of its tool were promised."""
+    if not job.rule.structures:
+        return outcome
+    try:
+        found = structured(outcome.raw, itself=job.rule.validate == "refuse")
+    except Exception as error:  # too deep, too large: an answer all the same
+        said = f"{job.rule.at(job.tool)}: no structuredContent: {type(error).__name__}: {error}"
+        return replace(outcome, said=outcome.said or said)
+    if found is None:
+        return outcome
+    line, shown = found
+    return replace(outcome, raw=line, visible_after=shown.to(job.shows))
+
+
+def failure(job: Job, cause: BaseException | str) -> Outcome:
+    """Return what goes out where a rule could not even be tried, which `cause` says.
+
+    Never raises either: where that fails too, the answer says no more than it must.
+    """
+    try:
+        return _structured(_failure(job, cause), job)
+    except Exception:
+        if job.raw is not None and not job.rule.withholds:
+            return Outcome(raw=job.raw, word="failed")
+        return Outcome(raw=_WITHHELD % job.id, word="failed")
+
+
+_WITHHELD = (
+    b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text",'
+    b'"text":"the answer was withheld: its rule failed on it"}],"isError":true}}'
+)
+
+
+def _failure(job: Job, cause: BaseException | str) -> Outcome:
+    """Return what goes out where a rule failed: the original, unless the rule withholds it."""
+    if isinstance(cause, BaseException) and not isinstance(cause, AbridgeError):
+        cause = raised(cause)
+    said = f"{job.rule.at(job.tool)}: failed at {cause}"
+    if job.rule.withholds:
+        text = f"the response was withheld: rule {job.rule.name!r} failed on it"
+        return replace(_refused(job, text, []), word="failed", said=said)
+    return job.original("failed", said)
+
+
+def _unfit(job: Job, other: Mismatch) -> Outcome:
+    """Return what goes out in place of a response that the rule does not fit, and withholds."""
+    does_not = f"the response was withheld: rule {job.rule.name!r} does not fit it"
+    refused = _refused(job, str(other) if isinstance(other, Emptied) else does_not, [])
+    return replace(refused, said=f"{job.rule.at(job.tool)}: withheld: {other}")
+
+
+def _refused(job: Job, said: str, warnings: list[Warned]) -> Outcome:
+    call = Call(job.tool, job.arguments, names=job.names, warnings=warnings)
+    line = error_result.refusal(job.rule, call, job.id, said, job.modern)
+    return Outcome(raw=line, word="refused", visible_after=len(line))
+
+
+def _without_document(rule: Rule, attempt: Attempt) -> None:
+    if rule.validate == "refuse":
+        raise Refusal("the response breaks its contract: it has no document")
+    attempt.warnings.append(Warned("contract: no document", "the response has no document"))
+
+
+def _is_error(condition: Expression | Pattern, document: Document, fuel: Fuel) -> bool:
+    if isinstance(condition, Expression):
+        try:
+            row = None if condition.names is None else row_type(condition.names)
+            return truthy(condition.search(plain(document.cell[0], row, fuel), fuel))
+        except Spent as spent:
+            raise Spent(f"error_if: {spent}") from spent
+        except Refusal as cause:
+            raise TransformError("error_if", cause) from cause
+    said = text(document.cell[0])
+    return said is not None and condition.search(said, fuel=fuel) is not None
+
+
+def _indent(document: Document) -> int:
+    """Return by how many spaces a JSON document is indented, -1 where it stands on one line."""
+    value: Value = document.source
+    if type(value) is not Raw:
+        return -1
+    start = bytes(memoryview(value)[:256])
+    line = start.find(b"\n")
+    if line < 0:
+        return -1
+    rest = start[line + 1 :]
+    return len(rest) - len(rest.lstrip(b" "))

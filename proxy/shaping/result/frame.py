@@ -1,0 +1,150 @@
+"""A CallToolResult around its document: where that stood, and what stands beside it.
+
+A result often carries its document twice: as `structuredContent` and as text. A `Copy` says where
+one of them stands, so that both are rewritten and never disagree.
+"""
+
+from typing import Literal
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from proxy.document.message import members
+from proxy.document.surrogates import distinct
+from proxy.document.tree import ABSENT, Document, Value, encode, text
+from proxy.shaping.result.blocks import of_notice, text_of, with_text
+from proxy.transforms.base import Notice
+
+
+class Copy(Struct, frozen=True):
+    """One place of the document.
+
+    `member` is empty for structuredContent itself, else it names the string member that holds the
+    text. `blocks` are the text blocks that hold it: the first is written, the others give way
+    (`each`: one element of an array in each). `quoted`: the text is itself one JSON string.
+    """
+
+    where: Literal["structured", "member", "text"]
+    member: str = ""
+    blocks: tuple[int, ...] = ()
+    quoted: bool = False
+    each: bool = False
+
+
+class Frame(Struct):
+    """A CallToolResult with its document taken out.
+
+    `members` holds every member as it came, `blocks` the elements of `content`; `masked` is true
+    where lone surrogates are masked in them. `bare`: the result had no document, and all its texts
+    stand for one. `error`: the document is an error, for which no step of the rule is meant but its
+    bound. `facts` are what a guard has found out before the call whose result it is, in a
+    snapshot.
+    """
+
+    members: dict[str, Raw]
+    blocks: list[Raw]
+    copies: tuple[Copy, ...] = ()
+    masked: bool = False
+    bare: bool = False
+    error: bool = False
+    facts: Raw = ABSENT
+
+    @property
+    def held(self) -> set[int]:
+        """The positions of the blocks that hold the document."""
+        return {at for copy in self.copies for at in copy.blocks}
+
+    def join(self, document: Document, *raws: bytes) -> None:
+        """Have lone surrogates restored in all that is written, where `document` has masked ones.
+
+        Raises DocumentError where `raws`, which hold it all, have what would be taken for such.
+        """
+        if document.masked and not self.masked:
+            for raw in raws:
+                distinct(raw)
+            self.masked = True
+
+    def encode(self, facts: dict[str, Value] | None = None) -> bytes:
+        """Return the frame as bytes, without the copies of the document, but with `facts`."""
+        emptied = dict(self.members)
+        blocks = list(self.blocks)
+        for copy in self.copies:
+            if copy.where == "text":
+                for at in copy.blocks:
+                    blocks[at] = with_text(blocks[at], "")
+            else:
+                held = bytes(memoryview(emptied["structuredContent"])[:1])
+                emptied["structuredContent"] = Raw(_EMPTIED.get(held, b"0"))
+        emptied["content"] = Raw(b"[]")
+        found = Raw(encode(facts or {}))
+        return encode(replace(self, members=emptied, blocks=blocks, facts=found))
+
+    @classmethod
+    def decode(cls, raw: bytes) -> "Frame":
+        """Read what `encode` wrote."""
+        return msgspec.json.decode(raw, type=cls)
+
+
+_EMPTIED = {b"{": b"{}", b"[": b"[]", b'"': b'""'}  # by how a value begins
+
+
+def as_text(frame: Frame) -> Frame:
+    """Return the frame without structuredContent: its document stands in a text block alone."""
+    members = {name: held for name, held in frame.members.items() if name != "structuredContent"}
+    places = tuple(copy for copy in frame.copies if copy.where == "text")
+    if places:
+        return replace(frame, members=members, copies=places)
+    blocks = [*frame.blocks, Raw(encode({"type": "text", "text": ""}))]
+    copies = (Copy("text", blocks=(len(blocks) - 1,)),)
+    return replace(frame, members=members, blocks=blocks, copies=copies)
+
+
+def without(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]]:
+    """Return the frame without blocks of these types, and how many of each went.
+
+    Blocks that hold the document stay.
+    """
+    if not kinds:
+        return frame, {}
+    held = frame.held
+    dropped: dict[str, int] = {}
+    kept: list[Raw] = []
+    places: dict[int, int] = {}
+    for at, block in enumerate(frame.blocks):
+        kind = text(members(block).get("type", Raw(b'""'))) or ""
+        if kind in kinds and at not in held:
+            dropped[kind] = dropped.get(kind, 0) + 1
+        else:
+            places[at] = len(kept)
+            kept.append(block)
+    return replace(frame, blocks=kept, copies=_moved(frame.copies, places)), dropped
+
+
+def beside(frame: Frame) -> dict[int, str]:
+    """Return the texts that stand beside the document, by position."""
+    held = frame.held
+    return {
+        at: found
+        for at, block in enumerate(frame.blocks)
+        if at not in held and (found := text_of(block)) is not None
+    }
+
+
+def shortened(frame: Frame, texts: dict[int, str], notices: list[Notice]) -> Frame:
+    """Return the frame with only these texts beside the document, and notices behind the last."""
+    gone = beside(frame).keys() - texts.keys()
+    kept: list[Raw] = []
+    places: dict[int, int] = {}
+    for at, block in enumerate(frame.blocks):
+        if at in gone:
+            continue
+        places[at] = len(kept)
+        kept.append(with_text(block, texts[at]) if at in texts else block)
+        if at == max(texts, default=-1):
+            kept.extend(of_notice(notice) for notice in notices)
+    return replace(frame, blocks=kept, copies=_moved(frame.copies, places))
+
+
+def _moved(copies: tuple[Copy, ...], places: dict[int, int]) -> tuple[Copy, ...]:
+    return tuple(replace(copy, blocks=tuple(places[at] for at in copy.blocks)) for copy in copies)

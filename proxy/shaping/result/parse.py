@@ -1,0 +1,109 @@
+"""Takes a response line apart: what stands around its result, and what stands in it.
+
+No further than it must: what is not asked for stays the bytes that came.
+"""
+
+from typing import Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from proxy.document.message import members
+from proxy.document.surrogates import mask
+from proxy.document.tree import ABSENT, Value, encode, text
+from proxy.errors import DocumentError
+
+
+class Line(Struct):
+    """A response line taken apart: the members around the result, and those of the result.
+
+    `content` has the text blocks' texts by position, and the blocks; a text that was decoded on
+    the way is no longer in its block. `masked`: lone surrogates were masked (see surrogates).
+    """
+
+    envelope: dict[str, Raw]
+    members: dict[str, Raw]
+    content: tuple[list[Raw], dict[int, str]] | None = None
+    masked: bool = False
+
+
+class _OneText(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    type: Literal["text"]
+    text: str
+    annotations: Raw = ABSENT
+    meta: Raw = msgspec.field(default=ABSENT, name="_meta")
+
+
+class _OneTextResult(Struct, forbid_unknown_fields=True):
+    content: tuple[_OneText]
+    structured: Raw = msgspec.field(default=ABSENT, name="structuredContent")
+    is_error: Raw = msgspec.field(default=ABSENT, name="isError")
+    meta: Raw = msgspec.field(default=ABSENT, name="_meta")
+    kind: Raw = msgspec.field(default=ABSENT, name="resultType")
+
+
+class _OneTextLine(Struct, forbid_unknown_fields=True):
+    jsonrpc: Raw
+    id: Raw
+    result: _OneTextResult
+
+
+_ONE_TEXT = msgspec.json.Decoder(_OneTextLine)
+
+
+def take_apart(line: bytes, *, intact: bool = False) -> Line:
+    """Decode a response line as far as a rule needs it.
+
+    What nearly every server sends, one text block and nothing unknown, is decoded in one pass;
+    anything else level by level, and so is all where the blocks must stay `intact`. Raises
+    DocumentError for a line without a result object.
+    """
+    if intact:
+        return _level_by_level(line)
+    try:
+        found = _ONE_TEXT.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return _level_by_level(line)
+    [block] = found.result.content
+    kept = [("jsonrpc", found.jsonrpc), ("id", found.id)]
+    first = line[:32].lstrip().startswith((b'{"result"', b'{ "result"'))
+    envelope = dict([("result", ABSENT), *kept] if first else [*kept, ("result", ABSENT)])
+    held = found.result
+    others = {
+        name: value
+        for name, value in (
+            ("_meta", held.meta),
+            ("content", Raw(b"[]")),
+            ("structuredContent", held.structured),
+            ("isError", held.is_error),
+            ("resultType", held.kind),
+        )
+        if value is not ABSENT
+    }
+    said, block.text = block.text, ""
+    beside = [("annotations", block.annotations), ("_meta", block.meta)]
+    emptied: dict[str, Value] = {"type": "text", "text": ""}
+    emptied.update((name, value) for name, value in beside if value is not ABSENT)
+    return Line(envelope, others, ([Raw(encode(emptied))], {0: said}))
+
+
+def _level_by_level(line: bytes) -> Line:
+    masked = False
+    try:
+        envelope = members(line)
+    except DocumentError:
+        envelope, masked = members(mask(line)), True
+    if "result" not in envelope or "error" in envelope:
+        raise DocumentError("not a result alone")
+    return Line(envelope, members(envelope["result"]), None, masked)
+
+
+def complete(raw: dict[str, Raw]) -> bool:
+    """Say whether a result is final: no task handle, no request for input (MCP 2026-07-28 MRTR)."""
+    kind = raw.get("resultType")
+    return (kind is None or text(kind) == "complete") and "task" not in raw
+
+
+def failed(raw: dict[str, Raw]) -> bool:
+    """Say whether a result is marked as an error."""
+    return "isError" in raw and bytes(raw["isError"]) == b"true"

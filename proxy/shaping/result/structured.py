@@ -1,0 +1,66 @@
+"""Puts a document into the structuredContent that clients of its tool were promised."""
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from proxy.document.surrogates import unmask
+from proxy.document.tree import Document, Value, encode
+from proxy.shaping.result.blocks import BLOCKS, content_of
+from proxy.shaping.result.frame import Copy, Frame
+from proxy.shaping.result.locate import read
+from proxy.shaping.result.parse import complete, failed, take_apart
+from proxy.shaping.result.visible import Shown, visible
+from proxy.shaping.result.write import write
+from proxy.transforms.base import Notice
+
+
+def promised(
+    frame: Frame, document: Document, notices: list[Notice], indent: int = -1
+) -> tuple[dict[str, Raw], Shown]:
+    """Do what `write` does, and put the document into a structuredContent that did not come.
+
+    It is the document where that is an object, else all texts as `text`; and it has the notices.
+    """
+    if document.kind == "object":
+        members = {**frame.members, "structuredContent": Raw(b"{}")}
+        copies = (*frame.copies, Copy("structured"))
+        return write(
+            replace(frame, members=members, copies=copies), document, notices, indent=indent
+        )
+    _, texts = content_of(write(frame, document, [], indent=indent)[0])
+    raw, _ = write(frame, document, notices, indent=indent)
+    held: dict[str, Value] = {"text": "\n".join(texts.values())}
+    held.update((notice.name, notice.value) for notice in notices)
+    raw["structuredContent"] = Raw(encode(held))
+    return raw, visible(raw, BLOCKS.decode(raw["content"]))
+
+
+def structured(line: bytes, *, itself: bool = False) -> tuple[bytes, Shown] | None:
+    """Return a response with its document as structuredContent too, and what a model sees of it.
+
+    A document that is no object stands there as `{text}`. None for an error, for what is not
+    complete, and where there is one already; `itself`: unless the document, an object, is there
+    only as the text of a member. Raises DocumentError for what cannot be read.
+    """
+    parts = take_apart(line, intact=True)
+    raw = parts.members
+    held = raw.get("structuredContent")
+    there = held is not None and bytes(held) != b"null"
+    if failed(raw) or not complete(raw) or (there and not itself):
+        return None
+    blocks, texts = content_of(raw)
+    reading = read(raw, "auto", (blocks, texts))
+    document = None if reading is None else reading.document
+    if there and (
+        reading is None
+        or not any(copy.member for copy in reading.frame.copies)
+        or reading.document.kind != "object"
+    ):
+        return None
+    if document is not None and document.kind == "object":
+        value = Raw(document.encode())
+    else:
+        value = Raw(encode({"text": "\n".join(texts.values())}))
+    whole = {**raw, "structuredContent": value}
+    written = encode({**parts.envelope, "result": whole})
+    return unmask(written) if parts.masked else written, visible(whole, blocks)

@@ -1,0 +1,36 @@
+"""Counts what a model sees of a result, which depends on the client."""
+
+from msgspec import Raw, Struct
+
+from proxy.ruleset.clients import Shows
+from proxy.shaping.result.blocks import text_of
+
+
+class Shown(Struct, frozen=True):
+    """Bytes that a model sees of a result: of clients that show the one copy or the other."""
+
+    structured: int | None
+    text: int
+
+    def to(self, shows: Shows) -> int:
+        """Return the bytes that a client of this kind shows."""
+        structured = self.structured or 0
+        if shows == "structured":
+            return structured or self.text
+        if shows == "text":
+            return self.text
+        return structured + self.text if shows == "both" else max(structured, self.text)
+
+    @property
+    def most(self) -> int:
+        """The larger of both copies."""
+        return self.to("either")
+
+
+def visible(raw: dict[str, Raw], blocks: list[Raw]) -> Shown:
+    """Count what a model sees of a result."""
+    structured = raw.get("structuredContent")
+    return Shown(
+        None if structured is None else len(memoryview(structured)),
+        sum(len(found.encode()) for block in blocks if (found := text_of(block)) is not None),
+    )

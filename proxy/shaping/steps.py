@@ -1,0 +1,162 @@
+"""Runs steps of a rule over a document, and holds what they make of it in proportion."""
+
+from collections.abc import Callable, Iterable
+
+from msgspec import UNSET, Raw, Struct
+from msgspec.structs import astuple, replace
+
+from proxy.document.measure import most_of, outgrows
+from proxy.document.paths import ROOT, Name, Path
+from proxy.document.tree import Document, Value, compact, encode, loads, raw, text
+from proxy.errors import AbridgeError, Emptied, Mismatch, Spent, TransformError
+from proxy.ruleset.rule import Rule
+from proxy.shaping import budget as bound
+from proxy.shaping.job import Attempt, Job
+from proxy.shaping.result.frame import Frame
+from proxy.transforms.base import Call, Transform
+
+
+def hollow(value: Value) -> bool:
+    """Say whether `value` holds nothing; what no step has opened is not looked into.
+
+    >>> hollow({"items": [{}, {"title": ""}]}), hollow({"items": []}), hollow(Raw(b"[{}]"))
+    (True, False, False)
+    """
+    return _holds_nothing(value, set())
+
+
+def emptied(document: Document) -> bool:
+    """Say whether steps have left nothing of a document that held something.
+
+    Inside of an object or array, what is null or empty is no sign of it where the document came
+    with such values of its own: they may be what the rule means to leave.
+
+    >>> document = Document.read(b'{"items": [{"id": 1}]}')
+    >>> document.root.set({"items": [{}]})
+    >>> emptied(document)
+    True
+    """
+    root = document.cell[0]
+    left: set[bytes] = set()
+    if not _holds_nothing(root, left):
+        return False
+    came = compact(encode(document.source))
+    if hollow(loads(came)):
+        return False
+    return root in (None, "", {}) or not any(spelling in came for spelling in left)
+
+
+def _holds_nothing(value: Value, found: set[bytes]) -> bool:
+    """Say whether `value` holds nothing, and note how that is spelled."""
+    if isinstance(value, Struct):
+        value = {at: each for at, each in enumerate(astuple(value)) if each is not UNSET}
+    if isinstance(value, dict | list) and value:
+        inner = value.values() if isinstance(value, dict) else value
+        return all(_holds_nothing(each, found) for each in inner)
+    spelling = bytes(memoryview(value)[:5]) if type(value) is Raw else _spelled(value)
+    found.add(spelling)
+    return spelling in _NOTHING
+
+
+_NOTHING = (b"null", b'""', b"{}")
+
+
+def _spelled(value: Value) -> bytes:
+    empty = {str: b'""', dict: b"{}", type(None): b"null"}
+    return b"" if value else empty.get(type(value), b"")
+
+
+Observer = Callable[[str, Document, Call], None]
+"""What is told after each step: its name, the document as it stands then, and the call."""
+
+# Those that pick what stays or goes.
+_REMOVING = frozenset(("keep", "drop", "project"))
+# Of a text they leave all, which a rule that withholds must not: it may be JSON that is too deep.
+_PICKING = frozenset(("drop", "filter"))
+_PAID = 128  # bytes that a unit of fuel has paid for, at most
+
+
+def call(job: Job, frame: Frame, attempt: Attempt, excess: int = 0) -> Call:
+    """Return what the steps may know of `job`, and say of it; see `bound.of` for `excess`."""
+    rule = job.rule
+    viewable = job.viewable and rule.viewable
+    return Call(
+        tool=job.tool,
+        arguments=job.arguments,
+        bound=bound.of(job, frame, excess),
+        structured=rule.structures or any(copy.where == "structured" for copy in frame.copies),
+        blocks=any(copy.each for copy in frame.copies),
+        names=job.names,
+        member=next((copy.member for copy in frame.copies if copy.member), ""),
+        viewable=viewable and rule.pipeline[rule.cut or 0].name == "abridge",
+        notices=[],
+        missing=[],
+        warnings=attempt.warnings,
+        fuel=attempt.fuel,
+        error=frame.error,
+    )
+
+
+def run(
+    rule: Rule,
+    document: Document,
+    call: Call,
+    steps: slice,
+    observe: Observer | None = None,
+) -> None:
+    """Run some steps of the rule's pipeline over `document`.
+
+    Raises TransformError for whatever a step raises, except what the proxy itself means to say;
+    Emptied where a step leaves nothing.
+    """
+    exclusive = rule.exclusive
+    for step in rule.pipeline[steps]:
+        if exclusive and step.name in _PICKING and text(document.cell[0]) is not None:
+            raise Mismatch(f"{step.name}: the document is a text")
+        if document.textual:
+            fitting = of_text(step, rule.pipeline, call)
+            if fitting is None:
+                continue
+            step = fitting
+        removes = step.name in _REMOVING and not hollow(document.cell[0])
+        fuel = call.fuel.left
+        try:
+            step(document.root, call)
+        except Spent as spent:
+            raise Spent(f"{step.name}: {spent}") from spent
+        except AbridgeError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise TransformError(step.name, error) from error
+        if observe is not None:
+            observe(step.name, document, call)
+        if removes and emptied(document):
+            raise Emptied(f"everything was removed by rule {rule.name!r}")
+        if getattr(step, "repeats", rule.foreign):
+            # What `project` computes is paid for: a unit for at most so many bytes.
+            most = (fuel - call.fuel.left) * _PAID if step.name == "project" else None
+            _hold_in_proportion(step.name, document, most)
+
+
+def of_text(step: Transform, every: Iterable[Transform], call: Call) -> Transform | None:
+    """Return `step` for a document that is a text, of which it may name the member that holds it.
+
+    None if another step does the same to the whole: one is for a text, the other for an object.
+    """
+    path = getattr(step, "at", None)
+    if not isinstance(path, Path) or not path.steps:
+        return step
+    if any(other.name == step.name and getattr(other, "at", None) == ROOT for other in every):
+        return None
+    return replace(step, at=ROOT) if path.steps == (Name(call.member),) else step  # type: ignore[type-var]
+
+
+def _hold_in_proportion(name: str, document: Document, most: int | None = None) -> None:
+    """Raise AbridgeError where a document has grown out of all proportion.
+
+    By no more than `most` bytes, where that is known; it takes a while to see by how much.
+    """
+    source = document.source
+    room = most_of(len(source if isinstance(source, str) else memoryview(raw(source))))
+    if (most is None or most > room) and outgrows(document.cell[0], room):
+        raise AbridgeError(f"{name}: it gives more than {room} bytes")

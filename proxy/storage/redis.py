@@ -1,0 +1,211 @@
+"""Snapshots in Redis, for several replicas behind one address.
+
+A snapshot is a string key; a set for each scope and rule names those it has. Only what stands in
+the set counts, so that dropping a rule holds for every replica at once. All keys of a scope and
+rule expire together with their last use, and hold no name or argument in clear.
+"""
+
+import time
+import zlib
+from hashlib import sha256
+from struct import Struct
+from threading import Lock
+from typing import Any
+
+from proxy.errors import StoreError
+from proxy.storage.snapshots import Key, Snapshot
+
+try:
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+except ModuleNotFoundError as error:
+    said = "snapshots in redis need the redis package: pip install 'mcp-abridge[redis]'"
+    raise StoreError(said) from error
+
+_PREFIX = "mcp-abridge"
+_TIMEOUT = 1.0  # seconds, to connect and for each answer: the two of them are the longest wait
+_PAUSE = 1.0  # seconds after a failure in which Redis is not asked again
+_MANY = 1000  # names in a set from which on it is searched for some whose snapshot has expired
+
+# How a value begins: a mark with the version of this form, the sizes of its two parts, a checksum.
+_HEAD = Struct(">8sQQI")
+_MARK = b"abridge\x01"
+
+_DROP = """
+for _, name in ipairs(redis.pcall('SMEMBERS', KEYS[1])) do redis.call('UNLINK', name) end
+redis.call('UNLINK', KEYS[1])
+"""
+_PRUNE = """
+for _, name in ipairs(redis.call('SRANDMEMBER', KEYS[1], 20)) do
+  if redis.call('EXISTS', name) == 0 then redis.call('SREM', KEYS[1], name) end
+end
+"""
+
+_FAILURES: tuple[tuple[type[redis.RedisError], str], ...] = (
+    (redis.TimeoutError, "does not answer"),
+    (redis.AuthenticationError, "does not let us in"),
+    (redis.ConnectionError, "cannot be reached"),
+    (redis.RedisError, "cannot do it"),
+)
+
+Command = tuple[str | bytes | int, ...]
+
+
+class Redis:
+    """A Store that replicas share; safe to be used by several threads.
+
+    Asking it blocks for at most about two seconds; after it could not be reached, requests fail at
+    once for a second, then one of them tries again. How much is kept in all is bounded by the
+    `maxmemory` of Redis: any of the keys may be evicted at any time.
+    """
+
+    remote = True
+
+    def __init__(self, url: str, *, seconds: int = 1800, size: int = 64 << 20) -> None:
+        """Keep snapshots of at most `size` bytes each, `seconds` after their last use.
+
+        `url` is `redis://[[user]:password@]host[:port][/number]`, or the same with `rediss` for
+        TLS, or `unix://[[user]:password@]/path`. Nothing is connected yet. Raises StoreError for
+        another one.
+        """
+        self._seconds, self._size = seconds, size
+        try:
+            pool = redis.ConnectionPool.from_url(
+                url,
+                protocol=2,
+                socket_timeout=_TIMEOUT,
+                socket_connect_timeout=_TIMEOUT,
+                # Once more where a connection that was long idle is found cut; never after a wait.
+                retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+            )
+            pool.make_connection()
+        except (ValueError, TypeError):
+            # The cause is left out, as it may quote a part of the password.
+            said = "the URL of a redis store is written like redis://user:password@host:6379/0"
+            raise StoreError(said) from None
+        at = pool.connection_kwargs
+        self._place = at.get("path") or f"{at.get('host', 'localhost')}:{at.get('port', 6379)}"
+        self._client = redis.Redis(connection_pool=pool)
+        self._lock = Lock()
+        self._failure = ""
+        self._again = 0.0  # when Redis may be asked, after a failure
+
+    def put(self, key: Key, snapshot: Snapshot) -> None:
+        """Keep `snapshot`; one that is larger than `size` is not kept. Raises StoreError."""
+        if snapshot.size > self._size:
+            self.drop(key)
+            return
+        names, name = _names(key)
+        answers = self._ask(
+            ("SET", name, _packed(snapshot), "EX", self._seconds),
+            ("SADD", names, name),
+            ("EXPIRE", names, self._seconds),
+            ("SCARD", names),
+            transaction=True,
+        )
+        if (answers[-1] or 0) > _MANY:
+            self._ask(("EVAL", _PRUNE, 1, names))
+
+    def get(self, key: Key) -> Snapshot | None:
+        """Return what is kept under `key`, which then counts as just used. Raises StoreError."""
+        names, name = _names(key)
+        named, raw, *_ = self._ask(
+            ("SISMEMBER", names, name),
+            ("GET", name),
+            ("EXPIRE", name, self._seconds),
+            ("EXPIRE", names, self._seconds),
+        )
+        return _unpacked(raw) if named and raw else None
+
+    def drop(self, key: Key) -> None:
+        """Forget this one, or all of a scope and rule. Raises StoreError."""
+        names, name = _names(key)
+        if key.call is None:
+            self._ask(("EVAL", _DROP, 1, names))
+        else:
+            self._ask(("UNLINK", name), ("SREM", names, name))
+
+    def close(self) -> None:
+        """Close the connections; it can be used again all the same."""
+        self._client.close()
+
+    def _ask(self, *commands: Command, transaction: bool = False) -> list[Any]:
+        """Return what each command gave; None where a key holds something that is not ours.
+
+        A Redis that is full refuses every transaction, even one that reads or forgets.
+        """
+        self._admit()
+        try:
+            with self._client.pipeline(transaction) as pipeline:
+                for command in commands:
+                    pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
+                answers = pipeline.execute(raise_on_error=False)
+        except (redis.ConnectionError, redis.TimeoutError) as error:
+            failure = self._said(error)
+            with self._lock:
+                self._failure, self._again = failure, time.monotonic() + _PAUSE
+            raise StoreError(failure) from error
+        except redis.RedisError as error:
+            answers = [error]
+        self._failure = ""
+        return [self._checked(answer) for answer in answers]
+
+    def _admit(self) -> None:
+        """Let one try after a pause, and the others wait for how it ends."""
+        with self._lock:
+            now = time.monotonic()
+            if self._failure and now < self._again:
+                raise StoreError(self._failure)
+            self._again = now + 2 * _TIMEOUT
+
+    def _checked(self, answer: Any) -> Any:
+        if not isinstance(answer, redis.RedisError):
+            return answer
+        if "WRONGTYPE" in str(answer):
+            return None
+        raise StoreError(self._said(answer)) from answer
+
+    def _said(self, error: redis.RedisError) -> str:
+        what = next(words for kind, words in _FAILURES if isinstance(error, kind))
+        # redis-py puts the command in front, with a part of what is kept.
+        cause = str(error).rpartition(" of pipeline caused error: ")[2]
+        return f"redis at {self._place} {what}: {cause.rstrip('.')}"
+
+
+def _names(key: Key) -> tuple[str, str]:
+    """Return the keys in Redis of the set of names and of the snapshot.
+
+    The braces have a cluster keep both in one place.
+    """
+    names = f"{_PREFIX}:{{{_digest(key.scope, key.rule)}}}"
+    return names, f"{names}:{_digest(key.call)}"
+
+
+def _digest(*parts: str | None) -> str:
+    digest = sha256()
+    for part in parts:
+        # A text that came in JSON may hold half of a pair of surrogates.
+        raw = None if part is None else part.encode("utf-8", "surrogatepass")
+        digest.update(b"-" if raw is None else b"%d:%b" % (len(raw), raw))
+    return digest.hexdigest()[:40]
+
+
+def _packed(snapshot: Snapshot) -> bytes:
+    frame, document = snapshot.frame, snapshot.document
+    checksum = zlib.crc32(document, zlib.crc32(frame))
+    return _HEAD.pack(_MARK, len(frame), len(document), checksum) + frame + document
+
+
+def _unpacked(raw: bytes) -> Snapshot | None:
+    """Return the snapshot in a value, or None for one that is not ours, or not whole."""
+    if len(raw) < _HEAD.size:
+        return None
+    mark, first, second, checksum = _HEAD.unpack_from(raw)
+    start = _HEAD.size
+    if mark != _MARK or len(raw) != start + first + second:
+        return None
+    frame, document = raw[start : start + first], raw[start + first :]
+    if zlib.crc32(document, zlib.crc32(frame)) != checksum:
+        return None
+    return Snapshot(frame=frame, document=document)

@@ -1,1 +1,0 @@
-"""Stores of snapshots outside this process, which several replicas share."""

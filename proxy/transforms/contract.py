@@ -1,0 +1,179 @@
+"""Checks what a rule yields against the schema that it promises (`output_schema`, `validate`)."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from proxy.document.fuel import pay
+from proxy.document.measure import Closing
+from proxy.document.tree import Document, Slot, loads, plain
+from proxy.errors import DocumentError, Refusal
+from proxy.schema.derive import nullable
+from proxy.schema.keywords import checker
+from proxy.schema.references import Subschema, within
+from proxy.schema.violations import MOST, Violation, violations
+from proxy.schema.walk import NOTES
+from proxy.transforms.base import Call, Parameter, Schema
+
+_CHECKING = 3  # times as long as going through a value: measured with a schema for all of it
+_NAMED = 3  # violations that a refusal names
+_DEEPEST = 6  # names in the kind of a violation: a schema that holds itself has no end of them
+
+
+class Contract(Struct, frozen=True, dict=True):
+    """The step that `validate` adds: what those before it yield is to fit `schema`.
+
+    Where it does not, each kind of violation is a warning, and where the contract `refuses`, the
+    response a Refusal too. `schema` is as `normalised` returns it. A text that was read as
+    structure (`parse`) counts as what it is written back as: as an object where it is one in JSON.
+
+    >>> call = Call("status")
+    >>> held = Contract({"type": "object", "properties": {"n": {"maximum": 100}}}, refuses=False)
+    >>> held(Document.read(b'{"n": 150}').root, call)
+    >>> call.warnings
+    [Warned(kind='contract: n maximum', said='n: 150 is greater than the maximum of 100')]
+    """
+
+    name: ClassVar[str] = "contract"
+    shorthand: ClassVar[str | None] = None
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    schema: Schema
+    refuses: bool
+
+    def __call__(self, root: Slot, call: Call) -> None:
+        """Warn of what breaks the contract, or raise Refusal."""
+        sent, left = _sent(root.document), call.fuel.left
+        pay(sent, call.fuel)
+        call.fuel.burn(_CHECKING * (left - call.fuel.left))
+        found = list(violations(self._checker, sent, call.fuel))
+        kinds: dict[str, list[Violation]] = {}
+        for each in found:
+            kinds.setdefault(self._kind(each), []).append(each)
+        for kind, alike in kinds.items():
+            call.warn(kind, alike[0].said + _more(alike, 1, ", "))
+        if found and self.refuses:
+            named = "; ".join(each.said for each in found[:_NAMED])
+            raise Refusal(f"the response breaks its contract: {named}{_more(found, _NAMED, '; ')}")
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """What comes out is what was promised."""
+        return self.schema
+
+    @cached_property
+    def _checker(self) -> Any:
+        return checker(self.schema)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(_properties(self.schema))
+
+    def _kind(self, found: Violation) -> str:
+        """Say what kind of violation it is in words of the schema alone."""
+        names = [name for name in found.path if isinstance(name, str)]
+        # A member that the schema does not name has its name from upstream.
+        said = [name if name in self._names else "*" for name in names[:_DEEPEST]]
+        place = ".".join(said) + ("…" if len(names) > _DEEPEST else "")
+        return " ".join(filter(None, ("contract:", place, found.keyword)))
+
+
+def _more(found: list[Violation], named: int, between: str) -> str:
+    many = len(found) - named
+    if many < 1:
+        return ""
+    return f"{between}and {many} {'or more' if len(found) >= MOST else 'more'}"
+
+
+def _sent(document: Document) -> Any:
+    """Return the document as plain values, texts that were read as structure written back."""
+    value = plain(document.cell[0])
+    if not document.closers:
+        return value
+    sent = Document(value, masked=document.masked)
+    for closing in reversed(document.closers):
+        if isinstance(closing, Closing):
+            again = Closing(sent, closing.at, closing.sources, among=closing.among)
+            again.more = closing.more
+            again()
+    value = plain(sent.cell[0])
+    if isinstance(value, str) and value[:1] == "{":
+        try:
+            return loads(value.encode("utf-8", "surrogatepass"))
+        except DocumentError:
+            pass
+    return value
+
+
+def normalised(schema: Schema) -> Schema:
+    """Return a right schema with `nullable: true`, OpenAPI's word, said in JSON Schema.
+
+    The root's own name (`$id`) goes: the schemas of several tools must not meet under one.
+
+    >>> normalised({"type": "object", "properties": {"a": {"type": "string", "nullable": True}}})
+    {'type': 'object', 'properties': {'a': {'type': ['string', 'null']}}}
+    """
+
+    def change(node: Subschema) -> Subschema:
+        if isinstance(node, bool):
+            return node
+        said = {word: value for word, value in within(node, change).items() if word != "nullable"}
+        return _with_null(said) if node.get("nullable") is True else said
+
+    changed = change({word: value for word, value in schema.items() if word != "$id"})
+    assert isinstance(changed, dict)
+    return changed
+
+
+# Keywords that say nothing of null: beside them, null need only be one of the types.
+_OF_OTHERS = NOTES | {
+    "additionalProperties",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "pattern",
+    "properties",
+    "required",
+    "uniqueItems",
+}
+
+
+def _with_null(said: Schema) -> Schema:
+    if "type" in said and said.keys() <= _OF_OTHERS | {"type", "enum"}:
+        kinds = said["type"] if isinstance(said["type"], list) else [said["type"]]
+        changed = {**said, "type": list(dict.fromkeys([*kinds, "null"]))}
+        if "enum" in said and None not in said["enum"]:
+            changed["enum"] = [*said["enum"], None]
+        return changed
+    notes = {word: value for word, value in said.items() if word in NOTES}
+    return notes | nullable({word: value for word, value in said.items() if word not in NOTES})
+
+
+def _properties(node: Subschema) -> Iterator[str]:
+    """Yield the names of all properties that a schema names, at any depth."""
+    if isinstance(node, bool):
+        return
+    inner: list[Subschema] = []
+
+    def note(each: Subschema) -> Subschema:
+        inner.append(each)
+        return each
+
+    within(node, note)
+    yield from node.get("properties", ())
+    yield from node.get("required", ())
+    for each in inner:
+        yield from _properties(each)

@@ -1,0 +1,253 @@
+"""Cuts values to a number of bytes, keeping their structure and types.
+
+Sizes are those of unopened parts: a part that is left out is never decoded beyond the one level
+that counts its elements. The members of an object share the room, the small ones first; so do the
+elements of an array if there are few, else the first elements stay.
+
+Invariant: at each path, the elements, members and characters that are shown and those that the
+notes count as left out are together the whole.
+"""
+
+from itertools import islice
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from proxy.document.measure import fitting
+from proxy.document.surrogates import unmask
+from proxy.document.tree import Document, encode, level
+
+WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
+LONGEST = 100  # characters of a name that is shown
+UNSHOWN = "…"  # stands for a longer one
+ELEMENTS, MEMBERS, CHARACTERS = "", " members", " chars"
+
+_CONTAINERS = {ELEMENTS: "arrays", MEMBERS: "objects", CHARACTERS: "texts"}
+_AMPLE = 2000  # bytes: enough of a large element; with less than that or half of it, it goes
+_FAIR = 400  # bytes: a smaller element is kept or left out, not cut
+_MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
+_RECORD = 60  # members: an object with more is a map where each would get less than _FAIR
+_DEEPEST = 30  # levels; what is further down and does not fit is emptied
+
+
+_Entry = tuple[bytes, Raw, str, str]
+"""A member or element: its name as it is written, its value, its path and its place."""
+
+
+class Cut(Struct, frozen=True):
+    """What is shown of `total` elements, members or characters (`unit`), at one place or several.
+
+    `path` is the place without positions, `place` the first one as a view finds it, of which
+    `first_shown` of `first_total` are shown. `lost` is in bytes.
+    """
+
+    path: str
+    unit: str
+    place: str
+    first_shown: int
+    first_total: int
+    lost: int
+    shown: int
+    total: int
+    count: int = 1
+
+    def __str__(self) -> str:
+        several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
+        return f"{self.shown} of {self.total}{self.unit}{several}"
+
+    def with_another(self, other: "Cut") -> "Cut":
+        """Return both together: the sums, and the place of this one."""
+        return replace(
+            self,
+            lost=self.lost + other.lost,
+            shown=self.shown + other.shown,
+            total=self.total + other.total,
+            count=self.count + other.count,
+        )
+
+
+class Cutter:
+    """Cuts values to a number of bytes, and records what that left out.
+
+    `blocks`: the value is an array of the texts of several blocks, which all stay if they can.
+    """
+
+    def __init__(self, document: Document, *, blocks: bool = False) -> None:
+        self.document = document
+        self.blocks = blocks
+        self._cuts: list[Cut] = []
+
+    @property
+    def cuts(self) -> list[Cut]:
+        """What was left out, once for each path and unit; the greatest loss first."""
+        merged: dict[tuple[str, str], Cut] = {}
+        for cut in self._cuts:
+            key = cut.path, cut.unit
+            merged[key] = merged[key].with_another(cut) if key in merged else cut
+        return sorted(merged.values(), key=lambda cut: -cut.lost)
+
+    def size(self, raw: Raw | bytes) -> int:
+        """Return the bytes that compact JSON takes once it is written."""
+        view = memoryview(raw)
+        return len(unmask(bytes(view))) if self.document.masked else len(view)
+
+    def fit(self, raw: Raw, room: int, path: str, place: str, depth: int) -> bytes | Raw | None:
+        """Return `raw` cut to at most `room` bytes; None where it cannot be.
+
+        Only containers and strings of more than 40 characters are cut: two bytes suffice for them.
+        """
+        size = self.size(raw)
+        if size <= room:
+            return raw
+        if room < 2 or self._rigid(raw):
+            return None
+        opened = level(raw)
+        if isinstance(opened, str):
+            return self._string(opened, room, path, place)
+        if depth > _DEEPEST:
+            what = MEMBERS if isinstance(opened, dict) else ELEMENTS
+            self._note(path, place, 0, len(opened), what, size)
+            return b"{}" if isinstance(opened, dict) else b"[]"
+        if isinstance(opened, dict):
+            return self._object(opened, size, room, path, place, depth)
+        return self._array(opened, size, room, path, place, depth)
+
+    def _rigid(self, raw: Raw) -> bool:
+        """Say whether a value stays whole or goes: a number, a word, an empty or short string."""
+        head, length = memoryview(raw)[0], len(memoryview(raw))
+        if head == 0x22:
+            # A character takes from one byte to six.
+            if length > 6 * WHOLE + 2:
+                return False
+            return length <= WHOLE + 2 or len(level(raw)) <= WHOLE
+        return head not in (0x7B, 0x5B) or length <= 2
+
+    def _string(self, said: str, room: int, path: str, place: str) -> bytes:
+        mark = "…"
+        end = fitting(self.document, said, room - 2 - len(mark.encode()))
+        end = ending(said, end) if end > 0 else 0
+        if end == len(said):
+            return encode(said)  # it was only spelled in more bytes than it takes
+        self._note(path, place, end, len(said), CHARACTERS, len(said) - end)
+        return encode(said[:end] + mark) if end else b'""'
+
+    def _array(
+        self, elements: list[Raw], size: int, room: int, path: str, place: str, depth: int
+    ) -> bytes:
+        blocks = self.blocks and depth == 0
+        entries = [
+            (b"", raw, f"{path}[{position}]" if blocks else f"{path}[]", f"{place}[{position}]")
+            for position, raw in enumerate(elements[: room // 2])
+        ]
+        parts = None
+        if len(entries) == len(elements):
+            parts = self._all(entries, room, depth, _FAIR if blocks else _AMPLE)
+        if parts is None:
+            parts = self._first(entries, room, depth)
+        if len(parts) < len(elements):
+            lost = size - sum(map(len, parts))
+            self._note(path, place, len(parts), len(elements), ELEMENTS, lost)
+        return b"[" + b",".join(parts) + b"]"
+
+    def _object(
+        self, members: dict[str, Raw], size: int, room: int, path: str, place: str, depth: int
+    ) -> bytes:
+        entries = [
+            (encode(name) + b":", raw, *_below(path, place, name))
+            for name, raw in islice(members.items(), room // 4)
+        ]
+        parts = None
+        if len(members) == len(entries) <= _MOST_MEMBERS:
+            least = 2 if len(members) <= _RECORD else _FAIR
+            parts = self._all(entries, room, depth, least)
+        if parts is None:
+            parts = self._first(entries, room, depth)
+        if len(parts) < len(members):
+            lost = size - sum(map(len, parts))
+            self._note(path, place, len(parts), len(members), MEMBERS, lost)
+        return b"{" + b",".join(parts) + b"}"
+
+    def _all(self, entries: list[_Entry], room: int, depth: int, least: int) -> list[bytes] | None:
+        """Return all entries, the large ones cut to a fair share; None if that is below `least`."""
+        sizes = [self.size(raw) for _, raw, _, _ in entries]
+        left = room - 1 - sum(self._written(prefix) + 1 for prefix, _, _, _ in entries)
+        elastic = [at for at, (_, raw, _, _) in enumerate(entries) if not self._rigid(raw)]
+        elastic.sort(key=sizes.__getitem__)
+        left -= sum(sizes) - sum(sizes[at] for at in elastic)
+        if _share([sizes[at] for at in elastic], left) < least:
+            return None
+        parts = [prefix + bytes(raw) for prefix, raw, _, _ in entries]
+        before = len(self._cuts)
+        for done, at in enumerate(elastic):
+            prefix, raw, path, place = entries[at]
+            cut = self.fit(raw, left // (len(elastic) - done), path, place, depth + 1)
+            if cut is None:
+                del self._cuts[before:]
+                return None
+            parts[at] = prefix + bytes(cut)
+            left -= self.size(cut)
+        return parts
+
+    def _first(self, entries: list[_Entry], room: int, depth: int) -> list[bytes]:
+        """Return as many of the first entries as fit; large ones are cut, to have room for more."""
+        left = room - 1
+        limit = max(_AMPLE, left // 3)
+        parts: list[bytes] = []
+        for prefix, raw, path, place in entries:
+            left -= self._written(prefix) + 1
+            most, needed = left, self.size(raw)
+            if needed > min(left, limit * 3 // 2):
+                if parts and (needed < _FAIR or left < min(needed // 2, _AMPLE)):
+                    break
+                most = min(left, limit)
+            cut = self.fit(raw, most, path, place, depth + 1)
+            if cut is None:
+                break
+            parts.append(prefix + bytes(cut))
+            left -= self.size(cut)
+        return parts
+
+    def _written(self, prefix: bytes) -> int:
+        return len(unmask(prefix)) if self.document.masked else len(prefix)
+
+    def _note(self, path: str, place: str, shown: int, total: int, unit: str, lost: int) -> None:
+        self._cuts.append(Cut(path or "@", unit, place, shown, total, lost, shown, total))
+
+
+def _share(sizes: list[int], room: int) -> int:
+    """Return the most bytes each may take so that all together take at most `room`.
+
+    >>> _share([10, 100, 1000], 500), _share([10, 20], 500)
+    (390, 490)
+    """
+    for position, needed in enumerate(sorted(sizes)):
+        share = room // (len(sizes) - position)
+        if needed > share:
+            return share
+        room -= needed
+    return room + max(sizes, default=0)
+
+
+def ending(said: str, most: int) -> int:
+    """Return where to cut a text after at most `most` characters: at a line, a word, or there."""
+    if most >= len(said):
+        return len(said)
+    line = said.rfind("\n", most // 2, most) + 1
+    return line or said.rfind(" ", most - most // 10, most) + 1 or most
+
+
+def _below(path: str, place: str, name: str) -> tuple[str, str]:
+    """Return the path and the place of a member, as JMESPath spells them.
+
+    In paths, a name behind an array steps into each element (`items.title`).
+    """
+    while path.endswith("[]") and path != "[]":
+        path = path.removesuffix("[]")
+    plain = name.isascii() and name.isidentifier()
+    spelled = name if plain else encode(name).decode()
+    if len(spelled) > LONGEST:
+        spelled = UNSHOWN  # neither shown nor to be viewed
+    return (
+        f"{path}.{spelled}" if path else spelled,
+        f"{place}.{spelled}" if place else spelled,
+    )

@@ -1,0 +1,254 @@
+"""Moves lines between the client on our stdin and stdout and a remote server.
+
+Everything happens in one event loop. Invariants: a line goes to the server after the one before it;
+what the client does not read is not read from the server either; the end of one side is the end of
+the other.
+"""
+
+import asyncio
+import os
+import select
+import signal
+import stat
+from collections import deque
+from contextlib import suppress
+from typing import NamedTuple
+
+from proxy.document import message
+from proxy.transports.client.endpoint import Endpoint
+from proxy.transports.client.streamable import Streamable
+from proxy.transports.driver import Driver
+from proxy.transports.log import Log
+from proxy.transports.stdio.lines import Cut, Discarded, Event, Lines
+from proxy.transports.stdio.pipes import Inlet, Outlet, widen
+
+_FAILED = 70  # EX_SOFTWARE of sysexits.h
+_LOST = 1
+
+_LATE = 5.0  # seconds for late answers once the client will ask no more
+_HURRIED = 0.5  # the same after a signal
+_LAST = 1.0  # seconds for what is said last
+_QUESTION = 1.0  # seconds for a client's first request
+_AHEAD = 8  # runs of lines that are read ahead
+_LARGE = 64 << 10  # bytes of a line that a wide pipe is worth having for
+_ATOMIC = 4096  # so many bytes a pipe takes without blocking where it takes any
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class End(NamedTuple):
+    """Why it ends: the exit code, the seconds left for late answers, and whether it is refused."""
+
+    code: int
+    reason: str
+    patience: float = 0.0
+    refuses: bool = False
+
+
+class Bridge:
+    """One client, one remote server, and the session between them.
+
+    `limit` is the most bytes of one message.
+    """
+
+    def __init__(self, endpoint: Endpoint, driver: Driver, log: Log, limit: int) -> None:
+        self._driver = driver
+        self._log = log
+        self._limit = limit
+        self._loop = asyncio.new_event_loop()
+        self._server = Streamable(
+            endpoint,
+            driver,
+            log,
+            limit,
+            self._say,
+            lambda said: self._ends.put_nowait(End(_LOST, said)),
+        )
+        self._client = Outlet(1, lambda: self._tell(End(0, "the client reads no more")))
+        self._writable = None
+        if hasattr(select, "poll"):
+            self._writable = select.poll()
+            self._writable.register(1, select.POLLOUT)
+        self._saying = asyncio.Lock()
+        self._wide = False
+        self._inlet, self._cutter = Inlet(0), Lines(limit)
+        self._listening = False
+        self._heard = asyncio.Event()
+        self._lines: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._unsent: deque[bytes] = deque()
+        self._ends: asyncio.Queue[End] = asyncio.Queue()
+
+    def run(self) -> int:
+        """Move lines until either side ends; return the exit code, with which to exit at once.
+
+        The main thread must call it, and hold the signals until then.
+        """
+        return self._loop.run_until_complete(self._run())
+
+    def refuse(self, code: int, reason: str) -> None:
+        """Have everything ended, from another thread, with this exit code, for this reason."""
+        self._tell(End(code, reason, refuses=True))
+
+    def _tell(self, end: End) -> None:
+        self._loop.call_soon_threadsafe(self._ends.put_nowait, end)
+
+    async def _run(self) -> int:
+        self._heed_signals()
+        self._listen()
+        taking = self._loop.create_task(self._take_lines())
+        end = await self._ends.get()
+        if end.refuses:
+            # A client that has asked nothing yet is to get an answer.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._heard.wait(), _QUESTION)
+        end = await self._late_answers(end, taking)
+        taking.cancel()
+        self._server.stop()
+        await self._say_last(end)
+        await self._server.close()
+        return end.code
+
+    # The end
+
+    def _heed_signals(self) -> None:
+        for number in _SIGNALS:
+            # One that was ignored when we were started is meant to stay so (nohup).
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                said = f"the proxy was ended by {signal.Signals(number).name}"
+                end = End(128 + number, said, _HURRIED)
+                self._loop.add_signal_handler(number, self._ends.put_nowait, end)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_SIGNALS, signal.SIGCHLD})
+
+    async def _late_answers(self, end: End, taking: "asyncio.Task[None]") -> End:
+        """Wait for answers that are still to come; return the end, which may be another by then."""
+        self._log.debug(end.reason)
+        draining = self._loop.create_task(self._drain(taking))
+        deadline = self._loop.time() + end.patience
+        while True:
+            another = self._loop.create_task(self._ends.get())
+            wait = max(0.0, deadline - self._loop.time())
+            await asyncio.wait(
+                {draining, another}, timeout=wait, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not another.done():
+                another.cancel()
+                draining.cancel()
+                return end
+            later = another.result()
+            deadline = min(deadline, self._loop.time() + later.patience)
+            end = end if end.code else later
+
+    async def _drain(self, taking: "asyncio.Task[None]") -> None:
+        await asyncio.wait({taking})
+        await self._server.answered()
+
+    async def _say_last(self, end: End) -> None:
+        """Answer what is in flight, and say why."""
+        while not self._lines.empty():
+            event = self._lines.get_nowait()
+            self._unsent += event if isinstance(event, list) else ()
+        for raw in self._unsent:
+            await self._driver.from_client(raw)
+        lines = self._driver.ended(end.reason)
+        if lines:
+            self._log.error(f"{end.reason}; requests answered with an error: {len(lines)}")
+        elif end.code in (_LOST, _FAILED):
+            self._log.error(end.reason)
+        # The client may not be reading; we are leaving anyway.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST):
+                await asyncio.to_thread(self._client.finish, lines)
+
+    # The client
+
+    def _listen(self) -> None:
+        """Read what the client says, until too much of it waits."""
+        self._listening = True
+        with suppress(OSError):  # a device that cannot be watched
+            if not stat.S_ISREG(os.fstat(0).st_mode):
+                self._loop.add_reader(0, self._hear)
+                return
+        # That, and a file, never keeps anybody waiting.
+        self._loop.call_soon(self._hear_on)
+
+    def _pause(self) -> None:
+        self._listening = False
+        self._loop.remove_reader(0)
+
+    def _hear_on(self) -> None:
+        while self._listening:
+            self._hear()
+
+    def _hear(self) -> None:
+        """Read once: something is there, so this does not wait."""
+        try:
+            buffer, size = self._inlet.read()
+            self._heard.set()
+            for event in self._cutter.feed(buffer, size) if size else self._cutter.end():
+                self._lines.put_nowait(event)
+        except Exception as error:  # a side that nobody serves would wait for ever
+            self._pause()
+            self._fail(error)
+            return
+        if not size:
+            self._pause()
+            self._lines.put_nowait(None)
+            self._ends.put_nowait(End(0, "the client asks no more", _LATE))
+        elif self._lines.qsize() >= _AHEAD:
+            self._pause()
+
+    def _fail(self, error: Exception) -> None:
+        said = f"the proxy failed: {type(error).__name__}: {error}"
+        self._ends.put_nowait(End(_FAILED, said))
+
+    async def _take_lines(self) -> None:
+        try:
+            while (event := await self._lines.get()) is not None:
+                if isinstance(event, list):
+                    self._unsent += event
+                    while self._unsent:
+                        await self._take(self._unsent.popleft())
+                elif isinstance(event, Discarded):
+                    await self._refuse_long(event)
+                elif isinstance(event, Cut):
+                    # What a server makes of half a message is its own affair.
+                    await self._take(event.raw)
+                if not self._listening and self._lines.empty():
+                    self._listen()
+        except Exception as error:
+            self._fail(error)
+
+    async def _take(self, raw: bytes) -> None:
+        if raw.strip():
+            sent = await self._driver.from_client(raw)
+            await self._say([*sent.told, *sent.to_client])
+            for line in sent.to_server:
+                await self._server.send(line)
+            for probe in sent.probes:
+                await self._server.probe(probe)
+
+    async def _refuse_long(self, event: Discarded) -> None:
+        said = message.thrown_away(event.size, self._limit)
+        self._log.warning(f"from the client: {said}")
+        id = message.request_id(event.start, event.end)
+        if id is not None:
+            await self._say([message.error(id, -1, said)])
+
+    async def _say(self, lines: list[bytes]) -> None:
+        """Write lines, once the client takes them."""
+        if not lines:
+            return
+        async with self._saying:
+            if len(lines) == 1 and len(lines[0]) < _ATOMIC and self._takes():
+                self._client.send(lines)
+                return
+            if not self._wide and max(map(len, lines)) >= _LARGE:
+                self._wide = True
+                widen(1)
+            await asyncio.to_thread(self._client.send, lines)
+
+    def _takes(self) -> bool:
+        """Say whether the client would take a little at once."""
+        if self._writable is None:
+            return False
+        return [ready for _, ready in self._writable.poll(0)] == [select.POLLOUT]

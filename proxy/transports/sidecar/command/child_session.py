@@ -1,0 +1,428 @@
+"""A session of the handshake era (up to 2025-11-25): one client, and a server of its own.
+
+Invariants: a message goes on exactly one stream; a client that goes away ends nothing but its
+connection; each request is answered once, whatever becomes of the server; and what the server says
+is read whether or not it takes anything.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Coroutine, Iterable
+from typing import Any
+
+from aiohttp import web
+
+from proxy.document import message
+from proxy.document.message import string_at
+from proxy.session.forwarding import TWICE
+from proxy.transports.aio import others
+from proxy.transports.correlation import (
+    NOWHERE,
+    Address,
+    address,
+    elements,
+    progress_token,
+    said_of_long,
+)
+from proxy.transports.driver import Driver, Sent, Timer
+from proxy.transports.http import sse
+from proxy.transports.log import Log
+from proxy.transports.sidecar.command.child import HASTY, ORDERLY, Child, unread
+from proxy.transports.sidecar.command.event_store import History, Said
+from proxy.transports.sidecar.command.streams import Stream
+from proxy.transports.sidecar.request import FAILED, INVALID, SESSION, Post, Refused, digest
+from proxy.transports.sidecar.response_writer import Answer
+from proxy.transports.sidecar.route import Asked, Limits
+from proxy.transports.stdio.lines import Cut, Discarded, Event, Over
+
+PRIMED = "2025-11-25"
+"""The protocol version from which on clients know an event without data."""
+
+_REMEMBERED = 1000  # streams of which a client may still want to hear something
+_MOST_ASKED = 1000  # requests that wait for their answers, also those of clients that went away
+_RETRY_AFTER = "5"
+_CANCELLED = -32800
+_LAST_ANSWER = 5.0  # seconds for a server to answer a request that was cancelled
+
+
+class Hosted:
+    """One session: its server, its streams, and what is said on which of them.
+
+    `single` is the way of 2024-11-05: everything goes on the one stream that GET has opened.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        child: Child,
+        driver: Driver,
+        history: History,
+        log: Log,
+        limits: Limits,
+        *,
+        single: bool = False,
+    ) -> None:
+        self.id = id
+        self.driver = driver
+        self.single = single
+        self.version: str | None = None
+        """The protocol version that the server has agreed to."""
+        self.over = False
+        """True from when it is being ended."""
+        self._child = child
+        self._history = history
+        self._log = log
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._streams: OrderedDict[int, Stream] = OrderedDict()
+        self._asked: dict[bytes, Stream] = {}
+        self._owed: set[bytes] = set()  # where all answers go on one stream: which are to come
+        self._tokens: dict[bytes, Stream] = {}
+        self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
+        self._timer = Timer(driver, self._overdue)
+        self._initialize: bytes | None = None
+        self._serving = 0
+        self._warned = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._cause: str | None = None
+        self.used = self._loop.time()
+        self._get = self._open(keeps=True, named=not single)
+        self.reading = self._loop.create_task(self._read())
+
+    @property
+    def connected(self) -> bool:
+        """True while a client hears any of its streams."""
+        return self._serving > 0
+
+    @property
+    def pending(self) -> bool:
+        """True while the server owes an answer."""
+        return bool(self._asked)
+
+    async def post(self, request: web.BaseRequest, read: Post, asked: Asked) -> web.StreamResponse:
+        """Take what one POST brought and answer it; raises Refused."""
+        self._touch()
+        asked.client = self.driver.session.client or ""
+        if read.ids:
+            self._admit()
+        if not read.ids or self.single:
+            self._owed.update(read.ids)
+            await asyncio.shield(self._spawned(self._enter(read.raw, asked)))
+            return web.Response(status=202)
+        if set(read.ids) & self._asked.keys() or len(set(read.ids)) < len(read.ids):
+            raise Refused(400, INVALID, TWICE)
+        tokens = [token for token in map(progress_token, read.messages) if token is not None]
+        stream = self._open(read.ids, tokens, carries=read.wanted != "json")
+        for id in read.ids:
+            self._asked[id] = stream
+        for token in tokens:
+            self._tokens[token] = stream
+        version = read.version or ""
+        if read.initializes:
+            assert read.first is not None
+            version = string_at(read.first.params, "protocolVersion") or ""
+            self._initialize = read.ids[0]
+        if version >= PRIMED and stream.carries:
+            self._say(stream, b"")
+        answer = Answer(
+            request,
+            # A command chooses no form: see `accept.Wanted`.
+            "rather json" if read.wanted == "either" else read.wanted,
+            streams=True,
+            expected=len(read.ids),
+            batch=read.batch,
+            headers={SESSION: self.id},
+        )
+        self._spawned(self._enter(read.raw, asked))
+        streams = read.wanted in ("stream", "either")
+        self._serving += 1
+        try:
+            # The server is asked before the client is told anything: both then work at once.
+            await asyncio.sleep(0)
+            return await stream.serve(request, answer, asked, pings=streams)
+        finally:
+            self._serving -= 1
+            self._touch()
+            asked.client = self.driver.session.client or ""
+            if read.initializes and not answer.started:
+                # Nobody was ever told the session's id.
+                self._spawned(self.end("the client went away", HASTY))
+
+    def _admit(self) -> None:
+        there = len(self._owed if self.single else self._asked)
+        if there >= _MOST_ASKED:
+            said = f"{there} requests of this session have no answer yet, the most there may be"
+            raise Refused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
+
+    async def get(
+        self,
+        request: web.BaseRequest,
+        asked: Asked,
+        version: str | None,
+        last: str | None = None,
+        first: Iterable[sse.Event] = (),
+    ) -> web.StreamResponse:
+        """Open the stream of what belongs to no request, or resume the one that `last` is of.
+
+        `first` are events to be written before anything else. Raises Refused.
+        """
+        self._touch()
+        stream = self._get
+        if last is not None:
+            found = self._history.after(last)
+            if found is None or found[0] not in self._streams:
+                raise Refused(400, INVALID, "what followed this event is not kept any more")
+            stream = self._streams[found[0]]
+            stream.replay(found[1])
+        elif stream.connected:
+            raise Refused(409, INVALID, "there is a stream of this session already")
+        asked.session = digest(self.id)
+        asked.client = self.driver.session.client or ""
+        headers = {} if self.single else {SESSION: self.id}
+        answer = Answer(request, "stream", streams=True, expected=0, headers=headers)
+        if last is None and (version or "") >= PRIMED:
+            self._say(stream, b"")
+        self._serving += 1
+        try:
+            return await stream.serve(request, answer, asked, pings=True, first=first)
+        finally:
+            self._serving -= 1
+            self._touch()
+
+    async def end(self, cause: str, pace: tuple[float, float] = ORDERLY) -> None:
+        """End the server; what it still owes is answered with an error that says `cause`."""
+        self.over = True
+        if self._cause is None:
+            self._cause = cause
+        for stream in self._streams.values():
+            stream.hurry()
+            if not stream.ids:
+                stream.finish()
+        await self._child.end(pace)
+        await asyncio.shield(self.reading)
+
+    # What the client says
+
+    async def _enter(self, raw: bytes, asked: Asked) -> None:
+        sent = await self.driver.from_client(message.one_line(raw.strip()))
+        if not (sent.to_server or sent.probes):
+            asked.answered_by = "proxy"
+        await self._pass(sent)
+        if b'"notifications/cancelled"' in raw:
+            self._cancelled(elements(raw), sent.to_server)
+        await self._child.ready()
+
+    def _cancelled(self, said: Iterable[bytes], passed: Iterable[bytes]) -> None:
+        """Answer soon what was cancelled, where the server does not; `passed` is what it is told.
+
+        Of a call that was held it knows nothing: it is told to give up what was asked before it.
+        """
+        told = {address(each).cancels for line in passed for each in elements(line)}
+        for key in told & self._probes.keys():
+            self._settle(key)
+        for each in said:
+            cancels = address(each).cancels
+            self._owed.discard(cancels or b"")
+            if cancels is not None and cancels in self._asked:
+                wait = _LAST_ANSWER if cancels in told else 0.0
+                self._loop.call_later(wait, self._give_up, cancels, self._asked[cancels])
+
+    def _give_up(self, id: bytes, stream: Stream) -> None:
+        """Answer a cancelled request that the server does not answer, so that its stream ends."""
+        if self._asked.get(id) is stream:
+            self._deliver(message.error(id, _CANCELLED, "Request cancelled"))
+
+    async def _pass(self, sent: Sent) -> None:
+        """Pass on what is meant for either side; only a client that reads slowly is waited for."""
+        # At once: no word of the client's on a call that was held is to go ahead of the call.
+        self._child.post([*sent.to_server, *(probe.raw for probe in sent.probes)])
+        for probe in sent.probes:
+            timer = self._loop.call_later(probe.seconds, self._late, probe.token)
+            self._probes[probe.token] = timer
+        self._timer.start()
+        for raw in (*sent.told, *sent.to_client):
+            await others(len(raw))
+            await self._deliver(raw).room()
+
+    def _overdue(self, sent: Sent) -> None:
+        """Have calls given up that the server has left alone, and their streams ended."""
+        self._child.post(sent.to_server)
+        for raw in sent.to_client:
+            self._deliver(raw)
+
+    # Questions of the proxy's own
+
+    def _late(self, key: bytes) -> None:
+        self._settle(key)
+        self._spawned(self._unanswered(key))
+
+    async def _unanswered(self, key: bytes) -> None:
+        await self._pass(await self.driver.unanswered(key))
+
+    def _settle(self, key: bytes | None) -> None:
+        if key in self._probes:
+            self._probes.pop(key).cancel()
+
+    # What the server says
+
+    async def _read(self) -> None:
+        try:
+            async for event in self._child.events():
+                await self._hear(event)
+        except Exception as error:  # whatever it was, nobody is to wait for ever
+            self._cause = self._cause or unread(error)
+            self._log.error(self._cause)
+        await self._child.end(HASTY)
+        self._ended()
+
+    async def _hear(self, event: Event) -> None:
+        self._touch()
+        if isinstance(event, list):
+            for raw in event:
+                await others(len(raw))
+                try:
+                    await self._take(raw)
+                except Exception as error:  # one message must never end all others
+                    said = f"the proxy failed on a message: {type(error).__name__}: {error}"
+                    self._log.error(said)
+                    id = address(raw).answers
+                    if id in self._asked:
+                        self._deliver(message.error(id, -1, said))
+        elif isinstance(event, Over | Discarded):
+            if isinstance(event, Over):
+                said = message.thrown_away(event.size, self._limits.message, " from the server")
+                self._log.warning(said)
+            waiting = {*(self._owed if self.single else self._asked), *self._probes}
+            line = said_of_long(event, waiting, self._limits.message)
+            if line is not None:
+                await self._pass(await self.driver.from_server(line))
+        elif isinstance(event, Cut):
+            self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
+
+    async def _take(self, raw: bytes) -> None:
+        found = address(raw)
+        if found.answers in self._asked:
+            self._asked[found.answers].received += len(raw)
+        self._settle(found.answers)
+        await self._pass(await self.driver.from_server(raw))
+
+    def _ended(self) -> None:
+        """Answer what is in flight, and end all streams."""
+        self.over = True
+        cause = self._cause or self._child.cause
+        count = len(self._asked)
+        for raw in self.driver.ended(cause):
+            self._deliver(raw)
+        for id in list(self._asked):
+            self._deliver(message.error(id, -1, cause))
+        if self._cause is None and (count or self._child.code != 0):
+            self._log.error(f"{cause}; requests answered with an error: {count}")
+        for stream in self._streams.values():
+            stream.finish()
+            self._history.drop(stream.number)
+        for task in self._tasks:
+            task.cancel()
+        for key in list(self._probes):
+            self._settle(key)
+        self._timer.stop()
+
+    # Streams
+
+    def _open(
+        self,
+        ids: Iterable[bytes] = (),
+        tokens: Iterable[bytes] = (),
+        *,
+        carries: bool = True,
+        keeps: bool = False,
+        named: bool = True,
+    ) -> Stream:
+        stream = Stream(
+            self._history.open(), ids, tokens, carries=carries, keeps=keeps, named=named
+        )
+        self._streams[stream.number] = stream
+        if len(self._streams) > _REMEMBERED:
+            left = (each for each in self._streams.values() if each.over and not each.connected)
+            if (old := next(left, None)) is not None:
+                del self._streams[old.number]
+                self._history.drop(old.number)
+        return stream
+
+    def _say(self, stream: Stream | None, data: bytes) -> None:
+        if self.single:
+            self._get.put(Said("", data))
+        elif stream is not None:
+            stream.put(self._history.add(stream.number, data))
+            if stream.lost and not self._warned:
+                self._warned = True
+                self._log.warning("messages were dropped: nobody has opened a stream for them")
+
+    def _deliver(self, raw: bytes) -> Stream:
+        """Put a message on the stream it belongs to, a batch as far as it belongs to one."""
+        parts = [(part, address(part)) for part in elements(raw)] or [(raw, NOWHERE)]
+        streams = [self._target(found) for _, found in parts]
+        if len(set(streams)) == 1:
+            self._say(streams[0], raw)
+        else:
+            for (part, _), stream in zip(parts, streams, strict=True):
+                self._say(stream, part)
+        for part, found in parts:
+            self._answered(part, found)
+        return streams[-1] or self._get
+
+    def _target(self, found: Address) -> Stream | None:
+        if self.single:
+            return self._get
+        if found.answers in self._asked:
+            return self._asked[found.answers]
+        if found.answers not in (None, b"null"):
+            self._log.debug("a response to no request that waits for one was dropped")
+            return None
+        if found.token in self._tokens:
+            return self._tokens[found.token]
+        return self._spare()
+
+    def _spare(self) -> Stream:
+        """Return the stream for what belongs to no request, as far as anybody can tell."""
+        asking = {stream for stream in self._asked.values() if stream.carries}
+        there = [stream for stream in asking if stream.connected]
+        if len(there) == 1:
+            return there[0]
+        if len(asking) == 1 and not self._get.connected:
+            return asking.pop()
+        return self._get
+
+    def _answered(self, raw: bytes, found: Address) -> None:
+        """Take note of a response; the last one ends its stream."""
+        self._owed.discard(found.answers or b"")
+        if found.answers not in self._asked:
+            return
+        stream = self._asked.pop(found.answers)
+        stream.ids.discard(found.answers)
+        if found.answers == self._initialize:
+            self._initialized(raw, refused=found.failed)
+        if not stream.ids:
+            for token in stream.tokens:
+                if self._tokens.get(token) is stream:
+                    del self._tokens[token]
+            stream.tokens = ()  # the stream may be remembered for long
+            stream.finish()
+            self._history.close(stream.number)
+
+    def _initialized(self, raw: bytes, *, refused: bool) -> None:
+        if refused:
+            self._spawned(self.end("the server has refused the session"))
+            return
+        read = message.read(raw)
+        if isinstance(read, message.Message):
+            self.version = string_at(read.result, "protocolVersion")
+
+    def _touch(self) -> None:
+        self.used = self._loop.time()
+
+    def _spawned(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Have something done to its end, whoever goes away meanwhile."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task

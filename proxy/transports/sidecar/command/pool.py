@@ -1,0 +1,406 @@
+"""The servers that stateless requests share (MCP 2026-07-28).
+
+Invariants: no server ever holds two requests with equal ids, or with equal progress tokens, and an
+id that was cancelled there is not used again while a late answer could be taken for another
+caller's: until it was answered, or some seconds have passed and the server has answered what it was
+asked later. (A server should not answer what was cancelled, and most do not.) What belongs to no
+request goes to the only one that is open, or nowhere. A request that is held while the proxy asks
+something of its own has its id kept on the server that it will go to.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+
+from msgspec import Struct
+
+from proxy.document.message import (
+    Message,
+    behind_first,
+    error,
+    not_alone,
+    read,
+    second,
+    thrown_away,
+)
+from proxy.errors import DocumentError
+from proxy.session.probe import cancellation
+from proxy.transports.aio import others, threaded
+from proxy.transports.correlation import Address, address, elements, said_of_long
+from proxy.transports.log import Log
+from proxy.transports.sidecar.command.child import HASTY, ORDERLY, Child, end_all, unread
+from proxy.transports.stdio.lines import Cut, Discarded, Over
+
+_MOST_BEHIND = 16 << 20  # bytes that may wait for one client that is slow to read
+# Seconds to wait for a server that can take a request. Clients count their requests alike, so equal
+# ids are common, and none of them asks again where it is told to.
+_PATIENCE = 30.0
+_MOST_CANCELLED = 10_000  # ids that one server never answered; then it is replaced
+_LATE = 5.0  # seconds in which a cancelled request may still be answered
+_LARGE = 4096  # bytes of a line that is not read as a whole without need
+
+Start = Callable[[], Awaitable[Child]]
+
+
+class Asking:
+    """One request on its way, and what the server has said to it so far.
+
+    `key` is its id and `token` what it wants to hear of its progress under, as message.id_keys;
+    `cut` is called where its client reads too slowly. One that `lasts` is a subscription, which
+    holds its id as long as its client likes. One that is held has in `probe` the id of the proxy's
+    own question, which its server is asked first.
+    """
+
+    def __init__(
+        self,
+        key: bytes,
+        token: bytes | None,
+        cut: Callable[[], None],
+        *,
+        lasts: bool = False,
+        probe: bytes | None = None,
+    ) -> None:
+        self.lasts = lasts
+        self.probe = probe
+        self.sent = probe is None
+        """True where the server knows of the request itself."""
+        self.key = key
+        self.token = token
+        self.number = 0  # how many its server was asked before it, and it
+        self.over: str | None = None
+        """Why nothing more will come; an empty text where all was said."""
+        self._cut = cut
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._news = asyncio.Event()
+
+    def awaits(self, key: bytes) -> bool:
+        """Say whether an answer with this id is to come."""
+        return key == self.probe or (key == self.key and self.sent)
+
+    def put(self, raw: bytes) -> None:
+        """Take a message of the server."""
+        # The first is taken whatever its size.
+        if self._size > _MOST_BEHIND:
+            self._cut()
+            return
+        self._waiting.append(raw)
+        self._size += len(raw)
+        self._news.set()
+
+    def finish(self, cause: str = "") -> None:
+        """Take note that nothing more will come."""
+        if self.over is None:
+            self.over = cause
+        self._news.set()
+
+    async def next(self, seconds: float | None = None) -> bytes | None:
+        """Wait for the next message; None at the end. Raises TimeoutError after some seconds."""
+        while not self._waiting:
+            if self.over is not None:
+                return None
+            self._news.clear()
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        raw = self._waiting.popleft()
+        self._size -= len(raw)
+        return raw
+
+
+class Cancelled(Struct):
+    """A request that a server was told to give up: its token, when, and how many came before."""
+
+    token: bytes | None
+    at: float
+    number: int
+
+
+class Member:
+    """One server of a pool and the requests that it holds."""
+
+    def __init__(self, child: Child, log: Log, limit: int, freed: Callable[[], None]) -> None:
+        self.child = child
+        self.leaving = False
+        """True where it takes no more requests."""
+        self._log = log
+        self._limit = limit
+        self._freed = freed
+        self._loop = asyncio.get_running_loop()
+        self.used = self._loop.time()
+        self._held: dict[bytes, Asking] = {}
+        self._tokens: dict[bytes, Asking] = {}
+        self._cancelled: dict[bytes, Cancelled] = {}  # by their ids
+        self._asked = 0
+        self._answered = 0  # the last asked of those that were answered
+        self._end: asyncio.Task[None] | None = None
+        self._noise: list[bytes] = []  # what was said just now and is no message
+        self.reading = self._loop.create_task(self._read())
+
+    @property
+    def idle(self) -> bool:
+        """True where nothing waits for it."""
+        return not self._held
+
+    @property
+    def listening(self) -> bool:
+        """True where all that waits for it are subscriptions."""
+        return bool(self._held) and all(each.lasts for each in self._held.values())
+
+    def takes(self, asking: Asking) -> bool:
+        """Say whether it can be asked this now."""
+        return (
+            not (self.leaving or self.child.deaf or self.child.code is not None)
+            and asking.key not in self._held
+            and asking.token not in self._tokens
+            and not self.worn(asking)
+        )
+
+    def worn(self, asking: Asking) -> bool:
+        """Say whether it may still answer a cancelled request that could be taken for this one."""
+        past = self._loop.time() - _LATE
+        for key, each in list(self._cancelled.items()):
+            if each.at < past and each.number < self._answered:
+                del self._cancelled[key]
+        tokens = {each.token for each in self._cancelled.values()} - {None}
+        return asking.key in self._cancelled or asking.token in tokens
+
+    def hold(self, asking: Asking) -> None:
+        """Be asked something."""
+        self._asked += 1
+        asking.number = self._asked
+        self._held[asking.key] = asking
+        if asking.probe is not None:
+            self._held[asking.probe] = asking
+        if asking.token is not None:
+            self._tokens[asking.token] = asking
+        self.used = self._loop.time()
+
+    def cancel(self, asking: Asking, said: Iterable[bytes] | None = None) -> None:
+        """Let the server know that nobody waits for an answer any more; an answered one is none.
+
+        `said` are lines that say so; without them, that its client went away.
+        """
+        if self._held.get(asking.key) is not asking:
+            return
+        own = asking.probe
+        self._let_go(asking)
+        if asking.sent:
+            self._cancelled[asking.key] = Cancelled(asking.token, self._loop.time(), self._asked)
+            if len(self._cancelled) > _MOST_CANCELLED:
+                self.leaving = True
+        if said is None:
+            keys = (asking.key if asking.sent else None, own)
+            reason = "the client closed the stream"
+            said = [cancellation(key, reason) for key in keys if key is not None]
+        self.child.post(list(said))
+        self._freed()
+
+    def settle(self, asking: Asking) -> None:
+        """Take note that a request has the answer to its question, or waits for it no longer."""
+        if asking.probe is not None and self._held.get(asking.probe) is asking:
+            del self._held[asking.probe]
+        asking.probe = None
+
+    def finish(self) -> None:
+        """End the server."""
+        if self._end is None:
+            self._end = self._loop.create_task(self.child.end(ORDERLY))
+
+    def _let_go(self, asking: Asking) -> None:
+        self.settle(asking)
+        del self._held[asking.key]
+        if asking.token is not None:
+            self._tokens.pop(asking.token, None)
+        self.used = self._loop.time()
+
+    async def _read(self) -> None:
+        cause = ""
+        try:
+            await self._hear_all()
+        except Exception as error:  # whatever it was, nobody is to wait for ever
+            cause = unread(error)
+        self.leaving = True
+        await self.child.end(HASTY)
+        if self._held:
+            cause, held = cause or self.child.cause, set(self._held.values())
+            self._log.error(f"{cause}; requests answered with an error: {len(held)}")
+            for asking in held:
+                asking.finish(cause)
+            self._held.clear()
+        self._freed()
+
+    async def _hear_all(self) -> None:
+        async for event in self.child.events():
+            if isinstance(event, list):
+                for line in event:
+                    await others(len(line))
+                    for raw in self._messages(line):
+                        self._hear(raw)
+                        if self._noise:
+                            # Waits for a moment where nobody reads what we say.
+                            await threaded(self._log.noise, self._noise.pop())
+            elif isinstance(event, Over | Discarded):
+                if isinstance(event, Over):
+                    self._log.warning(thrown_away(event.size, self._limit, " from the server"))
+                awaited = {key for key, each in self._held.items() if each.awaits(key)}
+                answer = said_of_long(event, awaited, self._limit)
+                if answer is not None:
+                    self._hear(answer)
+            elif isinstance(event, Cut):
+                size = event.size
+                self._log.warning(f"the server ended within a line, after {size} bytes of it")
+            # Others have their turn: what the server says may come without a break.
+            await asyncio.sleep(0)
+
+    def _messages(self, line: bytes) -> list[bytes]:
+        """Keep the answer to one client apart from another's that the server glued to it.
+
+        The first is replaced by an error: of a server of its own its client would get that too.
+        """
+        end = behind_first(line) if len(line) <= _LARGE or second(line) else None
+        key = None if end is None else address(line[:end]).answers
+        if end is None or key is None or key not in self._held:
+            return elements(line) or [line]
+        text = not_alone(end, len(line))
+        self._log.warning(text)
+        return [error(key, -1, text), *self._messages(line[end:])]
+
+    def _hear(self, raw: bytes) -> None:
+        found = address(raw)
+        if found.answers is not None and found.answers in self._cancelled:
+            del self._cancelled[found.answers]
+            self._freed()
+            return
+        asking = self._whose(found, raw)
+        if asking is None:
+            return
+        asking.put(raw)
+        if found.answers is not None and found.answers == asking.probe:
+            self.settle(asking)
+        elif asking.key in (found.answers, found.cancels):
+            # A server that ends a subscription by itself says so by a cancellation.
+            self._answered = max(self._answered, asking.number)
+            self._let_go(asking)
+            asking.finish()
+            self._freed()
+
+    def _whose(self, found: Address, raw: bytes) -> Asking | None:
+        for key in (found.answers, found.subscription, found.cancels):
+            if key is not None:
+                return self._held.get(key)
+        if found.token is not None:
+            return self._tokens.get(found.token)
+        if not _speaks(raw):
+            if raw.strip():  # an empty line is nothing
+                self._noise.append(raw)
+        elif len(set(self._held.values())) == 1:
+            return next(iter(self._held.values()))
+        else:
+            self._log.debug("a message that belongs to no request was dropped")
+        return None
+
+
+class Pool:
+    """At most `most` servers, each started by `start` when it is needed.
+
+    Those that only subscriptions wait for do not count, or a few clients that listen would keep
+    their ids from everybody; with them there are at most `total`.
+    """
+
+    def __init__(self, start: Start, most: int, total: int, log: Log, limit: int) -> None:
+        self._start = start
+        self._most = most
+        self._total = max(most, total)
+        self._log = log
+        self._limit = limit
+        self._members: list[Member] = []
+        self._starting = 0
+        self._change = asyncio.Event()
+
+    @property
+    def running(self) -> int:
+        """How many servers it has now."""
+        return sum(not each.reading.done() for each in self._members)
+
+    async def take(self, asking: Asking) -> Member | None:
+        """Return a server that holds `asking` from now on; None where none can take it soon.
+
+        The time that a new server takes to start does not count. Raises OSError where one cannot be
+        started.
+        """
+        deadline = asyncio.get_running_loop().time() + _PATIENCE
+        while True:
+            member = await self._found(asking)
+            # One that was just started may have been taken by another meanwhile.
+            if member is not None and member.takes(asking):
+                member.hold(asking)
+                return member
+            if member is None:
+                self._change.clear()
+                try:
+                    async with asyncio.timeout_at(deadline):
+                        await self._change.wait()
+                except TimeoutError:
+                    return None
+
+    async def _found(self, asking: Asking) -> Member | None:
+        self._members = [each for each in self._members if not each.reading.done()]
+        for member in self._members:
+            if member.takes(asking):
+                return member
+        there = [member for member in self._members if not member.leaving]
+        working = len([member for member in there if not member.listening]) + self._starting
+        if len(self._members) + self._starting >= max(self._total, 2 * self._most):
+            return None
+        if working >= self._most:
+            worn = sorted((each for each in there if each.worn(asking)), key=_busy)
+            if not worn or len(self._members) + self._starting >= 2 * self._most:
+                return None
+            worn[0].leaving = True
+            self._freed()
+        self._starting += 1
+        try:
+            # Not given up half way, whoever goes away meanwhile.
+            return await asyncio.shield(asyncio.ensure_future(self._begin()))
+        finally:
+            self._starting -= 1
+
+    async def _begin(self) -> Member:
+        member = Member(await self._start(), self._log, self._limit, self._freed)
+        self._members.append(member)
+        self._change.set()
+        return member
+
+    def _freed(self) -> None:
+        for member in self._members:
+            if member.leaving and member.idle:
+                member.finish()
+        self._change.set()
+
+    def reap(self, seconds: float) -> None:
+        """End the servers that nobody has asked anything for so long."""
+        now = asyncio.get_running_loop().time()
+        for member in self._members:
+            if member.idle and now - member.used > seconds:
+                member.leaving = True
+        self._freed()
+
+    async def close(self) -> None:
+        """End all servers."""
+        for member in self._members:
+            member.leaving = True
+        await end_all([member.child for member in self._members], ORDERLY)
+        for member in self._members:
+            await member.reading
+
+
+def _busy(member: Member) -> bool:
+    return not member.idle
+
+
+def _speaks(raw: bytes) -> bool:
+    try:
+        found = read(raw)
+    except DocumentError:
+        return False
+    return isinstance(found, Message) and found.speaks

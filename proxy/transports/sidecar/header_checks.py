@@ -1,0 +1,114 @@
+"""Holds what a stateless request says in its headers against its body.
+
+MCP 2026-07-28: Streamable HTTP, Request Metadata and Server Validation. Whether a version or a
+method is served is for the server to say.
+"""
+
+import re
+from collections.abc import Mapping
+
+from proxy.document import message
+from proxy.document.message import PROTOCOL_VERSION, Message, members, string_at
+from proxy.document.tree import ABSENT
+from proxy.errors import DocumentError
+from proxy.transports.http import headers
+from proxy.transports.http.headers import METHOD, NAME, VERSION, ParameterHeaders
+from proxy.transports.http.hop_headers import Headers
+from proxy.transports.sidecar.request import Post, Refused
+
+CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+_MISMATCH = -32020
+_PARAMS = -32602
+_UNKNOWN = -32601
+_INVALID = -32600
+
+# What answers an error with another status than 200, by its code.
+_STATUS = {
+    -32700: 400,
+    -32600: 400,
+    -32602: 400,
+    -32020: 400,  # HeaderMismatch
+    -32021: 400,  # MissingRequiredClientCapability
+    -32022: 400,  # UnsupportedProtocolVersion
+    -32601: 404,
+}
+
+_ENDS = 512  # bytes of a response that mostly tell what it is
+_DECIMAL = re.compile(r"-?\d{1,30}(\.0{1,30})?")
+
+
+def status_of(code: int | None) -> int:
+    """Return the HTTP status for a response with this error code; None means a result."""
+    return 200 if code is None else _STATUS.get(code, 200)
+
+
+def error_code(response: bytes) -> int | None:
+    """Return the code of an error response, None for a result."""
+    if message.succeeds(response[:_ENDS]):  # mostly, and it may be very long
+        return None
+    try:
+        found = message.read(response)
+        if not isinstance(found, Message) or found.error is ABSENT:
+            return None
+        return int(bytes(members(found.error)["code"]))
+    except (DocumentError, KeyError, ValueError):
+        return None
+
+
+def refusal(
+    read: Post, given: Headers, parameters: Mapping[str, ParameterHeaders]
+) -> Refused | None:
+    """Say why a request cannot be served as its headers and its envelope are; None where it can.
+
+    `parameters` are those that tools are known to have headers for.
+    """
+    first = read.first
+    if first is None or not first.speaks or first.responds:
+        return Refused(400, _INVALID, "the body must be a single request or notification")
+    if not read.ids:
+        return None
+    try:
+        meta = members(members(first.params)["_meta"])
+    except (DocumentError, KeyError):
+        meta = {}
+    missing = [name for name in (PROTOCOL_VERSION, CLIENT_CAPABILITIES) if name not in meta]
+    if missing:
+        return Refused(400, _PARAMS, f"params._meta must have {' and '.join(missing)}")
+    said = _mismatch(read, given, parameters)
+    if said is not None:
+        return Refused(400, _MISMATCH, said)
+    if read.initializes:
+        # Not for a server that others share: it would take it for the beginning of a session.
+        return Refused(404, _UNKNOWN, "Method not found")
+    return None
+
+
+def _mismatch(read: Post, given: Headers, parameters: Mapping[str, ParameterHeaders]) -> str | None:
+    assert read.first is not None
+    wanted = {VERSION: string_at(read.first.params, "_meta", PROTOCOL_VERSION) or "", METHOD: ""}
+    wanted |= headers.request_headers(read.raw, parameters)
+    for name, value in wanted.items():
+        found = given.getall(name, [])
+        if not found and name == NAME and read.method.startswith("tasks/"):
+            continue  # of an extension that not every client follows
+        if len(found) != 1:
+            return f"the header {name} is {'given twice' if found else 'missing'}"
+        text = headers.decoded(found[0])
+        if text is None:
+            return f"the header {name} holds broken base64"
+        if not _same(text, headers.decoded(value)):
+            return f"the header {name} does not match the body"
+    tool = string_at(read.first.params, "name") if read.method == "tools/call" else None
+    for _, name in parameters.get(tool, ()) if tool is not None else ():
+        if name in given and name not in wanted:
+            return f"the header {name} is given, and its value is not in the body"
+    return None
+
+
+def _same(one: str, other: str | None) -> bool:
+    if one == other:
+        return True
+    if other is None or not (_DECIMAL.fullmatch(one) and _DECIMAL.fullmatch(other)):
+        return False
+    return int(one.partition(".")[0]) == int(other.partition(".")[0])

@@ -1,0 +1,220 @@
+"""What a sidecar has counted, in the form of Prometheus, named as OpenTelemetry names it for MCP.
+
+Invariant: whatever clients and upstreams are called and ask for, no metric has more than a thousand
+sets of labels; the rest are counted under `other`.
+"""
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Generic, TypeVar
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from proxy.storage.meter import OTHER, Row, Warnings
+from proxy.transports.sidecar.route import Asked
+
+_MOST = 1000
+_LONGEST_NAME = 200
+
+# OpenTelemetry's boundaries for mcp.server.operation.duration, in seconds.
+_BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+_UNNAMED_ERROR = "_OTHER"  # OpenTelemetry's word for an error that has no type of its own
+
+# What a client may send, in any of the protocol's versions.
+_METHODS = frozenset(
+    (
+        "completion/complete",
+        "initialize",
+        "logging/setLevel",
+        "notifications/cancelled",
+        "notifications/initialized",
+        "notifications/progress",
+        "notifications/roots/list_changed",
+        "notifications/tasks/status",
+        "ping",
+        "prompts/get",
+        "prompts/list",
+        "resources/list",
+        "resources/read",
+        "resources/subscribe",
+        "resources/templates/list",
+        "resources/unsubscribe",
+        "server/discover",
+        "subscriptions/listen",
+        "tasks/cancel",
+        "tasks/get",
+        "tasks/list",
+        "tasks/result",
+        "tools/call",
+        "tools/list",
+    )
+)
+
+Labels = tuple[str, ...]
+Series = TypeVar("Series")
+
+
+class Metrics:
+    """The figures of one sidecar, in a registry of their own.
+
+    `requests`, `sessions` and `children` are gauges of what is open now, set by whoever opens it.
+    """
+
+    def __init__(self) -> None:
+        # When a series was created is of no use to Prometheus and doubles the number of series.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        seconds = Histogram(
+            "mcp_server_operation_duration_seconds",
+            "From a client's request to the end of its answer.",
+            ("mcp_method_name", "gen_ai_tool_name", "error_type"),
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+        sizes = Counter(
+            "mcp_abridge_response_bytes",
+            "Responses of tools as the upstream sent them and as the client got them, on the wire "
+            "and as far as the model reads them.",
+            ("tool", "stage"),
+            registry=self._registry,
+        )
+        calls = Counter(
+            "mcp_abridge_calls",
+            "Calls of tools by what became of their responses.",
+            ("tool", "outcome"),
+            registry=self._registry,
+        )
+        warnings = Counter(
+            "mcp_abridge_warnings",
+            "What rules warned of; the answers went out all the same.",
+            ("rule", "kind"),
+            registry=self._registry,
+        )
+        refused = Counter(
+            "mcp_abridge_refused_requests",
+            "HTTP requests that the proxy itself answered with an error.",
+            ("status",),
+            registry=self._registry,
+        )
+        self._unrecorded = Counter(
+            "mcp_abridge_unrecorded_calls",
+            "Calls that the ledger could not record; the log says why.",
+            registry=self._registry,
+        )
+        stages = ("before", "after", "visible_before", "visible_after")
+        self._seconds = _Bounded(_MOST, lambda labels: seconds.labels(*labels))
+        # A tool has all of its stages, or none.
+        self._sizes = _Bounded(
+            _MOST // len(stages), lambda labels: [sizes.labels(*labels, stage) for stage in stages]
+        )
+        self._calls = _Bounded(_MOST, lambda labels: calls.labels(*labels))
+        self._warnings = _Bounded(_MOST, lambda labels: warnings.labels(*labels))
+        self._refused = _Bounded(_MOST, lambda labels: refused.labels(*labels))
+        self.requests = self._gauge("mcp_abridge_open_requests", "HTTP requests that are open.")
+        self.sessions = self._gauge(
+            "mcp_abridge_sessions",
+            "Sessions that are open; before a URL, the sessions and callers that are remembered.",
+        )
+        self.children = self._gauge("mcp_abridge_children", "Server processes that are running.")
+
+    def observe(self, row: Row) -> None:
+        """Count what a meter counted; see `proxy.storage.meter.Meters`."""
+        tool = _label(row.tool)
+        self._calls.of((tool, row.outcome), (OTHER, row.outcome)).inc(row.calls)
+        # A rule in shadow mode only says what it would have sent.
+        shadow = row.outcome == "shadow"
+        figures = (
+            row.wire_before,
+            row.wire_before if shadow else row.wire_after,
+            row.visible_before,
+            row.visible_before if shadow else row.visible_after,
+        )
+        for series, size in zip(self._sizes.of((tool,), (OTHER,)), figures, strict=True):
+            series.inc(size)
+
+    def warned(self, warned: Warnings) -> None:
+        """Count what a rule warned of; see `proxy.storage.meter.Meters`."""
+        rule = _label(warned.rule)
+        labels = (rule, _label(warned.kind))
+        self._warnings.of(labels, (rule, OTHER), (OTHER, OTHER)).inc(warned.count)
+
+    def unrecorded(self, calls: int) -> None:
+        """Count calls that the ledger has lost; see `proxy.storage.ledger.Ledger`."""
+        self._unrecorded.inc(calls)
+
+    def asked(self, asked: Asked, status: int, seconds: float) -> None:
+        """Count an HTTP request that was answered with `status` after `seconds`.
+
+        Only those that carried a message have a duration: how long a client listens says nothing.
+        """
+        failed = status >= 400
+        if failed and asked.answered_by == "proxy":
+            self._refused.of((str(status),), (OTHER,)).inc()
+        if not asked.method:
+            return
+        method = asked.method if asked.method in _METHODS else OTHER
+        tool = _label(asked.tool)
+        error = str(status) if failed else _UNNAMED_ERROR if asked.failure else ""
+        series = self._seconds.of((method, tool, error), (method, OTHER, error), (OTHER,) * 3)
+        series.observe(seconds)
+
+    def exposition(self) -> tuple[bytes, str]:
+        """Return the figures as Prometheus reads them, and the media type of that.
+
+        >>> metrics = Metrics()
+        >>> metrics.observe(Row("get_me", None, "untouched", 1, 120, 120, 120, 120))
+        >>> b'mcp_abridge_calls_total{outcome="untouched",tool="get_me"} 1.0' in (
+        ...     metrics.exposition()[0].splitlines()
+        ... )
+        True
+        """
+        return generate_latest(self._registry), CONTENT_TYPE_LATEST
+
+    def _gauge(self, name: str, says: str) -> Gauge:
+        return Gauge(name, says, registry=self._registry)
+
+
+class _Bounded(Generic[Series]):
+    """The series of a metric by their labels, at most so many."""
+
+    def __init__(self, most: int, make: Callable[[Labels], Series]) -> None:
+        self._most = most
+        self._make = make
+        self._made: dict[Labels, Series] = {}
+        self._lock = Lock()
+
+    def of(self, *candidates: Labels) -> Series:
+        """Return the series of the first labels for which there is one, or room for one.
+
+        Each of `candidates` is coarser than the one before, and finds room longer: a tenth is kept
+        free of the first. The last one always finds room.
+        """
+        found = self._made.get(candidates[0])
+        if found is not None:
+            return found
+        *finer, last = candidates
+        with self._lock:
+            for number, labels in enumerate(finer):
+                room = self._most - 1 if number else self._most - self._most // 10
+                if labels in self._made or len(self._made) < room:
+                    return self._kept(labels)
+            return self._kept(last)
+
+    def _kept(self, labels: Labels) -> Series:
+        if labels not in self._made:
+            self._made[labels] = self._make(labels)
+        return self._made[labels]
+
+
+def _label(name: str) -> str:
+    # UTF-8 has no lone surrogates, and a name may be as long as its sender likes.
+    return name[:_LONGEST_NAME].encode("utf-8", "replace").decode()

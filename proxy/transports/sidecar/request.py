@@ -1,0 +1,221 @@
+"""Reads the body of a client's POST: its messages, what era they are of, what answer is wanted."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+
+from aiohttp import web
+from msgspec import Struct
+
+from proxy.document import message
+from proxy.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
+from proxy.errors import AbridgeError, DocumentError
+from proxy.transports.aio import others
+from proxy.transports.http import body
+from proxy.transports.http import hop_headers as passing
+from proxy.transports.http import negotiation as accept
+from proxy.transports.sidecar.route import Asked, Limits, Route
+
+NOT_JSON = -32700
+INVALID = -32600
+FAILED = -1
+
+_MODERN = "2026"
+_ABOUT_TOOLS = frozenset(("tools/call", "tools/list"))
+_LONGEST_NAME = 200  # characters
+
+# Headers that say nothing of who asks: of the request itself, or added on its way.
+_OF_NOBODY = re.compile(
+    r"authorization|host|user-agent|date|expect|origin|referer|via|pragma|priority|range|dnt"
+    r"|cache-control|last-event-id|(accept|content|if|mcp|sec|upgrade)(-.*)?"
+    r"|forwarded|x-forwarded-(for|host|port|prefix|proto|scheme|server|ssl)|x-scheme|cdn-loop"
+    r"|x-real-ip|(x-|true-|x-cluster-)client-ip|cf-(connecting-ip|ipcountry|ray|visitor)"
+    r"|b3|traceparent|tracestate|baggage|newrelic|(x-b3|x-datadog|x-envoy)-.*"
+    r"|(.*-)?(request|correlation|trace|span|transaction|invocation|idempotency|retry)"
+    r"(-?(id|key|start|time|context|attempt|count))?|sentry-trace"
+)
+SESSION = "Mcp-Session-Id"
+VERSION = "Mcp-Protocol-Version"
+
+
+class Refused(AbridgeError):
+    """A request that is answered with this status and a JSON-RPC error."""
+
+    def __init__(
+        self, status: int, code: int, said: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(said)
+        self.status = status
+        self.code = code
+        self.headers = headers or {}
+
+    def response(self, id: bytes = b"null") -> web.Response:
+        """Return the answer."""
+        raw = message.error(id, self.code, str(self))
+        return web.Response(
+            status=self.status, body=raw, content_type="application/json", headers=self.headers
+        )
+
+
+class Post(Struct):
+    """What one POST brought.
+
+    `ids` are those of its requests, as message.id_key spells them. `messages` is empty where the
+    body is JSON that we cannot read as messages.
+    """
+
+    raw: bytes
+    messages: list[Message]
+    batch: bool
+    ids: tuple[bytes, ...]
+    wanted: accept.Wanted
+    session: str | None
+    version: str | None
+    modern: bool
+
+    @property
+    def first(self) -> Message | None:
+        """The only message of a POST that is no batch."""
+        return self.messages[0] if self.messages and not self.batch else None
+
+    @property
+    def method(self) -> str:
+        """The method of that one; an empty text for a response, a batch, and what is unknown."""
+        return "" if self.first is None else _verb(self.first)
+
+    @property
+    def initializes(self) -> bool:
+        """True for the request that begins a session of the handshake era."""
+        return self.method == "initialize"
+
+
+NOTHING = Post(
+    raw=b"",
+    messages=[],
+    batch=False,
+    ids=(),
+    wanted="stream",
+    session=None,
+    version=None,
+    modern=False,
+)
+"""What stands for a POST where a request brings no message and wants a stream."""
+
+
+async def read(request: web.BaseRequest, route: Route, limits: Limits, asked: Asked) -> Post:
+    """Read a POST; raises Refused."""
+    if (request.content_length or 0) > limits.body:
+        raise _too_large(limits)
+    try:
+        raw = await body.whole(
+            request.content, request.headers.get("Content-Encoding"), limits.body
+        )
+    except body.TooLarge:
+        raise _too_large(limits) from None
+    except body.Unreadable as cause:
+        raise Refused(400, NOT_JSON, f"the body cannot be read: {cause}") from None
+    messages, batch = _messages(raw, route)
+    post = Post(
+        raw=raw,
+        messages=messages,
+        batch=batch,
+        ids=tuple(key for key in map(_asks, messages) if key is not None),
+        wanted=accept.wanted(_joined(request, "Accept")),
+        session=request.headers.get(SESSION),
+        version=request.headers.get(VERSION),
+        modern=False,
+    )
+    if not messages:
+        post.ids = (b"null",)
+    post.modern = max(post.version or "", _declared(post)) >= _MODERN
+    asked.id = post.ids[0] if post.ids else b"null"
+    asked.method = post.method
+    asked.session = "" if post.session is None else digest(post.session)
+    if post.first is not None and post.method == "tools/call":
+        asked.tool = string_at(post.first.params, "name") or ""
+    await others(len(raw))
+    if post.batch or post.method in _ABOUT_TOOLS:
+        await route.settled()
+    if post.ids and post.wanted == "nothing":
+        raise Refused(406, NOT_JSON, f"Acceptable media types: {accept.MEDIA_TYPES}")
+    return post
+
+
+def client_name(post: Post) -> str | None:
+    """Return what a request of the stateless era says of its client, in part where it is long."""
+    if post.first is None:
+        return None
+    name = string_at(post.first.params, "_meta", CLIENT_INFO, "name")
+    return name and name[:_LONGEST_NAME]
+
+
+def caller(request: web.BaseRequest, route: Route) -> str:
+    """Name the caller of a request that belongs to no session, by all that may say who it is.
+
+    Those of whom nothing is said share one name, and with it what is kept for later pages.
+    """
+    path = request.path if "{token}" in route.path else route.path
+    said = [request.headers.get("Authorization", "")]
+    if isinstance(route.upstream, str):
+        # Whatever the server sees may be what it goes by: a key, a cookie, a user's name.
+        passed = passing.to_upstream(request.headers, credentials=route.auth == "forward")
+        names = {name.lower() for name in passed}
+        for name in sorted(name for name in names if not _OF_NOBODY.fullmatch(name)):
+            said += (name, *passed.getall(name))
+    # Not where it listens: replicas do that at different addresses.
+    return digest("\n".join((path, str(route.upstream), *said)))
+
+
+def digest(text: str) -> str:
+    """Return what stands for a secret, or for what may be one, wherever it could be read."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+
+
+def _too_large(limits: Limits) -> Refused:
+    return Refused(413, INVALID, f"the body is over the limit of {limits.body} bytes")
+
+
+def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:
+    """Return the messages of a body and whether they are a batch; none for other JSON."""
+    try:
+        found = message.read(raw)
+        if isinstance(found, Message):
+            return [found], False
+        objects = [bytes(each) for each in found if bytes(each)[:1] == b"{"]
+        return [each for each in map(message.read, objects) if isinstance(each, Message)], True
+    except DocumentError as cause:
+        try:
+            # What others may read (NaN, say) is the upstream's to judge.
+            json.loads(raw)
+        except (ValueError, RecursionError):
+            said = "the body is nested too deeply" if "deeply" in str(cause) else "Parse error"
+            raise Refused(route.malformed_status, NOT_JSON, said) from None
+    return [], False
+
+
+def _asks(read: Message) -> bytes | None:
+    """Return the id of a request, None for any other message."""
+    key = read.key
+    return None if not _verb(read) or key == b"null" else key
+
+
+def _verb(read: Message) -> str:
+    try:
+        return read.verb or ""
+    except DocumentError:
+        return ""
+
+
+def _declared(post: Post) -> str:
+    versions = (
+        string_at(read.params, "_meta", PROTOCOL_VERSION) or ""
+        for read in post.messages
+        if bytes(read.params)
+    )
+    return max(versions, default="")
+
+
+def _joined(request: web.BaseRequest, name: str) -> str | None:
+    values = request.headers.getall(name, [])
+    return ", ".join(values) if values else None

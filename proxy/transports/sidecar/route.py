@@ -1,0 +1,109 @@
+"""What one route of a sidecar is, what all of them share, and what answers its requests."""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal, Protocol
+
+from aiohttp import web
+from msgspec import Struct
+
+from proxy.ruleset.rule import RuleSet
+from proxy.ruleset.selection import Budget
+from proxy.storage.meter import Meters
+from proxy.storage.snapshots import Store
+from proxy.transports.log import Log
+from proxy.transports.sidecar.access import Access
+from proxy.transports.sidecar.reload import unchanging
+from proxy.transports.workers.pool import Workers
+
+Rules = Callable[[str | None, str | None], RuleSet]
+
+
+class Route(Struct, frozen=True, kw_only=True):
+    """One path of a sidecar and what stands behind it.
+
+    `path` may hold one segment `{token}`. `upstream` is a URL, or a command with its arguments.
+    `tools` are globs: the only tools that are shown and may be called here. With `auth: forward`
+    the client's own credentials go to the upstream; `headers` go there with every request.
+    `settled` is waited for before a message about tools, which its rules may have to do with.
+    `deadline` is how many seconds a call may go without an answer or progress. `malformed_status`
+    answers a body that is no JSON. With `passes`, this is no MCP: every request under `path` goes
+    to the upstream as it is.
+    """
+
+    path: str = "/mcp"
+    upstream: str | tuple[str, ...]
+    rules: tuple[str, ...] | None = None
+    settled: Callable[[], Awaitable[None]] = unchanging
+    budget: Budget | None = None
+    tools: tuple[str, ...] | None = None
+    deadline: float | None = None
+    auth: Literal["none", "forward"] = "none"
+    access: Access
+    headers: tuple[tuple[str, str], ...] = ()
+    listen: str = "127.0.0.1:8808"
+    malformed_status: int = 400
+    passes: bool = False
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What a sidecar takes on at most: sizes in bytes, times in seconds.
+
+    `connections` and `peer_connections` are None for what suits its descriptors, see `Connections`.
+    """
+
+    body: int = 4 << 20
+    message: int = 256_000_000
+    concurrent: int = 1000
+    connections: int | None = None
+    peer_connections: int | None = None
+    sessions: int = 1000
+    idle: float = 1800.0
+    children: int = 4
+    drain: float = 10.0
+
+
+class Shared(Struct, frozen=True):
+    """What all routes of a sidecar use."""
+
+    meters: Meters
+    store: Store
+    workers: Workers
+    log: Log
+    limits: Limits
+
+
+class Asked(Struct):
+    """What one HTTP request asked for and what came of it, for the log; its handler fills it in.
+
+    `id` is that of its request, null where it has none or is not read yet. `received` are the bytes
+    of the upstream's answer, `sent` those of ours.
+    """
+
+    id: bytes = b"null"
+    method: str = ""
+    tool: str = ""
+    session: str = ""
+    client: str = ""
+    received: int = 0
+    sent: int = 0
+    answered_by: Literal["upstream", "proxy"] = "upstream"
+    failure: str = ""
+
+
+class Handler(Protocol):
+    """What answers the requests of one route."""
+
+    async def open(self) -> None:
+        """Get ready to be asked."""
+
+    async def handle(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+        """Answer one request; access was granted before."""
+
+    def unready(self) -> str | None:
+        """Say why it cannot answer now; None where it can."""
+
+    def population(self) -> tuple[int, int]:
+        """Return how many sessions are open, and how many servers of ours run."""
+
+    async def close(self) -> None:
+        """End everything, once no request is open any more."""

@@ -1,0 +1,74 @@
+"""Which route a path belongs to."""
+
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from proxy.ruleset.loading.config_model import TOKEN
+from proxy.transports.sidecar.route import Handler, Route
+
+_SEPARATOR = re.compile(r"[/\\]")  # as some read them even where they are escaped
+
+# Below a command's route: where clients of 2024-11-05 open their stream.
+_STREAM = "sse"
+
+
+class Mount(Struct, frozen=True):
+    """A route and what answers its requests."""
+
+    route: Route
+    handler: Handler
+
+
+class Mounts:
+    """The routes of one listener.
+
+    A path that is written out goes before one with a token, and both before a route that takes
+    everything under its path; the longest of those counts.
+    """
+
+    def __init__(self, mounts: Iterable[Mount]) -> None:
+        self.all = tuple(sorted(mounts, key=_rank))
+
+    def find(self, path: str) -> tuple[Mount, str | None] | None:
+        """Return what answers at `path`, as it stands in a request, and the token that it holds.
+
+        None where nothing does.
+        """
+        segments = [unquote(segment) for segment in path.rstrip("/").split("/")]
+        if any(map(_climbs, segments)):
+            return None
+        for mount in self.all:
+            wanted = mount.route.path.rstrip("/").split("/")
+            for there in _candidates(segments, mount.route, len(wanted)):
+                if len(there) == len(wanted) and _fit(wanted, there):
+                    token = there[wanted.index(TOKEN)] if TOKEN in wanted else None
+                    return mount, token
+        return None
+
+
+def _climbs(segment: str) -> bool:
+    """Say whether any server may read a segment as a way out of the one before."""
+    return any(part.partition(";")[0] in (".", "..") for part in _SEPARATOR.split(segment))
+
+
+def _candidates(segments: list[str], route: Route, length: int) -> list[list[str]]:
+    """Return what of a path may be the route's."""
+    if route.passes:
+        return [segments[:length]]
+    if segments[-1] == _STREAM and not isinstance(route.upstream, str):
+        return [segments, segments[:-1]]
+    return [segments]
+
+
+def _rank(mount: Mount) -> tuple[bool, int, bool]:
+    path, passes = mount.route.path, mount.route.passes
+    return passes, -len(path.split("/")) if passes else 0, TOKEN in path
+
+
+def _fit(wanted: Sequence[str], there: Sequence[str]) -> bool:
+    return all(
+        one == other or (one == TOKEN and other) for one, other in zip(wanted, there, strict=True)
+    )

@@ -1,0 +1,179 @@
+"""Whose session a request belongs to: one of the handshake era, or that of a caller.
+
+Requests of no session share the one of their caller, known by its credentials, and in the stateless
+era by the client's name too. What a session learns of its server other replicas are told.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from itertools import count
+
+from aiohttp import web
+from msgspec import Struct
+
+from proxy.session.active_rules import Known
+from proxy.session.session import Session
+from proxy.storage.snapshots import Key
+from proxy.transports.driver import Driver
+from proxy.transports.sidecar import request as post
+from proxy.transports.sidecar.request import Post
+from proxy.transports.sidecar.route import Route, Rules, Shared
+
+_KEPT = 10_000  # sessions remembered at most; the one that was silent longest is forgotten first
+_TEACHES = frozenset(("initialize", "server/discover", "tools/list"))
+
+
+class Exchange(Struct):
+    """A POST and the session it is of.
+
+    `mark` tells its requests from others in a session that many callers share; it is empty where
+    there is no need, and its answers may then come later, on another stream. `scope` is whose
+    snapshots it may see: who knows the id of a session need not be who began it.
+    """
+
+    post: Post
+    driver: Driver
+    mark: bytes
+    memory: Key
+    scope: str
+
+    @property
+    def withholds(self) -> bool:
+        """True where one of its requests waits for an answer that its rule may withhold."""
+        return self.driver.session.withholds(self.mark, self.post.ids)
+
+    def end(self, cause: str) -> list[bytes]:
+        """Return an answer for each request that has none yet."""
+        return self.driver.ended(cause, self.mark, self.post.ids)
+
+    def drop(self) -> None:
+        """Forget its requests."""
+        self.driver.session.dropped(self.mark, self.post.ids)
+
+
+class Callers:
+    """The sessions of a route, by those who have them: `most` are remembered.
+
+    `aside` takes what the server says that is no message, see Driver.
+    """
+
+    def __init__(
+        self,
+        route: Route,
+        rules: Rules,
+        shared: Shared,
+        *,
+        most: int = _KEPT,
+        aside: Callable[[bytes], None] | None = None,
+    ) -> None:
+        self._most = most
+        self._aside = aside
+        self._route = route
+        self._rules = rules
+        self._shared = shared
+        self._drivers: OrderedDict[tuple[str, str | None], Driver] = OrderedDict()
+        self._used: set[tuple[str, str | None]] = set()  # of these, since the last rest
+        self._numbers = count()
+
+    def __len__(self) -> int:
+        return len(self._drivers)
+
+    async def exchange(self, request: web.BaseRequest, read: Post) -> Exchange:
+        """Return what a POST belongs to."""
+        caller = post.caller(request, self._route)
+        if read.initializes and not read.modern:
+            return Exchange(read, self._begun(caller, b""), b"", _memory(caller, None), caller)
+        if read.session is not None and not read.modern:
+            return await self.of_session(request, read, read.session)
+        client = post.client_name(read)
+        mark = b"%d:" % next(self._numbers)
+        driver = await self._known(caller, client, mark)
+        return Exchange(read, driver, mark, _memory(caller, client), caller)
+
+    async def of_session(self, request: web.BaseRequest, read: Post, session: str) -> Exchange:
+        """Return an exchange of the session with this id."""
+        name = self._named(session)
+        scope = post.digest(f"{post.caller(request, self._route)}\n{name}")
+        return Exchange(read, await self._known(name, None, b""), b"", _memory(name, None), scope)
+
+    def _named(self, session: str) -> str:
+        """Name a session; servers of other routes may give theirs the same id."""
+        return post.digest(f"{self._route.path}\n{self._route.upstream}\n{session}")
+
+    def _begun(self, scope: str, mark: bytes) -> Driver:
+        """Return who drives a new session; where there is a mark, its answers come only once."""
+        shared, log = self._shared, self._shared.log
+        session = Session(
+            self._rules,
+            shared.meters.of,
+            log.warning,
+            scope=scope,
+            resumable=not mark,
+            deadline=self._route.deadline,
+        )
+        return Driver(session, shared.store, shared.workers, log, self._aside)
+
+    def alone(self, read: Post, name: str) -> Exchange:
+        """Return an exchange of a session of this name that nobody else will find."""
+        return Exchange(read, self._begun(name, b":"), b"", _memory(name, None), name)
+
+    def initialized(self, exchange: Exchange, session: str | None) -> None:
+        """Take note of the session that an upstream has begun."""
+        if session is not None:
+            name = self._named(session)
+            exchange.memory = _memory(name, None)
+            self._keep(name, None, exchange.driver)
+
+    def ended(self, session: str) -> None:
+        """Forget a session that is over."""
+        self._forget((self._named(session), None))
+
+    def rest(self) -> None:
+        """Have the sessions that nobody has used since the last time hold no more than they must.
+
+        Clients may leave without a word, so that many are remembered for long.
+        """
+        for key, driver in self._drivers.items():
+            if key not in self._used:
+                driver.session.rest()
+        self._used.clear()
+
+    async def share(self, exchange: Exchange) -> None:
+        """Let others go on with what was learned of the server, if it was asked about itself."""
+        if exchange.post.method not in _TEACHES:
+            return
+        if exchange.post.initializes and (exchange.memory.scope, None) not in self._drivers:
+            # The upstream has begun no session. Whose the next requests are, nobody can tell.
+            driver = await self._known(exchange.memory.scope, None, b":")
+            driver.session.recall(Known(server=exchange.driver.session.server))
+            await driver.share(exchange.memory)
+        else:
+            await exchange.driver.share(exchange.memory)
+
+    async def _known(self, scope: str, client: str | None, mark: bytes) -> Driver:
+        """Return who drives the session of that name, which another replica may have begun."""
+        driver = self._drivers.get((scope, client))
+        if driver is None:
+            driver = self._begun(scope, mark)
+            self._keep(scope, client, driver)
+            # It may be forgotten meanwhile.
+            await driver.recall(_memory(scope, client))
+        else:
+            self._drivers.move_to_end((scope, client))
+            self._used.add((scope, client))
+        return driver
+
+    def _keep(self, scope: str, client: str | None, driver: Driver) -> None:
+        self._drivers[scope, client] = driver
+        self._used.add((scope, client))
+        if len(self._drivers) > self._most:
+            self._forget(next(iter(self._drivers)))
+
+    def _forget(self, key: tuple[str, str | None]) -> None:
+        self._drivers.pop(key, None)
+        self._used.discard(key)
+
+
+def _memory(scope: str, client: str | None) -> Key:
+    """Name what replicas tell each other of a session's server."""
+    return Key(scope, "", f"known to {client or 'anybody'}")

@@ -1,0 +1,423 @@
+"""The sidecar: listens, finds the route of each request, says what came of it, and ends in order.
+
+Its own paths are /healthz, /readyz and /metrics. Every request leaves one line in the log, a call
+of a tool a second one; none of them has a header's value, a token or a query in it.
+"""
+
+import asyncio
+import ctypes
+import os
+import signal
+import socket
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from ipaddress import ip_address
+from time import monotonic
+
+from aiohttp import hdrs, web
+from aiohttp.http import HttpProcessingError
+from msgspec.structs import replace
+from multidict import CIMultiDict
+
+from proxy.errors import AbridgeError
+from proxy.ruleset.loading.config_model import Address
+from proxy.transports.aio import threaded
+from proxy.transports.client.endpoint import plainly
+from proxy.transports.log import Field, Level, Log
+from proxy.transports.sidecar.connection import (
+    Connections,
+    Patience,
+    Server,
+    Stalled,
+    framing,
+    go_on,
+    most_connections,
+)
+from proxy.transports.sidecar.metrics import Metrics
+from proxy.transports.sidecar.request import FAILED, INVALID, Refused
+from proxy.transports.sidecar.route import Asked, Limits
+from proxy.transports.sidecar.router import Mount, Mounts
+
+_EVERY = 5.0  # seconds
+_ARENA_MAX = -8  # of glibc's <malloc.h>
+
+
+def share() -> None:
+    """Have all threads that are started from now on allocate where the others do."""
+    # They wait for one another in Python anyway.
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
+
+
+def trimmer() -> Callable[[], None] | None:
+    """Return what gives free memory back, None where the C library has nothing of the kind.
+
+    It takes a few milliseconds, in which other threads may go on.
+    """
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return None
+    trim.argtypes = (ctypes.c_size_t,)
+    return lambda: trim(0)
+
+
+class Trimming:
+    """Trims every few seconds, as long as anything is going on."""
+
+    def __init__(self, every: float = _EVERY) -> None:
+        self.used = False
+        """To be set where memory may have been in use."""
+        self._every = every
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Begin; a loop must be running."""
+        trim = trimmer()
+        if trim is not None:
+            self._task = asyncio.create_task(self._go_on(trim))
+
+    def end(self) -> None:
+        """Trim no more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _go_on(self, trim: Callable[[], None]) -> None:
+        while True:
+            await asyncio.sleep(self._every)
+            if self.used:
+                self.used = False
+                with suppress(RuntimeError, MemoryError):  # no thread to be had: the next time
+                    await asyncio.to_thread(trim)
+
+
+_BACKLOG = 1024
+# Connections taken at once: where there is no descriptor for one, asyncio tries all the others,
+# says so of each, and has each try again by itself.
+_TAKEN = 1
+_LAST = 1.0  # seconds for the last bytes of answers that are complete
+_METHODS = "GET, POST, DELETE"
+_UNREAD = (400, 408, 501)  # after these nobody knows where the next request begins
+_ENDED = "the proxy ended"
+_LISTEN = "subscriptions/listen"
+_GONE = 499  # what nginx writes in its log of a client that did not wait
+
+
+class Sidecar:
+    """Serves mounted routes, each on the listener that it names."""
+
+    def __init__(self, mounts: Iterable[Mount], limits: Limits, log: Log, metrics: Metrics) -> None:
+        self._limits = limits
+        self._log = log
+        self._metrics = metrics
+        by_listener: dict[str, list[Mount]] = defaultdict(list)
+        for mount in mounts:
+            by_listener[mount.route.listen].append(mount)
+        self._listeners = {listen: Mounts(all) for listen, all in by_listener.items()}
+        self._listening: dict[str, asyncio.Server] = {}
+        self._servers: list[Server] = []
+        most = limits.connections or most_connections(limits.concurrent)
+        self._connections = Connections(most, limits.peer_connections, log)
+        metrics.sessions.set_function(lambda: self._population()[0])
+        metrics.children.set_function(lambda: self._population()[1])
+        self._open: dict[asyncio.Task[object], Asked] = {}
+        self._streams: set[asyncio.Task[object]] = set()
+        self._cut: set[asyncio.Task[object]] = set()
+        self._idle = asyncio.Event()
+        self._asked_to_end = asyncio.Event()
+        self._draining = False
+        self._trimming = Trimming()
+        self._unready: dict[str, str] = {}
+
+    @property
+    def mounts(self) -> tuple[Mount, ...]:
+        """All routes, those of one listener together."""
+        return tuple(mount for mounts in self._listeners.values() for mount in mounts.all)
+
+    def _population(self) -> tuple[int, int]:
+        counts = [mount.handler.population() for mount in self.mounts]
+        return sum(sessions for sessions, _ in counts), sum(children for _, children in counts)
+
+    def address(self, listen: str) -> str:
+        """Return where a listener really listens, its port being known by now."""
+        host, port, *_ = self._listening[listen].sockets[0].getsockname()
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    async def start(self) -> None:
+        """Get the routes ready and listen; raises AbridgeError where that is not possible."""
+        for mount in self.mounts:
+            await mount.handler.open()
+        self._trimming.begin()
+        loop = asyncio.get_running_loop()
+        for listen, mounts in self._listeners.items():
+            server = Server(partial(self._handle, mounts), self._log, self._connections)
+            self._servers.append(server)
+            at = Address(listen)
+            try:
+                listening = await loop.create_server(server, at.host, at.port, backlog=_TAKEN)
+            except OSError as error:
+                said = f"cannot listen on {listen}: {plainly(error)}; --listen says where"
+                raise AbridgeError(said) from None
+            self._listening[listen] = listening
+            for each in listening.sockets:
+                with socket.socket(fileno=os.dup(each.fileno())) as same:
+                    same.listen(_BACKLOG)
+
+    def heed_signals(self) -> None:
+        """Take SIGTERM, SIGINT and SIGHUP as the wish to end; a second one ends it at once.
+
+        SIGHUP only where it was not ignored: that is how a terminal's end is to be outlived.
+        """
+
+        def end(number: int) -> None:
+            if self._asked_to_end.is_set():
+                os._exit(128 + number)
+            self._asked_to_end.set()
+
+        outliving = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        for number in (signal.SIGTERM, signal.SIGINT, *(() if outliving else (signal.SIGHUP,))):
+            asyncio.get_running_loop().add_signal_handler(number, end, number)
+
+    async def until_signal(self) -> None:
+        """Serve until such a signal comes."""
+        await self._asked_to_end.wait()
+        self._log.info(f"ending; open requests: {len(self._open)}")
+
+    async def close(self) -> None:
+        """Take no more connections, let open requests end for a while, then end everything."""
+        self._draining = True
+        self._trimming.end()
+        for listening in self._listening.values():
+            listening.close()
+        deadline = monotonic() + self._limits.drain
+        self._end(task for task, asked in self._open.items() if self._endless(task, asked))
+        await self._drained(deadline)
+        self._end(self._open)
+        await self._drained(monotonic() + _LAST)
+        for server in self._servers:
+            server.pre_shutdown()
+        left = max(_LAST, deadline - monotonic())
+        await asyncio.gather(*(server.shutdown(left) for server in self._servers))
+        for mount in self.mounts:
+            try:
+                await mount.handler.close()
+            except Exception as error:  # the others are to be closed all the same
+                said = f"{type(error).__name__}: {error}"
+                self._log.warning(f"{mount.route.path} could not be closed: {said}")
+
+    def _endless(self, task: asyncio.Task[object], asked: Asked) -> bool:
+        return task in self._streams or asked.method == _LISTEN
+
+    def _end(self, tasks: Iterable[asyncio.Task[object]]) -> None:
+        for task in tuple(tasks):
+            self._cut.add(task)
+            task.cancel()
+
+    async def _drained(self, deadline: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, deadline - monotonic())):
+                while self._open:
+                    self._idle.clear()
+                    await self._idle.wait()
+
+    async def _handle(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request, and say what came of it."""
+        own = _OWN.get(request.rel_url.raw_path)
+        if own is not None:
+            self._log.event("request", "debug", http=request.method, route=request.path)
+            if request.method in ("GET", "HEAD"):
+                return await own(self, mounts, request)
+            return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
+        self._trimming.used = True
+        asked, started, status = Asked(), monotonic(), _GONE
+        found = mounts.find(request.rel_url.raw_path)
+        try:
+            response = await self._answered(found, request, asked)
+            status = response.status
+            if self._draining:
+                response.force_close()
+            if not asked.sent and isinstance(response, web.Response):
+                asked.sent = response.content_length or 0
+            return response
+        except Refused as refused:
+            status, asked.answered_by = refused.status, "proxy"
+            asked.failure = asked.failure or str(refused)
+            response = refused.response(asked.id)
+            asked.sent = response.content_length or 0
+            if self._draining or refused.status in _UNREAD:
+                response.force_close()
+            return response
+        except (ConnectionError, asyncio.CancelledError):
+            asked.failure = asked.failure or "the client went away"
+            if asked.failure == _ENDED and (request.method == "GET" or asked.method == _LISTEN):
+                status = 200  # a stream has no end of its own
+            raise
+        finally:
+            self._say(found[0].route.path if found else "", request, asked, status, started)
+
+    async def _answered(
+        self, found: tuple[Mount, str | None] | None, request: web.BaseRequest, asked: Asked
+    ) -> web.StreamResponse:
+        wrong = framing(request)
+        if wrong is not None:
+            raise wrong
+        if found is None:
+            raise Refused(404, INVALID, "nothing is served at this path")
+        mount, token = found
+        for headers in _claims(request):
+            denied = mount.route.access.refusal(headers, token)
+            if denied is not None:
+                raise Refused(denied.status, INVALID, denied.message, dict(denied.headers))
+        if request.method == hdrs.METH_TRACE:
+            # It has the server say back all that it was sent, what the proxy has added included.
+            raise Refused(405, INVALID, "Method Not Allowed", {hdrs.ALLOW: _METHODS})
+        # Clients listen as long as they are there: that must not keep them from asking.
+        listening = len(self._streams)
+        there = listening if _listens(request) else len(self._open) - listening
+        if there >= self._limits.concurrent:
+            what = "streams" if _listens(request) else "requests"
+            said = f"{there} {what} are open, the most this proxy takes at once"
+            raise Refused(503, FAILED, said, {hdrs.RETRY_AFTER: "1"})
+        return await self._within(mount, request, asked)
+
+    async def _within(
+        self, mount: Mount, request: web.BaseRequest, asked: Asked
+    ) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open[task] = asked
+        self._metrics.requests.inc()
+        if _listens(request):
+            self._streams.add(task)
+        patience = None if mount.route.passes else Patience(request)
+        try:
+            if (request.content_length or 0) <= self._limits.body:
+                await go_on(request)
+            return await mount.handler.handle(request, asked)
+        except asyncio.CancelledError:
+            if task not in self._cut:
+                raise
+            task.uncancel()
+            asked.failure = _ENDED
+            if request.writer.output_size:
+                if self._endless(task, asked):
+                    await request.writer.write_eof()
+                raise ConnectionResetError from None
+            raise Refused(503, FAILED, "the proxy is ending", {hdrs.RETRY_AFTER: "1"}) from None
+        except (web.RequestPayloadError, HttpProcessingError):
+            raise Refused(400, INVALID, "bad HTTP request") from None
+        except Stalled:
+            raise Refused(408, INVALID, "the rest of the body did not come") from None
+        except (Refused, ConnectionError):
+            raise
+        except Exception as error:
+            self._log.warning(f"{mount.route.path}: {type(error).__name__}: {error}")
+            asked.failure = type(error).__name__
+            if request.writer.output_size:
+                raise ConnectionResetError from None
+            raise Refused(500, FAILED, "the proxy failed; its log says why") from error
+        finally:
+            if patience is not None:
+                patience.end()
+            del self._open[task]
+            for tasks in (self._streams, self._cut):
+                tasks.discard(task)
+            self._metrics.requests.dec()
+            self._idle.set()
+
+    def _say(
+        self, route: str, request: web.BaseRequest, asked: Asked, status: int, started: float
+    ) -> None:
+        seconds = round(monotonic() - started, 4)
+        self._metrics.asked(asked, status, seconds)
+        said: dict[str, Field] = {
+            "route": route,
+            "status": status,
+            "seconds": seconds,
+            "tool": asked.tool,
+            "client": asked.client,
+            "session": asked.session,
+            "received": asked.received,
+            "sent": asked.sent,
+            "answered_by": asked.answered_by,
+            "failure": asked.failure,
+        }
+        level: Level = "warning" if status >= 500 else "info"
+        who: dict[str, Field] = {"http": request.method, "peer": request.remote}
+        self._log.event("request", level, **who, method=asked.method, **said)
+        if asked.method == "tools/call":
+            self._log.event("call", level, **said)
+
+    async def _alive(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"status": "alive"})
+
+    def unready(self) -> list[str]:
+        """Return the paths of the routes that cannot be served now; the log says why, once."""
+        reasons = {mount.route.path: mount.handler.unready() for mount in self.mounts}
+        unready = {path: reason for path, reason in reasons.items() if reason is not None}
+        if unready != self._unready:
+            self._unready = unready
+            for path, reason in unready.items():
+                self._log.warning(f"{path} is not ready: {reason}")
+        return sorted(unready)
+
+    async def _ready(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+        unready = self.unready()
+        if not unready and not self._draining:
+            return web.json_response({"status": "ready"})
+        response = web.json_response(
+            {"status": "ending" if self._draining else "not ready", "routes": unready},
+            status=503,
+        )
+        if self._draining:
+            response.force_close()
+        return response
+
+    async def _figures(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+        # No token: it names tools and counts calls. A page in a browser shall not read it all the
+        # same, and can only do so by a name that it made point to us.
+        if not _numbered(request.headers.get(hdrs.HOST, "")):
+            anybody = [replace(mount.route.access, tokens=()) for mount in mounts.all]
+            if all(access.refusal(request.headers) for access in anybody):
+                return Refused(403, INVALID, "not for this Host").response()
+        # A thousand series take a while to be written.
+        raw, media_type = await threaded(self._metrics.exposition)
+        return web.Response(body=raw, headers={hdrs.CONTENT_TYPE: media_type})
+
+
+def _claims(request: web.BaseRequest) -> Iterator[Mapping[str, str]]:
+    """Yield the headers of a request, as they are, and with the Host that its target names.
+
+    That one is the one that counts (RFC 9112, section 3.2.2), but others may go by the header.
+    """
+    yield request.headers
+    host = request.host if hdrs.HOST in request.headers else ""
+    if host and host != request.headers[hdrs.HOST]:
+        named = CIMultiDict(request.headers)
+        named[hdrs.HOST] = f"[{host}]" if ":" in host and host[0] != "[" else host
+        yield named
+
+
+Own = Callable[[Sidecar, Mounts, web.BaseRequest], Awaitable[web.StreamResponse]]
+
+_OWN: dict[str, Own] = {
+    "/healthz": Sidecar._alive,
+    "/readyz": Sidecar._ready,
+    "/metrics": Sidecar._figures,
+}
+
+
+def _listens(request: web.BaseRequest) -> bool:
+    """Say whether a client wants a stream that has no end of its own."""
+    return request.method == "GET" and "text/event-stream" in request.headers.get(hdrs.ACCEPT, "")
+
+
+def _numbered(host: str) -> bool:
+    """Say whether a Host header gives an address, which no name of others can lead to."""
+    try:
+        ip_address(Address(host if host.rpartition(":")[2].isdigit() else f"{host}:0").host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Routes of the sidecar before a URL."""

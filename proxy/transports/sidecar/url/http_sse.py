@@ -1,0 +1,191 @@
+"""HTTP+SSE of 2024-11-05 before an upstream: one stream of answers, and the endpoint it names.
+
+The client is given an endpoint of ours instead, on the path that it asked for, which is good as
+long as the stream is open.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+
+import aiohttp
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+from yarl import URL
+
+from proxy.errors import AbridgeError
+from proxy.session.outputs import Probe
+from proxy.transports.driver import Driver, Sent, Timer
+from proxy.transports.http.sse import Event, TooLong, replaced
+from proxy.transports.sidecar import request as post
+from proxy.transports.sidecar.request import Post, Refused
+from proxy.transports.sidecar.response_writer import Answer, unframed
+from proxy.transports.sidecar.route import Asked, Limits, Route
+from proxy.transports.sidecar.session_registry import Callers, Exchange
+from proxy.transports.sidecar.url.probes import Probing, Rejected, TakenBack
+from proxy.transports.sidecar.url.upstream import Lost, Upstream
+
+ENDPOINT = "endpoint"
+"""The event that names the endpoint."""
+
+QUERY = "mcp-abridge-endpoint"
+"""What says in the query of ours which one is meant."""
+
+Translate = Callable[[Exchange, Event], Awaitable[list[Event]]]
+
+
+class Elsewhere(AbridgeError):
+    """A stream that names an endpoint of another origin, which is not to be used."""
+
+
+class Stream(Struct):
+    """An open stream: where messages of its client go, and on what it gets the answers.
+
+    `held` are the calls that wait for the proxy's own questions. Whatever is to be told there in
+    the name of the client goes as what it said last, which `asked` is.
+    """
+
+    url: URL
+    exchange: Exchange
+    answer: Answer
+    held: "set[asyncio.Task[None]]" = msgspec.field(default_factory=set)
+    timer: Timer | None = None
+    asked: tuple[web.BaseRequest, Post] | None = None
+
+    @property
+    def driver(self) -> Driver:
+        """What drives its session."""
+        return self.exchange.driver
+
+
+class Streams:
+    """The open streams of a route, and what is posted to their endpoints.
+
+    `translated` returns what becomes of a server's event on its way to a client.
+    """
+
+    def __init__(
+        self,
+        route: Route,
+        limits: Limits,
+        upstream: Upstream,
+        callers: Callers,
+        probing: Probing,
+        translated: Translate,
+    ) -> None:
+        self._route = route
+        self._limits = limits
+        self._upstream = upstream
+        self._callers = callers
+        self._probing = probing
+        self._translated = translated
+        self._streams: dict[str, Stream] = {}
+
+    async def follow(self, answer: Answer, upstream: aiohttp.ClientResponse, asked: Asked) -> None:
+        """Pass a stream on until it ends, our endpoint in place of the one that it names."""
+        name = secrets.token_urlsafe(16)
+        exchange = self._callers.alone(post.NOTHING, name)
+        try:
+            async for event in self._upstream.events(upstream, asked):
+                if event.event == ENDPOINT:
+                    url = named(event, upstream.url)
+                    made = self._streams[name] = Stream(url, exchange, answer)
+                    made.timer = Timer(exchange.driver, partial(self._overdue, made))
+                    await answer.put(announcement(event, name))
+                else:
+                    for each in await self._translated(exchange, event):
+                        await answer.put(each)
+        except (Lost, TooLong, Elsewhere) as broken:
+            asked.failure = f"the server's stream broke off: {broken}"
+            for line in exchange.driver.ended(asked.failure):
+                await answer.put(unframed(line))
+        finally:
+            stream = self._streams.pop(name, None)
+            if stream is not None:
+                for task in stream.held:
+                    task.cancel()
+                assert stream.timer is not None
+                stream.timer.stop()
+
+    async def posted(self, request: web.BaseRequest, name: str, asked: Asked) -> web.StreamResponse:
+        """Pass a message on to the endpoint of a stream, on which its answer will come.
+
+        Raises Refused where the stream is over or the message cannot be read, and Lost.
+        """
+        stream = self._streams.get(name)
+        if stream is None:
+            raise Refused(404, post.INVALID, "the stream of this endpoint is over")
+        read = await post.read(request, self._route, self._limits, asked)
+        sent = await stream.driver.from_client(read.raw)
+        asked.client = stream.driver.session.client or ""
+        self._probing.taken_back(sent.to_server)
+        for line in sent.to_client:
+            await stream.answer.put(unframed(line))
+        self._watch(stream, request, read)
+        for probe in sent.probes:
+            # Its client says nothing more until this is accepted.
+            task = self._probing.spawn(self._held(request, stream, read, probe))
+            stream.held.add(task)
+            task.add_done_callback(stream.held.discard)
+        if not sent.to_server:
+            asked.answered_by = "proxy"
+            return web.Response(status=202, text="Accepted")
+        async with self._upstream.ask(request, sent.to_server[0], url=stream.url) as upstream:
+            return await self._upstream.pass_on(request, upstream, asked)
+
+    async def _held(
+        self, request: web.BaseRequest, stream: Stream, read: Post, probe: Probe
+    ) -> None:
+        """Do with a call that is held what is decided; its answer comes on the stream."""
+        exchange = msgspec.structs.replace(stream.exchange, post=read)
+        try:
+            sent = await self._probing.ask(request, exchange, probe, stream.url)
+            for line in sent.to_client:
+                await stream.answer.put(unframed(line))
+            self._watch(stream, request, read)
+            for raw in sent.to_server:
+                async with self._upstream.ask(request, raw, url=stream.url) as upstream:
+                    if upstream.status >= 300:
+                        raise Lost(f"the server answered HTTP {upstream.status}")
+        except (Lost, Rejected) as cause:
+            for line in exchange.end(str(cause)):
+                await stream.answer.put(unframed(line))
+        except (TakenBack, ConnectionError):
+            return
+
+    def _watch(self, stream: Stream, request: web.BaseRequest, read: Post) -> None:
+        """Have calls answered in time, be it by us."""
+        stream.asked = request, read
+        assert stream.timer is not None
+        stream.timer.start()
+
+    def _overdue(self, stream: Stream, sent: Sent) -> None:
+        assert stream.asked is not None
+        self._probing.give_up(*stream.asked, sent.to_server, stream.url)
+        self._probing.spawn(self._said(stream, sent.to_client))
+
+    async def _said(self, stream: Stream, lines: list[bytes]) -> None:
+        with suppress(ConnectionError):
+            for line in lines:
+                await stream.answer.put(unframed(line))
+
+
+def named(event: Event, asked: URL) -> URL:
+    """Return the endpoint that an event of a stream at `asked` names; raises Elsewhere."""
+    try:
+        url = asked.join(URL((event.data or b"").decode()))
+        same = url.origin() == asked.origin()
+    except ValueError:
+        raise Elsewhere("the server names an endpoint that is no URL") from None
+    if not same:
+        raise Elsewhere("the server names an endpoint of another origin; that is refused")
+    return url
+
+
+def announcement(event: Event, name: str) -> Event:
+    """Return the event that names our endpoint in place of the server's."""
+    data = f"?{QUERY}={name}".encode()
+    return Event(replaced(event, data), data, event.id, event.event, event.retry)

@@ -1,0 +1,487 @@
+"""A route whose upstream is an HTTP server: each request is passed on, each answer shaped.
+
+Status, headers, events and bytes go through as they are wherever no rule changes them. Nothing is
+sent twice, and the end of one side is the end of the other: a client that goes away ends the
+request to the upstream, which then does what it does for a client that went away.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+import msgspec
+from aiohttp import web
+from multidict import CIMultiDict
+
+from proxy.document import message
+from proxy.session.outputs import Probe
+from proxy.transports.aio import others
+from proxy.transports.correlation import address
+from proxy.transports.driver import Driver, Sent, Timer
+from proxy.transports.http import body, sse
+from proxy.transports.http import hop_headers as passing
+from proxy.transports.http.sse import Event
+from proxy.transports.sidecar import request as post
+from proxy.transports.sidecar.request import FAILED, SESSION, Post, Refused
+from proxy.transports.sidecar.response_writer import Answer, unframed
+from proxy.transports.sidecar.route import Asked, Route, Rules, Shared
+from proxy.transports.sidecar.session_registry import Callers, Exchange
+from proxy.transports.sidecar.url import http_sse as legacy
+from proxy.transports.sidecar.url.probes import Probing, Rejected, TakenBack
+from proxy.transports.sidecar.url.upstream import Lost, Upstream, request_id
+
+Say = Callable[[Exchange, Answer | None, list[bytes]], None]
+
+
+class Waiting:
+    """A context in which an upstream is asked what an exchange asks.
+
+    Where the last of its requests was overdue it is `over`, and left at once without an error,
+    unless whoever is in it is `busy`: then they see to it. `give_up` takes what the upstream is to
+    be told of such requests, and `say` what the client hears of them on an answer that has begun;
+    without one, wherever it listens.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        ours: list[bytes],
+        give_up: Callable[[list[bytes]], None],
+        say: Say,
+    ) -> None:
+        self.ours = ours
+        """What is to be said in the answer besides what the upstream says."""
+        self.answer: Answer | None = None
+        """Where it is said at once, as soon as that has begun."""
+        self.busy = False
+        """True while something that the upstream has said is on its way."""
+        self.over = False
+        """True where nothing more has to come of the upstream."""
+        self._exchange = exchange
+        self._give_up = give_up
+        self._say = say
+        self._left = False
+        self._timeout: asyncio.Timeout | None = None
+        self._timer: Timer | None = None
+
+    async def __aenter__(self) -> Self:
+        of = self._exchange
+        if of.driver.session.deadline is not None:
+            self._timeout = await asyncio.timeout(None).__aenter__()
+            self._timer = Timer(of.driver, self._overdue, of.mark, of.post.ids)
+            self._timer.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        self.leave()
+        if self._timeout is None or self._timer is None:
+            return False
+        of = self._exchange
+        # In a session a call may go on without its client, who can come back for the answer.
+        if of.mark or not of.driver.session.awaits(of.mark, of.post.ids):
+            self._timer.stop()
+        try:
+            await self._timeout.__aexit__(kind, error, trace)
+        except TimeoutError:
+            return True
+        return False
+
+    def leave(self) -> None:
+        """Take note that the answer is about to end: nothing more can be said there."""
+        self._left = True
+
+    def _overdue(self, sent: Sent) -> None:
+        of = self._exchange
+        self._give_up(sent.to_server)
+        if self._left:
+            self._say(of, None, sent.to_client)
+            return
+        self.over = not of.driver.session.awaits(of.mark, of.post.ids)
+        if self.answer is not None and not self.over:
+            self._say(of, self.answer, sent.to_client)
+            return
+        self.ours += sent.to_client
+        if self.over and not self.busy and self._timeout is not None:
+            self._timeout.reschedule(asyncio.get_running_loop().time())
+
+
+_CANCELLED = -32800
+_UNASKED = "the client takes no event stream, so it cannot be asked"
+_PROMPT = 1.0  # seconds
+_LATE = "the server did not answer in time"
+_UNANSWERED = "the server ended its answer without a response"
+_STREAM = "text/event-stream"
+_JSON = "application/json"
+
+
+class Remote:
+    """Answers the requests of a route by asking a server at a URL."""
+
+    def __init__(self, route: Route, rules: Rules, shared: Shared) -> None:
+        self._route = route
+        self._limits = shared.limits
+        self._upstream = Upstream(route, shared.limits.message)
+        self._callers = Callers(route, rules, shared)
+        self._log = shared.log
+        self._probing = Probing(self._upstream, self._aside)
+        self._legacy = legacy.Streams(
+            route, shared.limits, self._upstream, self._callers, self._probing, self._translated
+        )
+        self._listening: dict[Driver, Answer] = {}
+        self._resting: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Begin to look after sessions; connections are made when they are needed."""
+        self._resting = asyncio.create_task(self._rest())
+
+    def unready(self) -> str | None:
+        """Return None: whether its server can answer is for that server to say."""
+        return None
+
+    def population(self) -> tuple[int, int]:
+        """Return how many sessions are known; the servers are not ours."""
+        return len(self._callers), 0
+
+    async def close(self) -> None:
+        """Let all connections go."""
+        if self._resting is not None:
+            self._resting.cancel()
+        await self._probing.close()
+        await self._upstream.close()
+
+    async def _rest(self) -> None:
+        while True:
+            await asyncio.sleep(self._limits.idle)
+            self._callers.rest()
+
+    async def handle(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+        """Answer one request."""
+        try:
+            if request.method == "POST" and not self._route.passes:
+                if (name := request.query.get(legacy.QUERY)) is not None:
+                    return await self._legacy.posted(request, name, asked)
+                return await self._post(request, asked)
+            return await self._other(request, asked)
+        except Refused as refused:
+            asked.answered_by, asked.failure = "proxy", str(refused)
+            return refused.response()
+        except Lost as lost:
+            asked.answered_by, asked.failure = "proxy", str(lost)
+            return Refused(502, FAILED, str(lost)).response()
+
+    async def _post(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+        read = await post.read(request, self._route, self._limits, asked)
+        exchange = await self._callers.exchange(request, read)
+        driver = exchange.driver
+        sent = await driver.from_client(read.raw, exchange.mark, exchange.scope)
+        asked.client = driver.session.client or ""
+        self._probing.taken_back(sent.to_server)
+        try:
+            for probe in sent.probes:
+                sent = await self._decided(request, exchange, probe, sent.told)
+            if not sent.to_server:
+                asked.answered_by = "proxy"
+                if not read.ids:
+                    return web.Response(status=202)
+                answer = _answer(request, read, streams=False)
+                return await self._finish(answer, sent.to_client, asked)
+            raw = sent.to_server[0]
+            ours = [*await self._told(exchange, sent.told), *sent.to_client]
+            waiting = Waiting(
+                exchange,
+                ours,
+                lambda lines: self._probing.give_up(request, read, lines),
+                self._say_late,
+            )
+            async with waiting, self._upstream.ask(request, raw, read) as upstream:
+                return await self._answered(request, exchange, waiting, upstream, asked)
+            answer = waiting.answer or _answer(request, read, streams=False)
+            asked.answered_by, asked.failure = "proxy", _LATE
+            return await self._finish(answer, ours, asked)
+        except Rejected as rejected:
+            return self._rejected(request, exchange, rejected, asked)
+        except Lost as lost:
+            exchange.drop()
+            asked.answered_by, asked.failure = "proxy", str(lost)
+            return Refused(502, FAILED, str(lost)).response(*read.ids[:1])
+        finally:
+            if exchange.mark:
+                exchange.drop()
+
+    async def _decided(
+        self, request: web.BaseRequest, exchange: Exchange, probe: Probe, told: list[bytes]
+    ) -> Sent:
+        """Return what becomes of a call that is held; `told` is what its client is told meanwhile.
+
+        Raises Rejected.
+        """
+        [id] = exchange.post.ids
+        try:
+            sent = await self._probing.ask(request, exchange, probe)
+        except TakenBack as cause:
+            # The server has never heard of it, so no answer could come.
+            return Sent([], [message.error(id, _CANCELLED, str(cause))], told, [])
+        mine = [raw for raw in sent.to_client if address(raw).answers == id]
+        for line in sent.to_client:
+            if line not in mine:
+                await self._spare(exchange, line)
+        if not (sent.to_server or mine):
+            mine = [message.error(id, post.INVALID, "another request has the same id")]
+        return Sent(sent.to_server, mine, [*told, *sent.told], [])
+
+    def _rejected(
+        self, request: web.BaseRequest, exchange: Exchange, rejected: Rejected, asked: Asked
+    ) -> web.Response:
+        """Answer a call that was held as the server would, who wants nothing of this client."""
+        exchange.drop()
+        upstream = rejected.upstream
+        self._forget_ended(request, upstream)
+        asked.received = asked.sent = len(rejected.raw)
+        return web.Response(
+            status=upstream.status,
+            reason=upstream.reason,
+            headers=passing.to_client(upstream.headers),
+            body=rejected.raw,
+        )
+
+    async def _aside(self, exchange: Exchange, raw: bytes) -> None:
+        """Take what the server says while it is asked something of the proxy's own."""
+        for line in await self._tell(exchange, raw):
+            await self._spare(exchange, line)
+
+    async def _spare(self, exchange: Exchange, line: bytes) -> None:
+        """Tell a client what it need not know, if it has a stream for such."""
+        if await self._told(exchange, [line]):
+            self._log.debug("a message that came while a call was held was dropped")
+
+    async def _told(self, exchange: Exchange, told: list[bytes]) -> list[bytes]:
+        """Tell a client what answers nothing, and return it where it has no stream for such."""
+        stream = self._listening.get(exchange.driver)
+        if stream is None:
+            return told
+        try:
+            async with asyncio.timeout(_PROMPT):
+                for line in told:
+                    await stream.put(unframed(line))
+        except (TimeoutError, ConnectionError):  # it is not read, or nobody is there any more
+            return told
+        return []
+
+    def _say_late(self, exchange: Exchange, answer: Answer | None, lines: list[bytes]) -> None:
+        self._probing.spawn(self._said_late(exchange, answer, lines))
+
+    async def _said_late(
+        self, exchange: Exchange, answer: Answer | None, lines: list[bytes]
+    ) -> None:
+        with suppress(ConnectionError):
+            if answer is None:
+                await self._told(exchange, lines)
+                return
+            for line in lines:
+                await answer.put(unframed(line))
+
+    async def _answered(
+        self,
+        request: web.BaseRequest,
+        exchange: Exchange,
+        waiting: Waiting,
+        upstream: aiohttp.ClientResponse,
+        asked: Asked,
+    ) -> web.StreamResponse:
+        """Pass on an upstream's answer, with what we have to say ourselves."""
+        read, ours = exchange.post, waiting.ours
+        if read.initializes:
+            self._callers.initialized(exchange, upstream.headers.get(SESSION))
+        self._forget_ended(request, upstream)
+        kind = upstream.content_type.lower()
+        good = 200 <= upstream.status < 300
+        if ours and good and kind not in (_JSON, _STREAM):
+            # Of a batch the server got what asks nothing, or does not answer what it got.
+            lines = [*ours, *exchange.end("the server gave no answer")]
+            waiting.leave()
+            return await self._finish(_answer(request, read, streams=False), lines, asked)
+        if good and kind not in (_JSON, _STREAM) and exchange.withholds and not _empty(upstream):
+            # Whoever does not mind its type would find in it what a rule keeps back.
+            said = upstream.headers.get("Content-Type", "it has no Content-Type")
+            asked.failure = f"the server's answer is neither JSON nor an event stream: {said}"
+            lines = exchange.end(asked.failure)
+            waiting.leave()
+            return await self._finish(_answer(request, read, streams=False), lines, asked)
+        if not read.ids or not good or kind not in (_JSON, _STREAM):
+            exchange.drop()
+            return await self._upstream.pass_on(request, upstream, asked)
+        passed = passing.to_client(upstream.headers)
+        answer = _answer(request, read, kind == _STREAM, upstream.status, passed)
+        if kind == _STREAM:
+            # Its client may read slowly, and what has begun is not to be begun again.
+            waiting.busy = True
+            await answer.begin()
+            while ours:
+                await answer.put(unframed(ours.pop(0)))
+            waiting.answer, waiting.busy = answer, False
+            if not waiting.over:
+                await self._events(request, answer, exchange, upstream, asked, waiting)
+            waiting.leave()
+            if waiting.over:
+                asked.answered_by, asked.failure = "proxy", _LATE
+            return await self._finish(answer, ours, asked)
+        # Nothing is sent before it is there: what breaks off can still be an error of ours.
+        try:
+            raw = await self._upstream.whole(upstream)
+        except body.TooLarge as large:
+            asked.failure = f"the server's answer is too long: {large}"
+            lines = exchange.end(asked.failure)
+        else:
+            asked.received = len(raw)
+            waiting.busy = True
+            lines = await self._tell(exchange, raw)
+            if len(read.ids) == 1 and exchange.withholds:
+                # What is not known to be its answer may be it all the same.
+                lines = [each for each in lines if message.fails(each)]
+            lines += exchange.end(_UNANSWERED)
+        waiting.leave()
+        return await self._finish(answer, [*ours, *lines], asked)
+
+    async def _finish(self, answer: Answer, lines: list[bytes], asked: Asked) -> web.StreamResponse:
+        for line in lines[:-1]:
+            await answer.put(unframed(line))
+        await others(len(lines[-1]) if lines else 0)
+        response = await answer.end(unframed(lines[-1]) if lines else None)
+        asked.sent = answer.sent
+        return response
+
+    async def _events(
+        self,
+        request: web.BaseRequest,
+        answer: Answer,
+        exchange: Exchange,
+        upstream: aiohttp.ClientResponse,
+        asked: Asked,
+        waiting: Waiting | None = None,
+    ) -> None:
+        """Pass on a stream of events until it ends, or nobody needs more of it."""
+        resumable = False
+        cause = "the server ended its stream before it had answered"
+        try:
+            async for event in self._upstream.events(upstream, asked):
+                resumable |= event.id is not None and not exchange.mark
+                if exchange.post.wanted == "json" and (id := request_id(event)) is not None:
+                    await self._upstream.decline(request, exchange.post, id, _UNASKED)
+                if waiting is not None:
+                    waiting.busy = True
+                for each in await self._translated(exchange, event):
+                    await answer.put(each)
+                if waiting is not None:
+                    waiting.busy = False
+                if answer.complete or (waiting is not None and waiting.over):
+                    return
+        except (Lost, sse.TooLong) as broken:
+            cause = f"the server's stream broke off: {broken}"
+            asked.failure = cause
+        if not resumable:
+            for line in exchange.end(cause):
+                asked.failure = cause
+                await answer.put(unframed(line))
+
+    async def _translated(self, exchange: Exchange, event: Event) -> list[Event]:
+        """Return what becomes of an event: mostly itself."""
+        if not event.data or event.data.isspace():
+            return [event]
+        lines = await self._tell(exchange, event.data)
+        if lines == [event.data]:
+            return [event]
+        if not lines:
+            return _without_message(event)
+        *first, last = lines
+        raw = sse.replaced(event, last)
+        return [*map(unframed, first), msgspec.structs.replace(event, raw=raw, data=last)]
+
+    async def _tell(self, exchange: Exchange, raw: bytes) -> list[bytes]:
+        """Let the session take a message of the upstream; return what goes to the client."""
+        if self._probing.answered(raw):
+            return []
+        if exchange.post.modern and exchange.post.method == "tools/list":
+            self._upstream.listed(raw)
+        sent = await exchange.driver.from_server(raw, exchange.mark)
+        await self._callers.share(exchange)
+        return sent.to_client
+
+    async def _other(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+        """Pass on a request that brings no message: GET, DELETE, and whatever else there is."""
+        raw = b""
+        if request.body_exists:
+            try:
+                encoding = request.headers.get("Content-Encoding")
+                raw = await body.whole(request.content, encoding, self._limits.body)
+            except body.TooLarge as large:
+                raise Refused(413, post.INVALID, str(large)) from None
+            except body.Unreadable as cause:
+                raise Refused(400, post.NOT_JSON, str(cause)) from None
+        session = request.headers.get(SESSION)
+        if session is not None:
+            asked.session = post.digest(session)
+        async with self._upstream.ask(request, raw) as upstream:
+            self._forget_ended(request, upstream)
+            streams = upstream.content_type.lower() == _STREAM and not self._route.passes
+            if not streams or not 200 <= upstream.status < 300:
+                return await self._upstream.pass_on(request, upstream, asked)
+            passed = passing.to_client(upstream.headers)
+            answer = _answer(request, post.NOTHING, True, upstream.status, passed)
+            await answer.begin()
+            if session is not None:
+                exchange = await self._callers.of_session(request, post.NOTHING, session)
+                self._listening[exchange.driver] = answer
+                try:
+                    await self._events(request, answer, exchange, upstream, asked)
+                finally:
+                    if self._listening.get(exchange.driver) is answer:
+                        del self._listening[exchange.driver]
+            else:
+                await self._legacy.follow(answer, upstream, asked)
+            return await self._finish(answer, [], asked)
+
+    def _forget_ended(self, request: web.BaseRequest, upstream: aiohttp.ClientResponse) -> None:
+        session = request.headers.get(SESSION)
+        ended = request.method == "DELETE" and 200 <= upstream.status < 300
+        # To a GET it may only say that there is no such stream.
+        lost = request.method != "GET" and upstream.status == 404
+        if session is not None and (ended or lost):
+            self._callers.ended(session)
+
+
+def _empty(upstream: aiohttp.ClientResponse) -> bool:
+    return upstream.status == 204 or upstream.headers.get("Content-Length") == "0"
+
+
+def _without_message(event: Event) -> list[Event]:
+    """Return what a client needs of an event whose message is not for it: how far the stream is."""
+    named = [] if event.id is None else [f"id: {event.id}"]
+    named += [] if event.retry is None else [f"retry: {event.retry}"]
+    raw = "\n".join([*named, "", ""]).encode()
+    return [Event(raw, None, event.id, None, event.retry)] if named else []
+
+
+def _answer(
+    request: web.BaseRequest,
+    read: Post,
+    streams: bool,
+    status: int = 200,
+    passed: CIMultiDict[str] | None = None,
+) -> Answer:
+    return Answer(
+        request,
+        read.wanted,
+        streams=streams,
+        expected=len(read.ids),
+        batch=read.batch,
+        status=status,
+        headers=passed or CIMultiDict(),
+    )

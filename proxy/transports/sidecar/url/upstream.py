@@ -1,0 +1,212 @@
+"""The server behind a route: what it is asked, in whose name, and its answer as it comes.
+
+Everything that goes wrong on that side is a Lost, so that it is never taken for a client's fault.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+import aiohttp
+from aiohttp import web
+from multidict import CIMultiDict
+from yarl import URL
+
+from proxy.document import message
+from proxy.document.message import string_at
+from proxy.document.tree import ABSENT
+from proxy.errors import AbridgeError, DocumentError
+from proxy.transports.client.endpoint import LOST, Astray, Endpoint, reason
+from proxy.transports.http import body, headers, sse
+from proxy.transports.http import hop_headers as passing
+from proxy.transports.http import negotiation as accept
+from proxy.transports.http.sse import Event
+from proxy.transports.sidecar.request import FAILED, Post
+from proxy.transports.sidecar.route import Asked, Route
+
+# What is true of a client's own message only: that it is the same one again, what stands in it.
+_OF_ONE_MESSAGE = re.compile(
+    r"(x-)?idempotency-key|mcp-param-.*|(content-|repr-)?digest|content-md5|signature(-input)?"
+)
+
+_ENDS = 512  # bytes at either end of a message that mostly tell what it is
+
+
+class Lost(AbridgeError):
+    """The upstream could not be reached, or ended before its answer did."""
+
+
+class Upstream:
+    """The server at a route's URL; no answer of it may have more than `limit` bytes."""
+
+    def __init__(self, route: Route, limit: int) -> None:
+        assert isinstance(route.upstream, str)
+        self._route = route
+        self._limit = limit
+        self._endpoint = Endpoint(route.upstream, transparent=True)
+        self._parameters: headers.Parameters = {}
+
+    async def close(self) -> None:
+        """Let all connections go."""
+        await self._endpoint.close()
+
+    def listed(self, raw: bytes) -> None:
+        """Learn from a response to tools/list which arguments stand in headers too."""
+        headers.learn(self._parameters, raw)
+
+    @asynccontextmanager
+    async def ask(
+        self,
+        request: web.BaseRequest,
+        raw: bytes,
+        read: Post | None = None,
+        url: URL | None = None,
+        *,
+        own: bool = False,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send `raw` as the client sent its request; raises Lost.
+
+        What is the proxy's `own` goes without what belongs to the client's message alone. A
+        connection on which more would come is closed at the end: that tells the server.
+        """
+        passed = self._headers(request, raw, read, own)
+        async with AsyncExitStack() as open:
+            try:
+                response = await open.enter_async_context(
+                    self._endpoint.ask(
+                        request.method, passed, raw or None, at=url or self._url(request)
+                    )
+                )
+            except Astray as cause:
+                raise Lost(cause.brief) from None
+            except LOST as cause:
+                raise Lost(f"the server cannot be reached: {reason(cause)}") from None
+            if response.status < 200:
+                # Nobody has asked for another protocol, and what follows may be no HTTP.
+                response.close()
+                said = f"the server answers with the status {response.status}"
+                raise Lost(f"{said}, which is no answer")
+            yield response
+
+    async def decline(self, request: web.BaseRequest, read: Post, id: bytes, said: str) -> None:
+        """Answer a question of the server's that nobody can be asked; it would wait."""
+        raw = message.error(id, FAILED, said)
+        with suppress(Lost, body.TooLarge):
+            async with self.ask(request, raw, read) as upstream:
+                await self.whole(upstream)
+
+    async def whole(self, response: aiohttp.ClientResponse) -> bytes:
+        """Return the body of an answer; raises Lost, body.TooLarge."""
+        encoding = response.headers.get("Content-Encoding")
+        try:
+            return await body.whole(response.content, encoding, self._limit)
+        except body.Unreadable as cause:
+            raise Lost(f"the server's answer cannot be read: {cause}") from None
+        except LOST as cause:
+            raise Lost(f"the server's answer broke off: {reason(cause)}") from None
+        except MemoryError:
+            raise Lost("there is no memory for the server's answer") from None
+
+    async def events(self, response: aiohttp.ClientResponse, asked: Asked) -> AsyncIterator[Event]:
+        """Yield the events of an answer; raises Lost, sse.TooLong."""
+        events = sse.Events(self._limit)
+        encoding = response.headers.get("Content-Encoding")
+        try:
+            async for chunk in body.chunks(response.content, encoding):
+                asked.received += len(chunk)
+                for event in events.feed(chunk):
+                    yield event
+        except body.Unreadable as cause:
+            raise Lost(str(cause)) from None
+        except LOST as cause:
+            raise Lost(reason(cause)) from None
+        except MemoryError:
+            raise Lost("there is no memory for what it says") from None
+        if rest := events.end():
+            raise Lost(f"it ended within an event, after {len(rest)} bytes of it")
+
+    async def pass_on(
+        self, request: web.BaseRequest, response: aiohttp.ClientResponse, asked: Asked
+    ) -> web.StreamResponse:
+        """Pass an answer on as it is, encoded as it is.
+
+        Raises Lost; where the client has some of it by then, its connection is closed.
+        """
+        passed = web.StreamResponse(
+            status=response.status,
+            reason=response.reason,
+            headers=passing.to_client(response.headers, whole=True),
+        )
+        pieces = self._pieces(response)
+        first = await anext(pieces, b"")
+        if not first and request.method != "HEAD":
+            # Said, so that nobody makes up a type for a body that is none.
+            passed.content_length = 0
+        await passed.prepare(request)
+        try:
+            if first:
+                asked.received += len(first)
+                await passed.write(first)
+            async for chunk in pieces:
+                asked.received += len(chunk)
+                await passed.write(chunk)
+        except Lost:
+            # What was promised cannot be kept: the client is to see that too.
+            if request.transport is not None:
+                request.transport.abort()
+            raise
+        await passed.write_eof()
+        asked.sent = asked.received
+        return passed
+
+    async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in response.content.iter_any():
+                yield chunk
+        except LOST as cause:
+            raise Lost(reason(cause)) from None
+
+    def _url(self, request: web.BaseRequest) -> URL:
+        url = self._endpoint.url
+        if not (self._route.passes or request.query_string):
+            return url
+        text = str(url)
+        if self._route.passes:
+            text = str(url.origin()) + request.rel_url.raw_path
+        if request.query_string:
+            text += ("&" if "?" in text else "?") + request.rel_url.raw_query_string
+        return URL(text, encoded=True)
+
+    def _headers(
+        self, request: web.BaseRequest, raw: bytes, read: Post | None, own: bool
+    ) -> CIMultiDict[str]:
+        route = self._route
+        # A token that opens this route is not for the upstream.
+        credentials = route.auth == "forward" and not route.access.opened_by(request.headers)
+        passed = passing.to_upstream(request.headers, credentials=credentials, fixed=route.headers)
+        for name in [each for each in passed if own and _OF_ONE_MESSAGE.fullmatch(each.lower())]:
+            passed.popall(name, None)
+        if read is None:
+            return passed
+        passed["Accept"] = accept.MEDIA_TYPES
+        if read.modern and raw != read.raw:
+            # A rule has changed the call: its headers follow.
+            tool = None if read.first is None else string_at(read.first.params, "name")
+            for _, name in self._parameters.get(tool or "", ()):
+                passed.popall(name, None)
+            passed.update(headers.request_headers(raw, self._parameters))
+        return passed
+
+
+def request_id(event: Event) -> bytes | None:
+    """Return the id of the server's request that an event brings."""
+    raw = event.data or b""
+    if message.response_key(raw[:_ENDS], raw[-_ENDS:]) is not None:  # mostly, and very long
+        return None
+    try:
+        read = message.read(raw)
+    except DocumentError:
+        return None
+    if not isinstance(read, message.Message) or read.method is ABSENT:
+        return None
+    return read.key

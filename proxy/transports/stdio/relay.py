@@ -1,0 +1,483 @@
+"""Moves lines between the client on our stdin and stdout and a server in a child process.
+
+One thread reads the client, one the server, one the server's stderr; the main thread waits for the
+end. Where the proxy itself has asked the server something, one more thread watches the time; where
+calls have a deadline, another one does.
+Invariants: the session is entered by one thread at a time; shaping happens outside it; the thread
+that reads the server never waits for the server; and no word of the client's on a call that was
+held goes ahead of the call.
+"""
+
+import os
+from _thread import allocate_lock, start_new_thread
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from select import select
+from threading import Condition, Lock, Thread
+from time import monotonic
+from typing import ParamSpec, TypeVar
+
+from proxy.document import message
+from proxy.errors import RuleErrors, raised
+from proxy.session import failures as fallback
+from proxy.session.outputs import (
+    Forget,
+    Forward,
+    Keep,
+    Load,
+    Noise,
+    Output,
+    Probe,
+    Reply,
+    Shape,
+    Tell,
+    Work,
+)
+from proxy.session.session import Session
+from proxy.shaping import pipeline
+from proxy.storage.snapshots import Store
+from proxy.transports.log import Log
+from proxy.transports.stdio.child import Child, hold_signals
+from proxy.transports.stdio.lines import Cut, Discarded, Event, Lines, Over, Passed, Piece
+from proxy.transports.stdio.pipes import Inlet, Outlet
+from proxy.transports.stdio.shutdown import Ending
+
+
+def within(seconds: float, do: Callable[[], object]) -> None:
+    """Have something done, and wait for so long; what takes longer goes on.
+
+    It is done once. Where no thread is to be had, or none has begun in time, it is done here.
+    """
+    claim, done = allocate_lock(), allocate_lock()
+    done.acquire()
+
+    def run() -> None:
+        if claim.acquire(blocking=False):
+            try:
+                do()
+            finally:
+                done.release()
+
+    try:
+        start_new_thread(run, ())
+    except (RuntimeError, MemoryError):
+        pass
+    else:
+        if done.acquire(timeout=seconds):
+            return
+    run()
+
+
+_LONGEST = 3600.0  # seconds that are waited at once
+
+
+class Deadlines:
+    """What waits for an answer, by tokens, and until when.
+
+    `late` is called with each token whose time is up, by a thread that begins with the first one.
+    """
+
+    def __init__(self, late: Callable[[bytes], None]) -> None:
+        self._late = late
+        self._due: dict[bytes, float] = {}
+        self._next: float | None = None
+        self._change = Condition()
+        self._thread = Thread(target=self._run, name="deadlines", daemon=True)
+
+    def add(self, token: bytes, seconds: float) -> None:
+        """Wait for an answer, for so many seconds."""
+        due = monotonic() + seconds
+        with self._change:
+            self._due[token] = due
+            if self._next is None or due < self._next:
+                self._change.notify_all()
+            if self._thread.ident is None:
+                # Where there can be none now, the next question tries again.
+                with suppress(RuntimeError):
+                    self._thread.start()
+
+    def settle(self, token: bytes) -> None:
+        """Take note of an answer; one that nobody waits for is none of ours."""
+        with self._change:
+            if self._due.pop(token, None) is not None and not self._due:
+                self._change.notify_all()
+
+    def wait(self, seconds: float) -> None:
+        """Return once nothing waits for an answer any more, or after so many seconds."""
+        with self._change:
+            self._change.wait_for(lambda: not self._due, seconds)
+
+    def _run(self) -> None:
+        while True:
+            token = self._first()
+            self._late(token)
+            # Only now: whoever waits for all answers waits for what comes of this too.
+            self.settle(token)
+
+    def _first(self) -> bytes:
+        """Return the next token whose time is up, as soon as it is."""
+        with self._change:
+            while True:
+                token = min(self._due, key=self._due.__getitem__, default=None)
+                left = _LONGEST if token is None else self._due[token] - monotonic()
+                if token is not None and left <= 0:
+                    return token
+                self._next = None if token is None else self._due[token]
+                self._change.wait(min(left, _LONGEST))
+
+
+_ENDS = 512  # bytes at either end of a message that tell whose answer it is
+_FAILED = 70  # EX_SOFTWARE of sysexits.h
+_PATIENCE = 1.0  # seconds for what is said last
+_LONGEST_SLEEP = 3600.0  # seconds
+_HELD = 5.0  # seconds for calls that are held to go on once the client will say nothing more
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Send = Callable[[list[bytes]], None]
+
+
+class Relay:
+    """One client, one server, and the session between them.
+
+    `limit` is the most bytes of one line. `cause` says why the child is a stillborn one.
+    """
+
+    def __init__(
+        self,
+        child: Child,
+        session: Session,
+        store: Store,
+        log: Log,
+        limit: int,
+        cause: str | None = None,
+    ) -> None:
+        self._child = child
+        self._session = session
+        self._store = store
+        self._log = log
+        self._limit = limit
+        self._entry = Lock()
+        self._client = Outlet(1, lambda: self._ending.tell("client gone"))
+        self._server = Outlet(child.stdin, lambda: self._ending.tell("server deaf"))
+        self._output = Inlet(child.stdout)
+        self._ending = Ending(child, self._server, self._output, log, cause)
+        self._deadlines: Deadlines | None = None  # of the proxy's own questions
+
+    def run(self) -> int:
+        """Move lines until both sides have ended; return the exit code that is then ours."""
+        # Only the main thread acts on signals, so only it may receive them.
+        hold_signals()
+        sides = {
+            "stderr": self._read_stderr,
+            "server": self._read_server,
+            "client": self._read_client,
+        }
+        if self._session.deadline is not None:
+            sides = {"deadline": self._time_calls, **sides}
+        # The client's last: whoever is asked anything, and may run out of memory, has all of them.
+        threads = {
+            name: Thread(target=self._guarded, args=(side,), name=name, daemon=True)
+            for name, side in sides.items()
+        }
+        for thread in threads.values():
+            thread.start()
+        self._ending.listen()
+        self._ending.wait()
+        threads["stderr"].join(_PATIENCE / 5)
+        self._ending.wait_for_question()
+        self._answer()
+        self._ending.sweep()
+        return self._ending.code
+
+    def refuse(self, code: int, reason: str) -> None:
+        """Have everything ended, from another thread, with this exit code, for this reason."""
+        self._ending.refuse(code, reason)
+
+    def _answer(self) -> None:
+        """Answer what is in flight, and say why."""
+        reason = self._ending.reason
+        tail = self._log.tail.decode("utf-8", "replace").strip()
+        if not self._entry.acquire(timeout=_PATIENCE):
+            self._log.error("calls in flight were not answered: a message is still being looked at")
+            return
+        try:
+            outputs = self._session.ended(
+                f"{reason}; its stderr ends with:\n{tail}" if tail else reason
+            )
+        finally:
+            self._entry.release()
+        lines = [output.raw for output in outputs if isinstance(output, Forward)]
+        self._log.sum_up()
+        if lines:
+            self._log.error(f"{reason}; requests answered with an error: {len(lines)}")
+        elif self._ending.unexpected:
+            self._log.error(reason)
+        # The client may not be reading; we are leaving anyway.
+        within(_PATIENCE, partial(self._client.finish, lines))
+
+    def _guarded(self, target: Callable[[], None]) -> None:
+        try:
+            target()
+        except Exception as error:  # a side that nobody serves would wait for ever
+            reason = f"the proxy failed: {type(error).__name__}: {error}"
+            self._log.error(reason)
+            self.refuse(_FAILED, reason)
+
+    def _read_client(self) -> None:
+        take, send, reply = self._session.from_client, self._server.send, self._client.send
+        heard = False
+        for event in _events(Inlet(0), Lines(self._limit)):
+            if type(event) is list:
+                self._take(event, take, send, reply)
+            elif type(event) is Discarded:
+                self._refuse_long(event)
+            elif type(event) is Cut:
+                # What a server makes of half a message is its own affair.
+                self._take([event.raw], take, send, reply)
+            if not heard:
+                heard = True
+                self._ending.tell("heard")
+        if self._deadlines is not None:
+            self._let_go_on(self._deadlines)
+        self._server.close()
+        self._ending.tell("client ended")
+
+    def _let_go_on(self, deadlines: "Deadlines") -> None:
+        """Keep the server's input open a while for calls of the client's that are still held."""
+        deadlines.wait(_HELD)
+        # The server may take nothing more.
+        within(_PATIENCE, self._server.flush)
+
+    def _refuse_long(self, event: Discarded) -> None:
+        said = self._too_long(event.size)
+        self._log.warning(f"from the client: {said}")
+        id = message.request_id(event.start, event.end)
+        if id is not None:
+            self._client.send([message.error(id, -1, said)])
+
+    def _too_long(self, size: int) -> str:
+        return message.thrown_away(size, self._limit)
+
+    def _read_server(self) -> None:
+        take, piece = self._hear, self._client.piece
+        send, post = self._client.send, self._server.post
+        unanswered = False
+        for event in _events(self._output, Lines(self._limit, self._passes)):
+            if type(event) is list:
+                self._take(event, take, send, post)
+                if self._deadlines is not None:
+                    for raw in event:
+                        self._settle(self._deadlines, raw[:_ENDS], raw[-_ENDS:])
+            elif type(event) is Piece:
+                piece(event.raw, event.last)
+            elif type(event) is Passed:
+                self._entered(self._session.streamed, event.start, event.end, event.size)
+            elif type(event) is Over:
+                discarded, size = self._session.discarded, event.size
+                outputs = self._entered(discarded, event.start, size, self._limit) or ()
+                self._all(outputs, send, post)
+                unanswered = not outputs
+                if self._deadlines is not None:
+                    self._settle(self._deadlines, event.start, b"")
+            elif type(event) is Discarded and unanswered:
+                # Some write the id last. An answer of the server's that says what happened.
+                key = message.response_key(event.start, event.end)
+                if key is not None:
+                    said = self._too_long(event.size)
+                    self._take([message.error(key, -1, said)], take, send, post)
+            elif type(event) is Cut:
+                self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
+                self._log.put_aside(event.raw)
+            if self._client.broken:
+                break
+        # Where the client is gone, the server is to see that nobody reads any more.
+        os.close(self._child.stdout)
+        self._ending.tell("output over")
+
+    def _hear(self, raw: bytes) -> tuple[Output, ...]:
+        """Let the session take a line of the server's, while nobody else can enter it."""
+        outputs = self._session.from_server(raw)
+        if len(outputs) == 1 and type(outputs[0]) is Forward:
+            return outputs
+        return self._posted(outputs, Reply)
+
+    def _posted(
+        self, outputs: tuple[Output, ...], kind: type[Forward] | type[Reply]
+    ) -> tuple[Output, ...]:
+        """Post what of `outputs` is for the server, which those of a kind are; return the rest.
+
+        While the session can be entered by nobody else: else the client could take a call back
+        before it is sent.
+        """
+        lines = [output.raw for output in outputs if isinstance(output, kind)]
+        if lines:
+            self._server.post(lines)
+        return tuple(output for output in outputs if not isinstance(output, kind))
+
+    def _settle(self, deadlines: "Deadlines", start: bytes, end: bytes) -> None:
+        key = message.response_key(start, end)
+        if key is not None:
+            deadlines.settle(key)
+
+    def _given_up(self, deadlines: "Deadlines", raw: bytes) -> None:
+        """Wait no longer for the answers that a line for the server says nobody waits for."""
+        from proxy.transports.correlation import address, elements
+
+        for each in elements(raw) if b"notifications/cancelled" in raw else ():
+            key = address(each).cancels
+            if key is not None:
+                deadlines.settle(key)
+
+    def _late(self, token: bytes) -> None:
+        """Go on with a call without what was asked before it: the time for that is up."""
+        with self._entry:
+            outputs = self._posted(self._session.unanswered(token), Forward)
+        self._all(outputs, self._server.post, self._client.send)
+
+    def _time_calls(self) -> None:
+        """Answer calls that the server leaves alone for too long, for ever."""
+        longest = min(self._session.deadline or 0.0, _LONGEST_SLEEP)
+        while True:
+            with self._entry:
+                seconds = self._session.patience()
+            # A call that begins meanwhile is due later than this.
+            # As in proxy.storage.snapshots: time.sleep() fails if the clock is set back.
+            select((), (), (), longest if seconds is None else min(seconds, longest))
+            with self._entry:
+                outputs = self._posted(self._session.overdue(), Forward)
+            self._all(outputs, self._server.post, self._client.send)
+
+    def _watch(self, probe: Probe) -> None:
+        if self._deadlines is None:
+            # Not loaded before it is needed: most have no use for it.
+
+            self._deadlines = Deadlines(lambda token: self._guarded(lambda: self._late(token)))
+        self._deadlines.add(probe.token, probe.seconds)
+
+    def _read_stderr(self) -> None:
+        stderr = Inlet(self._child.stderr)
+        while True:
+            buffer, size = stderr.read()
+            if not size:
+                return
+            self._log.pass_on(bytes(memoryview(buffer)[:size]))
+
+    def _passes(self, start: bytes) -> bool:
+        return self._entered(self._session.head, start) or False
+
+    def _entered(self, enter: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """Enter the session; where that fails, nothing comes of it."""
+        try:
+            with self._entry:
+                return enter(*args, **kwargs)
+        except Exception as error:
+            self._log.error(fallback.said_of(error))
+            return None
+
+    def _take(
+        self,
+        batch: list[bytes],
+        enter: Callable[[bytes], tuple[Output, ...]],
+        ahead: Send,
+        back: Send,
+    ) -> None:
+        """Pass each line of `batch` through the session; what goes on goes on together."""
+        ready: list[bytes] = []
+        for raw in batch:
+            try:
+                with self._entry:
+                    outputs = enter(raw)
+            except Exception as error:  # one message must never end all others
+                outputs = self._fault(raw, error, enter == self._hear)
+            for output in outputs:
+                if type(output) is Forward:
+                    if output.raw is not raw and self._deadlines is not None:
+                        self._given_up(self._deadlines, output.raw)
+                    ready.append(output.raw)
+                else:
+                    if ready:
+                        ahead(ready)
+                        ready = []
+                    self._do(output, ahead, back)
+        if ready:
+            ahead(ready)
+
+    def _all(self, outputs: Iterable[Output], ahead: Send, back: Send) -> None:
+        for output in outputs:
+            self._do(output, ahead, back)
+
+    def _do(self, output: Output, ahead: Send, back: Send) -> None:
+        if isinstance(output, Forward):
+            ahead([output.raw])
+        elif isinstance(output, Reply):
+            back([output.raw])
+        elif isinstance(output, Tell):
+            self._client.send([output.raw])
+        elif isinstance(output, Probe):
+            # Its time runs from now on: the server may not even take it.
+            self._watch(output)
+            (ahead if ahead == self._server.send else self._server.post)([output.raw])
+        elif isinstance(output, Shape):
+            outcome = pipeline.shape(output.job)
+            with self._entry:
+                outputs = self._session.shaped(output.job, outcome)
+            # Whoever asked for it, the answer goes to the client.
+            self._all(outputs, self._client.send, self._server.post)
+        elif isinstance(output, Work):
+            found = output.do()
+            with self._entry:
+                outputs = output.then(found)
+                if back == self._server.post:
+                    outputs = self._posted(outputs, Reply)
+            self._all(outputs, ahead, back)
+        elif isinstance(output, Load):
+            with self._entry:
+                found, failure = None, None
+                try:
+                    found = self._store.get(output.key)
+                except Exception as error:
+                    failure = raised(error)
+                outputs = self._session.loaded(output.token, found, failure)
+            self._all(outputs, ahead, back)
+        elif isinstance(output, Keep | Forget):
+            try:
+                with self._entry:
+                    self._stored(output)
+            except Exception as error:  # the answer goes out all the same
+                self._log.error(f"the store failed: {raised(error)}")
+        elif isinstance(output, Noise):
+            self._log.noise(output.raw)
+
+    def _stored(self, output: Keep | Forget) -> None:
+        if isinstance(output, Keep):
+            self._store.put(output.key, output.snapshot)
+        else:
+            self._store.drop(output.key)
+
+    def _fault(self, raw: bytes, error: Exception, answers: bool) -> tuple[Output, ...]:
+        """Return what to do with a message that the session could not take."""
+        if isinstance(error, RuleErrors):
+            said = error.brief
+        else:
+            said = f"the proxy failed on a message: {type(error).__name__}: {error}"
+            self._log.error(said)
+        line = fallback.in_place_of(raw, said, answers=answers)
+        if answers:
+            return (Forward(raw if line is None else line),)
+        return () if line is None else (Reply(line),)
+
+
+def _events(inlet: Inlet, lines: Lines) -> Iterator[Event]:
+    while True:
+        buffer, size = inlet.read()
+        if not size:
+            yield from lines.end()
+            return
+        whole = lines.whole(buffer, size)
+        if whole is not None:
+            yield whole
+        else:
+            yield from lines.feed(buffer, size)

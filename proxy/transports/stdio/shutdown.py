@@ -1,0 +1,208 @@
+"""Waits, in the main thread, for the end of either side, and sees to the other.
+
+The end of one side is the end of the other: the server's stdin is closed at once; what does not
+end then is sent SIGTERM, then SIGKILL, as a group; and nobody who is out of reach is waited for.
+"""
+
+import os
+import select
+import signal
+from math import inf
+from time import monotonic, sleep
+
+from proxy.transports.log import Log
+from proxy.transports.stdio.child import KILL, TERMINATE, Child
+from proxy.transports.stdio.pipes import Inlet, Outlet
+
+# What begins the end, and what the server's group is then given: seconds until SIGTERM, and from
+# there until SIGKILL.
+_GRACE: dict[str, tuple[float, float]] = {
+    "client ended": (5.0, 0.5),  # late answers are still wanted; all in less than 6
+    "client gone": (1.0, 2.0),
+    "server deaf": (1.0, 2.0),
+    "output over": (1.0, 2.0),
+    "child ended": (0.5, 0.5),  # others of its group may still hold its stdout
+    "refused": (0.5, 1.0),
+    "signal": (0.5, 1.0),
+}
+# What threads tell, a byte each; a signal's byte is its number.
+_TOLD = ("heard", "client ended", "client gone", "server deaf", "output over", "refused")
+_BYTES = {event: bytes([128 + at]) for at, event in enumerate(_TOLD)}
+
+_LAST = 0.5  # seconds from SIGKILL until nothing more is expected
+_SLOW = 5.0  # seconds for a client that is slow to read what is left, and asks no more
+_QUESTION = 1.0  # seconds for a client's first request
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Ending:
+    """How one session ends: what has ended so far, and what is done about the rest.
+
+    `stdin` and `stdout` are our ends of the server's. `cause` says why the child is a stillborn
+    one.
+    """
+
+    def __init__(
+        self, child: Child, stdin: Outlet, stdout: Inlet, log: Log, cause: str | None = None
+    ) -> None:
+        self._child = child
+        self._stdin = stdin
+        self._stdout = stdout
+        self._log = log
+        self._cause = cause
+        # A pipe, since a signal that arrives just before one waits for anything else is not seen.
+        self._hearing, self._telling = os.pipe()
+        os.set_blocking(self._telling, False)
+        self._ears = select.poll()
+        self._ears.register(self._hearing, select.POLLIN)
+        self._asked = False  # the client has sent something
+        self._silent = False  # the client will send nothing more
+        self._over = False  # the server will send nothing more
+        self._signal = 0
+        self._refusal: int | None = None
+        self._rung = 0
+        self._pace = inf
+        self._deadline: float | None = None
+
+    def tell(self, event: str) -> None:
+        """Say what has happened, from any thread."""
+        os.write(self._telling, _BYTES[event])
+
+    def refuse(self, code: int, reason: str) -> None:
+        """Have everything ended, from any thread, with this exit code, for a reason of ours."""
+        self._refusal = code
+        self._cause = reason
+        self.tell("refused")
+
+    def listen(self) -> None:
+        """Take signals from now on, in this thread, which must be the main one."""
+        signal.set_wakeup_fd(self._telling, warn_on_full_buffer=False)
+        for number in _SIGNALS:
+            # One that was ignored when we were started is meant to stay so (nohup).
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, _noticed)
+        signal.signal(signal.SIGCHLD, _noticed)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_SIGNALS, signal.SIGCHLD})
+
+    def wait(self) -> None:
+        """Return once the server has ended and all that it said was passed on."""
+        while not (self._over and self._child.ended()):
+            self._hear(self._next(self._deadline))
+
+    def wait_for_question(self) -> None:
+        """Wait a moment for a client that has asked nothing yet, so that it gets an answer."""
+        deadline = monotonic() + _QUESTION
+        while not (self._asked or self._silent or self._signal):
+            event = self._next(deadline)
+            if event == "late":
+                return
+            self._hear(event)
+
+    def sweep(self) -> None:
+        """End what the server has left behind in its group, and let the guardian go."""
+        # Of those who were killed, the dead are still there until somebody waits for them.
+        if self._rung < 2 and self._child.signal(TERMINATE):
+            deadline = monotonic() + _LAST
+            while self._child.signal(0):
+                if monotonic() > deadline:
+                    self._child.signal(KILL)
+                    break
+                sleep(0.01)
+        self._child.release()
+
+    @property
+    def code(self) -> int:
+        """The exit code that is ours."""
+        if self._signal:
+            return 128 + self._signal
+        if self._refusal is not None:
+            return self._refusal
+        code = self._child.code or 0
+        return code if code >= 0 else 128 - code
+
+    @property
+    def reason(self) -> str:
+        """Why it came to an end."""
+        code = self._child.code or 0
+        if self._cause is not None:
+            return self._cause
+        if self._signal:
+            return f"the proxy was ended by {_name(self._signal)}"
+        if code >= 0:
+            return f"the server ended with exit code {code}"
+        return f"the server was ended by {_name(-code)}"
+
+    @property
+    def unexpected(self) -> bool:
+        """True where nobody else has said yet why the server failed."""
+        failed = self._child.code != 0 and self._cause is None
+        return failed and not self._rung and not self._signal
+
+    def _next(self, deadline: float | None) -> str:
+        """Wait for what happens next, and take note of it."""
+        wait = None if deadline is None else max(0.0, deadline - monotonic()) * 1000
+        if not self._ears.poll(wait):
+            return "late"
+        [byte] = os.read(self._hearing, 1)
+        if byte >= 128:
+            return _TOLD[byte - 128]
+        if byte != signal.SIGCHLD:
+            again, self._signal = self._signal, byte
+            return "late" if again else "signal"
+        return "child ended" if self._child.ended() else "another child"
+
+    def _hear(self, event: str) -> None:
+        if event == "late":
+            self._press()
+        elif event == "heard":
+            self._asked = True
+        elif event == "client ended":
+            self._silent = True
+        elif event == "output over":
+            self._over = True
+        if event in _GRACE:
+            self._begin(*_GRACE[event])
+
+    def _begin(self, first: float, then: float) -> None:
+        """Begin the end of the server, or hasten it."""
+        self._stdin.close()
+        self._pace = min(self._pace, then)
+        deadline = monotonic() + (self._pace if self._rung else first)
+        if self._deadline is None or deadline < self._deadline:
+            self._deadline = deadline
+
+    def _press(self) -> None:
+        """Take the next step, and wait no longer in the end for what nobody will send."""
+        self._rung += 1
+        wait = _LAST
+        if self._rung == 1:
+            self._send(TERMINATE, "the server did not end by itself: sent it SIGTERM")
+            wait = self._pace
+        elif self._rung == 2:
+            self._send(KILL, "the server did not end on SIGTERM: sent it SIGKILL")
+        else:
+            # A process out of reach may hold the server's stdout. A client that is slow to read is
+            # waited for: without end as long as it may still ask, else for a while.
+            slow = not self._silent or self._rung == 3
+            hurried = self._signal or self._refusal is not None
+            if self._stdout.idle or hurried or not slow:
+                self._over = True
+                self._child.give_up()
+            wait = _SLOW
+        self._deadline = monotonic() + wait
+
+    def _send(self, number: int, said: str) -> None:
+        if not self._child.ended():
+            self._log.warning(said)
+        self._child.signal(number)
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _noticed(number: int, frame: object) -> None:
+    """Do nothing: that there is a handler makes the signal's byte appear in the pipe."""

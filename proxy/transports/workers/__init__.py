@@ -1,0 +1,1 @@
+"""Where long work is done: worker processes, and threads."""

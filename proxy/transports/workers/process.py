@@ -1,0 +1,144 @@
+"""What a worker process runs: it shapes one job after the other until whoever asks is gone.
+
+A message between the two is a head, pickled, and what may be very long as it is: the response and
+the document of a snapshot. That is never copied into a pickle, which would hold up whoever asks,
+and a response that is to stay as it came is not sent back. Asynchronous I/O is not imported here: a
+worker starts in half the time without.
+"""
+
+import os
+import pickle
+import signal
+from queue import SimpleQueue
+from struct import Struct
+from threading import Thread
+from typing import IO, Any, NoReturn
+
+from msgspec.structs import replace
+
+from proxy.shaping import pipeline
+from proxy.shaping.job import Job, Outcome
+from proxy.storage.snapshots import Snapshot
+from proxy.transports.stdio.pipes import widen
+
+_LENGTHS = Struct("<QQQ")
+
+
+class Message:
+    """Bytes on their way between the processes: a pickled head, a response and a document."""
+
+    __slots__ = ("_document", "_head", "_raw")
+
+    def __init__(self, head: bytes, raw: bytes = b"", document: bytes = b"") -> None:
+        self._head = head
+        self._raw = raw
+        self._document = document
+
+    @classmethod
+    def asking(cls, job: Job) -> "Message":
+        """Ask for `job`. Raises what pickle does where a rule holds something it cannot take."""
+        head = replace(job, raw=None, snapshot=_hollow(job.snapshot))
+        return cls(_pickled(head), job.raw or b"", _document(job.snapshot))
+
+    @classmethod
+    def answering(cls, job: Job, outcome: Outcome) -> "Message":
+        """Answer with what came of `job`."""
+        same = outcome.raw is job.raw
+        head = replace(outcome, raw=b"", snapshot=_hollow(outcome.snapshot)), same
+        return cls(_pickled(head), b"" if same else outcome.raw, _document(outcome.snapshot))
+
+    @classmethod
+    def failing(cls, cause: str) -> "Message":
+        """Answer that it could not even be tried."""
+        return cls(_pickled(cause))
+
+    @classmethod
+    def read(cls, stream: IO[bytes]) -> "Message":
+        """Wait for a message; raises EOFError where the other side is gone."""
+        lengths = _LENGTHS.unpack(_exactly(stream, _LENGTHS.size))
+        return cls(*[_exactly(stream, length) for length in lengths])
+
+    def write(self, stream: IO[bytes]) -> None:
+        """Send it; raises OSError where the other side is gone."""
+        lengths = _LENGTHS.pack(len(self._head), len(self._raw), len(self._document))
+        stream.write(lengths + self._head)
+        stream.write(self._raw)
+        stream.write(self._document)
+        stream.flush()
+
+    def job(self) -> Job:
+        """Return what is asked for."""
+        job: Job = pickle.loads(self._head)
+        if job.snapshot is None:
+            return replace(job, raw=self._raw)
+        return replace(job, snapshot=self._filled(job.snapshot))
+
+    def outcome(self, job: Job) -> Outcome | str:
+        """Return what came of `job`, or why nothing did."""
+        head = pickle.loads(self._head)
+        if isinstance(head, str):
+            return head
+        outcome: Outcome
+        outcome, same = head
+        raw = job.raw if same else self._raw
+        return replace(outcome, raw=raw, snapshot=self._filled(outcome.snapshot))
+
+    def _filled(self, snapshot: Snapshot | None) -> Snapshot | None:
+        return None if snapshot is None else Snapshot(snapshot.frame, self._document)
+
+
+def serve() -> NoReturn:
+    """Shape what is asked for on stdin and answer on stdout, until stdin ends."""
+    # It ends with its parent, which may be draining while its whole group is told to end.
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a transform prints is no answer
+    widen(asked.fileno())
+    widen(answers.fileno())
+    waiting: SimpleQueue[Message] = SimpleQueue()
+    Thread(target=_receive, args=(asked, waiting), daemon=True).start()
+    while True:
+        try:
+            _answer(waiting.get()).write(answers)
+        except OSError:
+            os._exit(0)
+
+
+def _receive(asked: IO[bytes], waiting: "SimpleQueue[Message]") -> None:
+    # In a thread of its own, so that the end of the parent ends a long shaping, too.
+    try:
+        while True:
+            waiting.put(Message.read(asked))
+    except (EOFError, OSError):
+        os._exit(0)
+    except Exception:  # no memory for what is asked: nobody is to wait for an answer
+        os._exit(1)
+
+
+def _answer(message: Message) -> Message:
+    try:
+        job = message.job()
+        return Message.answering(job, pipeline.shape(job))
+    except Exception as error:  # the rule's classes cannot be imported here, too little memory, ...
+        return Message.failing(f"{type(error).__name__}: {error}")
+
+
+def _hollow(snapshot: Snapshot | None) -> Snapshot | None:
+    return None if snapshot is None else Snapshot(snapshot.frame, b"")
+
+
+def _document(snapshot: Snapshot | None) -> bytes:
+    return b"" if snapshot is None else snapshot.document
+
+
+def _pickled(head: Any) -> bytes:
+    return pickle.dumps(head, pickle.HIGHEST_PROTOCOL)
+
+
+def _exactly(stream: IO[bytes], size: int) -> bytes:
+    found = stream.read(size)
+    if len(found) < size:
+        raise EOFError
+    return found

@@ -1,0 +1,64 @@
+import pytest
+from msgspec import Raw, Struct
+
+from proxy.document.fuel import LITTLE, MOST, Fuel, pay
+from proxy.errors import Spent
+
+
+class Row(Struct):
+    f0: Raw
+
+
+def test_fuel_lasts_to_the_last_unit() -> None:
+    fuel = Fuel(10)
+    fuel.burn(4)
+    fuel.burn(6)
+    assert fuel.left == 0
+
+
+def test_what_is_spent_stays_spent() -> None:
+    fuel = Fuel(10)
+    for _ in range(2):
+        with pytest.raises(Spent, match=r"^it takes more than 10 units of work$"):
+            fuel.burn(11)
+
+
+def paid(value: object, *, written: bool = False) -> int:
+    fuel = Fuel()
+    pay(value, fuel, written=written)
+    return MOST - fuel.left
+
+
+@pytest.mark.parametrize(
+    ("value", "units"),
+    [
+        (None, 0),
+        ("x" * 64, 4),
+        ("é" * 64, 16),
+        ([1, 2.5, True], 4),
+        ([["x" * 32]] * 3, 4 + 3 * (2 + 2)),
+        ({"a": 1, "b" * 16: [1]}, 5 + 1 + 2),
+        (2**1280, 10),
+        (Raw(b'"' + b"x" * 638 + b'"'), 10),
+        (Row(Raw(b"1" * 640)), 10),
+    ],
+)
+def test_a_value_is_paid_for_by_what_there_is_of_it(value: object, units: int) -> None:
+    assert paid(value) == units
+
+
+def test_what_is_written_in_ascii_costs_more() -> None:
+    assert (paid("x" * 64, written=True), paid("é" * 64, written=True)) == (16, 64)
+    assert paid(2**1280, written=True) == 40
+
+
+@pytest.mark.fault(36, "inside")
+def test_what_stands_in_several_places_is_paid_for_in_each() -> None:
+    value: object = "x"
+    for _ in range(15):
+        value = [value, value]
+    assert paid(value) == 3 * (2**15 - 1)
+    for _ in range(50):
+        value = [value, value]
+    with pytest.raises(Spent):
+        pay(value, Fuel(LITTLE))

@@ -1,0 +1,198 @@
+"""Expressions over plain values: what they give is the library's, and they end with their fuel."""
+
+import resource
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import jmespath
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jmespath.visitor import TreeInterpreter
+
+from proxy.document.fuel import LITTLE, MOST, Fuel
+from proxy.document.jmespath import Interpreter
+from proxy.document.patterns import Expression, PatternError
+from proxy.document.tree import loads
+from proxy.errors import Refusal, Spent
+from tests.documents import values
+from tests.explosive import EXPLOSIVE, ended
+from tests.faults.scale import scaled
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def burned(text: str, value: Any) -> int:
+    """Evaluate an expression with all the fuel there is, and say how much it took."""
+    fuel = Fuel()
+    Expression(text).bind({}, fuel)(value)
+    return MOST - fuel.left
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize("name", EXPLOSIVE)
+def test_an_explosive_expression_ends_where_its_fuel_does(name: str) -> None:
+    assert ended(name, Fuel(LITTLE), "rule") == "it takes more than 20000 units of work"
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize("name", EXPLOSIVE)
+def test_what_an_expression_makes_takes_about_16_bytes_a_unit(name: str) -> None:
+    units = 100_000
+    ended(name, Fuel(1), "rule")  # whatever is made only once
+    tracemalloc.start()
+    try:
+        ended(name, Fuel(units), "rule")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 20 * units + 100_000
+
+
+@pytest.mark.fault(36, "inside")
+def test_no_expression_needs_more_memory_than_its_fuel_allows() -> None:
+    units = scaled(200_000, 2_000_000)
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.explosive", str(units)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+        preexec_fn=limited,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    said = [line.split(": ", 2) for line in done.stdout.splitlines()]
+    assert [(name, way) for name, way, _ in said] == [
+        (name, way) for name in EXPLOSIVE for way in ("rule", "view")
+    ]
+    spent = (f"it takes more than {units} units of work", "takes too much work; narrow it")
+    assert all(end.endswith((*spent, "it is done")) for _, _, end in said)
+
+
+@pytest.mark.fault(36, "inside")
+def test_an_ordinary_expression_over_200000_rows_is_no_great_work() -> None:
+    rows = [{"id": number, "name": f"name {number}"} for number in range(200_000)]
+    assert burned("[?id > `5` && starts_with(name, 'name 1')].{n: name}", rows) < MOST // 2
+
+
+def test_the_same_over_the_same_takes_the_same() -> None:
+    rows = [{"id": number, "name": f"name {number}"} for number in range(99)]
+    text = "sort_by([?contains(name, '1')], &name)[*].[id, to_string(@)] | [::-1][]"
+    assert burned(text, rows) == burned(text, rows) > 99
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "less", "more"),
+    [
+        ("@", 1, 1, 1),
+        ("[0]", [1], 2, 5),
+        ("[@]", 1, 6, 6),
+        ("{a: @}", 1, 11, 11),
+        ("[:]", list(range(1000)), 1500, 1600),
+        ("[1:]", "x" * 16_000, 1000, 1010),
+        ("[1:]", "é" * 16_000, 4000, 4010),
+        ("[]", [[1, 2]] * 1000, 3500, 3600),
+        ("@ == @", [1] * 1000, 1000, 1010),
+        ("@ == `[1]`", [1] * 1000, 1, 10),
+        ("[0] == [1]", ["x" * 1_000_000] * 2, 244, 260),
+        ("[0] < [1]", ["x" * 1_000_000] * 2, 244, 260),
+    ],
+)
+def test_what_is_made_or_compared_in_one_go_is_paid_by_its_size(
+    text: str, value: Any, less: int, more: int
+) -> None:
+    assert less <= burned(text, value) <= more
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("body[0:2]", "ab"),
+        ("items[?contains(body[0:2], 'b')].body", ["abc"]),
+        ("length(body[1:])", 2),
+        ("body[0:2].x", None),
+    ],
+)
+def test_a_text_is_sliced_in_a_rule_as_in_a_view(text: str, found: Any) -> None:
+    value = {"items": [{"body": "abc"}, {"body": "acb"}], "body": "abc"}
+    assert Expression(text).search(value) == found
+
+
+# The parts of expressions, and values to evaluate them over.
+PARTS = ["a", "b", "[0]", "[-1]", "[*]", "[]", "[1:]", "[::-2]", "*", "@", "`1`", "`[1]`", "'x'"]
+PARTS += ["[?a]", "[?a == `1`]", "[?@ > `1`].b", "{a: a, b: @}", "[a, @]", "!a", "a && b"]
+PARTS += ["a || b", "a == b", "a != `true`", "a < b", "@ >= `0`", "a[].b", "not_null(a, b)"]
+FUNCTIONS = ["length", "keys", "values", "reverse", "sort", "max", "min", "sum", "avg", "abs"]
+FUNCTIONS += ["to_string", "to_number", "to_array", "type", "ceil", "floor", "nonsense"]
+CALLS = [f"{name}({part})" for name in FUNCTIONS for part in ("@", "a")]
+CALLS += ["map(&a, @)", "sort_by(@, &a)", "max_by(@, &b)", "min_by(@, &a)", "join('-', @)"]
+CALLS += ["contains(@, `1`)", "contains(@, b)", "contains(@, 'x')", "merge(@, {c: a})", "sum()"]
+CALLS += ["starts_with(@, 'x')", "ends_with(a, b)", "map(&[0], a)"]
+PLAIN = st.recursive(
+    st.sampled_from([None, True, False, 0, 1, 2.5, -1, "", "x", "xy", "é"]),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+class Slicing(TreeInterpreter):
+    """The library's interpreter, which slices strings too."""
+
+    def visit_slice(self, node: Any, value: Any) -> Any:
+        if isinstance(value, str):
+            return value[slice(*node["children"])]
+        return super().visit_slice(node, value)
+
+    def visit_projection(self, node: Any, value: Any) -> Any:
+        base = self.visit(node["children"][0], value)
+        if isinstance(base, str) and "slice" in str(node["children"][0]):
+            return base
+        return super().visit_projection(node, value)
+
+
+@given(st.lists(st.sampled_from(PARTS + CALLS), min_size=1, max_size=4), PLAIN)
+def test_an_expression_gives_what_the_library_gives_and_slices_of_texts(
+    parts: list[str], value: Any
+) -> None:
+    text = " | ".join(parts)
+    try:
+        expected = Slicing().visit(jmespath.compile(text).parsed, value)
+    except Exception:
+        with pytest.raises(Refusal):
+            Expression(text).search(value)
+    else:
+        assert repr(Expression(text).search(value)) == repr(expected)
+
+
+@given(values(leaves=20), st.sampled_from(["@", "a == b", "[*] == @", "sort(keys(@))", "*.id"]))
+def test_numbers_that_remember_their_spelling_are_numbers(raw: bytes, text: str) -> None:
+    value = loads(raw)
+    try:
+        expected = jmespath.search(text, value)
+    except Exception:
+        return
+    assert Expression(text).search(value) == expected
+
+
+def test_arguments_are_named_only_where_there_are_any() -> None:
+    parsed = Expression("argument('a')").tree
+    assert Interpreter(Fuel(), {"a": 1}).visit(parsed, None) == 1
+    with pytest.raises(jmespath.exceptions.UnknownFunctionError):
+        Interpreter(Fuel()).visit(parsed, None)
+
+
+def test_a_text_that_is_no_expression_is_known_before_it_burns_anything() -> None:
+    with pytest.raises(PatternError):
+        Expression("a[")
+    with pytest.raises(Spent):
+        Expression("a").bind({}, Fuel(0))({})

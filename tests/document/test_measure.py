@@ -1,0 +1,115 @@
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document.measure import (
+    Outside,
+    fitting,
+    member,
+    most_of,
+    outgrows,
+    reading,
+    size,
+    strings,
+    weigh,
+)
+from proxy.document.paths import Path
+from proxy.document.tree import Document, Pieces, encode, row_type
+from proxy.errors import Mismatch
+from proxy.transforms.parse import Parse
+from tests.documents import SURROGATES, TEXTS, call, values
+
+
+@given(values())
+def test_a_document_weighs_what_it_is_written_in(raw: bytes) -> None:
+    document = Document.read(raw)
+    assert size(document) == weigh(document, document.cell[0]) == len(document.encode())
+
+
+@pytest.mark.parametrize("spelling", SURROGATES)
+def test_lone_surrogates_weigh_what_their_escapes_take(spelling: bytes) -> None:
+    document = Document.read(spelling)
+    assert size(document) == len(spelling)
+
+
+def test_a_text_read_as_structure_weighs_what_it_is_written_back_in() -> None:
+    document = Document.read(b'{"content": "<<[1, {\\"a\\": 2}]", "n": 1}')
+    content = Path.parse("content")
+    from proxy.document.patterns import Pattern
+
+    Parse(as_="json", at=content, after=Pattern("<<"))(document.root, call())
+    document.root.child("content").open().append("x")
+    expected = size(document)
+    assert reading(document, Path.parse("content.a")) is document.closers[0]
+    assert reading(document, Path.parse("n")) is None
+    document.close()
+    assert document.encode() == b'{"content":"<<[1,{\\"a\\":2},\\"x\\"]","n":1}'
+    assert expected == len(document.encode())
+
+
+def test_lines_end_as_the_text_did_and_with_more_to_come_as_lines_do() -> None:
+    lines = Pieces(["a", "b"])
+    assert Outside(before="<", after=">", separator="\n").text(lines) == "<a\nb>"
+    assert Outside(separator="\n", ended=True).text(lines) == "a\nb\n"
+    assert Outside(separator="\n").text(lines, more=True) == "a\nb\n"
+    assert Outside(separator="\n", ended=True).text(Pieces()) == ""
+    assert Outside(separator="\n").text([{"a": 1}, "b"]) == '{"a":1}\nb'
+
+
+@given(TEXTS, st.integers(-5, 1000))
+def test_as_many_characters_fit_as_there_is_room_for(text: str, room: int) -> None:
+    document = Document(None)
+    count = fitting(document, text, room)
+    assert len(encode(text[:count])) - 2 <= max(room, 0)
+    if count < len(text):
+        assert len(encode(text[: count + 1])) - 2 > room
+
+
+def test_strings_are_those_at_the_path_and_those_in_an_array_there() -> None:
+    document = Document.read(b'{"a": ["x", 1, {"b": "y"}], "c": "z"}')
+    root = document.root
+    assert [said for _, said in strings(root, Path.parse("a"))] == ["x"]
+    assert [said for _, said in strings(root, Path.parse("a.b"))] == ["y"]
+    assert [said for _, said in strings(root, Path.parse("*"))] == ["x", "z"]
+
+
+def test_a_member_is_found_by_names_alone() -> None:
+    document = Document.read(b'{"a": {"b": 1.0}, "c": [{"d": 1}]}')
+    found = member(document.root, Path.parse("a.b"))
+    assert found is not None
+    assert bytes(found.get()) == b"1.0"
+    assert member(document.root, Path()) is not None
+    assert member(document.root, Path.parse("a.x")) is None
+    assert member(document.root, Path.parse("a.b.c")) is None
+    with pytest.raises(Mismatch, match=r"^c.d steps through an array at c$"):
+        member(document.root, Path.parse("c.d"))
+
+
+@given(values(), st.integers(0, 2000))
+def test_outgrowing_is_a_matter_of_written_bytes(raw: bytes, most: int) -> None:
+    value = json.loads(raw)
+    if not outgrows(value, most):
+        # Never more than by escapes, wide characters and digits.
+        assert len(json.dumps(value, separators=(",", ":"))) <= 12 * most + 400
+
+
+def test_parts_that_stand_in_many_places_count_in_each() -> None:
+    value: list[object] = ["x"]
+    for _ in range(60):
+        value = [value, value]
+    assert outgrows(value, 1_000_000)
+    assert not outgrows([["x"] * 10], 100)
+    assert outgrows([["x"] * 10], 20)
+
+
+def test_what_may_be_made_of_something_is_four_times_as_much_and_a_megabyte() -> None:
+    assert (most_of(0), most_of(1000)) == (1 << 20, 4000 + (1 << 20))
+
+
+def test_the_members_of_rows_count_too() -> None:
+    rows = [msgspec.json.decode(b'{"id": "xxxxxxxx"}', type=row_type(["id", "gone"]))] * 10
+    assert outgrows(rows, 100)
+    assert not outgrows(rows, 1000)

@@ -1,0 +1,155 @@
+import ast
+import datetime
+import decimal
+import json
+import uuid
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document import notations as literals
+from proxy.errors import DocumentError
+
+JSON_LIKE = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
+    max_leaves=30,
+)
+
+
+@given(JSON_LIKE)
+def test_what_python_prints_is_read_as_the_same_value(value: Any) -> None:
+    written, used = literals.python(repr(value))
+    assert json.loads(written) == value
+    assert used == len(repr(value))
+
+
+@pytest.mark.parametrize(
+    ("literal", "value"),
+    [
+        ("(1, 'a')", [1, "a"]),
+        ("(1,)", [1]),
+        ("()", []),
+        ("{1: 'x', None: 2, True: 3}", {"1": "x", "null": 2, "true": 3}),
+        (r"'\x41\u00e9\U0001F600\t\'\"\\\a\v'", "Aé😀\t'\"\\\a\v"),
+        (repr({"b": b"a'\xff"}), {"b": 'b"a\'\\xff"'}),
+        (repr([decimal.Decimal("1.10")]), ["1.10"]),
+        (repr([uuid.UUID(int=5)]), [str(uuid.UUID(int=5))]),
+        (repr([datetime.date(2024, 1, 31)]), ["datetime.date(2024, 1, 31)"]),
+        ("[f(g('(', [1]), x={')': 2}), 3]", ["f(g('(', [1]), x={')': 2})", 3]),
+    ],
+)
+def test_what_json_does_not_have_becomes_what_comes_nearest(literal: str, value: Any) -> None:
+    assert json.loads(literals.python(literal)[0]) == value
+
+
+def test_numbers_keep_their_spelling() -> None:
+    assert literals.python("[1.50, 1e-07, -0.0, 12345678901234567890123]")[0] == (
+        "[1.50,1e-07,-0.0,12345678901234567890123]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("literal", "message"),
+    [
+        ("[1 2]", r"two values without a comma at character 3: '2'"),
+        ("[<a>]", r"not a Python literal at character 1: '<a>\]'"),
+        ("['abc]", r"not a Python literal at character 1: \"'abc\]\""),
+        ("[nan]", r"not a Python literal at character 1: 'nan'"),
+        ("[f(1", r"a call in a Python literal is not closed"),
+        (r"['\N{DASH}']", r"a Python string with the escape '\\\\N'"),
+    ],
+)
+def test_what_is_no_literal_is_refused_with_the_place(literal: str, message: str) -> None:
+    with pytest.raises(DocumentError, match=f"^{message}$"):
+        literals.python(literal)
+
+
+@given(st.text("'\"\\x4n{}[](),: ", max_size=30))
+def test_whatever_python_reads_is_read_alike(text: str) -> None:
+    try:
+        written = json.loads(literals.python(text)[0])
+    except (DocumentError, ValueError):
+        return
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, TypeError):
+        return
+    if isinstance(value, str | list):
+        assert json.loads(json.dumps(value)) == written
+
+
+@given(JSON_LIKE)
+def test_yaml_written_by_a_library_is_read_as_the_same_value(value: Any) -> None:
+    text = yaml.safe_dump(value)
+    if text.endswith("...\n"):
+        text = text.removesuffix("...\n")
+    assert json.loads(literals.yaml(text)[0]) == value
+
+
+@pytest.mark.parametrize(
+    ("scalar", "written"),
+    [
+        ("~", "null"),
+        ("on", '"on"'),
+        ("No", '"No"'),
+        ("TRUE", "true"),
+        ("0o17", "15"),
+        ("0x1F", "31"),
+        ("+12", "12"),
+        ("010", "10"),
+        ("12:30", '"12:30"'),
+        ("2024-01-31", '"2024-01-31"'),
+        ("1_000", '"1_000"'),
+        ("+.5e3", "0.5e3"),
+        ("-1.", "-1.0"),
+        ("01.50", "1.50"),
+        (".inf", '".inf"'),
+        ("'12'", '"12"'),
+        ("!!str 12", '"12"'),
+    ],
+)
+def test_plain_scalars_are_those_of_the_core_schema(scalar: str, written: str) -> None:
+    assert literals.yaml(f"- {scalar}")[0] == f"[{written}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\n---\nb: 2\n", "several YAML documents in one text"),
+        ("? [a]\n: 1\n", "a YAML key that is no scalar"),
+        ("a: *x", "a YAML alias \\*x to nothing before it"),
+        ("&a [*a]", "a YAML alias \\*a to nothing before it"),
+        ("[" * 200, "YAML nested more than 100 levels deep"),
+        ("a: [", "not YAML: .*"),
+        ("x" * (literals.MOST_YAML + 1), "524289 characters of YAML are more than 524288"),
+    ],
+)
+def test_yaml_that_is_no_one_value_is_refused(text: str, message: str) -> None:
+    with pytest.raises(DocumentError, match=f"^{message}$"):
+        literals.yaml(text)
+
+
+def test_aliases_are_written_out_but_not_without_end() -> None:
+    assert literals.yaml("a: &x [1]\nb: *x\n&k c: 2\n*k : 3")[0] == (
+        '{"a":[1],"b":[1],"c":2,"c":3}'
+    )
+    bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9)
+    )
+    with pytest.raises(DocumentError, match=r"^YAML that grows by its aliases$"):
+        literals.yaml(bomb)
+
+
+def test_json_ends_where_it_ends() -> None:
+    assert literals.json(' {"a": 1e400}\nand more') == ('{"a": 1e400}', 13)
+    assert literals.json("[1]\n") == ("[1]", 3)
+    with pytest.raises(DocumentError, match=r"^not JSON: "):
+        literals.json("prose")

@@ -1,0 +1,298 @@
+import fnmatch
+import json
+import re
+import sys
+from contextlib import suppress
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document.paths import (
+    DEEP,
+    Each,
+    Index,
+    Name,
+    Path,
+    Paths,
+    Seen,
+    bare,
+    blocked,
+    find,
+    matches,
+    places,
+    select,
+)
+from proxy.document.tree import Document, Slot
+from proxy.errors import PathError
+from tests.fitting import fitting, paths
+
+DOCUMENT = {
+    "id": 1,
+    "items": [
+        {"id": 2, "labels": [{"name": "x"}, {"name": "y"}], "tagIds": [7]},
+        {"id": 3, "labels": [], "a.b": {"id": 4}},
+    ],
+    "grid": [[{"id": 5}], [6, {"id": 7}]],
+    "nothing": None,
+}
+
+# Each path, and what it names in DOCUMENT.
+SELECTED: list[tuple[str, list[Any]]] = [
+    ("", [DOCUMENT]),
+    ("id", [1]),
+    ("items.id", [2, 3]),
+    ("items.labels.name", ["x", "y"]),
+    ("items[].id", [2, 3]),
+    ("items[*].id", [2, 3]),
+    ("items[0].id", [2]),
+    ("items[-1].id", [3]),
+    ("items.[1].id", [3]),
+    ("items[2].id", []),
+    ('items."a.b".id', [4]),
+    ("items.*Ids", [[7]]),
+    ("*.id", [2, 3, 5, 7]),
+    ("grid.id", [5, 7]),
+    ("grid[1][0]", [6]),
+    ("grid[].[]", [{"id": 5}, 6, {"id": 7}]),
+    ("**.id", [1, 2, 3, 4, 5, 7]),
+    ("**.name", ["x", "y"]),
+    ("items.**.id", [2, 3, 4]),
+    ("**.**.name", ["x", "y"]),
+    ("**[0]", [DOCUMENT["items"][0], {"name": "x"}, 7, [{"id": 5}], {"id": 5}, 6]),  # type: ignore[index]
+    ("nothing.id", []),
+    ("id.id", []),
+    ("missing", []),
+]
+
+
+def named(slot: Slot, path: str) -> list[Any]:
+    found = select(slot, Path.parse(path))
+    return [json.loads(Document(place.get()).encode()) for place in found]
+
+
+def document(value: Any) -> Document:
+    return Document.read(json.dumps(value).encode())
+
+
+@pytest.mark.parametrize(("path", "values"), SELECTED, ids=[path for path, _ in SELECTED])
+def test_a_path_names_these_places(path: str, values: list[Any]) -> None:
+    root = document(DOCUMENT).root
+    assert named(root, path) == values
+    first = find(root, Path.parse(path))
+    assert (first is None) == (not values)
+    assert len(places(root, Path.parse(path))) == len(values)
+
+
+def test_an_element_counted_from_the_end_has_one_place() -> None:
+    root = document([[1]]).root
+    assert [slot.key for slot in select(root, Path.parse("[-1]"))] == [0]
+    both = [Path.parse("**[-1]"), Path.parse("**[0]")]
+    assert [[(id(slot.parent), slot.key) for slot in select(root, path)] for path in both] == [
+        [(id(slot.parent), slot.key) for slot in select(root, both[0])]
+    ] * 2
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        (b"[" * 60 + b'{"a": 1}' + b"]" * 60, "**.a"),
+        (b'{"a":' * 60 + b"1" + b"}" * 60, "**.a.**.a"),
+        (b'{"a":[' * 30 + b"1" + b"]}" * 30, "**.**.a.**.b"),
+    ],
+)
+def test_no_place_is_gone_through_again_and_again(raw: bytes, path: str) -> None:
+    opened = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal opened
+        opened += event == "call" and frame.f_code is Slot.open.__code__
+
+    document = Document.read(raw)
+    sys.setprofile(count)
+    try:
+        for _ in select(document.root, Path.parse(path)):
+            pass
+    finally:
+        sys.setprofile(None)
+    assert 60 < opened < 60 * 12
+
+
+def test_places_inside_others_come_before_these() -> None:
+    values = {"a": {"a": {"a": 1}}}
+    found = [slot.open() for slot in places(document(values).root, Path.parse("**.a"))]
+    assert [isinstance(value, dict) for value in found] == [False, True, True]
+
+
+@given(fitting(), paths())
+def test_each_place_comes_once(pair: tuple[Any, Any], path: Path) -> None:
+    found = [(id(slot.parent), slot.key) for slot in select(document(pair[1]).root, path)]
+    assert len(found) == len(set(found))
+
+
+@given(fitting(), st.lists(paths(), min_size=1, max_size=3))
+def test_paths_followed_together_lead_to_what_each_names(
+    pair: tuple[Any, Any], wanted: list[Path]
+) -> None:
+    start = Paths.of(wanted)
+    root = document(pair[1]).root
+    together: set[tuple[int, int, str | int]] = {(n, id(root.parent), 0) for n in start.ends}
+
+    def follow(slot: Slot, here: Paths) -> None:
+        value = slot.open()
+        steps: list[tuple[str | int, Paths | None]] = []
+        if isinstance(value, dict):
+            steps = list(here.members(value))
+        elif isinstance(value, list):
+            steps = [(at, here.element(at, len(value))) for at in range(len(value))]
+        for key, after in steps:
+            if after is not None:
+                together.update((number, id(value), key) for number in after.ends)
+                follow(slot.child(key), after)
+
+    follow(root, start)
+    alone = {
+        (number, id(slot.parent), slot.key)
+        for number, path in enumerate(wanted)
+        for slot in select(root, path)
+    }
+    assert together == alone
+
+
+@given(fitting(), paths())
+def test_what_is_barred_holds_nothing_that_is_named(pair: tuple[Any, Any], path: Path) -> None:
+    if Paths.of([path]).barred(document(pair[1]).root.get()):
+        assert named(document(pair[1]).root, path.text) == []
+
+
+STEPS: list[tuple[str, tuple[Any, ...]]] = [
+    ("a", (Name("a"),)),
+    ("a.b", (Name("a"), Name("b"))),
+    ("a*.*b", (Name("a*", glob=True), Name("*b", glob=True))),
+    ("**", (DEEP,)),
+    ("**.**.a", (DEEP, Name("a"))),
+    ("a[]", (Name("a"), Each())),
+    ("a[ * ].b", (Name("a"), Each(), Name("b"))),
+    ("[-1]", (Index(-1),)),
+    ('"a.b"[0]', (Name("a.b"), Index(0))),
+    ('"*"', (Name("*"),)),
+    ('""', (Name(""),)),
+]
+
+
+@pytest.mark.parametrize(("text", "steps"), STEPS)
+def test_a_path_is_read_as_these_steps(text: str, steps: tuple[Any, ...]) -> None:
+    path = Path.parse(text)
+    assert path.steps == steps
+    assert str(path) == text
+    assert path.plain == all(type(step) is Name and not step.glob for step in steps)
+
+
+ERRORS = [
+    ("a[", "'[' without ']' in path 'a['"),
+    (
+        "a[x]",
+        "'[x]' in path 'a[x]' is not '[]' or an index such as '[0]'; "
+        "conditions and slices belong in a filter or a jmespath step",
+    ),
+    (
+        "a]b",
+        "'a]b' in path 'a]b' is not a plain name; "
+        "put odd names in double quotes, write expressions in a jmespath step",
+    ),
+    ("a[0]b", "expected '.' before 'b' in path 'a[0]b'"),
+    ("a.", "path 'a.' ends in '.'; a name should follow"),
+    (".a", "path '.a' has an empty name before '.a'"),
+    ("a..b", "path 'a..b' has an empty name before '.b'"),
+    ('"a', "a quoted name in path '\"a' is not closed"),
+    ("a**", "'a**' in path 'a**': '**' stands alone between dots"),
+    (
+        "**.a.**.b.**",
+        "'**' stands 3 times in path '**.a.**.b.**', and at most 2 may, since each goes through "
+        "the whole document",
+    ),
+    (
+        "name." * 100 + "name",
+        "a path of 101 steps, 'name.name.name.name.name.name.name.name.'...: at most 100 may be",
+    ),
+    (
+        "$.a",
+        "'$' in path '$.a' is not a plain name; "
+        "put odd names in double quotes, write expressions in a jmespath step",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), ERRORS)
+def test_a_path_that_cannot_be_read_says_what_was_found(text: str, message: str) -> None:
+    with pytest.raises(PathError) as refused:
+        Path.parse(text)
+    assert str(refused.value) == message
+
+
+@given(st.text())
+def test_reading_a_path_never_fails_otherwise(text: str) -> None:
+    with suppress(PathError):
+        assert str(Path.parse(text)) == text
+
+
+@given(st.text("ab*", max_size=6), st.text("ab", max_size=8))
+def test_a_glob_matches_as_the_shell_has_it(pattern: str, name: str) -> None:
+    expected = re.fullmatch(fnmatch.translate(pattern), name) is not None
+    assert matches(pattern, name) == expected
+
+
+BLOCKED = [
+    ({}, "items.id", True),
+    ([], "id", True),
+    ({"items": []}, "items.id", True),
+    ({"items": None}, "items.id", True),
+    ({"items": [{"user": None}]}, "items.user.id", True),
+    ({"items": [[]]}, "items.id", True),
+    ({"items": [{"user": 1}]}, "items.user.id", False),
+    ({"other": []}, "items.id", False),
+    ({"x": []}, "**.id", False),
+    ({"items": [1]}, "items[3].id", False),
+]
+
+
+@pytest.mark.parametrize(("value", "path", "expected"), BLOCKED)
+def test_a_path_is_blocked_by_what_is_empty_or_null(value: Any, path: str, expected: bool) -> None:
+    assert blocked(document(value).root, Path.parse(path)) is expected
+
+
+JOINED = [("a", "b.c", "a.b.c"), ("", "a", "a"), ("a", "", "a"), ("a", "[0]", "a[0]")]
+
+
+@pytest.mark.parametrize(("one", "other", "both"), JOINED)
+def test_a_path_goes_on_with_another(one: str, other: str, both: str) -> None:
+    assert Path.parse(one).then(Path.parse(other)) == Path.parse(both)
+
+
+@pytest.mark.parametrize("text", ["a.b", "*", "", "a[0]", "**"])
+def test_a_bare_name_is_one_name(text: str) -> None:
+    with pytest.raises(PathError) as refused:
+        bare(text)
+    assert str(refused.value) == f"{text!r} is not one name; put odd names in double quotes"
+
+
+def test_keys_of_a_map_do_not_pile_up_in_what_is_remembered_of_paths() -> None:
+    start = Paths.of([Path.parse("a*.x")])
+    for number in range(5000):
+        assert start.member(f"a{number}") is start.member("a")
+        assert start.member(f"b{number}") is None
+    assert len(start._next) <= 1001
+
+
+def test_what_was_seen_of_paths_adds_up() -> None:
+    wanted = [Path.parse(text) for text in ("a", "b", "c", "a.x")]
+    seen = Seen()
+    after = Paths.of(wanted).member("a")
+    assert after is not None
+    seen.note(after)
+    seen.add(Seen(set(), {2}))
+    assert seen.missing(wanted) == [wanted[1]]
+    assert Seen().found == set()

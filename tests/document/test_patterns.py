@@ -1,0 +1,250 @@
+import pickle
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document.fuel import LITTLE, MOST, Fuel
+from proxy.document.patterns import Expression, Pattern, PatternError, truthy
+from proxy.document.tree import loads
+from proxy.errors import Refusal, Spent
+from tests.faults.scale import scaled
+
+TOKENS = ["a", "b", "*", ".", "[", "]", "[?", "[::0]", "`1`", "'x'", "sum(", "max_by(", ")", ","]
+TOKENS += [" == ", "||", "&&", "!", "|", "{", "}", ":", "-1", '"', "&", "@", "\ud800"]
+DEEP = ["(" * 5000 + "a" + ")" * 5000, "`" + "[" * 9999 + "]" * 9999 + "`"]
+
+
+def test_a_pattern_searches_replaces_and_shows_its_text() -> None:
+    pattern = Pattern(r"(\w)-(\w)")
+    assert pattern.search("xa-by").group(0) == "a-b"
+    assert pattern.replace("a-b c-d", r"\2\1", Fuel()) == "ba dc"
+    assert [found.group(1) for found in pattern.finditer("a-b c-d", Fuel())] == ["a", "c"]
+    assert repr(pattern) == "Pattern('(\\\\w)-(\\\\w)')"
+
+
+def test_a_pattern_and_an_expression_are_pickled_as_their_texts() -> None:
+    pattern: Pattern = pickle.loads(pickle.dumps(Pattern(r"(\w)-\d")))
+    expression: Expression = pickle.loads(pickle.dumps(Expression("items[?n > `1`].n")))
+
+    assert pattern.replace("a-1", r"\1", Fuel()) == "a"
+    assert expression.search({"items": [{"n": 1}, {"n": 2}]}) == [2]
+    assert Pattern("x").__reduce__() == (Pattern, ("x",))
+    assert Expression("x").__reduce__() == (Expression, ("x",))
+
+
+@pytest.mark.fault(37, "inside")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(a", "'(a' is not a regular expression RE2 takes: missing ): (a"),
+        ("a(?=b)", "'a(?=b)' is not a regular expression RE2 takes: invalid perl operator: (?="),
+        (
+            "(?:x{100}){100}",
+            "'(?:x{100}){100}' is not a regular expression RE2 takes: invalid repetition size: "
+            "{100}",
+        ),
+        (
+            r"\pL{1000}",
+            r"'\\pL{1000}' is not a regular expression RE2 takes: pattern too large - compile "
+            "failed",
+        ),
+        (
+            "(" * 400,
+            f"'{'(' * 60}…' is not a regular expression RE2 takes: missing ): {'(' * 49}…",
+        ),
+    ],
+)
+def test_a_wrong_pattern_says_what_is_wrong(text: str, message: str) -> None:
+    with pytest.raises(PatternError) as refused:
+        Pattern(text)
+    assert str(refused.value) == message
+
+
+@pytest.mark.fault(37, "inside")
+def test_a_pattern_that_blows_others_up_takes_linear_time() -> None:
+    assert Pattern("^(a+)+$").search("a" * 50_000 + "b") is None
+
+
+@pytest.mark.fault(37, "inside")
+def test_a_search_that_would_take_too_long_is_not_begun() -> None:
+    slow = Pattern("(?:a|b)*a(?:a|b){1000}c")  # five microseconds for each character
+    subject = "".join(Random(1).choices("ab", k=scaled(100_000, 10_000_000)))
+    with pytest.raises(Spent):
+        # Nothing stops it once it has begun.
+        slow.search(subject, fuel=Fuel(scaled(LITTLE, MOST)))
+
+
+@pytest.mark.fault(37, "inside")
+def test_a_search_that_might_take_long_but_does_not_is_done() -> None:
+    fuel = Fuel()
+    secret = Pattern(r"(?i)(?:password|token)\s*[:=]\s*(\S{1,200})")
+    found = secret.search("lorem ipsum " * 100_000 + "Token: xyz", fuel=fuel)
+    assert found.group(1) == "xyz"
+    assert fuel.left > 0
+
+
+@pytest.mark.fault(37, "inside")
+def test_matches_that_take_quadratic_time_end_where_the_fuel_does() -> None:
+    subject, fuel = "a" * 300_000, Fuel(LITTLE)
+    with pytest.raises(Spent, match=r"^it takes more than 20000 units of work$"):
+        list(Pattern("a(.*b)?").finditer(subject, fuel))
+    with pytest.raises(Spent):
+        Pattern("a(.*b)?").replace(subject, "x", Fuel(LITTLE))
+
+
+@pytest.mark.fault(37, "inside")
+@pytest.mark.parametrize(("pattern", "replacement"), [("", "y" * 1000), ("(x+)", r"\1" * 500)])
+def test_a_replacement_that_grows_without_end_is_paid_for_before_it_is_made(
+    pattern: str, replacement: str
+) -> None:
+    with pytest.raises(Spent):
+        Pattern(pattern).replace("x" * 10_000, replacement, Fuel(LITTLE))
+
+
+@pytest.mark.fault(37, "inside")
+def test_many_searches_burn_too() -> None:
+    pattern, fuel = Pattern("b"), Fuel(1000)
+    with pytest.raises(Spent):
+        [pattern.search("a", fuel=fuel) for _ in range(1000)]
+
+
+def test_what_a_model_writes_may_need_an_eighth_of_the_memory_only() -> None:
+    assert Pattern(r"\pL{60}").search("a" * 60) is not None
+    with pytest.raises(PatternError, match=r"pattern too large - compile failed$"):
+        Pattern(r"\pL{60}", modest=True)
+
+
+@pytest.mark.parametrize("text", ["a.", "[", "foo(", "a == ", "", "a'"])
+def test_a_wrong_expression_is_refused_with_its_text(text: str) -> None:
+    with pytest.raises(PatternError, match="is not a JMESPath expression: ") as refused:
+        Expression(text)
+    assert str(refused.value).startswith(repr(text))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"a[{'9' * 5000}]", f"'a[{'9' * 58}…' has a number too long to read"),
+        (
+            f"{'a' * 400} b",
+            f"'{'a' * 60}…' is not a JMESPath expression: Unexpected token: b: Parse error at "
+            'column 401, token "b" (UNQUOTED_IDENTIFIER)',
+        ),
+    ],
+)
+def test_a_refusal_of_a_long_expression_repeats_its_start(text: str, message: str) -> None:
+    with pytest.raises(PatternError) as refused:
+        Expression(text)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize("text", DEEP, ids=["parentheses", "a literal"])
+def test_an_expression_that_nests_too_deeply_is_refused(text: str) -> None:
+    with pytest.raises(PatternError, match="nested too deeply"):
+        Expression(text)
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=10).map("".join))
+def test_whatever_a_model_writes_is_evaluated_or_refused(text: str) -> None:
+    with suppress(PatternError, Refusal):
+        Expression(text).search({"a": [1, "x", {"b": 2}], "b": None})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("length(@)", 5),
+        ("foo(@)", {}),
+        ("argument(@)", 5),
+        ("sum(@)", ["a"]),
+        ("@[::0]", [1]),
+        ("max_by(@, &a)", [{"a": 1}, {"a": "b"}]),
+    ],
+)
+def test_an_expression_that_does_not_fit_is_a_refusal(text: str, value: Any) -> None:
+    with pytest.raises(Refusal):
+        Expression(text).search(value)
+
+
+@pytest.mark.parametrize("value", [{"a": "secret" * 100}, ["secret"] * 100, "secret" * 100])
+def test_a_refusal_does_not_repeat_a_document(value: Any) -> None:
+    with pytest.raises(Refusal, match="invalid type for value") as refused:
+        Expression("abs(@)").search(value)
+    assert len(str(refused.value)) < 200
+    assert str(refused.value).count("secret") <= 10
+
+
+def test_a_text_in_backticks_without_quotes_is_a_text() -> None:
+    assert Expression("a == `open`").search({"a": "open"}) is True
+
+
+def test_arguments_of_the_call_are_seen_by_name() -> None:
+    evaluate = Expression("[?n == argument('wanted')].id").bind({"wanted": 2}, Fuel())
+    assert evaluate([{"n": 1, "id": "a"}, {"n": 2, "id": "b"}]) == ["b"]
+    assert Expression("argument('absent')").search({}) is None
+
+
+def test_a_number_that_remembers_its_spelling_is_a_number_to_an_expression() -> None:
+    value = loads(b'{"n": 1.50, "m": [2.0, 1e1]}')
+    assert Expression("n > `1` && n == `1.5` && type(n) == 'number'").search(value) is True
+    assert Expression("max(m)").search(value) == 10
+
+
+NAMES: list[tuple[str, tuple[str, ...] | None]] = [
+    ("a", ("a",)),
+    ("a.b[0].c", ("a",)),
+    ("a && !b || c == 'x'", ("a", "b", "c")),
+    ("starts_with(a, argument('p'))", ("a",)),
+    ("a[?b].c | [0]", ("a",)),
+    ("{x: a, y: [b, c.d]}", ("a", "b", "c")),
+    ("sort_by(a, &b)", ("a",)),
+    ("a[].b[1:2]", ("a",)),
+    ("`1`", ()),
+    ("@", None),
+    ("*.a", None),
+    ("[0]", None),
+    ("[?a]", None),
+    ("keys(@) && a", None),
+]
+
+
+@pytest.mark.parametrize(("text", "names"), NAMES)
+def test_an_expression_names_the_members_it_looks_at(
+    text: str, names: tuple[str, ...] | None
+) -> None:
+    assert Expression(text).names == names
+
+
+@given(
+    st.sampled_from([text for text, names in NAMES if names is not None]),
+    st.dictionaries(
+        st.sampled_from("abcdx"),
+        st.sampled_from([1, "x", None, True, {"b": 2}, [{"b": 1, "c": 2}, {"b": 3}]]),
+    ),
+)
+def test_the_members_named_are_enough(text: str, value: dict[str, Any]) -> None:
+    expression = Expression(text)
+    names = expression.names or ()
+
+    def outcome(held: dict[str, Any]) -> Any:
+        try:
+            return expression.search(held)
+        except Refusal:
+            return "refused"
+
+    assert outcome(value) == outcome({name: value[name] for name in names if name in value})
+
+
+@pytest.mark.parametrize("value", [None, False, "", [], {}])
+def test_what_is_empty_null_or_false_is_not_true(value: Any) -> None:
+    assert not truthy(value)
+
+
+@pytest.mark.parametrize("value", [0, 0.0, True, "a", [0], {"a": None}])
+def test_everything_else_is_true(value: Any) -> None:
+    assert truthy(value)

@@ -1,0 +1,280 @@
+import gc
+import json
+import time
+import weakref
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from proxy.document.surrogates import mask, unmask
+from proxy.document.tree import (
+    Document,
+    Number,
+    Pieces,
+    Slot,
+    Value,
+    compact,
+    encode,
+    level,
+    loads,
+    objects,
+    one_row,
+    opened,
+    piecemeal,
+    plain,
+    raw,
+    row_type,
+    rows,
+    text,
+    uncollected,
+)
+from proxy.errors import DocumentError
+from tests.documents import SCALARS, SPELLINGS, SURROGATES, values
+
+
+def open_all(slot: Slot) -> None:
+    for child in slot.children():
+        open_all(child)
+
+
+def spelled(data: bytes) -> Any:
+    """Decode JSON so that only equal spellings of numbers are equal, in order."""
+    return json.loads(data, parse_float=str, parse_int=str, object_pairs_hook=list)
+
+
+@given(values(SCALARS | st.sampled_from(SURROGATES)))
+def test_what_is_not_opened_is_written_as_it_came_but_for_white_space(data: bytes) -> None:
+    assert Document.read(data).encode() == unmask(compact(mask(data)))
+
+
+@given(values(SCALARS | st.sampled_from(SURROGATES)))
+def test_opening_everything_changes_no_value_no_number_and_no_order(data: bytes) -> None:
+    document = Document.read(data)
+    open_all(document.root)
+    assert spelled(document.encode()) == spelled(data)
+    assert not document.changed
+
+
+@given(st.sampled_from(SPELLINGS + SURROGATES), st.sampled_from(SPELLINGS + SURROGATES))
+def test_a_scalar_beside_an_opened_one_keeps_its_spelling(one: bytes, other: bytes) -> None:
+    document = Document.read(b'{"a": %s, "b": [%s]}' % (one, other))
+    open_all(document.root)
+    document.root.child("a").open()
+    assert document.encode() == b'{"a":%s,"b":[%s]}' % (one, other)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "not JSON: Input data was truncated"),
+        (b"NaN", "not JSON: JSON is malformed: invalid character (byte 0)"),
+        (b'{"a": 1,}', "not JSON: JSON is malformed: trailing comma in object (byte 8)"),
+        (b"[01]", "not JSON: JSON is malformed: invalid number (byte 2)"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_is_no_json_is_refused(data: bytes, message: str) -> None:
+    with pytest.raises(DocumentError) as refused:
+        Document.read(data)
+    assert str(refused.value) == message
+
+
+def test_a_level_that_cannot_be_decoded_is_an_error_where_it_is_opened() -> None:
+    document = Document.read(b'{"a": "\xff", "b": 1}')
+    with pytest.raises(DocumentError, match="not JSON: "):
+        document.root.open() and document.root.child("a").open()
+    assert text(Raw(b"1")) is None
+
+
+def test_a_lone_surrogate_can_be_looked_at_and_is_written_as_it_came() -> None:
+    document = Document.read(b'{"\\ud800": "a\\uDFFF", "b": "\\ud83d\\ude00"}')
+    assert document.masked
+    assert [text(value) for value in document.root.open().values()][1] == "\U0001f600"
+    assert document.encode() == b'{"\\ud800":"a\\uDFFF","b":"\\ud83d\\ude00"}'
+
+
+@pytest.mark.parametrize("data", [b'"\\uD8ab"', b'["\\ud800", "\xf4\x8f\x80\x80"]'])
+def test_a_surrogate_that_cannot_be_carried_is_an_error(data: bytes) -> None:
+    with pytest.raises(DocumentError):
+        Document.read(data)
+
+
+LEVELS: list[tuple[bytes, Value]] = [
+    (b"null", None),
+    (b"true", True),
+    (b"false", False),
+    (b'"a\\u0062"', "ab"),
+    (b"{}", {}),
+    (b"[]", []),
+]
+
+
+@pytest.mark.parametrize(("data", "value"), LEVELS)
+def test_a_level_is_decoded(data: bytes, value: Value) -> None:
+    assert level(Raw(data)) == value
+    assert opened(Raw(data)) == value
+
+
+@pytest.mark.parametrize("number", [b"1", b"-0", b"1.0", b"1e400"])
+def test_a_number_is_never_decoded_by_a_level(number: bytes) -> None:
+    value = level(Raw(number))
+    assert type(value) is Raw
+    assert bytes(value) == number
+
+
+NUMBERS = ["-0", "1.0", "1.10", "1e400", "-1E-7", "0", "18446744073709551616", "9" * 23]
+
+
+@pytest.mark.parametrize("number", [*NUMBERS, "9" * 5000, "-" + "1" * 4300])
+def test_a_number_decoded_in_full_is_written_as_it_came(number: str) -> None:
+    for data in (number, f" {number} ", f"[{number},-0]", f'{{"a":{number}, "-0": 1.50}}'):
+        assert encode(loads(data.encode())) == compact(data.encode())
+
+
+@pytest.mark.parametrize(("number", "value"), [("1.5", 1.5), ("-0", 0), ("1e400", float("inf"))])
+def test_a_number_decoded_in_full_counts_as_the_number_it_is(number: str, value: float) -> None:
+    assert loads(number.encode()) == value
+    assert Number(number) == value
+    assert Number(number).spelling == number
+
+
+@pytest.mark.parametrize("data", [b"NaN", b"[Infinity]", b"[-Infinity, -0]", b"[1", b'"\xff"', b""])
+def test_no_json_is_refused_by_a_full_decode(data: bytes) -> None:
+    with pytest.raises(DocumentError, match="not JSON: "):
+        loads(data)
+
+
+@given(values())
+def test_a_full_decode_and_the_written_value_agree(data: bytes) -> None:
+    assert spelled(encode(plain(Raw(data)))) == spelled(data)
+
+
+def test_of_an_object_only_the_members_of_a_row_are_decoded() -> None:
+    assert plain(Raw(b'{"a": 1, "b": [1.0], "c": 2}'), row_type(("b", "d"))) == {"b": [1.0]}
+    assert plain(Raw(b"[1]"), row_type(("b",))) == [1]
+
+
+def test_slots_set_remove_and_rename_where_they_stand() -> None:
+    document = Document.read(b'{"a": 1, "b": [1, 2], "c": 3}')
+    document.root.open()
+    document.root.child("a").rename("c")
+    assert document.encode() == b'{"c":1,"b":[1,2]}'
+    inner = document.root.child("b")
+    inner.open()
+    inner.child(0).remove()
+    inner.child(0).set({"x": None})
+    assert document.encode() == b'{"c":1,"b":[{"x":null}]}'
+    assert document.changed
+
+
+def test_rows_skip_what_no_field_names_and_stay_in_the_order_of_the_fields() -> None:
+    row = row_type(("b", "a.b"))
+    found = rows(Raw(b'[{"x": {}, "a.b": 1.0, "b": null}, null, {"\\u0062": "\\/"}]'), row)
+    assert encode(found) == b'[{"b":null,"a.b":1.0},null,{"b":"\\/"}]'
+
+
+def test_rows_may_hold_rows() -> None:
+    row = row_type(("id", "by"), {"by": row_type(("n",))})
+    data = b'[{"by": {"n": 1, "m": 2}}, {"by": [{"n": 3}, null]}, {"by": null, "id": 1e400}, {}]'
+    expected = b'[{"by":{"n":1}},{"by":[{"n":3},null]},{"id":1e400,"by":null},{}]'
+    assert encode(rows(Raw(data), row)) == expected
+    assert rows(Raw(b'[{"by": 1}]'), row) is None
+
+
+def test_strict_rows_have_all_the_fields_and_no_others() -> None:
+    row = row_type(("a", "b"), strict=True)
+    assert rows(Raw(b'[{"b": 1, "a": 2}]'), row) is not None
+    assert rows(Raw(b'[{"a": 1}]'), row) is None
+    assert rows(Raw(b'[{"a": 1, "b": 2, "c": 3}]'), row) is None
+
+
+@pytest.mark.parametrize("data", [b"{}", b"1", b"[1]", b'[{"a": 1}, []]', b'["a"]'])
+def test_what_is_no_array_of_objects_gives_no_rows(data: bytes) -> None:
+    assert rows(Raw(data), row_type(("a",))) is None
+    assert objects(Raw(data)) is None
+    assert rows(level(Raw(data)), row_type(("a",))) is None
+
+
+def test_a_row_is_read_of_an_unopened_object_only() -> None:
+    row = row_type(("a",))
+    assert encode(one_row(Raw(b'{"b": 1, "a": 2.0}'), row)) == b'{"a":2.0}'
+    assert one_row(Raw(b"[]"), row) is None
+    assert one_row({"a": 1}, row) is None
+
+
+def test_rows_open_as_objects_with_the_members_they_have() -> None:
+    found = rows(Raw(b'[null, {"a": 1}, {"c": 1}]'), row_type(("a", "b")))
+    document = Document(found)
+    value = document.root.open()
+    assert value[0] is None
+    assert list(value[1]) == ["a"]
+    assert value[2] == {}
+    single: Any = Document(msgspec.json.decode(b'{"a": 1}', type=row_type(("a",))))
+    assert list(single.root.open()) == ["a"]
+
+
+def test_a_document_is_a_text_where_all_of_it_is() -> None:
+    assert Document.read(b'"a"').textual
+    assert Document("a").textual
+    assert Document(Pieces(["a"])).textual
+    assert not Document(["a"]).textual
+    assert not Document.read(b'{"a": "b"}').textual
+
+
+def test_closers_run_once_the_last_one_first() -> None:
+    document, done = Document(None), list[int]()
+    document.closers += [lambda: done.append(1), lambda: done.append(2)]
+    document.close()
+    document.close()
+    assert done == [2, 1]
+
+
+def test_raw_is_what_a_value_is_written_as() -> None:
+    held = Raw(b"1.0")
+    assert raw(held) is held
+    assert bytes(raw({"a": [held, None]})) == b'{"a":[1.0,null]}'
+
+
+def test_what_is_large_is_decoded_in_parts_to_the_same() -> None:
+    odd = [1.0, 1.10, -0, 10**30, "\u00e9", None, True, [], {}, {"a": [{"b": "c"}]}]
+    large = {"rows": [odd] * 9000, "text": "x" * 300_000, "deep": [[[odd] * 9000]], "few": odd}
+    held = Raw(json.dumps(large).encode())
+
+    assert piecemeal(held) == plain(held)
+    assert encode(piecemeal(held)) == encode(plain(held))
+
+
+def test_the_collector_is_put_off_for_a_while_and_only_where_it_is_on() -> None:
+    assert gc.isenabled()
+    with uncollected():
+        assert not gc.isenabled()
+        with uncollected():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_circles_are_collected_though_large_documents_come_without_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Circle:
+        def __init__(self) -> None:
+            self.held = self
+
+    monkeypatch.setattr("proxy.document.tree._PAUSE", 0.05)
+    large = b"[%s1]" % (b"1," * 200_000)
+    gone = weakref.ref(Circle())
+    end = time.monotonic() + 20
+    while gone() is not None:
+        assert time.monotonic() < end, "it is put off for ever"
+        loads(large)
+
+
+def test_what_is_large_and_no_json_leaves_the_collector_on() -> None:
+    with pytest.raises(DocumentError):
+        loads(b"[" * 300_000)
+    assert gc.isenabled()

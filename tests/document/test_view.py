@@ -1,0 +1,544 @@
+import gc
+import json
+import tracemalloc
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document.fuel import LITTLE, MOST, Fuel
+from proxy.document.tree import Document, encode, plain
+from proxy.document.view import look
+from proxy.errors import Refusal, Spent
+from proxy.transforms.parse import Parse
+from tests.documents import TEXTS, call, values
+from tests.explosive import EXPLOSIVE
+from tests.faults.scale import scaled
+
+RAW = (
+    b'{"items": [{"id": 1.50, "body": "abcdef", "tags": ["x", "y"]}, null,'
+    b' {"id": 1e400, "body": "\\/uvw", "tags": []}], "n": {"a b": -0}, "none": null}'
+)
+
+
+def seen(expression: str, raw: bytes = RAW) -> bytes:
+    return Document(look(Document.read(raw), expression)).encode()
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("items[0].id", b"1.50"),
+        ("items[*].id", b"[1.50,1e400]"),
+        ("items[1:3]", b'[null,{"id":1e400,"body":"\\/uvw","tags":[]}]'),
+        ("items[1:3].id", b"[1e400]"),
+        ("items[1]", b"null"),
+        ("items[-1].{n: id, start: body[0:2], t: tags}", b'{"n":1e400,"start":"/u","t":[]}'),
+        ("items[0].body[2:4]", b'"cd"'),
+        ("items[*].body[1:3]", b'["bc","uv"]'),
+        ("items[0].body[::-1]", b'"fedcba"'),
+        ("items[0].body[0:2].x", b"null"),
+        ("items[?id && contains(body[0:3], 'bc')].id", b"[1.50]"),
+        ("length(items[0].body[2:])", b"4"),
+        ("sort_by(items[?id], &body[1:2])[0].id", b"1.50"),
+        ("items[].tags[]", b'["x","y"]'),
+        ("items[?id].tags | [0]", b'["x","y"]'),
+        ("items[?id > `1`] | length(@)", b"2"),
+        ('n."a b"', b"-0"),
+        ("[n, none]", b'[{"a b":-0},null]'),
+        ("keys(@)", b'["items","n","none"]'),
+        ("items[?body != null && length(body) == `6`].id", b"[1.50]"),
+        ("sort_by(items[?id != `null`], &body)[0].body", b'"/uvw"'),
+        ("n.*", b"[-0]"),
+        ("none", b"null"),
+        ("no.such[0:3]", b"null"),
+        ("@", Document.read(RAW).encode()),
+    ],
+)
+def test_a_view_is_what_the_expression_gives_as_upstream_spelled_it(
+    expression: str, value: bytes
+) -> None:
+    assert seen(expression) == value
+
+
+def test_a_root_array_is_sliced_without_a_name() -> None:
+    assert seen("[1:3]", b"[1.0, 2.0, 3.0, 4.0]") == b"[2.0,3.0]"
+    assert seen("[*].a", b'[{"a": 1.0}, {}]') == b"[1.0]"
+    assert seen("[0]", b"[1.0]") == b"1.0"
+
+
+def test_a_text_is_called_text_and_counts_characters() -> None:
+    raw = json.dumps("😀é" * 10).encode()
+    assert look(Document.read(raw), "text[1:4]") == "é😀é"
+    assert look(Document.read(raw), "length(text)") == 20
+    assert look(Document.read(raw), "text") == "😀é" * 10
+    assert look(Document.read(raw), "[0:2]") == "😀é"
+    assert look(Document.read(raw), "text[0:10] | [2:4]") == "😀é"
+    assert look(Document.read(raw), "contains(text[0:2], 'é')") is True
+    assert look(Document.read(raw), "contains(text[0:1], 'é')") is False
+
+
+def parsed(text: str, step: Parse) -> Document:
+    document = Document(text)
+    step(document.root, call())
+    return document
+
+
+def test_lines_can_be_looked_at_as_lines_and_as_the_text() -> None:
+    step = Parse(as_="lines")
+    assert look(parsed("a\nb\nc\n", step), "[1:3]") == ["b", "c"]
+    assert look(parsed("a\nb\nc\n", step), "text[1:4]") == "\nb\n"
+
+
+def test_structure_in_a_text_can_be_looked_at_as_structure_and_as_the_text() -> None:
+    step = Parse(as_="python")
+    assert look(parsed("[{'a': 1}]", step), "[0].a | @") is not None
+    assert look(parsed("[{'a': 1}]", step), "text[0:5]") == '[{"a"'
+    assert look(parsed("{'text': 'abc'}", step), "text[0:1]") == "a"
+
+
+@pytest.mark.parametrize(
+    ("raw", "expression", "message"),
+    [
+        (
+            RAW,
+            "items[0:20",
+            "view: 'items[0:20' is not a JMESPath expression: syntax error: Parse error at "
+            'column 10, token "" (EOF); write a JMESPath such as items[0:20]',
+        ),
+        (
+            b'["a"]',
+            "length(`1`)",
+            "view: 'length(`1`)' fails: In function length(), invalid type for value: 1, expected "
+            "one of: ['string', 'array', 'object'], received: \"number\"; write a JMESPath such "
+            "as [0:20]",
+        ),
+        (
+            b'"text"',
+            "",
+            "view: '' is not a JMESPath expression: Invalid JMESPath expression: cannot be empty.; "
+            "write a JMESPath such as text[0:2000]",
+        ),
+        (
+            b'{"n": 1}',
+            "nosuch(@)",
+            "view: 'nosuch(@)' fails: Unknown function: nosuch(); write a JMESPath such as keys(@)",
+        ),
+        (
+            RAW,
+            "items[::0]",
+            "view: 'items[::0]' fails: slice step cannot be zero; write a JMESPath such as "
+            "items[0:20]",
+        ),
+        (
+            RAW,
+            "a" * 4001,
+            "view: more than 4000 characters; write a JMESPath such as items[0:20]",
+        ),
+        (
+            RAW,
+            "(" * 3000,
+            "view: nested too deeply; write a JMESPath such as items[0:20]",
+        ),
+    ],
+)
+def test_a_view_that_cannot_be_is_refused_with_one_that_could(
+    raw: bytes, expression: str, message: str
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        look(Document.read(raw), expression)
+    assert str(refused.value) == message
+
+
+def test_a_refusal_does_not_quote_the_document() -> None:
+    raw = b"[%s]" % b",".join([b'"long"'] * 1000)
+
+    with pytest.raises(Refusal) as refused:
+        look(Document.read(raw), "keys(@)")
+
+    assert str(refused.value).startswith("view: 'keys(@)' fails: In function keys(), invalid type")
+    assert str(refused.value).endswith("…; write a JMESPath such as [0:20]")
+    assert len(str(refused.value)) < 300
+
+
+@pytest.mark.fault(36, "inside")
+def test_a_view_that_grows_without_end_is_refused() -> None:
+    with pytest.raises(Refusal, match=r"gives far more than the whole document; narrow it$"):
+        look(Document.read(RAW), " | ".join(["[@, @]"] * 40))
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize("name", EXPLOSIVE)
+def test_an_explosive_view_is_refused_where_its_fuel_ends(name: str) -> None:
+    text, value = EXPLOSIVE[name]
+    fuel = Fuel(LITTLE)
+    with pytest.raises(Refusal) as refused:
+        look(Document.read(encode(value)), text, "text", fuel)
+    assert str(refused.value) == f"view: {text!r} takes too much work; narrow it"
+    assert isinstance(refused.value.__cause__, Spent)
+
+
+ROWS = b"[%s]" % b",".join(b'{"id":%d.0,"name":"name %d"}' % (n, n) for n in range(20_000))
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize(
+    "expression",
+    ["[*].id", "[?id > `5`].name", "[19000:]", "length(@)", "sort_by(@, &name)[0:5].id", "[].*"],
+)
+def test_an_ordinary_view_of_many_rows_is_no_great_work(expression: str) -> None:
+    fuel = Fuel()
+    look(Document.read(ROWS), expression, "text", fuel)
+    assert fuel.left > MOST * 9 // 10
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize(
+    "expression",
+    [
+        f"[{', '.join(['to_array(@)'] * 300)}]",
+        f"[{', '.join(['@[*]'] * 500)}]",
+        f"[{', '.join(['[*].id'] * 400)}]",
+        f"[{', '.join(['values(@[0] || @)'] * 200)}]",
+    ],
+)
+def test_what_a_view_opens_again_and_again_is_paid_for_each_time(expression: str) -> None:
+    with pytest.raises(Refusal, match=r"takes too much work; narrow it$"):
+        look(Document.read(ROWS), expression, "text", Fuel(scaled(1_000_000, MOST)))
+
+
+@pytest.mark.fault(36, "inside")
+def test_what_a_view_makes_of_unopened_values_takes_little_more_than_16_bytes_a_unit() -> None:
+    document, units = Document.read(ROWS), 300_000
+    look(document, "[0]")  # whatever is loaded or made only once
+    for expression in (f"[{', '.join(['@[*]'] * 500)}]", f"[{', '.join(['[*].id'] * 400)}]"):
+        tracemalloc.start()
+        try:
+            with pytest.raises(Refusal):
+                look(document, expression, "text", Fuel(units))
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert most < 24 * units
+
+
+def test_a_text_is_passed_on_as_upstream_spelled_it() -> None:
+    raw = rb'{"a": "\/\u00e9", "b": ["\/"], "c": "", "n": null}'
+    assert seen("a", raw) == rb'"\/\u00e9"'
+    assert seen("b[0]", raw) == rb'"\/"'
+    assert seen("[a, n]", raw) == rb'["\/\u00e9",null]'
+
+
+def test_what_is_unopened_is_true_or_false_by_what_it_holds() -> None:
+    raw = b'[{"a": []}, {"a": [ ]}, {"a": {}}, {"a": ""}, {"a": false}, {"a": null}, {"a": 0}]'
+    assert seen("[?a].a", raw) == b"[0]"
+
+
+def test_what_was_looked_at_is_let_go_at_once() -> None:
+    # A circle that holds a document of megabytes may stand until thousands of others do.
+    expressions = ("items[0].body[0:2]", "items[?id > `1`].tags | [0]", "keys(@)", "items[")
+    for expression in (*expressions, None, *expressions):
+        if expression is None:
+            gc.collect()
+        else:
+            with suppress(Refusal):
+                seen(expression)
+    assert gc.collect() == 0
+
+
+@pytest.mark.fault(40, "inside")
+@given(st.lists(values(leaves=10), max_size=30), st.integers(1, 9), st.booleans())
+def test_slices_of_an_array_rejoin_to_the_whole(rows: list[bytes], step: int, inside: bool) -> None:
+    array = b"[" + b", ".join(rows) + b"]"
+    raw = b'{"a": {"items": ' + array + b"}}" if inside else array
+    place = "a.items" if inside else ""
+    found = b",".join(
+        part[1:-1]
+        for start in range(0, len(rows), step)
+        if (part := seen(f"{place}[{start}:{start + step}]", raw))
+    )
+    assert b"[" + found + b"]" == Document.read(array).encode()
+
+
+@pytest.mark.fault(40, "inside")
+@given(TEXTS, st.integers(1, 500))
+def test_windows_of_a_text_rejoin_to_the_text(text: str, length: int) -> None:
+    document = Document(text)
+    starts = range(0, max(len(text), 1), length)
+    assert "".join(look(document, f"text[{n}:{n + length}]") for n in starts) == text
+    holder = Document.read(encode({"notes": [{"body": text}]}))
+    windows = (look(holder, f"notes[0].body[{n}:{n + length}]") for n in starts)
+    assert "".join(windows) == text
+
+
+PLAIN_EXPRESSIONS = [
+    "a",
+    "a.b",
+    "a[0]",
+    "a[*].b",
+    "a[]",
+    "[]",
+    "*",
+    "a[?b]",
+    "a[?b == `1`].c",
+    "[*].id",
+    "{x: a, y: [b, c]}",
+    "a || b",
+    "a && b",
+    "!a",
+    "a | b",
+    "type(@)",
+    "not_null(a, b)",
+    "items[*].id | [0]",
+    "items[].body",
+    "body.items[1].id",
+]
+
+
+@given(values(leaves=30), st.sampled_from(PLAIN_EXPRESSIONS))
+def test_what_is_opened_lazily_gives_what_jmespath_gives(raw: bytes, expression: str) -> None:
+    import jmespath
+
+    whole = Document.read(raw)
+    if whole.textual:
+        return
+    expected = jmespath.search(expression, plain(whole.cell[0]))
+    if expected in (None, []):
+        with suppress(Refusal):  # no element has a member that is asked for
+            assert plain(look(whole, expression)) == expected
+    else:
+        assert plain(look(whole, expression)) == plain(expected)
+
+
+ITEMS = {
+    "items": [
+        {"name": "a", "state": "Pending", "user": {"login": "ann"}, "labels": [], "closed": None},
+        {"name": "b", "state": "Done", "user": None, "labels": [{"name": "bug"}], "closed": None},
+        {"name": "c", "state": "Pending", "user": {"login": "bob"}, "labels": [{}], "draft": True},
+    ],
+    "tags": ["bug", "new"],
+}
+
+
+def answered(expression: str, value: object = ITEMS) -> tuple[object, list[str]]:
+    remarks: list[str] = []
+    found = look(Document.read(encode(value)), expression, "text", None, remarks)
+    return plain(found), remarks
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ('items[?state=="Pending"].name', ["a", "c"]),
+        ('items[?"Pending" == state].name', ["a", "c"]),
+        ('items[?state != "Pending"].name', ["b"]),
+        ('items[?state >= "E"].name', ["a", "c"]),
+        ('items[?starts_with(state, "Pen") && user.login == "bob"].name', ["c"]),
+        ('items[?contains(state, "one")].name', ["b"]),
+        ('items[?ends_with(state, "ing")] | length(@)', 2),
+        ('items[?labels[?name == "bug"]].name', ["b"]),
+        ('items[?contains(labels[*].name, "bug")].name', ["b"]),
+        ('items[?labels[*].name | contains(@, "bug")].name', ["b"]),
+        ('tags[?@ == "bug"]', ["bug"]),
+        ('length(items[?state == "Pending"])', 2),
+        ('items[*].[name, state == "Done"]', [["a", False], ["b", True], ["c", False]]),
+        ('map(&(state == "Done"), items)', [False, True, False]),
+        ('contains(tags, "new")', True),
+        ("items[?draft == true].name", ["c"]),
+    ],
+)
+def test_a_text_in_double_quotes_that_is_no_member_is_the_text(
+    expression: str, value: object
+) -> None:
+    assert answered(expression) == (value, [])
+
+
+def test_a_text_in_double_quotes_is_searched_for_in_a_text() -> None:
+    assert look(Document.read(b'"two words"'), 'contains(text, "words")') is True
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ('[?state == "open"].n', [2]),
+        ('[?n == `1` && state != "open"].n', [1]),
+        ('[?"open" == `true`].n', [1]),
+    ],
+)
+def test_a_name_in_double_quotes_that_some_element_has_is_that_member(
+    expression: str, value: object
+) -> None:
+    rows = [{"n": 1, "state": "open", "open": True}, {"n": 2, "state": None}]
+    assert answered(expression, rows) == (value, [])
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (
+            "items[?stat == 'Pending'].name",
+            "no element of items has 'stat'; members: name, state, user, labels, closed, draft; "
+            "did you mean 'state'?",
+        ),
+        (
+            'items[?stat == "Pending"]',
+            "no element of items has 'stat'; members: name, state, user, labels, closed, draft; "
+            "did you mean 'state'?",
+        ),
+        (
+            "items[?\"stat\" == 'Pending']",
+            "no element of items has 'stat'; members: name, state, user, labels, closed, draft; "
+            "did you mean 'state'?",
+        ),
+        (
+            "items[?state == Pending]",
+            "no element of items has 'Pending'; members: name, state, user, labels, closed, draft; "
+            "did you mean the text 'Pending', in single quotes?",
+        ),
+        (
+            "items[*].size",
+            "no element of items has 'size'; members: name, state, user, labels, closed, draft",
+        ),
+        (
+            "items[?user.logn == 'ann']",
+            "no element of items has 'logn' in 'user'; members: login; did you mean 'login'?",
+        ),
+        (
+            "items[].labels[].nam",
+            "no element of items[].labels[] has 'nam'; members: name; did you mean 'name'?",
+        ),
+        (
+            "items[0].*.x",
+            "no element of items[0].* has 'x'; members: login",
+        ),
+        ("tags[?name == 'bug']", "each element of tags is a text, not an object with 'name'"),
+        (
+            "map(&size, items)[?@]",
+            "no element of items has 'size'; members: name, state, user, labels, closed, draft",
+        ),
+    ],
+)
+def test_a_view_that_finds_nothing_for_want_of_a_member_is_refused_with_those_there_are(
+    expression: str, message: str
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        answered(expression)
+    assert str(refused.value) == f"view: {message}"
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("items[?state == 'Gone'].name", []),
+        ("items[?state == 'Gone'].titel", []),
+        ("items[?closed == 'x']", []),
+        ("items[*].closed", []),
+        ("items[?draft].name", ["c"]),
+        ("items[?!archived].name", ["a", "b", "c"]),
+        ("items[?archived == null].name", ["a", "b", "c"]),
+        ("items[?archived != `null` || state == 'Done'].name", ["b"]),
+        ("items[*].[titel || name]", [["a"], ["b"], ["c"]]),
+        ("items[*].not_null(titel, name)", ["a", "b", "c"]),
+        ("items[*].labels[*].name", [[], ["bug"], []]),
+        ("items[1:1].titel", []),
+        ("items[?length(@) > `5`].name", []),
+        ("items[*].user.login", ["ann", "bob"]),
+        ("type(items[0].titel)", "null"),
+        ("items[0:1].[`{}`, `[]`]", [[{}, []]]),
+    ],
+)
+def test_a_member_that_may_be_absent_is_no_slip(expression: str, value: object) -> None:
+    assert answered(expression) == (value, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "expression", "message"),
+    [
+        (
+            [[1], [2]],
+            "[?a == 'b']",
+            "each element of the array is an array, not an object with 'a'",
+        ),
+        ([1, None], "[*].a", "each element of the array is a plain value, not an object with 'a'"),
+        ([{}], "[*].a", "no element of the array has 'a'; members: none"),
+    ],
+)
+def test_elements_that_have_no_members_are_called_what_they_are(
+    value: object, expression: str, message: str
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        answered(expression, value)
+    assert str(refused.value) == f"view: {message}"
+
+
+def test_lines_of_a_text_are_no_objects() -> None:
+    with pytest.raises(Refusal, match=r"^view: each element of the array is a text, not an object"):
+        look(parsed("a\nb\n", Parse(as_="lines")), "[?level == 'error']")
+
+
+def test_a_member_of_an_array_that_is_the_document_is_said_to_be_none() -> None:
+    _, [remark] = answered("rows", [{"a": 1}])
+    assert remark == "the document is an array, not an object with 'rows'"
+
+
+def test_a_member_that_is_tested_for_and_is_nowhere_is_remarked_beside_the_empty_answer() -> None:
+    value, [remark] = answered("items[?archived].name")
+    assert value == []
+    assert remark.startswith("no element of items has 'archived'; members: name, state, ")
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("length(items[?stat == 'x'])", 0),
+        ("items[?stat != 'x'].name", ["a", "b", "c"]),
+        ("items[:1].{n: name, s: stat}", [{"n": "a", "s": None}]),
+    ],
+)
+def test_a_missing_member_is_remarked_beside_an_answer_that_stands_without_it(
+    expression: str, value: object
+) -> None:
+    found, [remark] = answered(expression)
+    assert found == value
+    assert remark.startswith("no element of items")
+    assert remark.endswith("; did you mean 'state'?")
+
+
+def test_a_function_that_fails_for_want_of_a_member_says_which() -> None:
+    with pytest.raises(Refusal) as refused:
+        answered("sort_by(items, &nam)")
+    assert "no element of items has 'nam'; members: name, " in str(refused.value)
+    with pytest.raises(Refusal) as refused:
+        answered("length(itms)")
+    assert str(refused.value).endswith(
+        "; the document has no 'itms'; members: items, tags; did you mean 'items'?"
+    )
+
+
+def test_the_members_that_a_refusal_names_take_little_room() -> None:
+    rows = [{f"member {n} of this row" * 9: n for n in range(1000)}]
+    with pytest.raises(Refusal) as refused:
+        answered("[*].titel", rows)
+    assert str(refused.value).endswith("…, …")
+    assert len(str(refused.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("items[1:3]", [{"n": 1}, {"n": 2}]),
+        ("length(items)", 4),
+        ("items[?n > `1`].n", [2, 3]),
+        ("[*].n", [0, 1, 2, 3]),
+    ],
+)
+def test_an_array_is_items_as_it_was_shown(expression: str, value: object) -> None:
+    document = Document.read(json.dumps([{"n": n} for n in range(4)]).encode())
+    assert json.loads(encode(look(document, expression))) == value
+
+
+def test_a_member_called_items_of_the_elements_is_that_member() -> None:
+    document = Document.read(b'[{"items": 1}, {"items": 2}]')
+    assert json.loads(encode(look(document, "[*].items"))) == [1, 2]
+    assert look(document, "max_by(@, &items).items") == 2

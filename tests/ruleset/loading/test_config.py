@@ -1,0 +1,217 @@
+"""Configurations as people write them: those in cases/config/bad say what is wrong with them."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.ruleset.loading.config import Config, read
+from proxy.ruleset.loading.config_model import (
+    Address,
+    Command,
+    Limits,
+    Rules,
+    TokenIn,
+    Url,
+    Written,
+)
+from proxy.ruleset.loading.convert import fields
+from tests.rulecases import expected
+
+CASES = Path(__file__).parents[2] / "cases" / "config"
+BAD = sorted((CASES / "bad").glob("*.yaml"))
+GOOD = sorted((CASES / "good").glob("*.yaml"))
+ENVIRONMENT = {"TOKEN": "token-of-ours", "UPSTREAM": "token-of-theirs", "SPACES": "a b"}
+
+
+def config(text: str, **given: Any) -> Config:
+    reading = read("c.yaml", f"version: 1\n{text}".encode(), ENVIRONMENT, given)
+    assert reading.problems == ()
+    assert reading.config is not None
+    return reading.config
+
+
+def routes(text: str, **given: Any) -> tuple[Written, ...]:
+    return config(text, **given).routes
+
+
+def problems(text: str, **given: Any) -> list[str]:
+    reading = read("c.yaml", f"version: 1\n{text}".encode(), ENVIRONMENT, given)
+    assert reading.config is None
+    return list(map(str, reading.problems))
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_a_bad_file_reports_exactly_its_problems(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(CASES)
+    name = f"bad/{path.name}"
+    reading = read(name, path.read_bytes(), ENVIRONMENT)
+    assert [str(each).removeprefix(f"{name}:") for each in reading.problems] == expected(path)
+    assert reading.config is None
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+def test_a_good_file_loads(path: Path) -> None:
+    reading = read(str(path), path.read_bytes(), ENVIRONMENT)
+    assert reading.problems == ()
+    assert reading.config is not None
+
+
+def everything() -> Config:
+    path = CASES / "good" / "everything.yaml"
+    reading = read(str(path), path.read_bytes(), ENVIRONMENT)
+    assert reading.config is not None
+    return reading.config
+
+
+def test_every_key_is_in_a_good_file() -> None:
+    text = (CASES / "good" / "everything.yaml").read_text()
+    words = [*fields(Written), *fields(Limits)]
+    assert [word for word in words if f"{word}:" not in text] == []
+
+
+def test_the_top_holds_for_each_route_that_does_not_say_otherwise() -> None:
+    first, gpt, local, opened, other = everything().routes
+    assert [route.budget for route in (first, gpt, local)] == [8000, "off", 8000]
+    assert [route.malformed_status for route in (first, gpt)] == [200, 400]
+    assert [route.deadline_seconds for route in (first, gpt, local)] == [30, None, 30]
+    assert [route.tools for route in (first, gpt)] == [None, ("list_*", "get_document")]
+    assert [route.listen for route in (first, local)] == ["127.0.0.1:8808", "[::1]:8809"]
+    assert first.hosts == ("mcp.example.org", "localhost:8808")
+    assert first.origins == ("https://app.example.org",)
+    assert local.upstream == Command(("npx", "-y", "some-server"))
+    assert opened.rules is None
+    assert opened.headers is None
+    assert other.passes
+
+
+def test_tokens_come_from_the_environment_or_a_file_and_a_nearer_one_stands_alone() -> None:
+    first, gpt, local, opened, _ = everything().routes
+    assert [str(token) for token in first.tokens] == ["token-of-ours"]
+    assert gpt.tokens == first.tokens
+    assert [str(token) for token in local.tokens] == ["first-token", "second-token"]
+    assert opened.tokens == ()
+
+
+def test_no_secret_is_in_a_repr() -> None:
+    text = repr(everything())
+    assert not any(secret in text for secret in ("token-of", "first-token", "second-token"))
+
+
+def test_variables_stand_in_headers() -> None:
+    headers = everything().routes[0].headers
+    assert headers is not None
+    assert {name: str(value) for name, value in headers.items()} == {
+        "Authorization": "Bearer token-of-theirs",
+        "X-Plain": "1",
+    }
+
+
+def test_headers_and_credentials_of_one_upstream_never_go_to_another() -> None:
+    same, other = routes(
+        "upstream: http://a.test\nauth: forward\nheaders: {X-Key: secret}\n"
+        "routes: [{path: /same}, {path: /other, upstream: http://b.test}]"
+    )
+    assert (same.auth, set(same.headers or ())) == ("forward", {"X-Key"})
+    assert (other.auth, other.headers) == (None, None)
+
+
+def test_headers_at_the_top_are_for_every_route_where_no_upstream_stands_beside_them() -> None:
+    text = "headers: {X-Key: secret}\nroutes: [{path: /a, upstream: http://a.test}]"
+    assert set(routes(text)[0].headers or ()) == {"X-Key"}
+    given = Url("http://b.test")
+    assert routes(text, upstream=given)[0].headers is None
+
+
+def test_limits_and_the_store_are_those_of_all_routes() -> None:
+    found = everything()
+    assert found.store == "redis://redis:6379/0"
+    assert found.limits.body == 8 << 20
+    assert (found.limits.message, found.limits.concurrent) == (1_000_000, 500)
+    assert (found.limits.idle_seconds, found.limits.drain_seconds) == (600, 0)
+    assert (found.limits.snapshots, found.limits.snapshot_seconds) == (64_000_000, 300)
+
+
+def test_paths_start_where_the_file_lies() -> None:
+    first, *_ = everything().routes
+    assert first.rules == (str(CASES / "good" / "rules" / "issues.yaml"), "github")
+
+
+def test_a_rule_file_beside_the_configuration_is_not_taken_for_a_bundled_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "github").mkdir()
+    (route,) = routes("upstream: http://a.test\nrules: ./github")
+    assert route.rules == ("./github",)
+    (route,) = routes("upstream: http://a.test\nrules: github")
+    assert route.rules == ("github",)
+
+
+def test_without_routes_there_is_one() -> None:
+    (route,) = routes("upstream: http://server:3000/mcp\ntools: a")
+    assert (route.path, route.upstream) == ("/mcp", "http://server:3000/mcp")
+    assert route.tools == ("a",)
+
+
+def test_what_is_said_elsewhere_stands_in_for_the_top_and_not_for_a_route() -> None:
+    text = (
+        "upstream: http://a.test\nlisten: 127.0.0.1:1\ntoken_env: TOKEN\nrules: github\n"
+        "routes: [{path: /a}, {path: /b, listen: '127.0.0.1:2', token_env: null}]"
+    )
+    given = {"listen": Address("127.0.0.1:3"), "rules": (Rules("none"),), "token_env": TokenIn("x")}
+    first, second = routes(text, **given)
+    assert (first.listen, second.listen) == ("127.0.0.1:3", "127.0.0.1:2")
+    assert ([str(token) for token in first.tokens], second.tokens) == (["x"], ())
+    assert first.rules == second.rules == ("none",)
+
+
+def test_an_upstream_said_elsewhere_is_enough() -> None:
+    (route,) = routes("routes: [{path: /a}]", upstream=Url("http://b.test"))
+    assert route.upstream == "http://b.test"
+    (route,) = routes("limits: {children: 2}", upstream=Command(("server",)))
+    assert route.upstream == Command(("server",))
+
+
+def test_a_file_that_is_no_yaml_says_where() -> None:
+    (problem,) = problems("routes: [")
+    assert re.match(r"c\.yaml:\d+:\d+: ", problem)
+
+
+def test_the_same_path_on_two_listeners_is_two_routes() -> None:
+    found = routes(
+        "upstream: http://a.test\n"
+        "routes: [{path: /a, listen: '127.0.0.1:1'}, {path: /a, listen: '127.0.0.1:2'}]"
+    )
+    assert [route.path for route in found] == ["/a", "/a"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("/a", "/a"), ("/a", "/a/"), ("/{token}/a", "/b/{token}"), ("/a/{token}", "/a/{token}")],
+)
+def test_two_routes_that_one_path_could_mean_are_a_mistake(first: str, second: str) -> None:
+    text = f"upstream: http://a.test\ntoken_env: TOKEN\nroutes:\n- path: {first}\n- path: {second}"
+    assert problems(text) == [f"c.yaml:6:9: path: {second} is taken by the route in line 5"]
+
+
+def test_a_path_that_is_written_out_stands_beside_one_with_a_token() -> None:
+    found = routes(
+        "upstream: http://a.test\ntoken_env: TOKEN\n"
+        "routes: [{path: '/a/{token}'}, {path: /a/b}, {path: /a}]"
+    )
+    assert len(found) == 3
+
+
+def test_the_example_of_the_docstring_loads() -> None:
+    import proxy.ruleset.loading.config as module
+
+    text = (module.__doc__ or "").partition("\n\n")[2].partition("\n\nWhat stands")[0]
+    lines = [line[4:] for line in text.splitlines() if "rules:" not in line]
+    reading = read(
+        "c.yaml", "\n".join(lines).encode(), {"SIDECAR_TOKEN": "x", "UPSTREAM_TOKEN": "y"}
+    )
+    assert reading.problems == ()

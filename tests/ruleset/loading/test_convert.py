@@ -1,0 +1,149 @@
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import pytest
+from msgspec import Meta, Struct, field
+
+from proxy.document.paths import Path
+from proxy.document.patterns import Expression, Pattern
+from proxy.ruleset.loading.convert import BAD, Fields
+from proxy.ruleset.loading.yaml_nodes import read
+
+Count = Annotated[int, Meta(ge=1, le=9)]
+
+
+class Inner(Struct, frozen=True):
+    argument: str
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    at: Path = Path()
+    names: tuple[str, ...] = ()
+    count: Count | None = None
+    share: float = 0.5
+    deep: bool = False
+    side: Literal["start", "end"] = "start"
+    constant: str | Inner = ""
+    pattern: Pattern | None = None
+    where: Expression | None = None
+    words: Mapping[str, Count] = {}
+    as_: str = field(default="items", name="as")
+    free: Any = None
+    many: tuple[str | Inner, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.deep and self.side == "end":
+            raise ValueError("'deep' begins at the start")
+
+
+class Required(Struct, frozen=True):
+    paths: tuple[Path, ...]
+
+
+def tried(text: str, kind: Any = Options) -> tuple[Any, list[str]]:
+    root, problems = read("r.yaml", text.encode())
+    assert root is not None
+    notes = Fields("r.yaml", {})
+    value = notes.value(root, kind, "it")
+    return value, [str(problem) for problem in [*problems, *notes.problems]]
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("{at: a.b, count: 3}", Options(at=Path.parse("a.b"), count=3)),
+        ("{names: one, many: [a, {argument: b}]}", Options(names=("one",), many=("a", Inner("b")))),
+        ("{share: 1, side: end, as: rows}", Options(share=1, side="end", as_="rows")),
+        ("{constant: {argument: x}, words: {a: 1}}", Options(constant=Inner("x"), words={"a": 1})),
+        ("{free: [1, {a: null}], count: null}", Options(free=[1, {"a": None}])),
+    ],
+)
+def test_a_mapping_is_read_as_the_struct_that_declares_its_members(
+    text: str, options: Options
+) -> None:
+    assert tried(text) == (options, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{count: 0}", "1:9: count: 0 is less than the minimum of 1"),
+        ("{count: 10}", "1:9: count: 10 is greater than the maximum of 9"),
+        ("{count: '5'}", "1:9: count: expected a whole number, found '5'; write 5"),
+        ("{count: 5.5}", "1:9: count: expected a whole number, found 5.5"),
+        ("{count: true}", "1:9: count: expected a whole number, found true"),
+        ("{share: 1_000}", "1:9: share: expected a number, found '1_000'; write 1000"),
+        ("{share: null}", "1:9: share: expected a number, found nothing"),
+        ("{deep: yes}", "1:8: deep: expected true or false, found 'yes'; write true"),
+        ("{deep: 'false'}", "1:8: deep: expected true or false, found 'false'; write false"),
+        ("{as: 12}", "1:6: as: expected a text, found 12; quote it: '12'"),
+        ("{as: true}", "1:6: as: expected a text, found true; quote it: 'true'"),
+        ("{names: {a: 1}}", "1:9: names: expected a text or a list, found a mapping"),
+        ("{names: [a, []]}", "1:13: names: expected a text, found an empty list"),
+        ("{words: [a]}", "1:9: words: expected a mapping, found a list"),
+        ("{words: {a: 0}}", "1:13: a: 0 is less than the minimum of 1"),
+        (
+            "{side: ends}",
+            "1:8: side: expected one of 'start', 'end', found 'ends'; did you mean 'end'?",
+        ),
+        ("{constant: 5}", "1:12: constant: expected a text or {argument}, found 5; quote it: '5'"),
+        ("{constant: {arg: x}}", "1:12: constant: 'argument' is missing"),
+        ("{at: a..b}", "1:6: at: path 'a..b' has an empty name before '.b'"),
+        (
+            "{pattern: '('}",
+            "1:11: pattern: '(' is not a regular expression RE2 takes: missing ): (",
+        ),
+        ("{where: 'nope(@)'}", "1:9: where: unknown JMESPath function 'nope'"),
+        ("{cuont: 5}", "1:2: unknown option 'cuont' of it; did you mean 'count'?"),
+        ("{deep: true, side: end}", "1:8: it: 'deep' begins at the start"),
+        ("[]", "1:1: it: expected a mapping of options, found an empty list"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_reported_at_its_place(text: str, message: str) -> None:
+    value, problems = tried(text)
+    assert value is BAD
+    assert f"r.yaml:{message}" in problems
+
+
+def test_an_option_that_must_be_there_is_named() -> None:
+    assert tried("{}", Required) == (BAD, ["r.yaml:1:1: it: 'paths' is missing"])
+
+
+def test_every_wrong_member_is_reported_not_the_first_alone() -> None:
+    _, problems = tried("{count: 0, deep: 1, names: [1, 2], at: 'a.'}")
+    assert [problem.split(": ", 1)[1] for problem in problems] == [
+        "count: 0 is less than the minimum of 1",
+        "deep: expected true or false, found 1",
+        "names: expected a text, found 1; quote it: '1'",
+        "names: expected a text, found 2; quote it: '2'",
+        "at: path 'a.' ends in '.'; a name should follow",
+    ]
+
+
+def test_what_was_reported_once_is_not_reported_again() -> None:
+    root, _ = read("r.yaml", b"[&a {count: 0}, *a]")
+    assert root is not None
+    notes = Fields("r.yaml", {})
+    assert notes.value(root, tuple[Options, ...], "it") is BAD
+    assert len(notes.problems) == 1
+
+
+def test_a_scalar_that_slipped_is_not_reported_a_second_time() -> None:
+    assert tried("{count: *five}")[1] == [
+        "r.yaml:1:9: a leading '*' is a YAML alias, and no anchor has that name; "
+        "quote the glob: '*five'"
+    ]
+
+
+def test_an_expression_nested_beyond_reason_is_a_problem_like_any_other() -> None:
+    value, problems = tried("where: " + "(" * 5_000 + "a" + ")" * 5_000)
+    assert value is BAD
+    assert len(problems) == 1
+    assert "where: " in problems[0]
+
+
+def test_a_notation_of_its_own_is_read_by_its_own_reader() -> None:
+    root, _ = read("r.yaml", b"a-b")
+    assert root is not None
+    notes = Fields("r.yaml", {Inner: lambda _, node, label: Inner(f"{label}:{node.value}")})
+    assert notes.value(root, Inner, "it") == Inner("it:a-b")

@@ -1,0 +1,116 @@
+"""Schemas of rule files; the wrong ones stand in cases/bad/schema-*.yaml, each with its message."""
+
+import subprocess
+import sys
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from proxy.errors import Wrong
+from proxy.ruleset.loading.output_schema import problems
+from proxy.ruleset.loading.rulefile import read
+from proxy.schema import keywords
+from proxy.schema.derive import advertised
+from proxy.schema.violations import violations
+from proxy.transforms.contract import normalised
+
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {},
+        {"$schema": DRAFT_7, "properties": {"a": {"items": [{}], "dependencies": {"b": ["c"]}}}},
+        {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "https://e.com/a"},
+        {"properties": {"a": True, "b": {"pattern": r"^[\w.-]+\\z$"}}, "required": ["c"]},
+        {"patternProperties": {"^a": {}}, "additionalProperties": False, "required": ["ab"]},
+        {"default": {"$ref": "x", "type": 5}, "examples": [{"pattern": "("}]},
+        {"properties": {"$ref": {}, "pattern": {}, "required": {}, "nullable": {}}},
+        {"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"properties": {"b": {"$ref": "#"}}}}},
+        {"x-order": 1, "discriminator": {"propertyName": "a"}, "if": {}, "then": {}, "else": {}},
+    ],
+)
+def test_a_right_schema_has_no_problems(members: dict[str, Any]) -> None:
+    assert problems({"type": "object", **members}) == []
+
+
+def test_each_mistake_is_told_once_where_it_stands() -> None:
+    schema = {"type": "object", "properties": {"a": {"pattern": 5, "$ref": 5, "nullable": 1}}}
+    assert sorted(each.at[2:] for each in problems(schema)) == [
+        ("$ref",),
+        ("nullable",),
+        ("pattern",),
+    ]
+
+
+def test_a_wrong_name_is_the_place_of_what_is_wrong_about_it() -> None:
+    schema = {"type": "object", "properties": {"a": {"requird": []}}}
+    assert problems(schema) == [
+        Wrong(
+            ("properties", "a", "requird"),
+            "unknown keyword 'requird'; did you mean 'required'?",
+            of_key=True,
+        )
+    ]
+
+
+def test_many_references_are_followed_in_no_time_to_speak_of() -> None:
+    definitions: dict[str, Any] = {
+        f"d{number}": {"anyOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 3} for number in range(40)
+    }
+    schema = {"type": "object", "$ref": "#/$defs/d0", "$defs": {**definitions, "d40": {}}}
+    assert problems(schema) == []  # by every way that leads there, it would take years
+
+
+def test_a_rule_file_without_a_schema_loads_no_checker() -> None:
+    code = """
+        import sys
+        from proxy.ruleset.loading.rulefile import read
+        for keys in ("", ", output_schema: {type: object}"):
+            reading = read("r.yaml", ("version: 1\\nrules: [{tools: a%s}]" % keys).encode())
+            assert reading.rules is not None
+            print("jsonschema" in sys.modules)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(code)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "True"]
+
+
+JUNK = st.sampled_from([None, True, 0, -1, 1.5, "", "a", "(", "#", "#/a", [], ["a"], {}, {"a": 1}])
+WORDS = st.sampled_from(sorted(keywords.checked({}) | {"$defs", "$id", "nullable", "$anchor"}))
+SCHEMAS = st.recursive(
+    st.just({}) | st.booleans() | JUNK,
+    lambda inner: (
+        st.dictionaries(WORDS, inner, max_size=3)
+        | st.builds(lambda a, b: {"properties": {"a": a}, "items": b}, inner, inner)
+        | st.builds(lambda a: {"anyOf": [a], "$defs": {"a": a}}, inner)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150)
+@given(st.dictionaries(WORDS, SCHEMAS, max_size=3), SCHEMAS)
+def test_whatever_is_written_is_a_problem_or_a_schema_to_check_by(
+    members: dict[str, Any], inner: Any
+) -> None:
+    schema = {"type": "object", "properties": {"a": inner}, **members}
+    found = problems(schema)
+    if not found:
+        made = normalised(schema)
+        assert advertised(None, [made, {}]) is not None
+        for value in ({}, {"a": None}, {"a": [1, {}]}):
+            list(violations(keywords.checker(made), value))
+
+
+def test_the_place_of_a_mistake_is_in_the_file() -> None:
+    text = (
+        "version: 1\nrules:\n  - tools: a\n    output_schema:\n      type: object\n      items: 5"
+    )
+    [problem] = read("r.yaml", text.encode()).problems
+    assert (problem.line, problem.column) == (6, 14)

@@ -1,0 +1,341 @@
+"""Rule files as people write them: cases/good load, cases/bad say in detail what is wrong."""
+
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET
+
+from proxy.errors import Problem
+from proxy.ruleset.loading.convert import fields
+from proxy.ruleset.loading.rule_model import Case, Written
+from proxy.ruleset.loading.rulefile import Reading, read
+from proxy.ruleset.loading.yaml_errors import MOST_PROBLEMS
+from proxy.ruleset.rule import Bounds, Hidden, Rule, RuleFile
+from proxy.transforms import TRANSFORMS
+from tests.faults.scale import scaled
+from tests.rulecases import BAD, GOOD, expected
+
+
+def loaded(text: str) -> RuleFile:
+    reading = read("r.yaml", f"version: 1\n{text}".encode())
+    assert reading.problems == ()
+    assert reading.rules is not None
+    return reading.rules
+
+
+def one(text: str) -> Rule:
+    (rule,) = loaded(f"rules: [{text}]").rules
+    return rule
+
+
+@pytest.mark.fault(42, "inside")
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_a_bad_file_reports_exactly_its_problems(path: Path) -> None:
+    reading = read(path.name, path.read_bytes())
+    found = [str(problem).removeprefix(f"{path.name}:") for problem in reading.problems]
+    assert found == expected(path)
+    assert found
+    assert reading.rules is None
+
+
+@pytest.mark.fault(42, "inside")
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (
+            "rules: [" + "[], " * 1000 + "[]]",
+            "2:9: expected a rule, a mapping with tools, found an empty list",
+        ),
+        ("rules:\n" + "- {}\n" * 1000, "3:3: a rule: 'tools' is missing"),
+        (
+            "rules:\n" + "- {tools: x, zzz: 1}\n" * 1000,
+            "3:14: unknown key 'zzz' of a rule; known: ",
+        ),
+        (
+            "rules: [{tools: x, tests: [" + "{a: 1}, " * 1000 + "{}]}]",
+            "2:29: unknown option 'a' of tests; known: ",
+        ),
+        (
+            "rules: [{tools: x, response: [{project: [" + "{a: 1, b: [1]}, " * 1000 + "a]}]}]",
+            "2:46: a: expected a path or ",
+        ),
+    ],
+)
+def test_no_more_than_200_problems_of_rules_are_looked_for(text: str, first: str) -> None:
+    reading = read("r.yaml", f"version: 1\n{text}".encode())
+    assert MOST_PROBLEMS < len(reading.problems) < MOST_PROBLEMS + 20
+    assert str(reading.problems[0]) == "r.yaml: more than 200 problems; mend these first"
+    assert str(reading.problems[1]).startswith(f"r.yaml:{first}")
+    assert (reading.rules, reading.readable) == (None, True)
+
+
+# Each took quadratic time or worse once; how much there is of it.
+PART = scaled(4, 1)
+LARGE = {
+    "references": "rules: [{tools: x, output_schema: {type: object, $defs: {"
+    + ", ".join(f"d{n}: {{$ref: '#/$defs/d{n + 1}'}}" for n in range(6_000 // PART))
+    + "}}}]",
+    "aliases to nothing": "a: ["
+    + ", ".join(f"&x{n} 1" for n in range(5_000 // PART))
+    + "]\nb: ["
+    + "*yy, " * (30_000 // PART)
+    + "]",
+    "brackets in a text": "a: [" + "a[" * (100_000 // PART) + "]",
+    "an alternation": "rules: [{tools: x, response: [replace: {with: x, pattern: '"
+    + "(a|b.*)?" * (25_000 // PART)
+    + "'}]}]",
+    "fields": "rules: [{tools: x, response: [project: ["
+    + ", ".join(f"f{n}" for n in range(25_000 // PART))
+    + "]]}]",
+    "a long chain": f"rules: [{{tools: x, when: '{'a.' * (100_000 // PART)}a'}}]",
+}
+
+
+@pytest.mark.fault(42, "inside")
+def test_a_large_file_is_read_in_bounded_time(tmp_path: Path) -> None:
+    for name, text in LARGE.items():
+        (tmp_path / f"{name}.yaml").write_text(f"version: 1\n{text}")
+    code = "import sys\nfrom proxy.ruleset.loading.rulefile import read\n"
+    code += "for file in sys.argv[1:]: read(file, open(file, 'rb').read())"
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (40, 40))
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, sorted(tmp_path.iterdir()))],
+        capture_output=True,
+        check=False,
+        preexec_fn=limited,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+def test_a_good_file_loads(path: Path) -> None:
+    reading = read(path.name, path.read_bytes())
+    assert reading.problems == ()
+    assert reading.rules is not None
+    assert reading.rules.rules
+
+
+def test_seven_mistakes_are_seven_problems_with_their_places() -> None:
+    (path,) = [path for path in BAD if path.stem == "seven"]
+    assert len(read("seven.yaml", path.read_bytes()).problems) == 7
+
+
+def test_every_transform_is_in_a_good_file() -> None:
+    texts = "\n".join(path.read_text() for path in GOOD)
+    assert [name for name in TRANSFORMS if f"{name}:" not in texts] == []
+
+
+def test_a_rule_is_named_for_its_tools_and_knows_its_line() -> None:
+    first, second = loaded("rules:\n  - tools: [a, b]\n  - {tools: c, name: third}").rules
+    assert (first.name, first.place) == ("a, b", "r.yaml:3")
+    assert (second.name, second.place) == ("third", "r.yaml:4")
+
+
+def test_defaults_are_merged_under_every_rule() -> None:
+    text = "defaults: {max_bytes: 500, mode: shadow}\nrules: [{tools: a}, {tools: b, mode: active}]"
+    first, second = loaded(text).rules
+    assert (first.max_bytes, first.mode) == (500, "shadow")
+    assert (second.max_bytes, second.mode) == (500, "active")
+
+
+def test_a_rule_takes_a_default_back_with_null() -> None:
+    (rule,) = loaded("defaults: {max_bytes: 500}\nrules: [{tools: a, max_bytes: null}]").rules
+    assert (rule.max_bytes, rule.pipeline) == (None, ())
+
+
+def test_wrong_defaults_are_reported_once_and_without_any_rule_too() -> None:
+    line = "r.yaml:2:23: max_bytes: 0 is less than the minimum of 300"
+    for rules in ("[]", "[{tools: a}, {tools: b}]"):
+        text = f"version: 1\ndefaults: {{max_bytes: 0}}\nrules: {rules}"
+        assert [str(problem) for problem in read("r.yaml", text.encode()).problems] == [line]
+
+
+def test_max_bytes_is_an_abridge_as_the_last_step() -> None:
+    rule = one("{tools: a, max_bytes: 500, response: [{keep: [x]}]}")
+    assert [step.name for step in rule.pipeline] == ["keep", "abridge"]
+    assert rule.pipeline[-1] == TRANSFORMS["abridge"](max_bytes=500)  # type: ignore[call-arg]
+    assert (rule.max_bytes, rule.viewable) == (500, True)
+    assert not one("{tools: a, max_bytes: 500, view: false}").viewable
+
+
+@pytest.mark.parametrize("text", ["max_bytes: 5kB", "max_bytes: 5KB", "max_bytes: 5000"])
+def test_a_size_has_a_unit_in_a_rule_and_in_the_defaults(text: str) -> None:
+    in_rule = one(f"{{tools: a, {text}}}")
+    (by_default,) = loaded(f"defaults: {{{text}}}\nrules: [{{tools: a}}]").rules
+    assert in_rule.max_bytes == by_default.max_bytes == 5000
+    assert str(in_rule.pipeline) == str(by_default.pipeline) == "(Abridge(max_bytes=5000),)"
+
+
+def test_a_list_in_a_response_is_spliced_in_place() -> None:
+    text = (
+        "x-two: &two [{keep: [a]}, {drop: [b]}]\n"
+        "rules: [{tools: a, response: [table, *two, [[table]]]}]"
+    )
+    names = [step.name for step in loaded(text).rules[0].pipeline]
+    assert names == ["table", "keep", "drop", "table"]
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        ("keep: title", "keep: {paths: [title]}"),
+        ("keep: [a, b.c]", "keep: {paths: [a, b.c]}"),
+        ("jmespath: a.b", "jmespath: {expression: a.b}"),
+        ("abridge: 500", "abridge: {max_bytes: 500}"),
+        ("abridge: 8kB", "abridge: {max_bytes: 8000}"),
+        ("paginate: 50", "paginate: {limit: 50}"),
+        ("paginate: {max_bytes: 2KiB}", "paginate: {max_bytes: 2048}"),
+        ("truncate: 5000", "truncate: {max_length: 5000}"),
+        ("table", "table: {}"),
+        ("table: ", "table: {}"),
+        ("paginate: {at: a}", "paginate: {at: [a]}"),
+        ("rename: {a.b: c}", "rename: {names: {a.b: c}}"),
+        ("rename: {names: c}", "rename: {names: {names: c}}"),
+    ],
+)
+def test_a_short_form_means_its_long_form(short: str, long: str) -> None:
+    def pipeline(step: str) -> Any:
+        return loaded(f"rules:\n  - tools: t\n    response:\n      - {step}").rules[0].pipeline
+
+    first, second = pipeline(short)[0], pipeline(long)[0]
+    if "at:" in short:
+        assert first.paths == second.paths
+    else:
+        assert str(first) == str(second)
+
+
+def test_a_step_may_stand_without_a_list() -> None:
+    assert one("{tools: a, response: {keep: x}}") == one("{tools: a, response: [{keep: x}]}")
+
+
+def test_hide_is_true_or_says_how_a_call_is_answered() -> None:
+    assert one("{tools: a, hide: true}").hide == Hidden()
+    assert one("{tools: a, hide: false}").hide is None
+    assert one("{tools: a, hide: {code: -32601}}").hide == Hidden(-32601, "Unknown tool: {tool}")
+
+
+def test_an_error_condition_is_an_expression_or_a_regular_expression() -> None:
+    assert repr(one("{tools: a, error_if: 'ok == `false`'}").error_if) == (
+        "Expression('ok == `false`')"
+    )
+    assert repr(one("{tools: a, error_if: {match: '^Error'}}").error_if) == "Pattern('^Error')"
+
+
+def test_arguments_keep_what_was_said_and_no_more() -> None:
+    rule = one("{tools: a, arguments: {filter.limit: {default: 20}, q: {upstream: false}}}")
+    assert rule.arguments == {"filter.limit": Bounds(default=20), "q": Bounds(upstream=False)}
+    assert rule.arguments["q"].default is UNSET
+
+
+def test_content_blocks_to_drop_are_named_by_their_type() -> None:
+    assert one("{tools: a, blocks: {drop: image}}").drop_blocks == ("image",)
+
+
+def test_tests_are_kept_as_written() -> None:
+    rule = one(
+        "{tools: a, tests: [{given: null, expect: {a: null}, absent: x.y, untouched: false}, "
+        "{given_text: {$repeat: a, times: 2}, expect_text: [a, b]}]}"
+    )
+    assert rule.tests == (
+        {"given": None, "expect": {"a": None}, "absent": ["x.y"]},
+        {"given_text": {"$repeat": "a", "times": 2}, "expect_text": ["a", "b"]},
+    )
+
+
+def test_server_and_expose_are_the_files() -> None:
+    file = loaded("server: {name: 'git*', tools: git_log}\nexpose: ['git_*', x]")
+    assert file.server is not None
+    assert (file.server.name, file.server.tools) == ("git*", ("git_log",))
+    assert file.expose == ("git_*", "x")
+
+
+def test_a_yaml_file_that_is_no_rule_file_was_readable() -> None:
+    assert read("r.yaml", b"version: 2") == Reading(
+        None, (Problem("r.yaml", 1, 10, "version: expected 1, found 2"),), readable=True
+    )
+    assert not read("r.yaml", b"a: 'b").readable
+
+
+def test_every_key_of_a_test_is_checked_by_name() -> None:
+    known = ", ".join(f"{word}: 0" for word in fields(Case))
+    text = f"version: 1\nrules: [{{tools: a, tests: [{{{known}}}]}}]"
+    assert not [p for p in read("r.yaml", text.encode()).problems if "unknown" in p.message]
+
+
+# Words, values and signs that mean something to the loader, put together at random.
+words = st.sampled_from(
+    [
+        *TRANSFORMS,
+        *fields(Written),
+        *fields(Case),
+        *("version", "rules", "server", "defaults", "expose", "at", "paths", "limit", "x-a"),
+    ]
+)
+scalars = st.one_of(
+    words,
+    st.sampled_from(["1", "0", "-1", "true", "~", "''", "a.b", "a[].b", "1e999", "<<"]),
+    st.sampled_from(["*a", "&a", "!a", "@", "`1`", "(", "[?x]", "- a", "a: b"]),
+    st.sampled_from(["a == b", "a == 'b'", "{argument: a}", "x-a: &a", "a(b)"]),
+    st.text(max_size=5),
+)
+nodes = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4).map(lambda parts: f"[{', '.join(parts)}]"),
+        st.lists(st.tuples(words, inner), max_size=4).map(
+            lambda pairs: f"{{{', '.join(f'{word}: {value}' for word, value in pairs)}}}"
+        ),
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(st.tuples(words, nodes), max_size=6))
+def test_nothing_that_looks_like_a_rule_file_raises(pairs: list[tuple[str, str]]) -> None:
+    text = "version: 1\n" + "".join(f"{word}: {value}\n" for word, value in pairs)
+    reading = read("r.yaml", text.encode(errors="replace"))
+    assert (reading.rules is None) == bool(reading.problems)
+
+
+@given(st.lists(st.tuples(words, nodes), max_size=6), st.lists(nodes, max_size=3))
+def test_no_rule_of_any_shape_raises(pairs: list[tuple[str, str]], steps: list[str]) -> None:
+    lines = [f"    {word}: {value}" for word, value in pairs]
+    text = "\n".join(["version: 1", "rules:", "  - tools: t", *lines, "    response:"])
+    text += "".join(f"\n      - {step}" for step in steps)
+    reading = read("r.yaml", text.encode(errors="replace"))
+    assert (reading.rules is None) == bool(reading.problems)
+    assert all(problem.line >= 1 and problem.column >= 1 for problem in reading.problems)
+
+
+@given(st.data())
+def test_a_good_file_with_one_word_replaced_never_raises(data: st.DataObject) -> None:
+    text = data.draw(st.sampled_from(GOOD)).read_text()
+    place = data.draw(st.sampled_from(list(re.finditer(r"[\w*.]+|[^\w\s]", text))))
+    text = text[: place.start()] + data.draw(nodes) + text[place.end() :]
+    reading = read("r.yaml", text.encode(errors="replace"))
+    assert (reading.rules is None) == bool(reading.problems)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_raise(raw: bytes) -> None:
+    reading = read("r.yaml", raw)
+    assert (reading.rules is None) == bool(reading.problems)
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+def test_a_good_file_cut_anywhere_never_raises(path: Path) -> None:
+    raw = path.read_bytes()
+    for end in range(0, len(raw), 7):
+        reading = read("r.yaml", raw[:end])
+        assert (reading.rules is None) == bool(reading.problems)

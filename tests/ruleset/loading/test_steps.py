@@ -1,0 +1,122 @@
+"""Steps and guards that a rule file names itself; tests/cases/bad has the wrong ones of ours."""
+
+import pytest
+
+from proxy.ruleset.loading.rulefile import Reading, read
+from proxy.ruleset.rule import Rule
+from tests.rulecases import PYTHON
+
+HEAD = """version: 1
+transforms: {noise: "own:Noise"}
+guards: {gate: "own:Gate", odd: "own:Odd"}
+"""
+
+
+def reading(text: str, head: str = HEAD) -> Reading:
+    return read(str(PYTHON / "r.yaml"), (head + text).encode(), allow_python=True)
+
+
+def rule(text: str) -> Rule:
+    found = reading(f"rules: [{text}]")
+    assert found.problems == ()
+    assert found.rules is not None
+    [made] = found.rules.rules
+    return made
+
+
+def problems(text: str) -> list[str]:
+    found = reading(f"rules: [{text}]")
+    assert found.rules is None
+    return [f"{each.column}: {each.message}" for each in found.problems]
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ("noise", ()),
+        ("{noise: {}}", ()),
+        ("{noise: null}", ()),
+        ("{noise: a}", ("a",)),
+        ("{noise: [a, b]}", ("a", "b")),
+        ("{noise: {words: a, most: 3, at: x.y}}", ("a",)),
+    ],
+)
+def test_a_step_of_an_own_name_is_read_as_ours_are(step: str, words: tuple[str, ...]) -> None:
+    [made] = rule(f"{{tools: a, response: [{step}]}}").pipeline
+    assert type(made).__name__ == "Noise"
+    assert vars(type(made))["words"].__get__(made) == words
+
+
+def test_own_steps_stand_beside_ours_in_response_and_in_errors() -> None:
+    made = rule("{tools: a, response: [noise, {drop: b}, [noise]], errors: noise, max_bytes: 400}")
+    assert [step.name for step in made.pipeline] == ["noise", "drop", "noise", "abridge"]
+    assert [step.name for step in made.errors] == ["noise"]
+
+
+@pytest.mark.parametrize("guard", ["gate", "{gate: {}}", "{gate: null}", "{gate: {level: 1}}"])
+def test_a_guard_is_read_with_its_options(guard: str) -> None:
+    made = rule(f"{{tools: a, guard: {guard}}}")
+    assert repr(made.guard) == "Gate(level=1)"
+    assert made.pipeline == ()
+
+
+def test_a_rule_takes_the_guard_of_the_defaults_back_with_null() -> None:
+    text = "defaults: {guard: gate}\nrules: [{tools: a}, {tools: b, guard: null}]"
+    # The names may stand behind where they are used.
+    found = reading(f"version: 1\n{text}\n{HEAD.partition(chr(10))[2]}", head="")
+    assert found.problems == ()
+    assert found.rules is not None
+    first, second = found.rules.rules
+    assert repr(first.guard) == "Gate(level=1)"
+    assert (second.guard, second.foreign) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("keys", "foreign"),
+    [
+        ("response: [noise]", True),
+        ("errors: [noise]", True),
+        ("guard: gate", True),
+        ("response: [{keep: a}], max_bytes: 400", False),
+    ],
+)
+def test_a_rule_knows_whether_anything_of_it_is_not_ours(keys: str, foreign: bool) -> None:
+    assert rule(f"{{tools: a, {keys}}}").foreign is foreign
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (
+            "response: [{noise: {word: a}}]",
+            "40: unknown option 'word' of noise; did you mean 'words'?",
+        ),
+        ("response: [{noise: {most: 0}}]", "46: most: 0 is less than the minimum of 1"),
+        ("response: [{noise: {at: 'a..b'}}]", "44: at: path 'a..b' has an empty name before '.b'"),
+        ("response: [{noise: none}]", "39: noise: 'words' must not hold 'none'"),
+        ("response: [{noise: {fails: at once}}]", "39: noise: KeyError: 'no such thing'"),
+        ("response: [{noise: {fails: later}}]", "39: noise: RuntimeError: not now"),
+        ("response: [{noise: 3}]", "39: noise: expected a text or a list, found 3; quote it: '3'"),
+        ("guard: {gate: {levl: 2}}", "35: unknown option 'levl' of gate; did you mean 'level'?"),
+        ("guard: {gate: 2}", "34: gate: expected options (level), found 2"),
+        (
+            "guard: odd",
+            "27: odd: the schema of its parameter 'a' has no type; known: string, integer, number, "
+            "boolean, array, object",
+        ),
+        (
+            "response: [{paginate: {at: a}}, noise]",
+            "52: 'noise' cannot follow 'paginate'; after a window only clip, replace and table run",
+        ),
+    ],
+)
+def test_what_is_wrong_with_an_own_step_is_said_at_its_place(keys: str, said: str) -> None:
+    assert problems(f"{{tools: a, {keys}}}") == [said]
+
+
+def test_a_name_that_cannot_be_used_is_reported_once_and_where_it_is_named() -> None:
+    head = 'version: 1\ntransforms: {noise: "own:Nosie"}\n'
+    found = reading("rules: [{tools: a, response: [noise], errors: [noise]}]", head)
+    assert [str(each).removeprefix(f"{PYTHON}/") for each in found.problems] == [
+        f"r.yaml:2:21: transforms: {PYTHON}/own.py has no class 'Nosie'; did you mean 'Noise'?"
+    ]

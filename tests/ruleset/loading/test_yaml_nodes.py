@@ -1,0 +1,144 @@
+import pytest
+
+from proxy.ruleset.loading.yaml_errors import MOST_PROBLEMS
+from proxy.ruleset.loading.yaml_nodes import MOST_BYTES, Node, read, unwrapped
+
+
+def value(text: str) -> object:
+    root, problems = read("r.yaml", text.encode())
+    assert (root is not None, problems) == (True, [])
+    assert root is not None
+    return unwrapped(root)
+
+
+def messages(raw: bytes) -> list[str]:
+    return [str(problem) for problem in read("r.yaml", raw)[1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("on", "on"),
+        ("no", "no"),
+        ("yes", "yes"),
+        ("010", 10),
+        ("-7", -7),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("0b1", "0b1"),
+        ("12:30", "12:30"),
+        ("1_000", "1_000"),
+        ("2001-12-14", "2001-12-14"),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        ("1.10", 1.1),
+        (".inf", ".inf"),
+        ("=", "="),
+        ("True", True),
+        ("FALSE", False),
+        ("~", None),
+        ("", None),
+        ("'5'", "5"),
+        ('"null"', "null"),
+        (r'"\ud83d\ude00"', "😀"),
+    ],
+)
+def test_a_scalar_is_read_as_the_author_plainly_meant_it(text: str, meant: object) -> None:
+    found = value(f"a: {text}")
+    assert found == {"a": meant}
+    assert isinstance(found, dict)
+    assert type(found["a"]) is type(meant)
+
+
+def test_keys_are_texts_whatever_they_look_like() -> None:
+    assert value("on: 1\n12: 2\ntrue: 3\n~: 4") == {"on": 1, "12": 2, "true": 3, "~": 4}
+
+
+def test_every_node_knows_its_line_and_column() -> None:
+    root, _ = read("r.yaml", b"a:\n  - b: [1, 22]\n")
+    assert root is not None
+    inner = root.value["a"].value[0]
+    assert (inner.keys["b"].line, inner.keys["b"].column) == (2, 5)
+    assert [(each.line, each.column) for each in inner.value["b"].value] == [(2, 9), (2, 12)]
+
+
+def test_an_alias_stands_where_its_anchor_stands() -> None:
+    root, _ = read("r.yaml", b"x-a: &a [1]\nb: *a\n")
+    assert root is not None
+    assert root.value["b"] is root.value["x-a"]
+
+
+def test_a_merge_key_adds_what_the_mapping_itself_does_not_say() -> None:
+    text = "x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz: {<<: [*x, *y], a: 0}"
+    assert value(text)["z"] == {"a": 0, "b": 1, "c": 2}  # type: ignore[index]
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_accepted() -> None:
+    assert value("\ufeffa: 1\r\nb: 2\r\n") == {"a": 1, "b": 2}
+
+
+def test_a_question_mark_may_stand_inside_a_text_in_brackets() -> None:
+    assert value("{a: why?, b: http://x?y=1&z=2}") == {"a": "why?", "b": "http://x?y=1&z=2"}
+
+
+@pytest.mark.fault(42, "inside")
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"- " * 30_000, "1:121: nested more than 60 levels deep"),
+        (b"[" * 100_000, "1:61: nested more than 60 levels deep"),
+        (b"{a: " * 40_000, "1:238: nested more than 60 levels deep"),
+        (b"? " * 60_000, "1:121: nested more than 60 levels deep"),
+        (b"a: " + b"9" * 5_000, "1:4: a number of 5000 digits; quote it"),
+        (b"a" * (MOST_BYTES + 1), "1:1: more than 262144 bytes, the most a rule file may have"),
+        (b"a: [" + b"1," * 99_999 + b"1]", "1:4: over 100000 values, every alias counted"),
+        (b"a: \xff", "1:4: byte 0xff is not UTF-8; save the file in that encoding"),
+        ("é:\nü".encode() + b"\xff", "2:2: byte 0xff is not UTF-8; save the file in that encoding"),
+        (b"a: 1\nb: \x01", "2:4: '\\x01' cannot stand in YAML"),
+        (b"", "1:1: an empty file; a rule file begins with 'version: 1'"),
+    ],
+)
+def test_what_is_no_reasonable_yaml_is_one_problem(raw: bytes, message: str) -> None:
+    assert messages(raw) == [f"r.yaml:{message}"]
+
+
+@pytest.mark.fault(42, "inside")
+def test_aliases_of_aliases_are_counted_in_full() -> None:
+    lines = ["a0: &a0 [1, 2]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 20)]
+    assert messages("\n".join(lines).encode()) == [
+        "r.yaml:6:5: over 100000 values, every alias counted"
+    ]
+
+
+@pytest.mark.fault(42, "inside")
+def test_what_is_merged_again_and_again_is_counted_each_time() -> None:
+    keys = ", ".join(f"k{n}: 1" for n in range(2_000))
+    lines = [f"a: &a {{{keys}}}", "b:", *("- {<<: *a}" for _ in range(100))]
+    assert messages("\n".join(lines).encode()) == ["r.yaml:1:4: over 100000 values merged by '<<'"]
+
+
+@pytest.mark.fault(42, "inside")
+def test_no_more_than_200_problems_are_looked_for() -> None:
+    root, problems = read("r.yaml", b"a: 1\n" * 1000)
+    assert root is None
+    assert len(problems) == MOST_PROBLEMS + 1
+    assert str(problems[0]) == "r.yaml:2:1: duplicate key 'a'; the first stands in line 1"
+    assert str(problems[-1]) == "r.yaml: more than 200 problems; mend these first"
+
+
+@pytest.mark.fault(42, "inside")
+def test_aliases_cannot_nest_deeper_than_brackets_may() -> None:
+    lines = ["- &a0 []", *(f"- &a{n} [*a{n - 1}]" for n in range(1, 5_000))]
+    assert messages("\n".join(lines).encode()) == ["r.yaml:61:3: nested more than 60 levels deep"]
+
+
+def test_what_follows_a_slip_is_read_and_checked_too() -> None:
+    root, problems = read("r.yaml", b"a: !x && y\nb: [c[].d, e]\nf: 1\nf: 2\n")
+    assert [str(problem) for problem in problems] == [
+        "r.yaml:1:4: '!' starts a YAML tag; quote the expression",
+        "r.yaml:2:6: '[' cannot stand inside a list in [ ]; write c.d, or quote the path",
+        "r.yaml:4:1: duplicate key 'f'; the first stands in line 3",
+    ]
+    assert isinstance(root, Node)
+    assert unwrapped(root) == {"a": "!x && y", "b": ["c[].d", "e"], "f": 1}

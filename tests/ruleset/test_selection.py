@@ -1,0 +1,235 @@
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.errors import RuleErrors
+from proxy.ruleset import selection as ruleset
+from proxy.ruleset.clients import CLIENTS, UNKNOWN
+from proxy.ruleset.rule import RuleFile, Server
+from proxy.ruleset.selection import Selection, _of_library, library, load, read_library, readings
+
+RULES = "version: 1\nrules: [{{tools: {}}}]\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory of its own, so that messages name files as a person would."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """A small library in place of the bundled one, which has tests of its own."""
+    folder = tmp_path / "bundled"
+    folder.mkdir()
+    heads = {
+        "github": 'server: {name: "github*"}\n',
+        "git": "server:\n  name: mcp-git\n",
+        "broken": "server: {name: broken}\nrulse: []\n",
+        "any": "",
+    }
+    for word, head in heads.items():
+        (folder / f"{word}.yaml").write_text(f"version: 1\n{head}rules: [{{tools: {word}}}]\n")
+    words = {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    monkeypatch.setattr(ruleset, "library", lambda: words)
+    return words
+
+
+def tools(files: tuple[RuleFile, ...]) -> list[str]:
+    return [tool for file in files for rule in file.rules for tool in rule.tools]
+
+
+def refusal(names: list[str]) -> str:
+    with pytest.raises(RuleErrors) as caught:
+        load(names)
+    return str(caught.value)
+
+
+def test_files_come_in_the_order_given(here: Path) -> None:
+    for name in "ab":
+        (here / f"{name}.yaml").write_text(RULES.format(name))
+    assert tools(load(["b.yaml", "./a.yaml"])) == ["b", "a"]
+    assert [file.name for file in load(["b.yaml", "./a.yaml"])] == ["b.yaml", "a.yaml"]
+
+
+def test_a_directory_means_its_yaml_files_by_name(here: Path) -> None:
+    (here / "rules.d").mkdir()
+    for name in ("20-b.yaml", "10-a.yaml", "notes.txt"):
+        (here / "rules.d" / name).write_text(RULES.format(name[3]))
+    assert tools(load(["rules.d/"])) == ["a", "b"]
+    assert [file.name for file in load(["rules.d/"])] == ["rules.d/10-a.yaml", "rules.d/20-b.yaml"]
+
+
+def test_a_directory_whose_name_has_a_dot_is_one_too(here: Path) -> None:
+    (here / "rules.d").mkdir()
+    assert refusal(["rules.d"]) == "rules.d: a directory without *.yaml files"
+
+
+def test_a_bare_word_is_a_file_of_the_library_and_nothing_else(
+    here: Path, bundled: dict[str, Path]
+) -> None:
+    (here / "git").write_text(RULES.format("mine"))
+    (file,) = load(["git"])
+    assert (tools((file,)), file.name) == (["git"], str(bundled["git"]))
+
+
+def test_an_unknown_word_names_the_known_ones(here: Path, bundled: dict[str, Path]) -> None:
+    (here / "mine").write_text(RULES.format("mine"))
+    assert refusal(["githb", "zebra", "mine"]).splitlines() == [
+        "githb: no bundled rule file has this name; did you mean 'github'?",
+        "zebra: no bundled rule file has this name; known: any, broken, git, github",
+        "mine: no bundled rule file has this name; known: any, broken, git, github; "
+        "for what lies in this directory write ./mine",
+    ]
+
+
+def test_a_file_that_is_not_there_is_a_problem_like_any_other(here: Path) -> None:
+    (here / "a.yaml").write_text("version: 1\nrulse: []\n")
+    assert refusal(["missing.yaml", "a.yaml"]).splitlines() == [
+        "missing.yaml: no such file or directory",
+        "a.yaml:2:1: unknown key 'rulse' of a rule file; did you mean 'rules'?",
+    ]
+
+
+def test_every_problem_of_every_file_is_reported(here: Path) -> None:
+    (here / "a.yaml").write_text("version: 2\nrules: [{}]\n")
+    (here / "b.yaml").write_text("a: 'b\n")
+    assert refusal(["a.yaml", "b.yaml"]).splitlines() == [
+        "a.yaml:1:10: version: expected 1, found 2",
+        "a.yaml:2:9: a rule: 'tools' is missing",
+        "b.yaml:1:4: this quote is not closed",
+    ]
+
+
+def test_the_rules_of_few_servers_and_clients_are_kept(here: Path) -> None:
+    selection = Selection((), None, print)
+    for number in range(1000):
+        selection(f"server {number}", f"client {number}")
+    assert max(len(vars(selection)[name]) for name in ("_made", "_chosen")) <= 256
+
+
+@pytest.mark.fault(42, "inside")
+def test_a_file_that_is_too_long_is_not_read_to_its_end(here: Path) -> None:
+    (here / "long.yaml").write_bytes(b"version: 1\n" + b"# more\n" * 2_000_000)
+    (reading,) = readings(["long.yaml"])
+    assert [problem.message for problem in reading.problems] == [
+        "more than 262144 bytes, the most a rule file may have"
+    ]
+
+
+@pytest.mark.fault(42, "inside")
+@pytest.mark.parametrize("name", ["/dev/zero", "./pipe", "./folder"])
+def test_what_is_no_file_is_not_read(here: Path, name: str) -> None:
+    os.mkfifo("pipe")
+    Path("folder/inner.yaml").mkdir(parents=True)
+    (reading,) = readings([name])
+    assert [problem.message for problem in reading.problems] == [
+        "a pipe, a device or a directory, not a file"
+    ]
+    assert not reading.readable
+
+
+def test_two_selections_share_no_rule_of_a_bundled_file(bundled: dict[str, Path]) -> None:
+    selections = [Selection(None, None, print) for _ in range(2)]
+    one, other = (chosen("mcp-git", None).files[0].rules[0] for chosen in selections)
+
+    assert one == other
+    assert one.circuit is not other.circuit
+
+
+def test_the_bundled_files_can_be_read_beforehand() -> None:
+    read_library()
+    kept = _of_library.cache_info().hits
+    read_library()
+
+    assert _of_library.cache_info().hits - kept == len(library())
+
+
+def test_every_bundled_file_is_found_by_its_server_without_being_loaded() -> None:
+    for word, path in library().items():
+        (file,) = load([word])
+        name = file.server.name if file.server else None
+        assert ruleset._server_name(path.read_text()) == name, word
+
+
+def test_files_apply_to_the_servers_they_are_for() -> None:
+    files = (
+        RuleFile(name="a.yaml", server=Server("git*")),
+        RuleFile(name="b.yaml"),
+        RuleFile(name="c.yaml", server=Server("other")),
+    )
+    said: list[str] = []
+    selection = Selection(files, "off", said.append)
+    assert selection("github", None).files == files[:2]
+    assert selection("github", "codex").files == files[:2]
+    assert said == ["c.yaml: not for server 'github', so none of its rules apply"]
+
+
+def test_while_the_server_is_unknown_every_file_applies() -> None:
+    files = (RuleFile(name="a.yaml", server=Server("git*")),)
+    said: list[str] = []
+    assert Selection(files, "off", said.append)(None, None).files == files
+    assert said == []
+
+
+def test_without_files_the_bundled_one_that_fits_the_server_applies(
+    bundled: dict[str, Path],
+) -> None:
+    said: list[str] = []
+    selection = Selection(None, "off", said.append)
+    assert tools(selection("github-mcp-server", None).files) == ["github"]
+    assert tools(selection("mcp-git", None).files) == ["git"]
+    assert selection("unheard-of", None).files == ()
+    assert selection(None, None).files == ()
+    assert said == [
+        "the bundled rules 'github' apply to server 'github-mcp-server'",
+        "the bundled rules 'git' apply to server 'mcp-git'",
+    ]
+
+
+def test_only_the_file_that_fits_is_read_as_yaml(bundled: dict[str, Path]) -> None:
+    assert tools(Selection(None, "off", lambda _: None)("mcp-git", None).files) == ["git"]
+    with pytest.raises(RuleErrors):
+        Selection(None, "off", lambda _: None)("broken", None)
+
+
+def test_the_budget_is_a_rule_for_every_tool_without_one() -> None:
+    rule = Selection((), 5_000, lambda _: None)("server", None).otherwise
+    assert rule is not None
+    assert (rule.name, rule.tools, rule.max_bytes) == ("budget", ("*",), 5_000)
+    assert [step.name for step in rule.pipeline] == ["abridge"]
+    assert Selection((), "off", lambda _: None)("server", None).otherwise is None
+
+
+@pytest.mark.parametrize("files", [None, (), (RuleFile(name="a.yaml"),)])
+def test_a_rule_file_leaves_all_other_tools_their_budget(files: Any) -> None:
+    automatic = Selection((), "auto", lambda _: None)(None, None).otherwise
+    assert automatic is not None
+    assert Selection(files, None, lambda _: None)(None, None).otherwise == automatic
+    assert Selection(files, "off", lambda _: None)(None, None).otherwise is None
+
+
+@pytest.mark.parametrize("name", [None, "codex-mcp-client", "zed"])
+def test_an_automatic_budget_is_the_one_of_the_client(name: str | None) -> None:
+    rule = Selection((), "auto", lambda _: None)(None, name).otherwise
+    known = {client.name: client.budget_bytes for client in CLIENTS}
+    wanted = {None: UNKNOWN.budget_bytes, "codex-mcp-client": known["codex*"], "zed": known["zed*"]}
+    assert rule is not None
+    assert rule.max_bytes == wanted[name]
+
+
+def test_a_choice_is_made_once() -> None:
+    selection = Selection((), "auto", lambda _: None)
+    assert selection("server", "zed") is selection("server", "zed")
+
+
+def test_an_endless_row_of_clients_fills_no_memory() -> None:
+    said: list[str] = []
+    selection = Selection((RuleFile(name="a", server=Server("x")),), "auto", said.append)
+    for number in range(2_000):
+        selection("server", f"client {number}")
+    assert len(selection._made) <= 256
+    assert len(said) == 1

@@ -1,0 +1,232 @@
+"""Rule files that change while they are in use."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from proxy.errors import RuleErrors
+from proxy.ruleset.selection import Selection
+from proxy.ruleset.watch import Watch
+from tests.rulecases import PYTHON
+
+ONE = "version: 1\nrules: [{name: one, tools: a}]\n"
+TWO = "version: 1\nrules: [{name: two, tools: a}]\n"
+BAD = "version: 1\nrules: [{name: two, tool: a, respons: []}]\n"
+
+
+def write(file: Path, text: str, *, unseen: bool = False) -> None:
+    """Write a file; `unseen` leaves its time as it was, and its size if the text is as long."""
+    before = file.stat() if unseen else None
+    file.write_text(text)
+    if before is not None:
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def names(watch: Watch) -> list[str]:
+    return [rule.name for file in watch.files for rule in file.rules]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "rules.yaml"
+    file.write_text(ONE)
+    os.utime(file, (1, 1))
+    return file
+
+
+def test_a_change_is_read_and_said_once(file: Path) -> None:
+    said: list[str] = []
+    watch = Watch([str(file)], said.append, pytest.fail)
+    before = watch.files
+    watch.look()
+    assert watch.files is before
+    write(file, TWO)
+    watch.look()
+    watch.look()
+    assert names(watch) == ["two"]
+    assert said == [f"the rules have changed and apply from now on: {file}"]
+
+
+@pytest.mark.fault(43, "inside")
+def test_a_mistake_leaves_the_old_rules_and_is_said_once(file: Path) -> None:
+    said: list[str] = []
+    applied: list[str] = []
+    watch = Watch([str(file)], applied.append, said.append)
+    before = watch.files
+    write(file, BAD)
+    for _ in range(60):
+        watch.look()
+    assert watch.files is before
+    assert said == [
+        f"the rules have changed, but the old ones stay: {file}:2:21: unknown key 'tool' of a "
+        "rule; did you mean 'tools'? (and 1 more)"
+    ]
+    assert applied == []
+    write(file, TWO)
+    watch.look()
+    assert names(watch) == ["two"]
+
+
+def test_a_change_that_time_and_size_do_not_show_is_seen_at_the_25th_look(file: Path) -> None:
+    watch = Watch([str(file)], print, print)
+    write(file, TWO, unseen=True)
+    for _ in range(24):
+        watch.look()
+        assert names(watch) == ["one"]
+    watch.look()
+    assert names(watch) == ["two"]
+
+
+def test_a_file_that_is_written_anew_as_it_was_is_no_change(file: Path) -> None:
+    said: list[str] = []
+    watch = Watch([str(file)], said.append, said.append)
+    before = watch.files
+    write(file, ONE)
+    watch.look()
+    assert watch.files is before
+    assert said == []
+
+
+def test_a_file_that_comes_into_a_folder_is_read_too(file: Path) -> None:
+    watch = Watch([str(file.parent)], print, print)
+    write(file.with_name("another.yaml"), TWO)
+    for _ in range(25):
+        watch.look()
+    assert names(watch) == ["two", "one"]
+
+
+@pytest.mark.fault(43, "inside")
+def test_a_file_that_goes_away_leaves_its_rules(file: Path) -> None:
+    said: list[str] = []
+    watch = Watch([str(file)], said.append, said.append)
+    file.unlink()
+    watch.look()
+    assert names(watch) == ["one"]
+    [line] = said
+    assert line.startswith("the rules have changed, but the old ones stay: ")
+
+
+def test_a_file_that_is_put_back_applies_again(file: Path) -> None:
+    said: list[str] = []
+    applied: list[str] = []
+    watch = Watch([str(file)], applied.append, said.append)
+    aside = file.rename(file.with_suffix(".aside"))
+    watch.look()
+    aside.rename(file)
+    watch.look()
+    write(file, TWO)
+    watch.look()
+    assert names(watch) == ["two"]
+    assert (len(said), len(applied)) == (1, 2)
+
+
+def test_a_file_that_another_takes_the_place_of_is_read_though_it_looks_the_same(
+    file: Path,
+) -> None:
+    watch = Watch([str(file)], print, pytest.fail)
+    other = file.with_suffix(".new")
+    write(other, TWO)
+    os.utime(other, (1, 1))
+    os.replace(other, file)
+    watch.look()
+    assert names(watch) == ["two"]
+
+
+def test_a_folder_that_a_link_leads_to_may_be_swapped(tmp_path: Path) -> None:
+    # As Kubernetes does with a ConfigMap: files lead through a link, which is replaced.
+    for name, text in (("..1", ONE), ("..2", TWO)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rules.yaml").write_text(text)
+        os.utime(tmp_path / name / "rules.yaml", (1, 1))
+    (tmp_path / "..data").symlink_to("..1")
+    (tmp_path / "rules.yaml").symlink_to("..data/rules.yaml")
+    for each in (tmp_path, tmp_path / "rules.yaml"):
+        watch = Watch([str(each)], print, pytest.fail)
+        (tmp_path / "..next").symlink_to("..2")
+        os.replace(tmp_path / "..next", tmp_path / "..data")
+        watch.look()
+        assert names(watch) == ["two"]
+        (tmp_path / "..next").symlink_to("..1")
+        os.replace(tmp_path / "..next", tmp_path / "..data")
+
+
+class Racing(Watch):
+    """Has its file written anew right after it was read, once."""
+
+    def _read(self) -> dict[str, bytes]:
+        held = super()._read()
+        [name] = self._names
+        if ONE in Path(name).read_text():
+            write(Path(name), TWO)
+        return held
+
+
+def test_what_is_written_while_the_files_are_read_is_not_missed(file: Path) -> None:
+    watch = Racing([str(file)], print, pytest.fail)
+    watch.look()
+    assert names(watch) == ["two"]
+
+
+@pytest.mark.fault(43, "inside")
+def test_a_file_that_is_half_written_leaves_the_old_rules_until_it_is_whole(file: Path) -> None:
+    said: list[str] = []
+    watch = Watch([str(file)], print, said.append)
+    for end in (20, 30, len(TWO)):
+        write(file, TWO[:end])
+        watch.look()
+        assert names(watch) == (["two"] if end == len(TWO) else ["one"])
+    assert len(said) == 2
+
+
+@pytest.mark.fault(43, "inside")
+@pytest.mark.parametrize("what", ["pipe", "folder", "endless", "gone", "link to itself"])
+def test_what_is_no_file_leaves_the_old_rules_and_holds_nobody_up(file: Path, what: str) -> None:
+    said: list[str] = []
+    watch = Watch([str(file)], pytest.fail, said.append)
+    file.unlink()
+    if what == "pipe":
+        os.mkfifo(file)
+    elif what == "folder":
+        file.mkdir()
+    elif what == "endless":
+        file.symlink_to("/dev/zero")
+    elif what == "link to itself":
+        file.symlink_to(file.name)
+    for _ in range(60):
+        watch.look()
+    assert names(watch) == ["one"]
+    assert len(said) == 1
+
+
+def test_python_stays_allowed_and_as_it_was_first_read(file: Path) -> None:
+    own = file.with_name("own.py")
+    own.write_text((PYTHON / "own.py").read_text())
+    step = "transforms: {noise: 'own:Noise'}\nrules: [{tools: a, response: [noise]}]\n"
+    write(file, f"version: 1\n{step}")
+    with pytest.raises(RuleErrors):
+        Watch([str(file)], print, print)
+    watch = Watch([str(file)], print, pytest.fail, allow_python=True)
+    [before] = watch.files[0].rules[0].pipeline
+    own.write_text("raise ValueError")
+    write(file, f"version: 1\n# another one\n{step}")
+    watch.look()
+    [after] = watch.files[0].rules[0].pipeline
+    assert watch.files[0].rules[0].place.endswith(":4")
+    assert type(after) is type(before)
+
+
+def test_what_is_wrong_from_the_start_is_raised(file: Path) -> None:
+    file.write_text(BAD)
+    with pytest.raises(RuleErrors):
+        Watch([str(file)], print, print)
+
+
+def test_a_selection_goes_by_the_files_as_they_are_now(file: Path) -> None:
+    selection = Selection(Watch([str(file)], print, print), None, print)
+    before = selection("server", "client")
+    assert selection("server", "client") is before
+    write(file, TWO)
+    after = selection("server", "client")
+    assert [rule.name for rule in after.files[0].rules] == ["two"]
+    assert selection("server", "client") is after

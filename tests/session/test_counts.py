@@ -1,0 +1,155 @@
+"""What is counted and logged of a session, and when a rule is out of service."""
+
+import msgspec
+import pytest
+
+from proxy.ruleset.rule import RuleSet
+from proxy.session.outputs import Shape
+from proxy.shaping import pipeline
+from tests.given import answer, call, document, rules, texts
+from tests.samples import (
+    ABS,
+    DROP,
+    FAILS,
+    FITS,
+    HIDE,
+    ITEMS,
+    PAGES,
+    SECRET,
+    after,
+    asked,
+    list_tools,
+    own,
+)
+from tests.talk import Talk
+
+# Calls
+
+
+def test_every_call_is_counted_once_with_the_rule_that_did_it() -> None:
+    talk = Talk(RuleSet((*PAGES.files, *DROP.files, *HIDE.files)))
+    first = talk.exchange(call("list"), answer(ITEMS))
+    talk.replied(call("list", {"offset": 2}, id=2))
+    talk.replied(call("list", {"limit": 99}, id=3))
+    talk.replied(call("gone", id=4))
+    talk.exchange(call("other", id=5), answer(SECRET, 5))
+    talk.exchange(call("get", id=6), answer({**SECRET, "isError": True}, 6))
+
+    rows = {(row.tool, row.outcome): row for row in talk.counted()}
+
+    assert {key: row.rule for key, row in rows.items()} == {
+        ("list", "shaped"): "pages",
+        ("list", "page"): "pages",
+        ("list", "refused"): "pages",
+        ("gone", "hidden"): "gone",
+        ("other", "untouched"): None,
+        ("get", "error"): "drop",
+    }
+    shaped = rows["list", "shaped"]
+    assert (shaped.wire_before, shaped.wire_after) == (len(answer(ITEMS)), len(first))
+    assert shaped.visible_after == len(texts(first)[0])
+    assert rows["list", "page"].wire_before == 0
+
+
+WHOLE = "- {name: pages, tools: [list, find], response: [{paginate: {as: items, limit: 2}}]}"
+
+
+def test_an_object_that_cannot_be_paged_is_said_once_for_each_tool_and_counted_each_time() -> None:
+    talk = Talk(rules(WHOLE))
+
+    for tool in ("list", "list", "find", "list"):
+        assert talk.exchange(call(tool), answer(ITEMS)) == answer(ITEMS)
+
+    said = "nothing to paginate: the document is an object; meant `at: items`?"
+    assert talk.log == [f"pages: list: {said}", f"pages: find: {said}"]
+    warned = {(each.tool, each.kind, each.count) for each in talk.meter.drain_warnings()}
+    assert warned == {("list", "paginate: an object", 3), ("find", "paginate: an object", 1)}
+
+
+def test_arguments_that_page_nothing_are_left_to_the_server() -> None:
+    talk = Talk(rules(WHOLE))
+    structured = {"type": "object", "properties": {"items": {"type": "array"}}}
+
+    [tool] = list_tools(talk, {**own("limit"), "outputSchema": structured})
+
+    assert "page_limit" not in tool["inputSchema"]["properties"]
+    talk.exchange(call("list", {"limit": 7}), answer(ITEMS))
+    assert asked(talk) == {"limit": 7}
+
+
+# Out of service
+
+
+OUT = (
+    "rule 'abs' is out of service after 5 failures in a row, until the rules are loaded again; "
+    "its responses go out as they came"
+)
+
+
+@pytest.mark.fault(34, "inside")
+def test_five_failures_in_a_row_put_a_rule_out_of_service_which_is_said_once() -> None:
+    talk = Talk(rules(ABS))
+
+    assert after(talk, *[FAILS] * 4, FITS) == [*[FAILS] * 4, answer(document(1))]
+    assert after(talk, *[FAILS] * 5, FITS, FAILS) == [*[FAILS] * 5, FITS, FAILS]
+
+    assert [said for said in talk.log if said == OUT] == [OUT]
+    assert [said.startswith("abs: get: failed at jmespath") for said in talk.log] == [
+        *[True] * 9,
+        False,
+    ]
+    [warned] = talk.meter.drain_warnings()
+    assert (warned.rule, warned.kind, warned.count) == ("abs", "out of service", 1)
+    words = [row.outcome for row in talk.counted() for _ in range(row.calls)]
+    assert words.count("failed") == 11
+
+
+@pytest.mark.fault(34, "inside")
+def test_sessions_that_share_a_rule_share_its_failures_and_rules_read_again_are_in_service() -> (
+    None
+):
+    shared = rules(ABS)
+    one, other = Talk(shared), Talk(shared)
+    after(one, *[FAILS] * 3)
+    after(other, *[FAILS] * 2)
+    assert after(one, FITS) == after(other, FITS) == [FITS]
+    assert (OUT in one.log, OUT in other.log) == (False, True)
+
+    one.rules = rules(ABS)
+    assert after(one, FITS) == [answer(document(1))]
+    assert after(other, FITS) == [FITS]
+
+
+def test_errors_and_views_say_nothing_about_whether_a_rule_works() -> None:
+    talk = Talk(
+        rules("- {name: abs, tools: get, response: [{jmespath: 'abs(a)'}], max_bytes: 300}")
+    )
+    list_tools(talk, {"name": "get", "annotations": {"readOnlyHint": True}})
+    failed = answer({**document({"a": 1}), "isError": True})
+    after(talk, *[FAILS, failed] * 4)
+    for _ in range(5):
+        talk.exchange(call("get", {"view": "nothing(@)"}), FAILS)
+    assert "out of service" not in str(talk.log)
+    after(talk, FAILS)
+    assert "out of service" in str(talk.log)
+
+
+@pytest.mark.fault(34, "inside")
+def test_a_rule_that_withholds_is_never_out_of_service() -> None:
+    talk = Talk(rules(f"{ABS[:-1]}, on_failure: refuse}}"))
+    got = after(talk, *[FAILS] * 12)
+    assert {str(texts(raw)) for raw in got} == {
+        "[\"the response was withheld: rule 'abs' failed on it\"]"
+    }
+    assert after(talk, FITS) == [answer(document(1))]
+
+
+def test_what_is_no_fault_of_the_rules_does_not_put_it_out_of_service() -> None:
+    talk = Talk(rules(ABS))
+    for _ in range(6):
+        talk.client(call("get"))
+        [asked_for] = talk.session.from_server(FITS)
+        assert isinstance(asked_for, Shape)
+        failure = pipeline.failure(asked_for.job, "the start of a worker process: no descriptors")
+        talk.session.shaped(asked_for.job, msgspec.structs.replace(failure, blameless=True))
+    assert after(talk, FITS) == [answer(document(1))]

@@ -1,0 +1,409 @@
+"""What becomes of calls that the server leaves alone, by a clock that stands still in between."""
+
+import json
+from typing import Any
+
+import pytest
+
+from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.session import deadlines as timing
+from proxy.session.deadlines import Timing
+from proxy.session.inflight import InFlight, Pending
+from tests.given import answer, call, document, line, result, rules, texts
+from tests.talk import Talk
+from tests.transports.guarded import asked, guarded, onward
+
+LATE = (
+    "no answer within 30 seconds and no progress; the call was cancelled. "
+    "Whether it took effect is not known: find out before you call again"
+)
+REASON = "no answer within 30 seconds and no progress"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Waited(Talk):
+    """A conversation with a deadline of 30 seconds."""
+
+    def __init__(self, rules: RuleSet = EMPTY, *, resumable: bool = False) -> None:
+        self.clock = Clock()
+        super().__init__(rules, resumable=resumable, deadline=30.0, clock=self.clock)
+
+    def wait(self, seconds: float, exchange: bytes = b"", ids: list[bytes] | None = None) -> None:
+        """Let some time pass."""
+        self.clock.now += seconds
+        self.overdue(exchange, ids)
+
+    @property
+    def cancelled(self) -> list[Any]:
+        """What the server was told to give up."""
+        told = [each for raw in self.to_server if isinstance(each := json.loads(raw), dict)]
+        return [each["params"] for each in told if each.get("method") == "notifications/cancelled"]
+
+    def told(self) -> list[Any]:
+        """Return which calls the client has an answer to, by their ids."""
+        return [each["id"] for raw in self.to_client if "id" in (each := json.loads(raw))]
+
+
+def progress(token: object) -> bytes:
+    params = {"progressToken": token, "progress": 1}
+    return line(method="notifications/progress", params=params)
+
+
+# By itself
+
+
+def test_the_first_that_is_due_is_whichever_was_heard_of_longest_ago() -> None:
+    clock = Clock()
+    made = Timing(10.0, clock)
+    assert made.patience() is None
+    made.begin(b"1")
+    clock.now += 4
+    made.begin(b"2", b"token")
+    assert (made.patience(), made.patience([b"2"]), made.patience([b"3"])) == (6.0, 10.0, None)
+    clock.now += 5
+    made.extend(b"1")
+    assert (made.patience(), made.overdue()) == (5.0, [])
+    clock.now += 5
+    assert (made.patience(), made.overdue()) == (0.0, [b"2"])
+    clock.now += 50
+    assert made.overdue() == [b"2", b"1"]
+    assert made.overdue([b"1", b"1", b"3"]) == [b"1"]
+
+
+def test_nothing_is_kept_of_calls_that_are_over() -> None:
+    made = Timing(10.0, Clock())
+    for number in range(100):
+        made.begin(b"%d" % number, b"same")
+        made.end(b"%d" % number)
+    made.end(b"nobody's")
+    assert [*made._due, *made._tokens, *made._named, *made._late] == []
+
+
+def test_a_bounded_number_of_late_answers_is_known() -> None:
+    made = Timing(10.0, Clock())
+    for number in range(2000):
+        made.begin(b"%d" % number)
+        made.give_up(b"%d" % number)
+    assert [made.late(b"%d" % number) for number in (0, 999, 1000, 1999)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert len(made._late) == 1000
+    assert not made._due
+
+
+def test_a_call_that_begins_anew_has_its_whole_time_and_its_new_token() -> None:
+    clock = Clock()
+    made = Timing(10.0, clock)
+    made.begin(b"1", b"old")
+    clock.now += 9
+    made.begin(b"1", b"new")
+    clock.now += 9
+    made.progressed(b"old")
+    assert made.patience() == 1.0
+    made.progressed(b"new")
+    assert made.patience() == 10.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(30.0, "30 seconds"), (1.0, "1 second"), (0.3, "0.3 seconds"), (1234567.0, "1234567 seconds")],
+)
+def test_a_time_is_said_in_words(seconds: float, said: str) -> None:
+    assert timing.lasting(seconds) == said
+
+
+def test_requests_that_are_over_are_no_longer_timed() -> None:
+    made = Timing(10.0, Clock())
+    waiting = InFlight(resumable=False, timing=made)
+    for id in (b"1", b"2"):
+        waiting.add(Pending(b"", id, "tools/call"))
+        made.begin(id)
+    assert waiting.only() is None
+    waiting.answer(b"1")
+    assert made.patience([b"1"]) is None
+    assert (waiting.only(), waiting.holds(b"1"), waiting.holds(b"2")) == (b"2", False, True)
+    # A message of which nobody knows the id may be the late answer to another.
+    made.give_up(b"1")
+    assert waiting.only() is None
+    waiting.add(Pending(b"", b"1", "ping"))
+    assert not made.late(b"1")
+
+
+# In a session
+
+
+def test_a_call_that_has_no_answer_in_time_gets_an_error_and_is_cancelled() -> None:
+    talk = Waited()
+    talk.client(call("write", id=7))
+    talk.wait(29.9)
+    assert talk.to_client == []
+    talk.wait(0.1)
+    [raw] = talk.to_client
+    assert json.loads(raw)["id"] == 7
+    assert result(raw)["isError"] is True
+    assert texts(raw) == [LATE]
+    assert talk.cancelled == [{"requestId": 7, "reason": REASON}]
+    assert talk.log == [
+        "write: no answer within 30 seconds and no progress; the call was cancelled"
+    ]
+    [row] = talk.counted()
+    assert (row.tool, row.rule, row.outcome, row.calls) == ("write", None, "late", 1)
+    talk.wait(1000)
+    assert len(talk.to_client) == len(talk.cancelled) == 1
+
+
+def test_without_a_deadline_time_is_no_matter() -> None:
+    clock = Clock()
+    talk = Talk(clock=clock)
+    talk.client(call("write", id=7))
+    clock.now += 1e9
+    talk.overdue()
+    assert talk.to_client == []
+    assert (talk.session.deadline, talk.session.patience()) == (None, None)
+
+
+def test_only_calls_of_tools_are_timed() -> None:
+    talk = Waited()
+    for id, method in enumerate(("initialize", "tools/list", "tasks/result", "prompts/get")):
+        talk.client(line(id=id, method=method, params={}))
+    talk.client(line(method="tools/call", params={"name": "of nobody"}))
+    assert talk.session.patience() is None
+    talk.wait(1000)
+    assert (talk.to_client, talk.cancelled) == ([], [])
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_a_late_answer_is_no_second_one(size: int) -> None:
+    talk = Waited()
+    late = answer(document("x" * size), 7)
+    talk.client(call("write", id=7))
+    talk.wait(30)
+    for raw in (late, late, late[:-5], b"[" + late + b"," + answer(document("b"), 8) + b"]"):
+        talk.server(raw)
+    # What else there is in a batch goes on.
+    assert talk.to_client[1:] == [b"[" + answer(document("b"), 8) + b"]"]
+    assert talk.session.head(late[:512]) is False
+
+
+def test_an_answer_to_a_new_request_with_the_id_of_a_late_one_is_no_late_one() -> None:
+    talk = Waited()
+    talk.client(call("write", id=7))
+    talk.wait(30)
+    again = answer(document("new"), 7)
+    assert talk.exchange(call("write", id=7), again) == again
+    talk.client(call("write", id=8))
+    talk.wait(30)
+    listed = answer({"prompts": []}, 8)
+    assert talk.exchange(line(id=8, method="prompts/list"), listed) == listed
+
+
+def test_a_late_answer_is_not_taken_for_one_with_an_id_of_another_type() -> None:
+    talk = Waited()
+    talk.client(call("write", id=7))
+    talk.wait(30)
+    other = answer(document("other"), "7")
+    assert talk.exchange(call("write", id="7"), other) == other
+
+
+@pytest.mark.parametrize("token", [7, "7", "ü", 10**20], ids=repr)
+def test_progress_gives_a_call_its_whole_time_again(token: object) -> None:
+    talk = Waited()
+    talk.client(call("write", id=1, _meta={"progressToken": token}))
+    for _ in range(5):
+        talk.wait(20)
+        talk.server(progress(token))
+    talk.wait(29)
+    right = answer(document("done"))
+    talk.server(right)
+    assert talk.to_client == [*[progress(token)] * 5, right]
+    assert talk.cancelled == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        progress("7"),
+        progress(7.0),
+        line(method="notifications/progress", params={"progressToken": None}),
+        line(method="notifications/progress", params=[7]),
+        line(method="notifications/progress"),
+        line(method="notifications/message", params={"progressToken": 7}),
+        line(method=["notifications/progress"], params={"progressToken": 7}),
+        line(id=1, method="notifications/progress", params={"progressToken": 7}),
+    ],
+)
+def test_what_is_not_its_progress_gives_it_no_time(other: bytes) -> None:
+    talk = Waited()
+    talk.client(call("write", id=1, _meta={"progressToken": 7}))
+    talk.wait(20)
+    talk.server(other)
+    talk.wait(10)
+    assert texts(talk.to_client[-1]) == [LATE]
+
+
+def test_progress_in_a_batch_and_in_a_long_line_is_heard_of() -> None:
+    talk = Waited()
+    talk.client(call("write", id=1, _meta={"progressToken": 7}))
+    talk.wait(20)
+    talk.server(b"[" + progress(7) + b"]")
+    talk.wait(20)
+    long = line(method="notifications/progress", params={"message": "x" * 9000, "progressToken": 7})
+    # It may not go on before anybody has looked at it.
+    assert talk.session.head(long[:512]) is False
+    talk.server(long)
+    talk.wait(20)
+    assert talk.cancelled == []
+
+
+def test_the_time_of_a_call_that_is_held_begins_when_it_goes_on() -> None:
+    talk = Waited(guarded(onward))
+    talk.client(call("write", {}))
+    talk.wait(1000)
+    assert talk.to_client == []
+    talk.server(answer(document([1]), json.loads(asked(talk.probes[-1].raw))))
+    assert talk.session.patience() == 30.0
+    talk.wait(30)
+    assert texts(talk.to_client[-1]) == [LATE]
+
+
+def test_what_the_client_takes_back_is_not_answered() -> None:
+    talk = Waited()
+    talk.client(call("write", id=7))
+    talk.client(line(method="notifications/cancelled", params={"requestId": 7}))
+    talk.wait(30)
+    assert (talk.to_client, len(talk.cancelled)) == ([], 1)
+
+
+def test_what_a_rule_withholds_of_a_call_that_was_taken_back_stays_withheld() -> None:
+    talk = Waited(rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}"))
+    talk.client(call("get", id=7))
+    talk.client(line(method="notifications/cancelled", params={"requestId": 7}))
+    talk.wait(30)
+    assert (talk.to_client, len(talk.cancelled)) == ([], 1)
+    talk.server(answer(document({"a": 1, "secret": 2}), 7))
+    assert texts(talk.to_client[-1]) == ['{"a":1}']
+
+
+def test_the_quick_answer_of_a_task_is_an_answer() -> None:
+    talk = Waited()
+    task = answer({"task": {"taskId": "t", "status": "working"}})
+    assert talk.exchange(call("write", task={"ttl": 1}), task) == task
+    talk.wait(30)
+    assert (len(talk.to_client), talk.cancelled) == (1, [])
+
+
+def test_a_batch_is_timed_call_by_call() -> None:
+    talk = Waited()
+    both = [call("a", id=1, _meta={"progressToken": "a"}), call("b", id=2)]
+    talk.client(b"[" + b",".join(both) + b"]")
+    talk.wait(20)
+    talk.server(progress("a"))
+    talk.wait(10)
+    assert [each["requestId"] for each in talk.cancelled] == [2]
+    talk.server(answer(document("done"), 1))
+    assert talk.told()[-2:] == [2, 1]
+
+
+def test_an_answer_that_passes_in_pieces_is_not_late() -> None:
+    talk = Waited()
+    whole = answer(document("x" * 9000), 7)
+    talk.client(call("write", id=7))
+    talk.wait(20)
+    assert talk.session.head(whole[:512]) is True
+    talk.wait(1000)
+    talk.session.streamed(whole[:512], whole[-512:], len(whole))
+    assert (talk.to_client, talk.cancelled) == ([], [])
+    # Where the id stands last, nobody can tell whose it is before it is there.
+    assert talk.session.head(b'{"result":{"content":[') is False
+
+
+def test_the_beginning_of_an_answer_that_must_be_looked_into_is_progress() -> None:
+    talk = Waited(rules("- {tools: get, response: [{drop: secret}]}"))
+    talk.client(call("get", id=7))
+    talk.wait(20)
+    assert talk.session.head(answer(document("x" * 9000), 7)[:512]) is False
+    assert talk.session.patience() == 30.0
+    talk.wait(30)
+    assert texts(talk.to_client[-1]) == [LATE]
+
+
+def test_equal_ids_of_two_exchanges_are_timed_apart() -> None:
+    talk = Waited()
+    talk.client(call("a", id=7, _meta={"progressToken": 1}), b"1:")
+    talk.wait(10)
+    talk.client(call("b", id=7, _meta={"progressToken": 1}), b"2:")
+    assert talk.session.patience(b"1:", [b"7"]) == 20.0
+    assert talk.session.patience(b"2:", [b"7", b"8"]) == 30.0
+    assert talk.session.patience(b"3:", [b"7"]) is None
+    talk.server(progress(1), b"2:")
+    talk.wait(25, b"2:", [b"7"])
+    assert talk.cancelled == []
+    talk.wait(0, b"1:", [b"7"])
+    assert (len(talk.cancelled), talk.session.awaits(b"1:", [b"7"])) == (1, False)
+    late = len(talk.to_client)
+    talk.server(answer(document("late"), 7), b"1:")
+    assert len(talk.to_client) == late
+    talk.server(answer(document("done"), 7), b"2:")
+    assert len(talk.to_client) == late + 1
+    # Of an exchange that is over nothing is kept.
+    talk.session.dropped(b"1:", [b"7"])
+    talk.server(answer(document("another"), 7), b"1:")
+    assert len(talk.to_client) == late + 2
+
+
+def test_time_that_a_call_has_waited_on_our_side_does_not_count() -> None:
+    talk = Waited()
+    talk.client(call("a", id=7), b"1:")
+    talk.clock.now += 29
+    talk.session.sent(b"1:", [b"7", b"8"])
+    assert talk.session.patience() == 30.0
+
+
+def test_a_late_answer_that_comes_again_and_again_is_dropped_each_time() -> None:
+    talk = Waited(rules("- {tools: get, response: [{drop: secret}]}"), resumable=True)
+    talk.client(call("get", id=7))
+    talk.wait(30)
+    for _ in range(3):
+        talk.server(answer(document({"secret": 1}), 7))
+    assert len(talk.to_client) == 1
+
+
+def test_the_error_has_the_form_that_the_rule_gives_its_errors() -> None:
+    talk = Waited(
+        rules("- {tools: get, errors: [{replace: {pattern: 'no answer', with: E_TIME}}]}")
+    )
+    talk.client(call("get", id=7))
+    talk.wait(30)
+    assert texts(talk.to_client[-1])[0].startswith("E_TIME within 30 seconds")
+
+
+def test_what_waits_at_the_end_is_answered_once() -> None:
+    talk = Waited()
+    talk.client(call("a", id=7))
+    talk.client(call("b", id=8))
+    talk.server(answer(document("done"), 8))
+    talk.wait(30)
+    assert talk.session.ended("the server ended") == ()
+    assert sorted(talk.told()) == [7, 8]
+    assert talk.session.patience() is None
+
+
+def test_of_many_calls_that_are_late_nothing_but_a_few_ids_is_kept() -> None:
+    talk = Waited()
+    for number in range(3000):
+        talk.client(call("a", id=number, _meta={"progressToken": number}))
+        talk.wait(30)
+    made = talk.session._timing
+    assert made is not None
+    assert (len(made._late), len(made._due), len(made._tokens), len(made._named)) == (1000, 0, 0, 0)
+    assert talk.session._inflight._waiting == {}

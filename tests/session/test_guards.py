@@ -1,0 +1,549 @@
+"""What a guard decides is what becomes of a call, whatever the server does with its question."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import pytest
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from proxy.ruleset.guard import Answer, Ask, Decision, Forward, Found
+from proxy.ruleset.rule import EMPTY, RuleFile, RuleSet
+from proxy.session import outputs
+from proxy.transforms.base import Call, Parameter
+from tests.given import answer, call, document, line, result, rule, rules, said, texts
+from tests.talk import Talk
+from tests.transports.guarded import guarded as careful
+from tests.transports.guarded import onward
+
+FORCE = Parameter({"type": "boolean"})
+
+
+class Scripted(Struct, frozen=True):
+    """A guard that does what a test says."""
+
+    name: ClassVar[str] = "scripted"
+    shorthand: ClassVar[str | None] = None
+    parameters: ClassVar[Mapping[str, Parameter]] = {"force": FORCE}
+
+    decide: Callable[[Call, Found | None], Decision]
+
+    def __call__(self, call: Call, found: Found | None) -> Decision:
+        return self.decide(call, found)
+
+
+def talk(decide: Callable[[Call, Found | None], Decision], more: str = "") -> Talk:
+    made = replace(rule(f"name: guarded\ntools: reindex\n{more}"), guard=Scripted(decide))
+    return Talk(RuleSet((RuleFile(name="rules.yaml", rules=(made,)),)))
+
+
+def asking(then: Callable[[Found], Decision], *, seconds: float = 5.0) -> Any:
+    """Return a decision that asks first."""
+
+    def decide(call: Call, found: Found | None) -> Decision:
+        if found is None:
+            return Ask("status", {"path": call.argument("path")}, seconds)
+        return then(found)
+
+    return decide
+
+
+def arguments(raw: bytes) -> Any:
+    return json.loads(raw)["params"]["arguments"]
+
+
+REINDEX = call("reindex", {"path": "a"})
+
+
+def test_a_call_goes_on_as_it_is() -> None:
+    guarded = talk(lambda call, found: Forward())
+    assert guarded.exchange(REINDEX, answer(said("done"))) == answer(said("done"))
+    assert guarded.to_server == [REINDEX]
+
+
+def test_an_argument_of_the_guard_is_advertised_checked_and_never_sent() -> None:
+    seen: list[Any] = []
+
+    def decide(call: Call, found: Found | None) -> Decision:
+        seen.append(call.argument("force"))
+        return Forward()
+
+    guarded = talk(decide)
+    tools = {"tools": [{"name": "reindex", "inputSchema": {"type": "object"}}]}
+    got = guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
+    assert result(got)["tools"][0]["inputSchema"]["properties"] == {"force": {"type": "boolean"}}
+    guarded.client(call("reindex", {"path": "a", "force": True}))
+    assert arguments(guarded.to_server[-1]) == {"path": "a"}
+    assert texts(guarded.replied(call("reindex", {"force": 1}, id=2))) == [
+        "force: 1 is not true or false"
+    ]
+    assert seen == [True]
+
+
+def test_arguments_are_changed_added_and_taken_away() -> None:
+    guarded = talk(lambda call, found: Forward({"path": "b", "deep.er": 1, "old": UNSET}))
+    guarded.client(call("reindex", {"path": "a", "kept": 1.5, "old": 2}))
+    assert arguments(guarded.to_server[-1]) == {"path": "b", "kept": 1.5, "deep": {"er": 1}}
+
+
+def test_an_argument_that_is_ours_is_not_sent_even_where_the_guard_says_so() -> None:
+    guarded = talk(lambda call, found: Forward({"force": True, "path": "b"}))
+    guarded.client(REINDEX)
+    assert arguments(guarded.to_server[0]) == {"path": "b"}
+
+
+@pytest.mark.parametrize(
+    ("decision", "content", "failed"),
+    [
+        (Answer({"status": "blocked"}), '{"status":"blocked"}', False),
+        (Answer("not now", error=True), "not now", True),
+        (Answer([1]), "[1]", False),
+    ],
+)
+def test_an_answer_of_the_guard_is_a_result(decision: Answer, content: str, failed: bool) -> None:
+    guarded = talk(lambda call, found: decision)
+    tools = {"tools": [{"name": "reindex", "inputSchema": {}}]}
+    guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
+    guarded.counted()
+    got = result(guarded.replied(REINDEX))
+    assert got["content"] == [{"type": "text", "text": content}]
+    assert got.get("isError", False) is failed
+    assert "structuredContent" not in got
+    assert [(row.rule, row.outcome) for row in guarded.counted()] == [("guarded", "answered")]
+
+
+@pytest.mark.parametrize("value", [{"status": "blocked"}, "not now"])
+@pytest.mark.parametrize("listed", [True, False])
+def test_an_answer_for_a_tool_that_may_have_an_output_schema_is_structured(
+    value: Any, listed: bool
+) -> None:
+    guarded = talk(lambda call, found: Answer(value))
+    tools = {"tools": [{"name": "reindex", "inputSchema": {}, "outputSchema": {"type": "object"}}]}
+    if listed:
+        guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
+    wanted = value if isinstance(value, dict) else {"text": value}
+    assert result(guarded.replied(REINDEX))["structuredContent"] == wanted
+
+
+def test_a_modern_answer_says_that_it_is_complete() -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    guarded = talk(lambda call, found: Answer("no"))
+    assert result(guarded.replied(call("reindex", {}, _meta=meta)))["resultType"] == "complete"
+
+
+DEEP = b"[" * 1500 + b"]" * 1500
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        REINDEX.replace(b'"a"', DEEP),
+        b"[" + REINDEX.replace(b'"a"', DEEP) + b"]",
+        REINDEX + b" " + REINDEX,
+        REINDEX + b"x",
+        REINDEX.replace(b'"name"', b'"Name"'),
+        REINDEX.replace(b'"params"', b'"Params"'),
+        REINDEX.replace(b'"method"', b'"Method"'),
+        REINDEX.replace(b'"params"', b'"params":{"name":"free"},"Params"'),
+        REINDEX.replace(b'"params"', b'"method":"ping","params"'),
+        REINDEX.replace(b"call", rb"c\u0061ll").replace(b'"params"', b'"method":"ping","params"'),
+        REINDEX.replace(b'"params"', rb'"method":"ping","x":"\ud800","params"'),
+    ],
+)
+def test_no_guard_is_got_around_by_what_only_another_reader_takes_for_a_call(raw: bytes) -> None:
+    guarded = talk(lambda call, found: Answer("no", error=True))
+    guarded.client(raw)
+    assert guarded.to_server == []
+    [got] = guarded.to_client
+    assert json.loads(got)["id"] in (1, None)
+    note = REINDEX.replace(b'"id":1,', b"").replace(b'"params"', b'"method":"ping","params"')
+    guarded.client(note)
+    assert (guarded.to_server, len(guarded.to_client)) == ([], 1)
+
+
+def test_answers_of_the_client_pass_whatever_they_are_about() -> None:
+    guarded = talk(lambda call, found: Answer("no"))
+    raw = b'{"jsonrpc":"2.0","id":1,"result":{"a":"call"},"result":{"a":"call"}}'
+    guarded.client(raw)
+    assert guarded.to_server == [raw]
+
+
+@pytest.mark.parametrize("given", [b"null", b"[]", b'"a"', b"5"])
+def test_arguments_that_are_no_object_are_none_to_the_guard_and_to_what_it_sets(
+    given: bytes,
+) -> None:
+    guarded = talk(lambda call, found: Forward({"dry": not call.arguments}))
+    guarded.client(REINDEX.replace(b'{"path":"a"}', given))
+    assert arguments(guarded.to_server[0]) == {"dry": True}
+
+
+@pytest.mark.parametrize("held", ["%s", '{"deep":%s}'])
+def test_a_guard_is_not_got_around_by_members_that_stand_there_twice(held: str) -> None:
+    name = "action" if held == "%s" else "deep.action"
+    guarded = talk(lambda call, found: Answer("no"), f"when: {name} == 'write'")
+    sent = held % '{"action":"write","action":"read"}'
+    guarded.client(REINDEX.replace(b'{"path":"a"}', sent.encode()))
+    assert guarded.to_server[0].count(b"action") == 1
+    assert b"write" not in guarded.to_server[0]
+
+
+# Asking first
+
+
+def test_a_call_is_held_until_the_question_is_answered() -> None:
+    found: list[Found] = []
+
+    def then(what: Found) -> Decision:
+        found.append(what)
+        return Forward()
+
+    guarded = talk(asking(then))
+    guarded.client(REINDEX)
+    [probe] = guarded.probes
+    assert guarded.to_server == [probe.raw]
+    assert guarded.to_client == []
+    asked = json.loads(probe.raw)
+    assert asked["method"] == "tools/call"
+    assert asked["params"] == {"name": "status", "arguments": {"path": "a"}}
+    assert probe.seconds == 5.0
+    guarded.server(answer(document({"state": "ready"}), asked["id"]))
+    assert found == [Found({"state": "ready"})]
+    assert guarded.to_server[1:] == [REINDEX]
+    assert guarded.to_client == []
+    assert guarded.got(answer(said("done"))) == answer(said("done"))
+
+
+@pytest.mark.parametrize("facts", [{"by": ["A", 1.50]}, {}])
+def test_later_pages_say_what_the_guard_found_as_the_first_one_does(facts: dict[str, Any]) -> None:
+    more = """
+response:
+- {elide: {at: tags, first: 1}}
+- recast:
+    cases: [{to: {by: {argument: guard.by, default: nobody}, items: {path: items}}}]
+- {paginate: {at: items, limit: 2}}
+"""
+    guarded = talk(lambda call, found: Forward(facts=facts), more)
+    first = guarded.exchange(REINDEX, answer(document({"items": [1, 2, 3]})))
+    later = guarded.replied(call("reindex", {"path": "a", "offset": 2}))
+    pages = [json.loads(texts(page)[0]) for page in (first, later)]
+    assert [page["items"] for page in pages] == [[1, 2], [3]]
+    assert [page["by"] for page in pages] == [facts.get("by", "nobody")] * 2
+
+
+def test_facts_that_later_pages_cannot_find_are_said_to_be_none() -> None:
+    guarded = talk(
+        lambda call, found: Forward(facts={"by": object()}),
+        "response: [{paginate: {at: items, limit: 2}}]",
+    )
+    response = answer(document({"items": [1, 2, 3]}))
+    assert guarded.exchange(REINDEX, response) == response
+    [logged] = guarded.log
+    assert "failed at keeping the guard's facts, no plain values: " in logged
+
+
+@pytest.mark.parametrize("later", ["[]", "- {tools: reindex, hide: true}"])
+def test_a_call_that_is_held_goes_by_the_rules_under_which_it_came(later: str) -> None:
+    guarded = talk(asking(lambda found: Forward({"force": True, "path": "b"})))
+    guarded.client(call("reindex", {"path": "a", "force": True}))
+    guarded.rules = rules(later) if later != "[]" else EMPTY
+    tools = {"tools": [{"name": "reindex", "inputSchema": {"type": "object"}}]}
+    guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
+    guarded.server(answer(document({}), json.loads(guarded.probes[0].raw)["id"]))
+    assert arguments(guarded.to_server[-1]) == {"path": "b"}
+
+
+@pytest.mark.parametrize("sent", ["\ud800", "a"])
+@pytest.mark.parametrize("found", ["\udfff", "b"])
+def test_lone_surrogates_come_out_of_a_guard_as_they_went_in(sent: str, found: str) -> None:
+    def held(decision: Callable[[Any], Decision]) -> Talk:
+        guarded = talk(asking(lambda what: decision(what.document)))
+        guarded.client(call("reindex", {"path": sent}))
+        [probe] = guarded.probes
+        assert arguments(probe.raw) == {"path": sent}
+        text = said(json.dumps({"s": found}))
+        guarded.server(answer(text, json.loads(probe.raw)["id"]))
+        return guarded
+
+    assert arguments(held(lambda document: Forward(document)).to_server[-1]) == {
+        "path": sent,
+        "s": found,
+    }
+    [got] = held(Answer).to_client
+    assert json.loads(texts(got)[0]) == result(got)["structuredContent"] == {"s": found}
+
+
+def test_what_the_guard_found_can_be_said_in_the_answer() -> None:
+    case = "{to: {said: '{text}', warnings: {argument: guard.warnings}}}"
+    more = f"response: [{{recast: {{cases: [{case}]}}}}]"
+    guarded = talk(asking(lambda found: Forward(facts={"warnings": ["A"]})), more)
+    guarded.client(REINDEX)
+    guarded.server(answer(said("ok"), json.loads(guarded.probes[0].raw)["id"]))
+    assert json.loads(texts(guarded.got(answer(said("done"))))[0]) == {
+        "said": "done",
+        "warnings": ["A"],
+    }
+
+
+def test_no_client_can_make_up_what_the_guard_found() -> None:
+    case = "{to: {warnings: {argument: guard.warnings}}}"
+    made = talk(lambda call, found: Forward(), f"response: [{{recast: {{cases: [{case}]}}}}]")
+    got = made.exchange(call("reindex", {"guard": {"warnings": ["A"]}}), answer(said("done")))
+    assert json.loads(texts(got)[0]) == {"warnings": None}
+    assert arguments(made.to_server[0]) == {"guard": {"warnings": ["A"]}}
+
+
+def test_a_blocked_call_never_reaches_the_server() -> None:
+    guarded = talk(asking(lambda found: Answer({"status": found.document})))
+    guarded.client(REINDEX)
+    guarded.server(answer(said("unnecessary"), json.loads(guarded.probes[0].raw)["id"]))
+    [got] = guarded.to_client
+    assert json.loads(got)["id"] == 1
+    assert json.loads(texts(got)[0]) == {"status": "unnecessary"}
+    assert guarded.to_server == [guarded.probes[0].raw]
+
+
+@pytest.mark.parametrize(
+    ("response", "failure"),
+    [
+        ({"result": said("no such path", isError=True)}, "no such path"),
+        ({"error": {"code": -32602, "message": "Unknown tool: status"}}, "Unknown tool: status"),
+        ({"result": {"resultType": "input_required"}}, "the server wants to know something first"),
+        ({"result": {"content": []}}, "the answer has no document"),
+        ({"result": {"content": 5}}, "the answer cannot be read: content: Expected `array`"),
+        ({"error": "odd"}, "the answer is an error"),
+    ],
+)
+def test_a_question_that_fails_is_an_outcome(response: dict[str, Any], failure: str) -> None:
+    found: list[Found] = []
+
+    def then(what: Found) -> Decision:
+        found.append(what)
+        return Forward()
+
+    guarded = talk(asking(then))
+    guarded.client(REINDEX)
+    guarded.server(line(id=json.loads(guarded.probes[0].raw)["id"], **response))
+    assert found[0].document is None
+    assert str(found[0].failure).startswith(failure)
+    assert guarded.to_server[1:] == [REINDEX]
+    assert guarded.to_client == []
+    [logged] = guarded.log
+    assert logged.startswith(
+        f"guarded: reindex: what the guard asked of 'status' failed: {failure}"
+    )
+
+
+@pytest.mark.parametrize("cause", ["", "the server answered with HTTP 500"])
+def test_a_question_without_an_answer_is_an_outcome(cause: str) -> None:
+    guarded = talk(asking(lambda found: Answer(str(found.failure))))
+    guarded.client(REINDEX)
+    id = json.loads(guarded.probes[0].raw)["id"]
+    guarded.silence(cause)
+    assert texts(guarded.to_client[0]) == [cause or "no answer in time"]
+    cancelled = line(method="notifications/cancelled", params={"requestId": id})
+    assert guarded.to_server[1:] == ([] if cause else [cancelled])
+    # Said a second time, or answered after all, it is nobody's concern.
+    guarded.silence()
+    guarded.server(answer(said("late"), id))
+    guarded.server(answer(said("late " + "x" * 5000), id))
+    assert not guarded.session.head(answer(said("late"), id)[:100])
+    assert len(guarded.to_client) == 1
+
+
+def test_a_held_call_that_is_cancelled_cancels_the_question() -> None:
+    guarded = talk(asking(lambda found: Forward()))
+    guarded.client(REINDEX)
+    id = json.loads(guarded.probes[0].raw)["id"]
+    cancel = line(method="notifications/cancelled", params={"requestId": 1, "reason": "enough"})
+    guarded.client(cancel)
+    assert guarded.to_server[1:] == [
+        line(method="notifications/cancelled", params={"requestId": id})
+    ]
+    guarded.server(answer(said("late"), id))
+    assert guarded.to_client == []
+    assert len(guarded.to_server) == 2
+    assert guarded.session.ended("over") == ()
+
+
+def test_what_ends_the_server_answers_the_held_call_alone() -> None:
+    guarded = talk(asking(lambda found: Forward()))
+    guarded.client(REINDEX)
+    [output] = guarded.session.ended("the server died")
+    assert isinstance(output, outputs.Forward)
+    got = json.loads(output.raw)
+    assert (got["id"], got["result"]["content"][0]["text"]) == (1, "the server died")
+
+
+def test_two_held_calls_of_one_id_in_two_exchanges_are_told_apart() -> None:
+    guarded = talk(asking(lambda found: Answer(str(found.document))))
+    guarded.client(REINDEX, b"1:")
+    guarded.client(REINDEX, b"2:")
+    first, second = (json.loads(probe.raw)["id"] for probe in guarded.probes)
+    guarded.server(answer(said("b"), second), b"2:")
+    guarded.server(answer(said("a"), first), b"1:")
+    assert list(map(texts, guarded.to_client)) == [["b"], ["a"]]
+
+
+def test_the_question_has_what_the_stateless_protocol_wants_of_a_request() -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "a"},
+        "progressToken": 7,
+    }
+    guarded = talk(asking(lambda found: Forward()))
+    guarded.client(call("reindex", {"path": "a"}, _meta=meta))
+    del meta["progressToken"]
+    assert json.loads(guarded.probes[0].raw)["params"]["_meta"] == meta
+
+
+def test_a_call_in_a_batch_is_not_held() -> None:
+    guarded = talk(asking(lambda found: Forward()))
+    guarded.client(b"[" + REINDEX + b"," + line(id=2, method="ping") + b"]")
+    assert texts(guarded.to_client[0]) == [
+        "the server must be asked something before this call: send it alone"
+    ]
+    assert guarded.to_server == [b"[" + line(id=2, method="ping") + b"]"]
+
+
+def test_nor_is_one_that_looks_for_a_snapshot_first() -> None:
+    window = "response: [{paginate: {at: items, limit: 2, refetch: true}}]"
+    guarded = talk(asking(lambda found: Forward()), window)
+    guarded.client(b"[" + call("reindex", {"offset": 2}) + b"]")
+    assert guarded.to_server == []
+    [got] = guarded.to_client
+    assert texts(got) == ["the server must be asked something before this call: send it alone"]
+    guarded.client(call("reindex", {"offset": 2}, id=2))
+    assert guarded.to_server == [guarded.probes[0].raw]
+
+
+# Large answers
+
+
+def test_a_large_answer_to_a_question_is_read_while_others_may_enter_the_session() -> None:
+    large = answer(document({"files": ["a"] * 100_000}))
+    for taken_back in (False, True):
+        talk = Talk(careful(onward))
+        talk.client(call("write", {}, id=5))
+        question = json.loads(talk.probes[0].raw)["id"]
+        raw = large.replace(b'"id":1', b'"id":' + json.dumps(question).encode())
+        [work] = talk.session.from_server(raw)
+        assert isinstance(work, outputs.Work)
+        heard = work.do()
+        if taken_back:
+            talk.client(line(method="notifications/cancelled", params={"requestId": 5}))
+        followed = work.then(heard)
+        assert followed == (() if taken_back else (outputs.Reply(call("write", {}, id=5)),))
+
+
+def test_a_request_with_the_id_of_a_held_call_is_not_lost_with_it() -> None:
+    talk = Talk(careful(onward))
+    talk.client(call("write", {}))
+    question = json.loads(talk.probes[0].raw)["id"]
+    [work] = talk.session.from_server(answer(said("x" * 300_000), question))
+    assert isinstance(work, outputs.Work)
+    talk.client(line(id=1, method="ping"))
+
+    assert work.then(work.do()) == ()
+    [gone] = talk.session.ended("the server is gone")
+    assert isinstance(gone, outputs.Forward)
+    assert json.loads(gone.raw)["id"] == 1
+
+
+# What goes wrong
+
+
+def raising(call: Call, found: Found | None) -> Decision:
+    raise KeyError("path")
+
+
+def twice(call: Call, found: Found | None) -> Decision:
+    return Ask("status")
+
+
+def hasty(call: Call, found: Found | None) -> Decision:
+    return Ask("status", {}, "soon")  # type: ignore[arg-type]
+
+
+def endless(call: Call, found: Found | None) -> Decision:
+    return Ask("status", {}, float("nan"))
+
+
+def leaving(call: Call, found: Found | None) -> Decision:
+    raise asyncio.CancelledError("on purpose")
+
+
+def nothing(call: Call, found: Found | None) -> Decision:
+    return None  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("decide", "why"),
+    [
+        (raising, "KeyError: 'path'"),
+        (twice, "ValueError: it asks a second time"),
+        (nothing, "TypeError: None is no decision"),
+        (hasty, "TypeError: '<=' not supported between instances of 'int' and 'str'"),
+        (endless, "ValueError: it gives the server nan seconds"),
+        (leaving, "CancelledError: on purpose"),
+    ],
+)
+@pytest.mark.parametrize("on_failure", ["on_failure: pass", "on_failure: refuse", ""])
+def test_a_guard_that_fails_follows_on_failure(decide: Any, why: str, on_failure: str) -> None:
+    guarded = talk(decide, on_failure)
+    guarded.client(REINDEX)
+    if guarded.probes:
+        guarded.server(answer(said("a"), json.loads(guarded.probes[0].raw)["id"]))
+    asked = [probe.raw for probe in guarded.probes]
+    if on_failure == "on_failure: pass":
+        assert guarded.to_server == [*asked, REINDEX]
+        assert guarded.to_client == []
+    else:
+        assert guarded.to_server == asked
+        [got] = guarded.to_client
+        assert texts(got) == ["the call was withheld: the guard of rule 'guarded' failed"]
+    assert guarded.log == [f"guarded: reindex: the guard 'scripted' failed: {why}"]
+
+
+def test_a_warning_of_a_guard_is_counted_and_logged_once() -> None:
+    def decide(call: Call, found: Found | None) -> Decision:
+        call.warn("odd path", f"an odd path: {call.argument('path')}")
+        return Forward()
+
+    guarded = talk(decide)
+    for id in (1, 2):
+        guarded.exchange(call("reindex", {"path": str(id)}, id=id), answer(said("a"), id))
+    assert guarded.log == ["guarded: reindex: an odd path: 1"]
+    assert [(each.kind, each.count) for each in guarded.meter.drain_warnings()] == [("odd path", 2)]
+
+
+def test_a_rule_in_shadow_mode_asks_no_guard() -> None:
+    guarded = talk(raising, "mode: shadow")
+    guarded.exchange(REINDEX, answer(said("done")))
+    assert guarded.log == []
+
+
+def test_a_call_that_cannot_be_told_apart_gets_around_no_guard() -> None:
+    guarded = talk(lambda call, found: Answer("no"))
+    twofold = REINDEX.replace(b'"name":"reindex"', b'"name":"other","name":"reindex"')
+    assert "ambiguous" in texts(guarded.replied(twofold))[0]
+
+
+def test_a_call_that_nothing_can_answer_is_not_held() -> None:
+    guarded = talk(asking(lambda found: Forward()))
+    guarded.client(line(method="tools/call", params={"name": "reindex", "arguments": {}}))
+    assert guarded.to_server == guarded.to_client == []
+    assert guarded.session.ended("over") == ()
+
+
+def test_a_late_answer_that_cannot_be_read_is_no_concern_of_the_client() -> None:
+    guarded = talk(asking(lambda found: Answer("no")))
+    guarded.client(REINDEX)
+    id = json.loads(guarded.probes[0].raw)["id"].encode()
+    guarded.silence()
+    told = len(guarded.to_client)
+    for raw in (b'{"jsonrpc":"2.0","id":"%s","result":NaN}', b'{"id":"%s","jsonrpc":"2.0"'):
+        guarded.server(raw % id)
+    assert len(guarded.to_client) == told
+    assert guarded.noise == []

@@ -1,0 +1,244 @@
+"""Lists of tools by the rules, and when the client is told to ask for them again."""
+
+from typing import Any
+
+import pytest
+
+from proxy.ruleset.rule import EMPTY, Rule, RuleFile, RuleSet
+from proxy.session.outputs import Forward, Work
+from tests.given import answer, call, document, file, line, result, rules, texts
+from tests.samples import BOUND, DROP, HIDE, ITEMS, PAGES, SECRET, asked, items, list_tools, own
+from tests.talk import Talk
+from tests.transports.steps import Unsure
+
+
+def test_a_list_gains_the_arguments_of_rules_and_loses_hidden_tools() -> None:
+    talk = Talk(rules("- {tools: gone, hide: true}\n- {tools: list, response: [truncate]}"))
+
+    [tool] = list_tools(talk, {"name": "gone"}, {"name": "list"})
+
+    assert list(tool["inputSchema"]["properties"]) == ["maxLength", "startIndex"]
+
+
+def test_a_list_that_no_rule_touches_passes_as_it_came() -> None:
+    raw = b'{"jsonrpc": "2.0", "id": 99, "result": {"tools": [{"name": "a"}], "nextCursor": ""}}'
+
+    assert Talk(DROP).exchange(line(id=99, method="tools/list"), raw) == raw
+
+
+@pytest.mark.parametrize(
+    "result",
+    [None, [], {}, {"tools": 5}, {"tools": [5]}, {"tools": [{"name": "get", "inputSchema": 5}]}],
+)
+def test_a_list_that_is_none_passes_as_it_came(result: Any) -> None:
+    raw = line(id=99, result=result)
+
+    assert Talk(PAGES).exchange(line(id=99, method="tools/list"), raw) == raw
+
+
+HEAD = "version: 1\nserver: {tools: [list, get]}\n"
+SOME = RuleSet((file(HEAD + "rules: [{tools: get, response: [{drop: secret}]}]"),))
+
+
+def test_rules_for_a_server_with_certain_tools_end_where_it_has_others() -> None:
+    talk = Talk(SOME)
+    dropped = talk.exchange(call("get"), answer(SECRET))
+    assert "secret" not in texts(dropped)[0]
+
+    list_tools(talk, {"name": "get"})
+    assert talk.exchange(call("get"), answer(SECRET)) == answer(SECRET)
+    assert talk.log == ["rules.yaml: this server has other tools; none of its rules apply"]
+
+    list_tools(talk, {"name": "get"}, {"name": "list"})
+    assert "secret" not in texts(talk.exchange(call("get"), answer(SECRET)))[0]
+
+
+def test_a_page_of_a_list_says_nothing_about_the_tools_a_server_lacks() -> None:
+    talk = Talk(SOME)
+    first = answer({"tools": [{"name": "get"}], "nextCursor": "2"}, 99)
+    talk.exchange(line(id=99, method="tools/list"), first)
+    last = answer({"tools": [{"name": "other"}]}, 98)
+    talk.exchange(line(id=98, method="tools/list", params={"cursor": "2"}), last)
+
+    assert "secret" not in texts(talk.exchange(call("get"), answer(SECRET)))[0]
+
+
+def test_a_name_that_the_server_has_gives_way_once_it_was_seen() -> None:
+    talk = Talk(PAGES)
+    [tool] = list_tools(talk, own("limit"))
+    assert list(tool["inputSchema"]["properties"]) == ["limit", "page_limit", "offset"]
+
+    got = talk.exchange(call("list", {"limit": 7, "page_limit": 3}), answer(ITEMS))
+
+    assert asked(talk) == {"limit": 7}
+    assert items(got) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("what", ["prompts", "resources", "tools"])
+def test_names_that_gave_way_do_so_until_the_next_list(what: str) -> None:
+    talk = Talk(PAGES)
+    list_tools(talk, own("limit"))
+
+    talk.server(line(method=f"notifications/{what}/list_changed"))
+    talk.client(call("list", {"limit": 7, "page_limit": 3}))
+    assert asked(talk) == {"limit": 7}
+
+    list_tools(talk, own())
+    talk.client(call("list", {"limit": 3}))
+    assert asked(talk) == {}
+
+
+def test_an_argument_that_gave_way_is_known_before_the_tools_are_listed_again() -> None:
+    talk = Talk(rules("- {tools: list, response: [{paginate: {at: items, limit: 2}}]}"))
+
+    first = talk.exchange(call("list", {"limit": 9, "page_limit": 3}), answer(ITEMS))
+
+    assert asked(talk) == {"limit": 9}
+    assert items(first) == [1, 2, 3]
+    assert items(talk.replied(call("list", {"limit": 9, "page_offset": 3}, id=2))) == [4, 5]
+
+
+def test_a_view_that_gave_way_is_known_before_the_tools_are_listed_again() -> None:
+    talk = Talk(BOUND)
+
+    got = talk.replied(call("get", {"view": "front", "abridged_view": "items[0]"}))
+
+    assert texts(got)[0].endswith("call again without abridged_view first")
+
+
+def test_the_view_gives_way_to_an_argument_of_that_name() -> None:
+    talk = Talk(rules("- {tools: list, max_bytes: 1000}"))
+    [tool] = list_tools(talk, own("view"))
+    assert list(tool["inputSchema"]["properties"]) == ["view", "abridged_view"]
+    long = answer(document({"items": ["x" * 20] * 500, "n": 7}))
+
+    talk.exchange(call("list", {"view": 1}), long)
+    assert asked(talk) == {"view": 1}
+
+    assert texts(talk.replied(call("list", {"view": 1, "abridged_view": "n"}))) == ['{"view":7}']
+
+
+# Rules that change while a session goes on
+
+
+CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+CAPABLE = answer({"serverInfo": {"name": "s"}, "capabilities": {"tools": {"listChanged": True}}})
+
+
+def introduced(made: RuleSet, response: bytes = CAPABLE) -> Talk:
+    """Return a talk in which the server was introduced and its tools were listed."""
+    talk = Talk(made)
+    talk.exchange(line(id=1, method="initialize"), response)
+    list_tools(talk, own(), {"name": "gone"})
+    return talk
+
+
+@pytest.mark.fault(43, "inside")
+def test_a_client_is_told_once_that_other_rules_make_another_list() -> None:
+    talk = introduced(EMPTY)
+    talk.rules = HIDE
+    before = len(talk.to_client)
+    talk.client(call("list", {}, id=2))
+    talk.client(call("list", {}, id=3))
+    assert talk.to_client[before:] == [CHANGED]
+    assert [tool["name"] for tool in list_tools(talk, own(), {"name": "gone"})] == ["list"]
+
+
+LONG_TOOL = {"name": "long", "description": "x" * 300_000}
+
+
+def test_a_long_list_of_tools_is_edited_while_others_may_enter_the_session() -> None:
+    talk = Talk(rules("- {tools: gone, hide: true}"))
+    listing_tools = line(id=1, method="tools/list")
+    raw = answer({"tools": [own(), {"name": "gone"}, LONG_TOOL]}, 1)
+    talk.client(listing_tools)
+    [work] = talk.session.from_server(raw)
+    assert isinstance(work, Work)
+    found = work.do()
+    assert talk.exchange(line(id=2, method="ping"), answer({}, 2)) == answer({}, 2)
+    [listed] = work.then(found)
+
+    assert isinstance(listed, Forward)
+    assert [tool["name"] for tool in result(listed.raw)["tools"]] == ["list", "long"]
+    short = Talk(talk.rules)
+    short.exchange(listing_tools, answer({"tools": [own(), {"name": "gone"}]}, 1))
+    assert {**talk.session.known.seen, "long": None} == {**short.session.known.seen, "long": None}
+
+
+def test_a_client_is_told_of_rules_that_have_changed_while_its_long_list_was_edited() -> None:
+    talk = Talk()
+    talk.exchange(line(id=1, method="initialize"), CAPABLE)
+    talk.client(line(id=2, method="tools/list"))
+    [work] = talk.session.from_server(answer({"tools": [own(), {"name": "gone"}, LONG_TOOL]}, 2))
+    assert isinstance(work, Work)
+    found = work.do()
+    talk.rules = HIDE
+    talk.client(call("list", {}, id=3))
+    [listed] = work.then(found)
+
+    assert isinstance(listed, Forward)
+    assert len(result(listed.raw)["tools"]) == 3
+    assert CHANGED not in talk.to_client
+    talk.client(call("list", {}, id=4))
+    talk.client(call("list", {}, id=5))
+    assert talk.to_client.count(CHANGED) == 1
+
+
+@pytest.mark.parametrize("more", [{}, LONG_TOOL])
+def test_a_list_that_a_step_fails_on_goes_out_as_it_came_unless_a_tool_is_hidden(
+    more: dict[str, Any],
+) -> None:
+    unsure = Rule(name="r", tools=("list",), pipeline=(Unsure("tell"),))
+    tools = {"tools": [{**own(), "outputSchema": {"type": "object"}}, {"name": "gone"}, more]}
+    for others, closed in ((), False), (HIDE.files, True):
+        talk = Talk(RuleSet((RuleFile(name="r.yaml", rules=(unsure,)), *others)))
+        got = talk.exchange(line(id=1, method="tools/list"), answer(tools, 1))
+        assert (got == answer(tools, 1)) is not closed
+        assert ("KeyError: 'no such thing'" in got.decode()) is closed
+        assert any("KeyError: 'no such thing'" in said for said in talk.log)
+
+
+def test_a_client_is_told_that_other_rules_make_another_long_list() -> None:
+    talk = Talk()
+    talk.exchange(line(id=1, method="initialize"), CAPABLE)
+    list_tools(talk, own(), {"name": "gone"}, LONG_TOOL)
+    talk.rules = rules("- {tools: other, hide: true}")
+    talk.client(call("list", {}, id=2))
+    assert CHANGED not in talk.to_client
+    talk.rules = HIDE
+    talk.client(call("list", {}, id=3))
+    assert talk.to_client.count(CHANGED) == 1
+
+
+@pytest.mark.fault(49, "inside")
+def test_new_rules_that_change_no_definition_are_no_news() -> None:
+    talk = introduced(HIDE)
+    talk.rules = rules("- {tools: [gone], hide: true}\n- {tools: other, response: [{keep: [a]}]}")
+    talk.client(call("list", {}, id=2))
+    assert CHANGED not in talk.to_client
+
+
+@pytest.mark.fault(43, "inside")
+def test_only_a_server_that_declares_it_has_a_list_that_changes() -> None:
+    talk = introduced(EMPTY, answer({"serverInfo": {"name": "s"}, "capabilities": {"tools": {}}}))
+    talk.rules = HIDE
+    talk.client(call("list", {}, id=2))
+    assert CHANGED not in talk.to_client
+
+
+def test_a_client_that_has_listed_the_tools_anew_by_itself_is_not_told() -> None:
+    talk = introduced(EMPTY)
+    talk.rules = HIDE
+    list_tools(talk, own(), {"name": "gone"})
+    talk.client(call("list", {}, id=2))
+    assert CHANGED not in talk.to_client
+
+
+def test_a_client_whose_session_was_at_rest_is_told_of_other_rules_and_of_the_same_not() -> None:
+    for now, told in (EMPTY, []), (HIDE, [CHANGED]):
+        talk = introduced(EMPTY)
+        talk.session.rest()
+        talk.rules = now
+        before = len(talk.to_client)
+        talk.client(call("list", {}, id=2))
+        assert talk.to_client[before:] == told

@@ -1,0 +1,240 @@
+"""tools/list as clients get it: tools hidden, described otherwise, and seen on the way."""
+
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from proxy.document.tree import encode
+from proxy.errors import DocumentError
+from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.session.tools import definitions
+from proxy.session.tools.definitions import Seen
+from tests.given import file, rules
+from tests.tool_list import PAGES, Listing, listed, tool
+
+
+def test_a_list_that_ends_names_all_its_tools() -> None:
+    def names(**members: Any) -> frozenset[str] | None:
+        return definitions.names(Raw(encode(members)))
+
+    assert names(tools=[tool("a"), {"name": 5}, tool("b")]) == frozenset("ab")
+    assert names(tools=[], nextCursor=None) == frozenset()
+    assert names(tools=[tool("a")], nextCursor="") is None
+    assert names(tools=5) is None
+
+
+def test_a_list_that_no_rule_touches_is_left_alone() -> None:
+    assert listed("- {tools: other, hide: true}", tool()).raw is None
+    assert Listing(EMPTY, {"tools": [tool()]}).raw is None
+
+
+def test_a_tool_that_no_rule_touches_stays_the_bytes_that_came() -> None:
+    kept = b'{ "name" : "kept", "x": 1.0, "inputSchema": {"type": "object"} }'
+    raw = b'{"tools": [' + kept + b', {"name": "gone"}], "nextCursor": ""}'
+
+    found = Listing(rules("- {tools: gone, hide: true}"), raw)
+
+    assert found.raw is not None
+    assert bytes(found.raw) == b'{"tools":[' + kept + b'],"nextCursor":""}'
+
+
+def test_the_order_of_tools_and_members_of_the_list_stays() -> None:
+    found = listed(
+        "- {tools: b, hide: true}",
+        tool("c"),
+        tool("b"),
+        tool("a"),
+        nextCursor="x",
+        ttlMs=5,
+        _meta={"a": 1},
+    )
+
+    assert [each["name"] for each in found.result["tools"]] == ["c", "a"]
+    assert list(found.result) == ["tools", "nextCursor", "ttlMs", "_meta"]
+
+
+def test_a_page_that_becomes_empty_keeps_its_cursor() -> None:
+    found = listed("- {tools: list, hide: true}", tool(), nextCursor="")
+
+    assert found.result == {"tools": [], "nextCursor": ""}
+
+
+@pytest.mark.parametrize("tools", [None, {}, 5, "tools"])
+def test_a_list_that_is_none_is_left_alone(tools: Any) -> None:
+    assert Listing(rules(PAGES), {"tools": tools}).raw is None
+
+
+def test_a_result_that_is_no_object_cannot_be_read() -> None:
+    with pytest.raises(DocumentError):
+        Listing(rules(PAGES), [])
+
+
+@pytest.mark.parametrize("odd", [None, 5, [], {}, {"name": None}, {"name": 5}])
+def test_an_entry_that_is_no_tool_stays_beside_tools_that_are_edited(odd: Any) -> None:
+    found = listed("- {tools: gone, hide: true}", odd, tool("gone"))
+
+    assert found.result["tools"] == [odd]
+
+
+# What goes
+
+
+def test_a_tool_in_shadow_mode_is_neither_hidden_nor_given_arguments() -> None:
+    assert listed("- {tools: list, hide: true, mode: shadow}", tool()).raw is None
+    shadow = "- {tools: list, mode: shadow, response: [{paginate: {at: items}}]}"
+    assert listed(shadow, tool()).raw is None
+
+
+def test_only_exposed_tools_are_shown() -> None:
+    chosen = RuleSet((file("version: 1\nexpose: [get_*]\nrules: []"),))
+
+    found = Listing(chosen, {"tools": [tool("get_a"), tool("set_a"), tool("get_b")]})
+
+    assert [each["name"] for each in found.result["tools"]] == ["get_a", "get_b"]
+
+
+# Descriptions
+
+
+def test_the_description_gains_a_sentence_on_how_to_go_on() -> None:
+    assert listed(PAGES, tool(description="Lists.")).tool["description"] == (
+        "Lists. Returns `items` in pages of 20 (`limit`, at most 200); while "
+        "`pagination.hasMore` is true, call again with `offset` = `pagination.nextOffset`."
+    )
+
+
+def test_the_sentence_names_the_arguments_that_clients_know() -> None:
+    own = {"type": "object", "properties": {"limit": {}, "offset": {}}}
+
+    said = listed(PAGES, tool(inputSchema=own)).tool["description"]
+
+    assert "`page_limit`" in said
+    assert "`page_offset`" in said
+
+
+WHOLE = "- {tools: list, response: [{keep: [a, b]}, {paginate: {as: items, limit: 30}}]}"
+STRING, LIST = {"type": "string"}, {"type": "array"}
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"type": "object"},
+        {"type": "object", "properties": {"items": LIST, "a": STRING}, "required": ["items"]},
+        {"type": "object", "properties": {"a": STRING, "b": STRING}, "required": ["a", "b"]},
+        {"type": "object", "properties": {"items": LIST}},
+    ],
+)
+def test_a_tool_that_always_answers_an_object_is_not_said_to_have_pages_of_a_list(
+    own: dict[str, Any],
+) -> None:
+    raw = listed(WHOLE, tool(outputSchema=own, description="Lists.")).raw
+    described = b"" if raw is None else bytes(raw)
+    assert b"pages" not in described
+    assert b'"offset"' not in described
+    if "items" in own.get("properties", {}):
+        text = WHOLE.replace("as: items", "at: items")
+        found = listed(text, tool(outputSchema=own)).tool["description"]
+        assert found.startswith("Returns `items` in pages of 30")
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        None,
+        {"type": "array"},
+        {"type": "object", "properties": {"result": STRING}, "required": ["result"]},
+        {"type": "object", "properties": {"result": STRING, "items": LIST}},
+        {"type": "object", "properties": {"result": {}}, "required": ["result"]},
+        {"type": "object", "properties": {"result": True}, "required": ["result"]},
+        {"type": "object", "required": ["result"]},
+        {"anyOf": [{"type": "object"}]},
+    ],
+)
+def test_a_tool_that_may_answer_a_list_is_said_to_have_pages_if_it_does(own: Any) -> None:
+    members = {} if own is None else {"outputSchema": own}
+    found = listed(WHOLE, tool(**members)).tool
+    assert found["description"].startswith("If the result is a list, it comes in pages of 30 ele")
+    assert {"limit", "offset"} <= found["inputSchema"]["properties"].keys()
+
+
+@pytest.mark.parametrize(
+    ("keys", "pages"),
+    [
+        ("response: [{jmespath: items}, paginate]", True),
+        ("response: [{parse: {as: json}}, paginate]", True),
+        ("document: blocks, response: [paginate]", True),
+        ("response: [{project: [a]}, {clip: {max_chars: 9}}, paginate]", False),
+    ],
+)
+def test_pages_of_an_object_are_promised_if_steps_make_a_list_of_it(keys: str, pages: bool) -> None:
+    found = listed(f"- {{tools: list, {keys}}}", tool(outputSchema={"type": "object"})).tool
+    assert ("pages of 100" in found.get("description", "")) is pages
+
+
+def test_a_description_can_be_replaced_and_shortened() -> None:
+    text = "- {tools: list, definition: {description: Lists documents.}}"
+    assert listed(text, tool(description="long")).tool["description"] == "Lists documents."
+    text = "- {tools: list, definition: {max_description: 6}}"
+    assert listed(text, tool(description="Lists documents.")).tool["description"] == "Lists…"
+    assert listed(text, tool(description="Lists.")).raw is None
+
+
+def test_keywords_are_dropped_at_any_depth_but_never_properties_of_that_name() -> None:
+    text = "- {tools: list, definition: {drop: [examples, title]}}"
+    own = {
+        "title": "t",
+        "type": "object",
+        "properties": {
+            "examples": {"type": "array", "items": {"title": "i", "examples": [1]}},
+            "title": {"title": "t", "default": {"title": "kept"}},
+        },
+        "anyOf": [{"title": "t"}, True],
+    }
+
+    schema = listed(text, tool(inputSchema=own, outputSchema={"title": "o"})).tool["inputSchema"]
+
+    assert schema == {
+        "type": "object",
+        "properties": {
+            "examples": {"type": "array", "items": {}},
+            "title": {"default": {"title": "kept"}},
+        },
+        "anyOf": [{}, True],
+    }
+
+
+def test_members_of_meta_are_added_to_those_that_are_there() -> None:
+    text = '- {tools: list, definition: {meta: {"anthropic/maxResultSizeChars": 500000}}}'
+
+    assert listed(text, tool(_meta={"a": 1})).tool["_meta"] == {
+        "a": 1,
+        "anthropic/maxResultSizeChars": 500000,
+    }
+
+
+# What is seen on the way
+
+
+def test_the_arguments_and_the_hints_of_each_tool_are_seen() -> None:
+    own = {"properties": {"a": {}, "p": {"type": "object", "properties": {"limit": {}}}}}
+
+    found = listed(
+        "- {tools: x, hide: true}",
+        tool("a", inputSchema=own, annotations={"readOnlyHint": True}),
+        tool("b", annotations={"readOnlyHint": False}),
+        {"name": "c"},
+        tool("d", inputSchema=5, annotations=7, outputSchema={"type": "object"}),
+        tool("f", outputSchema={"type": "object"}),
+        tool("e", inputSchema={"properties": {"a": 5}}),
+    )
+
+    assert found.facts == {
+        "a": Seen(frozenset({"a", "p", "p.limit"}), True),
+        "b": Seen(),
+        "c": Seen(),
+        "d": Seen(structured=True, objects=True),
+        "f": Seen(structured=True, objects=True),
+        "e": Seen(frozenset({"a"})),
+    }

@@ -1,0 +1,272 @@
+"""What fits within `max_bytes`: the document, and what stands beside it."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document.tree import Document
+from proxy.ruleset.clients import Shows
+from proxy.shaping.job import Job
+from proxy.shaping.pipeline import shape
+from proxy.shaping.result.frame import Frame
+from tests.documents import values
+from tests.given import answer, document, result, rule, said, texts
+from tests.jobs import CONTRACT, job, shaped, structured
+from tests.omissions import check_notes, left_out
+
+BOUND = "max_bytes: 1000"
+
+
+LONG = document({"items": [{"id": n, "body": "x" * 20} for n in range(100)]}, structured=True)
+
+
+def test_a_response_that_fits_its_bound_passes_as_it_came() -> None:
+    raw = answer(document({"items": [1, 2]}))
+
+    assert shape(job(rule(BOUND), raw)).raw is raw
+
+
+def test_a_response_that_is_too_long_is_abridged_in_both_copies() -> None:
+    made = shaped(BOUND, LONG)
+
+    found = result(made.raw)
+    assert json.loads(texts(made.raw)[0]) == found["structuredContent"]
+    assert len(texts(made.raw)[0]) <= 1000
+    assert "_abridged" in found["structuredContent"]
+
+
+def test_what_stands_beside_the_document_counts_too() -> None:
+    value = said("p" * 500, json.dumps({"items": ["x" * 20] * 100}))
+
+    made = shaped(BOUND, value)
+
+    assert sum(map(len, texts(made.raw))) <= 1000
+
+
+PROSE = "A line of prose.\n" * 500
+
+
+def test_prose_that_crowds_a_json_text_out_is_abridged_with_it() -> None:
+    text = "max_bytes: 4000"
+    made = shaped(text, said(PROSE, json.dumps({"items": [1]})), keep=True)
+
+    prose, small, told = texts(made.raw)
+    assert json.loads(small) == {"items": [1]}
+    assert len(prose + small + told) <= 4000
+    view = json.loads(told)["_abridged"]["more"].split("'")[1]
+    more = shape(Job(rule=rule(text), tool="t", id=b"2", snapshot=made.snapshot, view=view))
+    [answered, *_] = texts(more.raw)
+    assert PROSE.startswith(prose.removesuffix("…") + answered)
+
+
+@pytest.mark.parametrize("text", [BOUND, f"response: [{{drop: y}}]\n{BOUND}"])
+@pytest.mark.parametrize("value", [{"items": [1]}, {"items": ["x" * 20] * 100}])
+def test_prose_that_crowds_structured_content_out_is_shortened(
+    text: str, value: dict[str, Any]
+) -> None:
+    made = shaped(text, {**said(PROSE), "structuredContent": value})
+
+    prose, told = texts(made.raw)
+    assert PROSE.startswith(prose)
+    assert json.loads(told) == {"_abridged": {"text": f"{len(prose)} of {len(PROSE)} chars"}}
+    assert len(prose + told) <= 1000
+    found = result(made.raw)["structuredContent"]
+    assert len(json.dumps(found)) <= 1000
+    assert (found == value) == (value == {"items": [1]})
+
+
+def test_several_texts_that_crowd_a_document_out_are_shortened_together() -> None:
+    made = shaped(
+        "max_bytes: 16000",
+        {**said(PROSE, "short", "x" * 9000), "structuredContent": {"items": [1]}},
+    )
+
+    first, second, third, told = texts(made.raw)
+    assert PROSE.startswith(first.removesuffix("…"))
+    assert second == "short"
+    assert third.startswith("xxx")
+    assert json.loads(told) == {
+        "_abridged": {
+            "[0]": f"{len(first.removesuffix('…'))} of {len(PROSE)} chars",
+            "[2]": f"{len(third.removesuffix('…'))} of 9000 chars",
+        }
+    }
+    assert result(made.raw)["structuredContent"] == {"items": [1]}
+    assert len(first + second + third + told) <= 16000
+
+
+def test_prose_beside_a_document_that_a_rule_shapes_is_bounded_too() -> None:
+    made = shaped(
+        f"response: [{{drop: y}}]\n{BOUND}", said(PROSE, json.dumps({"items": [1], "y": 2}))
+    )
+
+    prose, told, shaped_text = texts(made.raw)
+    assert len(prose + told + shaped_text) <= 1000
+    assert json.loads(shaped_text) == {"items": [1]}
+
+
+@pytest.mark.parametrize("kind", ["text", "blocks"])
+@pytest.mark.parametrize("shows", ["structured", "both"])
+def test_structured_content_beside_a_document_that_is_elsewhere_is_bounded_too(
+    kind: str, shows: Shows
+) -> None:
+    value = {"items": ["x" * 20] * 100}
+    made = shaped(f"document: {kind}\n{BOUND}", document(value, structured=True), shows=shows)
+
+    found = result(made.raw)["structuredContent"]
+    assert found["items"] == value["items"][: len(found["items"])]
+    assert "items" in found["_abridged"]
+    assert made.visible_after <= 1000
+    assert made.visible_after > 500
+
+
+def test_structured_content_that_is_promised_counts_where_both_copies_are_shown() -> None:
+    contract = "output_schema: {type: object}"
+    made = shaped(f"{BOUND}\n{contract}", document({"items": ["x" * 20] * 100}), shows="both")
+
+    assert result(made.raw)["structuredContent"] == json.loads(texts(made.raw)[0])
+    assert 500 < made.visible_after <= 1000
+
+
+@pytest.mark.parametrize("shows", ["structured", "text", "either", "both"])
+@pytest.mark.parametrize("step", ["", "response: [{truncate: {max_length: 300}}]"])
+def test_a_text_that_was_cut_stands_in_promised_structured_content_with_what_was_cut(
+    step: str, shows: Shows
+) -> None:
+    contract = f"{step}\n{BOUND}\noutput_schema: {{type: object}}"
+    made = shaped(contract, said('say "\n" ' * 400), shows=shows)
+
+    text, told = texts(made.raw)
+    found = result(made.raw)["structuredContent"]
+    assert list(found) == ["text", "truncation" if step else "_abridged"]
+    assert found["text"] == text
+    assert found["truncation" if step else "_abridged"] == (
+        json.loads(told) if step else json.loads(told)["_abridged"]
+    )
+    assert 300 < made.visible_after <= 1000
+
+
+def test_several_texts_that_are_no_json_are_abridged_as_blocks() -> None:
+    made = shaped(BOUND, said("a" * 2000, "b" * 2000))
+
+    assert sum(map(len, texts(made.raw))) <= 1000
+
+
+def test_a_large_block_among_small_ones_gets_all_the_room_that_they_leave() -> None:
+    made = shaped("max_bytes: 9000", said("first", "x" * 50_000, "third"))
+
+    first, large, third, _ = texts(made.raw)
+    assert (first, third) == ("first", "third")
+    assert len(large) > 8000
+
+
+def test_text_beside_unrelated_structured_content_costs_nothing_if_it_is_not_shown() -> None:
+    value = {"items": [{"id": n, "body": "x" * 20} for n in range(100)]}
+    prose = "A line of prose.\n" * 40
+    small = {**said(prose), "structuredContent": {"items": [1]}}
+
+    made = shaped(BOUND, {**said(prose), "structuredContent": value}, shows="structured")
+
+    assert texts(made.raw) == [prose]
+    assert 800 < made.visible_after <= 1000
+    assert shaped("max_bytes: 400", small, shows="structured").word == "untouched"
+
+
+STRINGS = [f"{n}: " + "x" * 90 for n in range(200)]
+DOCUMENTS: dict[str, Any] = {
+    "200 strings": {"lines": [text[:12] for text in STRINGS]},
+    "a root array": STRINGS,
+    "arrays of arrays": {"grid": [[f"{x},{y}" for x in range(50)] for y in range(50)]},
+    "long texts in rows": {"rows": [{"n": n, "body": "y" * 3000} for n in range(20)]},
+}
+
+
+@pytest.mark.parametrize("copies", ["a text", "both copies", "structuredContent"])
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_what_is_shown_and_what_the_notes_count_is_the_whole(name: str, copies: str) -> None:
+    before = DOCUMENTS[name]
+    if copies != "a text" and isinstance(before, list):
+        before = {"result": before}
+    value = document(before, structured=copies != "a text")
+    if copies == "structuredContent":
+        value["content"] = []
+
+    made = shaped(BOUND, value)
+
+    after = structured(made) if copies == "structuredContent" else json.loads(texts(made.raw)[0])
+    notes = after.pop("_abridged")
+    if isinstance(before, list):
+        before = {"items": before}
+    assert notes
+    check_notes(left_out(before, after), notes)
+
+
+def test_what_is_shown_of_several_blocks_and_what_the_notes_count_is_the_whole() -> None:
+    blocks = ["short", json.dumps({"lines": STRINGS}), *STRINGS[:3], "z" * 9000]
+
+    *after, told = texts(shaped("max_bytes: 4000", said(*blocks)).raw)
+
+    before = [json.loads(text) if text[0] == "{" else text for text in blocks]
+    shown = [json.loads(text) if text[0] == "{" else text for text in after]
+    check_notes(left_out(before, shown, blocks=True), json.loads(told)["_abridged"])
+
+
+@given(values(leaves=60), st.integers(300, 3000))
+def test_for_any_document_the_notes_count_all_that_is_left_out(raw: bytes, bound: int) -> None:
+    before = json.loads(raw)
+    made = shaped(f"max_bytes: {bound}", said(Document.read(raw).encode().decode()))
+    if made.word != "shaped" or not isinstance(before, dict | list):
+        return
+    after = json.loads(texts(made.raw)[0])
+    name = max(name for name in after if name.rstrip("_") == "_abridged")
+    notes = after.pop(name)
+    check_notes(left_out({"items": before} if isinstance(before, list) else before, after), notes)
+
+
+@pytest.mark.fault(38, "inside")
+def test_a_document_of_another_shape_is_bounded_all_the_same() -> None:
+    made = shaped(
+        "response: [{keep: [items.id]}]\nmax_bytes: 1000",
+        document({"other": ["x" * 50] * 100, "n": 1}),
+        keep=True,
+    )
+
+    assert made.word == "shaped"
+    assert len(texts(made.raw)[0]) <= 1000
+    assert "_abridged" in texts(made.raw)[0]
+    assert made.said is not None
+    assert made.said.startswith("*: t: left as it came:")
+
+
+def test_what_is_emptied_is_bounded_all_the_same() -> None:
+    text = "response: [{drop: '*'}]\nblocks: {drop: [image]}\nmax_bytes: 1000"
+    image = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+    value = document({"a": ["x" * 50] * 100})
+    made = shaped(text, {"content": [*value["content"], image]})
+    assert made.word == "shaped"
+    assert "_abridged" in texts(made.raw)[0]
+    assert len(texts(made.raw)[0]) <= 1000
+    assert result(made.raw)["content"][1:] == [image]
+
+
+def test_a_cut_by_max_bytes_is_no_violation() -> None:
+    open_schema = CONTRACT.replace("n: {", "items: {type: array}, n: {")
+    value = document({"n": 1, "items": ["x" * 50] * 50})
+    made = shaped(open_schema + "validate: refuse\nmax_bytes: 600", value)
+    assert made.word == "shaped"
+    assert made.warnings == ()
+    assert structured(made)["n"] == 1
+
+
+def test_what_stands_beside_texts_that_are_no_document_is_cut_and_they_stay_none() -> None:
+    value = {**said("x" * 2000, "y" * 2000), "structuredContent": {"a": "z" * 5000}}
+    bounded = f"document: text\n{BOUND}\nresponse: [{{drop: a}}]"
+
+    made = shaped(bounded, value, keep=True, shows="both")
+
+    assert made.word == "shaped"
+    assert made.snapshot is not None
+    assert Frame.decode(made.snapshot.frame).bare

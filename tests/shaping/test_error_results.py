@@ -1,0 +1,481 @@
+"""Errors stay errors, in the form that a rule gives them, and are never lost."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from proxy.ruleset.rule import RuleSet
+from proxy.ruleset.selection import Selection
+from proxy.shaping.pipeline import shape
+from proxy.transforms.base import Call
+from tests.given import answer, call, document, line, result, rule, rules, said, texts
+from tests.jobs import job
+from tests.talk import Talk
+
+ERRORS = """
+- name: jobs
+  tools: get_job
+  arguments: {limit: {type: integer, maximum: 10}}
+  errors:
+    - recast:
+        unless: error
+        common: {error: {code: OTHER, message: "{text}"}}
+        cases:
+          - match: '^no job (?P<id>\\w+)$'
+            to: {error: {code: JOB_NOT_FOUND, details: {id: "{id}"}}}
+          - {match: '^limit:', to: {error: {code: INVALID_ARGUMENT}}}
+          - {match: '^db ', to: {error: {code: DATABASE_ERROR}}}
+  response: [{keep: [id, state]}]
+"""
+NOT_FOUND = {"error": {"code": "JOB_NOT_FOUND", "message": "no job 7", "details": {"id": "7"}}}
+
+
+def asked(response: bytes, text: str = ERRORS, **arguments: Any) -> tuple[Any, Talk]:
+    """Return what comes of `response`, decoded, and the talk."""
+    talk = Talk(rules(text))
+    return json.loads(talk.exchange(call("get_job", arguments), response)), talk
+
+
+def test_an_error_result_gets_the_form_of_its_rule() -> None:
+    got, talk = asked(answer(said("no job 7", isError=True, _meta={"a": 1.0})))
+    assert json.loads(got["result"]["content"][0]["text"]) == NOT_FOUND
+    assert got["result"]["isError"] is True
+    assert got["result"]["_meta"] == {"a": 1.0}
+    assert "structuredContent" not in got["result"]
+    assert [(row.outcome, row.calls) for row in talk.counted()] == [("error", 1)]
+
+
+def test_an_error_that_has_the_form_passes_as_it_came() -> None:
+    response = answer(document({"error": {"code": "MINE", "more": 1.50}}) | {"isError": True})
+    talk = Talk(rules(ERRORS))
+    assert talk.exchange(call("get_job"), response) == response
+
+
+def test_an_error_that_has_the_form_keeps_its_layout_and_is_marked_where_it_was_not() -> None:
+    spaced = '{ "error": {"code": "MINE",  "more": 1.50} }'
+    response = answer(said(spaced, isError=True))
+    talk = Talk(rules(ERRORS))
+    assert talk.exchange(call("get_job"), response) == response
+
+    unmarked = ERRORS.replace("  tools: get_job", "  tools: get_job\n  error_if: error")
+    got, _ = asked(answer(said(spaced)), unmarked)
+    assert got["result"]["content"][0]["text"] == spaced
+    assert got["result"]["isError"] is True
+
+
+def test_an_error_that_no_case_fits_passes_as_it_came_and_is_counted() -> None:
+    response = answer(said("something else", isError=True))
+    talk = Talk(rules(ERRORS))
+    assert talk.exchange(call("get_job"), response) == response
+    assert [each.kind for each in talk.meter.drain_warnings()] == ["recast: no case fits"]
+
+
+def test_an_error_in_another_form_is_a_text_alone() -> None:
+    # Clients that hold it to the outputSchema would refuse it.
+    value = said("no job 7", structuredContent={"result": "no job 7"}, isError=True)
+    got, _ = asked(answer(value))
+    assert json.loads(got["result"]["content"][0]["text"]) == NOT_FOUND
+    assert "structuredContent" not in got["result"]
+
+
+def test_an_error_that_is_only_structured_becomes_a_text() -> None:
+    text = """
+    - tools: get_job
+      errors: [{recast: {cases: [{where: code, to: {error: {path: code}}}]}}]
+    """
+    got, _ = asked(answer({"content": [], "structuredContent": {"code": 7}, "isError": True}), text)
+    assert got["result"] == {"content": [{"type": "text", "text": '{"error":7}'}], "isError": True}
+
+
+def test_a_servers_own_error_breaks_no_promise() -> None:
+    text = "- {tools: get_job, validate: refuse, output_schema: {type: object, required: [n]}}"
+    got, _ = asked(answer({"content": [], "structuredContent": {"x": 1.0}, "isError": True}), text)
+    assert got["result"] == {"content": [{"type": "text", "text": '{"x":1.0}'}], "isError": True}
+
+
+def test_the_message_of_a_json_rpc_error_is_shaped_and_its_code_and_data_stay() -> None:
+    error = {"code": -32000, "message": "no job 7", "data": {"n": 1}}
+    got, _ = asked(line(id=1, error=error))
+    assert json.loads(got["error"].pop("message")) == NOT_FOUND
+    assert got == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "data": {"n": 1}}}
+
+
+@pytest.mark.parametrize(
+    "error",
+    ["a text", {"code": 1}, {"code": 1, "message": 5}, {"code": 1, "message": "what"}, None],
+)
+def test_a_json_rpc_error_that_no_case_fits_passes_as_it_came(error: Any) -> None:
+    response = line(id=1, error=error)
+    talk = Talk(rules(ERRORS))
+    assert talk.exchange(call("get_job"), response) == response
+
+
+TOLD = """
+- tools: get_job
+  errors: [{recast: {cases: [{match: '^no (?P<of>.*)$', to: {of: "{of}", all: "{text}"}}]}}]
+"""
+
+
+@pytest.mark.parametrize("place", ["", ',"more":{"data":"\\ud800"}'])
+@pytest.mark.parametrize("found", ["job \\ud800", "job \\uDFFF 12"])
+def test_lone_surrogates_in_an_error_come_out_as_they_went_in(found: str, place: str) -> None:
+    result = f'{{"content":[{{"type":"text","text":"no {found}"}}],"isError":true{place}}}'
+    error = f'{{"code":1,"message":"no {found}"{place}}}'
+    wanted = {"of": json.loads(f'"{found}"'), "all": json.loads(f'"no {found}"')}
+    for member, held in (("result", result), ("error", error)):
+        raw = f'{{"jsonrpc":"2.0","id":1,"{member}":{held}}}'
+        talk = Talk(rules(TOLD))
+        got = talk.exchange(call("get_job"), raw.encode()).decode()
+        assert place in got
+        shaped = json.loads(got)[member]
+        text = shaped["message"] if member == "error" else shaped["content"][0]["text"]
+        assert json.loads(text) == wanted
+        assert talk.log == []
+
+
+def test_a_json_rpc_error_never_says_what_stands_for_a_lone_surrogate() -> None:
+    response = line(id=1, error={"code": 1, "message": '{"a":"no \\ud800"}'})
+    talk = Talk(rules("- {tools: get_job, errors: [{parse: {as: json}}, {jmespath: a}]}"))
+    assert talk.exchange(call("get_job"), response) == response
+    assert "a text in a text" in talk.log[0]
+
+
+def test_a_refusal_of_an_argument_takes_the_same_form() -> None:
+    talk = Talk(rules(ERRORS))
+    got = result(talk.replied(call("get_job", {"limit": 11})))
+    said = "limit: 11 is greater than the maximum of 10"
+    assert json.loads(got["content"][0]["text"]) == {
+        "error": {"code": "INVALID_ARGUMENT", "message": said}
+    }
+    assert got["isError"] is True
+
+
+def test_what_error_if_calls_an_error_goes_out_marked_as_one() -> None:
+    got, _ = asked(answer(said("db is down")), ERRORS + "  error_if: {match: '^db '}")
+    assert got["result"]["isError"] is True
+    assert json.loads(got["result"]["content"][0]["text"])["error"]["code"] == "DATABASE_ERROR"
+
+
+def test_without_errors_what_error_if_calls_an_error_is_left_alone() -> None:
+    response = answer(said("db is down"))
+    talk = Talk(rules("- {tools: get_job, error_if: {match: '^db'}, response: [{keep: [a]}]}"))
+    assert talk.exchange(call("get_job"), response) == response
+
+
+def test_success_is_no_business_of_errors() -> None:
+    got, _ = asked(answer(document({"id": 7, "state": "no job 7", "more": 1})))
+    assert json.loads(got["result"]["content"][0]["text"]) == {"id": 7, "state": "no job 7"}
+
+
+def test_a_step_that_fails_never_costs_the_error() -> None:
+    text = "- {name: bad, tools: get_job, on_failure: refuse, errors: [{jmespath: 'abs(@)'}]}"
+    response = answer(said("no job 7", isError=True))
+    talk = Talk(rules(text))
+    assert talk.exchange(call("get_job"), response) == response
+    [logged] = talk.log
+    assert logged.startswith("bad: get_job: errors: failed at TransformError: ")
+    response = line(id=2, error={"code": 1, "message": "no"})
+    assert talk.exchange(call("get_job", id=2), response) == response
+
+
+def test_a_refusal_that_its_steps_cannot_take_says_why_all_the_same() -> None:
+    text = """
+    - {tools: get_job, arguments: {n: {maximum: 1}}, errors: [{jmespath: 'abs(@)'}]}
+    """
+    talk = Talk(rules(text))
+    assert texts(talk.replied(call("get_job", {"n": 2}))) == [
+        "n: 2 is greater than the maximum of 1"
+    ]
+
+
+def test_a_rule_in_shadow_mode_changes_no_error() -> None:
+    response = answer(said("no job 7", isError=True))
+    talk = Talk(rules(ERRORS + "  mode: shadow"))
+    assert talk.exchange(call("get_job"), response) == response
+    response = line(id=2, error={"code": 1, "message": "no job 7"})
+    assert talk.exchange(call("get_job", id=2), response) == response
+
+
+def test_an_error_of_several_blocks_keeps_those_that_are_no_document() -> None:
+    image = {"type": "image", "data": "", "mimeType": "image/png"}
+    response = answer({"content": [image, *said("no job 7")["content"]], "isError": True})
+    got, _ = asked(response)
+    assert got["result"]["content"][0] == image
+    assert json.loads(got["result"]["content"][1]["text"]) == NOT_FOUND
+
+
+def test_an_error_of_several_texts_passes_as_it_came_and_is_counted() -> None:
+    response = answer(said("no job 7", "really", isError=True))
+    talk = Talk(rules(ERRORS))
+    assert talk.exchange(call("get_job"), response) == response
+    assert [each.kind for each in talk.meter.drain_warnings()] == ["errors: no document"]
+
+
+def test_a_page_that_is_refused_takes_the_same_form() -> None:
+    made = rule(
+        """
+        tools: list
+        errors: [{recast: {cases: [{to: {error: "{text}"}}]}}]
+        response: [{paginate: {at: items, limit: 2}}]
+        """
+    )
+    assert made.errors[0].name == "recast"
+    talk = Talk(
+        rules(
+            """
+            - tools: list
+              errors: [{recast: {cases: [{to: {error: "{text}"}}]}}]
+              response: [{paginate: {at: items, limit: 2}}]
+            """
+        )
+    )
+    got = texts(talk.replied(call("list", {"offset": 2})))
+    assert "offset=0" in json.loads(got[0])["error"]
+    assert Call("list").warnings == []
+
+
+@pytest.mark.fault(35, "inside")
+def test_an_error_that_grows_out_of_all_proportion_goes_out_as_it_came() -> None:
+    shape_of = ", ".join(["'{text}'"] * 100)
+    text = f"name: r\nerrors: [{{recast: {{cases: [{{match: '.', to: {{a: [{shape_of}]}}}}]}}}}]"
+    raw = answer(said("x" * 20_000, isError=True))
+    made = shape(job(rule(text), raw))
+    assert (made.raw, made.word) == (raw, "error")
+    assert made.said is not None
+    assert made.said.startswith("r: t: errors: a result of ")
+
+
+# Errors of any length
+
+FRAMES = "".join(f'  File "job.py", line {n}, in step\n    go({n})\n' for n in range(8_000))
+TRACEBACK = f"Traceback (most recent call last):\n{FRAMES}KeyError: 'row 17'"
+
+
+def budget(size: int = 8_000) -> RuleSet:
+    return Selection((), size, lambda _: None)("server", None)
+
+
+def gap(told: Any) -> tuple[int, int]:
+    """Return where what was left out begins and ends, as a notice says it."""
+    first, last, of = map(int, re.findall("[0-9]+", told["text"])[:3])
+    return first, of - last
+
+
+def rejoined(talk: Talk, shown: str, told: Any, **asks: Any) -> str:
+    """Put a text together of what was shown of it and of views of what was left out."""
+    start, end = gap(told)
+    tail = int(re.findall("[0-9]+", told["text"])[1])
+    whole = shown[:start]
+    while start < end:
+        view = {"view": f"text[{start}:{min(start + 1000, end)}]"}
+        got = talk.replied(call("run", {**asks, **view}, id=start))
+        assert result(got)["isError"] is True
+        [part] = texts(got)
+        whole, start = whole + part, start + len(part)
+    return whole + shown[len(shown) - tail :]
+
+
+def test_a_long_traceback_shows_its_first_and_last_lines_and_the_rest_on_demand() -> None:
+    talk = Talk(budget())
+    got = talk.exchange(call("run", {"job": 1}), answer(said(TRACEBACK, isError=True)))
+
+    shown, notice = texts(got)
+    assert len(TRACEBACK) > 324_000
+    assert len(shown) + len(notice) <= 8_000
+    assert result(got)["isError"] is True
+    assert shown.startswith("Traceback (most recent call last):\n")
+    assert shown.endswith("\n    go(7999)\nKeyError: 'row 17'")
+    told = json.loads(notice)["_abridged"]
+    start, end = gap(told)
+    lines = TRACEBACK.count("\n", 0, start) + 1, TRACEBACK.count("\n", 0, end)
+    assert told["text"].endswith(f"; lines {lines[0]} to {lines[1]} are left out")
+    assert told["more"].startswith(f"call again with view='text[{start}:")
+    assert rejoined(talk, shown, told, job=1) == TRACEBACK
+    assert len(talk.to_server) == 1
+    assert [row.outcome for row in talk.counted() if row.outcome != "view"] == ["error"]
+
+
+@pytest.mark.parametrize("size", [300, 301, 999, 1000, 5_000, 20_000])
+@pytest.mark.parametrize(
+    "text",
+    ["x" * 30_000, 'é"\n' * 9_000, "a b " * 9_000, TRACEBACK, "\n" * 25_000, "\U0001f600" * 9_000],
+)
+def test_what_is_shown_of_an_error_and_what_was_left_out_are_the_whole(
+    text: str, size: int
+) -> None:
+    talk = Talk(budget(size))
+    shown, notice = texts(talk.exchange(call("run"), answer(said(text, isError=True))))
+
+    assert len(shown.encode()) + len(notice.encode()) <= size
+    start, end = gap(json.loads(notice)["_abridged"])
+    assert 0 < start < end < len(text)
+    between = shown[start : len(shown) - (len(text) - end)]
+    assert shown == text[:start] + between + text[end:]
+    assert between in ("…", "…\n")
+
+
+def test_an_error_that_fits_passes_byte_for_byte() -> None:
+    value = said("no row 17", structuredContent={"code": 1.0}, isError=True)
+    talk = Talk(budget())
+    assert talk.exchange(call("run"), answer(value)) == answer(value)
+
+
+def test_a_long_error_of_several_texts_is_one_text_and_its_images_stay() -> None:
+    image = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+    value = said("the build failed", TRACEBACK, isError=True)
+    value["content"].insert(1, image)
+    talk = Talk(budget())
+    got = result(talk.exchange(call("run"), answer(value)))
+
+    first, notice, last = got["content"]
+    assert last == image
+    assert first["text"].startswith("the build failed\nTraceback")
+    assert first["text"].endswith("KeyError: 'row 17'")
+    told = json.loads(notice["text"])["_abridged"]
+    assert rejoined(talk, first["text"], told) == f"the build failed\n{TRACEBACK}"
+
+
+def test_a_long_error_in_both_copies_is_a_text_alone() -> None:
+    # Clients that hold it to the outputSchema would refuse what is left of it.
+    value = said(TRACEBACK, structuredContent={"result": TRACEBACK}, isError=True)
+    got = result(Talk(budget()).exchange(call("run"), answer(value)))
+
+    assert got["isError"] is True
+    assert "structuredContent" not in got
+    assert got["content"][0]["text"].endswith("KeyError: 'row 17'")
+
+
+def test_a_long_text_beside_structured_facts_of_an_error_is_cut_and_the_facts_stay() -> None:
+    value = said(TRACEBACK, structuredContent={"code": 17.0}, isError=True)
+    got = result(Talk(budget()).exchange(call("run"), answer(value)))
+
+    assert got["structuredContent"] == {"code": 17.0}
+    assert len(got["content"][0]["text"]) < 8_000
+    assert got["content"][0]["text"].endswith("KeyError: 'row 17'")
+
+
+def test_a_long_error_that_is_an_object_keeps_its_members() -> None:
+    held = {"code": "FAILED", "rows": list(range(5_000)), "retry": False}
+    got = result(Talk(budget()).exchange(call("run"), answer({**document(held), "isError": True})))
+
+    [block] = got["content"]
+    shown = json.loads(block["text"])
+    assert (shown["code"], shown["retry"], got["isError"]) == ("FAILED", False, True)
+    assert shown["_abridged"]["rows"] == f"{len(shown['rows'])} of 5000"
+
+
+def test_the_steps_for_errors_run_before_the_bound() -> None:
+    talk = Talk(
+        rules(
+            """
+            - tools: run
+              max_bytes: 2000
+              errors: [{replace: {pattern: "KeyError: ", with: "no "}}]
+              response: [{keep: [a]}]
+            """
+        )
+    )
+    shown, notice = texts(talk.exchange(call("run"), answer(said(TRACEBACK, isError=True))))
+
+    assert shown.endswith("no 'row 17'")
+    assert len(shown) + len(notice) <= 2_000
+    told = json.loads(notice)["_abridged"]
+    assert rejoined(talk, shown, told) == TRACEBACK.replace("KeyError: ", "no ")
+
+
+def test_what_error_if_calls_an_error_is_bounded_and_marked() -> None:
+    talk = Talk(rules("- {tools: run, max_bytes: 2000, error_if: {match: '^Traceback'}}"))
+    got = talk.exchange(call("run"), answer(said(TRACEBACK, structuredContent={"a": TRACEBACK})))
+
+    assert result(got)["isError"] is True
+    assert texts(got)[0].endswith("KeyError: 'row 17'")
+    assert sum(map(len, texts(got))) <= 2_000
+
+
+@pytest.mark.parametrize("bound", ["max_bytes: 2000, mode: shadow", "response: [{drop: a}]"])
+def test_a_rule_that_bounds_no_result_bounds_no_error(bound: str) -> None:
+    response = answer(said(TRACEBACK, isError=True))
+    talk = Talk(rules(f"- {{tools: run, {bound}}}"))
+    assert talk.exchange(call("run"), response) == response
+
+
+def test_a_long_error_of_a_tool_without_view_names_none() -> None:
+    talk = Talk(rules("- {tools: run, max_bytes: 2000, view: false}"))
+    _, notice = texts(talk.exchange(call("run"), answer(said(TRACEBACK, isError=True))))
+
+    assert "more" not in json.loads(notice)["_abridged"]
+
+
+PAGED = """
+- tools: run
+  max_bytes: 2000
+  response: [{paginate: {at: items, limit: 2, refetch: true}}]
+"""
+
+
+def test_an_error_is_never_taken_for_the_answer_that_pages_are_cut_from() -> None:
+    talk = Talk(rules(PAGED))
+    for at in range(2):
+        failed = talk.exchange(call("run", {"offset": 2}), answer(said(TRACEBACK, isError=True)))
+        assert result(failed)["isError"] is True, at
+    got = talk.exchange(call("run", {"offset": 2}), answer(document({"items": [1, 2, 3]})))
+    assert json.loads(texts(got)[0])["items"] == [3]
+
+
+def test_a_call_that_succeeds_after_all_leaves_nothing_to_view_of_its_error() -> None:
+    talk = Talk(budget())
+    talk.exchange(call("run"), answer(said(TRACEBACK, isError=True)))
+    talk.exchange(call("run"), answer(said("done")))
+    [text] = texts(talk.replied(call("run", {"view": "text[0:10]"})))
+    assert text.startswith("nothing is kept of an earlier answer to this call")
+
+
+def test_the_message_of_a_long_json_rpc_error_shows_both_ends_and_the_rest_on_demand() -> None:
+    talk = Talk(budget())
+    error = {"code": -32603, "message": TRACEBACK, "data": {"n": 1.0}}
+    got = json.loads(talk.exchange(call("run"), line(id=1, error=error)))
+
+    assert (got["error"]["code"], got["error"]["data"]) == (-32603, {"n": 1.0})
+    shown, _, notice = got["error"]["message"].rpartition("\n")
+    assert len(got["error"]["message"]) <= 8_000
+    assert shown.startswith("Traceback (most recent call last):\n")
+    assert shown.endswith("KeyError: 'row 17'")
+    assert rejoined(talk, shown, json.loads(notice)["_abridged"]) == TRACEBACK
+    assert len(talk.to_server) == 1
+
+
+@pytest.mark.parametrize("data", [TRACEBACK, {"rows": list(range(20_000))}, list(range(20_000))])
+def test_long_data_of_a_json_rpc_error_keeps_its_type_and_its_message_says_what_is_missing(
+    data: Any,
+) -> None:
+    talk = Talk(budget())
+    error = {"code": 1, "message": "no", "data": data}
+    got = json.loads(talk.exchange(call("run"), line(id=1, error=error)))["error"]
+
+    assert type(got["data"]) is type(data)
+    assert len(json.dumps(got)) < 8_000
+    said, _, notice = got["message"].partition("\n")
+    assert said == "no"
+    [(place, told)] = json.loads(notice)["_abridged"].items()
+    assert place.startswith("data")
+    assert " of " in told
+
+
+def test_a_short_json_rpc_error_passes_byte_for_byte() -> None:
+    response = line(id=1, error={"code": 1, "message": "no", "data": [1.0]})
+    assert Talk(budget()).exchange(call("run"), response) == response
+
+
+@pytest.mark.parametrize("found", ["job \\ud800", "job \\uDFFF"])
+def test_lone_surrogates_of_a_long_error_come_out_as_they_went_in(found: str) -> None:
+    text = f"no {found} {'x' * 9_000} {found}"
+    result = f'{{"content":[{{"type":"text","text":"{text}"}}],"isError":true}}'
+    for member, held in (("result", result), ("error", f'{{"code":1,"message":"{text}"}}')):
+        raw = f'{{"jsonrpc":"2.0","id":1,"{member}":{held}}}'
+        talk = Talk(budget(1_000))
+        got = talk.exchange(call("run"), raw.encode()).decode()
+        assert got.count(found) == 2
+        assert len(got) < 1_400
+        assert talk.log == []

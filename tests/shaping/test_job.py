@@ -1,0 +1,31 @@
+"""A job whose response goes out as it came."""
+
+import json
+
+from proxy.shaping.job import Job, Outcome
+from proxy.storage.snapshots import Snapshot
+from tests.given import answer, document, result, rule, texts
+from tests.jobs import job
+
+
+def test_what_goes_out_as_it_came_is_seen_as_it_was() -> None:
+    raw = answer(document({"a": 1}))
+    made = job(rule(""), raw)
+
+    assert made.original("untouched", "why") == Outcome(
+        raw=raw, word="untouched", visible_before=len(raw), visible_after=len(raw), said="why"
+    )
+    seen = made.original("error", None, 7)
+    assert (seen.raw, seen.word, seen.visible_before, seen.visible_after) == (raw, "error", 7, 7)
+
+
+def test_where_nothing_came_an_error_goes_out() -> None:
+    later = Job(rule=rule(""), tool="t", id=b"2", snapshot=Snapshot(b"{}", b"{}"))
+
+    refused, told = later.original("failed"), later.original("failed", "r: failed")
+
+    assert texts(refused.raw) == ["nothing is kept of the earlier answer"]
+    assert result(refused.raw)["isError"] is True
+    assert json.loads(refused.raw)["id"] == 2
+    assert (refused.word, refused.visible_after) == ("refused", len(refused.raw))
+    assert (texts(told.raw), told.said) == (["r: failed"], "r: failed")

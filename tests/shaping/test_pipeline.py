@@ -1,0 +1,606 @@
+"""One response through its rule: what goes out, what is counted, what a failure leaves alone."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from proxy.errors import Refusal
+from proxy.shaping.pipeline import shape
+from tests.given import answer, document, line, result, rule, said, texts
+from tests.jobs import CONTRACT, Raises, job, shaped, structured, with_step, withheld
+
+# What goes out
+
+
+def test_the_steps_run_in_order_and_both_copies_are_rewritten() -> None:
+    made = shaped(
+        "response: [{keep: [items.id, items.n]}, {drop: items.n}]",
+        document({"items": [{"id": 1, "n": 2, "x": 3}], "y": 4}, structured=True),
+    )
+
+    assert made.raw == answer(document({"items": [{"id": 1}]}, structured=True))
+    assert made.word == "shaped"
+
+
+def test_the_envelope_stays_as_it_came() -> None:
+    result = rb'"result" : {"content": [{"type":"text","text":"{\"a\":1,\"b\":2}"}]}'
+    raw = rb'{ "id" : 5.0, "x": 1e400, ' + result + rb', "jsonrpc": "2.0" }'
+
+    made = shape(job(rule("response: [{keep: [a]}]"), raw))
+
+    assert made.raw == (
+        rb'{"id":5.0,"x":1e400,"result":{"content":[{"type":"text","text":"{\"a\":1}"}]},'
+        rb'"jsonrpc":"2.0"}'
+    )
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    ["1.0", "1e400", "12345678901234567890123", "-0", '"\\/ \\u00e9"', '"\\ud800"', "1.10"],
+)
+def test_a_value_that_is_kept_is_spelled_as_it_came(spelled: str) -> None:
+    raw = answer(said(f'{{"a": [{spelled}, {{"b": {spelled}}}], "c": 1}}'))
+
+    made = shape(job(rule("response: [{drop: c}]"), raw))
+
+    assert texts(made.raw) == [f'{{"a":[{spelled},{{"b":{spelled}}}]}}']
+
+
+@pytest.mark.fault(38, "inside")
+@pytest.mark.parametrize("prose", ["Found 2 items.", r"a\/b \u00e9"])
+def test_prose_beside_structured_content_stays_as_it_came(prose: str) -> None:
+    block = f'{{"type":"text","text":"{prose}"}}'.encode()
+    raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[' + block + b'],"structuredContent":%s}}'
+
+    made = shape(job(rule("response: [{drop: c}]"), raw % b'{"a":1,"c":2}'))
+
+    assert made.raw == raw % b'{"a":1}'
+
+
+def test_a_lone_surrogate_outside_the_document_is_carried_through() -> None:
+    block = rb'{"type":"text","text":"{\"a\":1,\"b\":\"\ud800\"}"}'
+    raw = rb'{"jsonrpc":"2.0","id":1,"result":{"content":[' + block + rb'],"_meta":{"x":"\uD83D"}}}'
+
+    made = shape(job(rule("response: [{drop: a}]"), raw))
+
+    assert rb'"_meta":{"x":"\uD83D"}' in made.raw
+    assert json.loads(texts(made.raw)[0]) == {"b": "\ud800"}
+
+
+@pytest.mark.parametrize("spelling", ["\\ud800", "\\uDFFF"])
+def test_lone_surrogates_in_a_text_that_is_parsed_may_be_moved(spelling: str) -> None:
+    value = document({"inner": f'{{"a":["{spelling}"]}}'})
+    steps = "{parse: {at: inner, as: json}}, {jmespath: '{b: inner.a[0]}'}"
+
+    made = shaped(f"response: [{steps}]", value)
+
+    assert texts(made.raw) == [f'{{"b":"{spelling}"}}']
+
+
+@pytest.mark.parametrize("other", ["\U0010f123", "\\udbfc\\udd23"])
+@pytest.mark.parametrize("marked", ["", ',"isError":true'])
+@pytest.mark.parametrize(("inside", "beside"), [(r"\ud800", "OTHER"), ("OTHER", r"\ud800")])
+def test_what_stands_for_a_lone_surrogate_is_not_taken_for_one_elsewhere(
+    other: str, marked: str, inside: str, beside: str
+) -> None:
+    inside, beside = (each.replace("OTHER", other) for each in (inside, beside))
+    block = json.dumps({"type": "text", "text": f'{{"a":1,"b":"{inside}"}}'}, ensure_ascii=False)
+    raw = f'{{"jsonrpc":"2.0","id":1,"result":{{"content":[{block}],"_meta":"{beside}"{marked}}}}}'
+    steps = "[{drop: a}]"
+
+    made = shape(job(rule(f"response: {steps}\nerrors: {steps}"), raw.encode()))
+
+    assert made.raw == raw.encode()
+    assert made.said is not None
+    assert "characters of plane 16 cannot be carried" in made.said
+
+
+def test_a_rule_that_changes_nothing_leaves_the_same_bytes() -> None:
+    raw = b'{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "{}"}]}}'
+
+    made = shape(job(rule("response: [{drop: gone}]"), raw))
+
+    assert (made.raw, made.word) == (raw, "untouched")
+    assert made.raw is raw
+
+
+def test_a_path_that_matches_nothing_is_told_even_where_nothing_changes() -> None:
+    assert shaped("response: [{drop: [gone, a.lost]}]", document({"a": 1})).missing == (
+        "gone",
+        "a.lost",
+    )
+
+
+@pytest.mark.fault(38, "inside")
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        ({"resultType": "input_required", "inputRequests": {}}, "untouched"),
+        ({"task": {"taskId": "a"}}, "untouched"),
+        ({"resultType": "task", **document({"a": 1})}, "untouched"),
+        ({**document({"a": 1}), "isError": True}, "error"),
+        ({"content": [{"type": "image", "data": "AA==", "mimeType": "image/png"}]}, "untouched"),
+        ({"content": "no array"}, "untouched"),
+        (said("prose", "prose"), "untouched"),
+    ],
+)
+def test_a_result_without_a_document_passes_as_it_came(value: dict[str, Any], word: str) -> None:
+    raw = answer(value)
+
+    made = shape(job(rule("response: [{drop: a}]"), raw))
+
+    assert (made.raw, made.word) == (raw, word)
+
+
+@pytest.mark.fault(38, "inside")
+def test_a_document_of_another_shape_passes_as_it_came_and_says_so() -> None:
+    raw = answer(document({"other": 1}))
+
+    made = shape(job(rule("name: issues\nresponse: [{keep: [items.id]}]"), raw))
+
+    assert (made.raw, made.word) == (raw, "untouched")
+    assert made.said is not None
+    assert made.said.startswith("issues: t: left as it came: ")
+
+
+@pytest.mark.fault(38, "inside")
+@pytest.mark.parametrize(
+    ("condition", "value"),
+    [
+        ("error_if: 'status >= `400`'", document({"status": 404, "a": 1})),
+        ("error_if: {match: '^Database error'}", said("Database error: no such column")),
+    ],
+)
+def test_what_error_if_names_is_an_error_and_stays(condition: str, value: dict[str, Any]) -> None:
+    raw = answer(value)
+
+    made = shape(
+        job(rule(f"{condition}\nresponse: [{{drop: a}}, {{clip: {{max_chars: 3}}}}]"), raw)
+    )
+
+    assert (made.raw, made.word) == (raw, "error")
+
+
+def test_an_expression_that_is_no_error_lets_the_steps_run() -> None:
+    made = shaped(
+        "error_if: 'status >= `400`'\nresponse: [{drop: a}]", document({"status": 200, "a": 1})
+    )
+
+    assert texts(made.raw) == ['{"status":200}']
+
+
+def test_blocks_are_dropped_and_the_model_is_told() -> None:
+    image = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+    value = {"content": [{"type": "text", "text": "a picture"}, image, image]}
+
+    made = shaped("blocks: {drop: [image]}", value)
+
+    assert result(made.raw)["content"] == said("a picture", '{"_dropped":{"image":2}}')["content"]
+
+
+def test_the_layout_is_kept_where_the_rule_says_so() -> None:
+    pretty = json.dumps({"a": 1, "b": {"c": 2}}, indent=4)
+
+    made = shaped("layout: as_sent\nresponse: [{drop: a}]", said(pretty))
+
+    assert texts(made.raw) == [json.dumps({"b": {"c": 2}}, indent=4)]
+
+
+def test_one_copy_is_left_out_where_the_rule_says_so() -> None:
+    value = document({"a": 1}, structured=True)
+
+    assert result(shaped("copies: text\nresponse: [{drop: b}]", value).raw) == said('{"a":1}')
+    assert result(shaped("copies: structured\nresponse: [{drop: b}]", value).raw) == said(
+        structuredContent={"a": 1}
+    )
+
+
+def test_shadow_mode_measures_and_changes_nothing() -> None:
+    value = document({"a": 1, "b": "x" * 100})
+    raw = answer(value)
+
+    made = shape(job(rule("mode: shadow\nresponse: [{drop: b}]"), raw, keep=True))
+
+    assert (made.raw, made.word, made.snapshot) == (raw, "shadow", None)
+    assert (made.visible_before, made.visible_after) == (len(texts(raw)[0]), len('{"a":1}'))
+
+
+@pytest.mark.parametrize(
+    ("shows", "before", "after"), [("structured", 17, 7), ("text", 17, 7), ("both", 34, 14)]
+)
+def test_visible_bytes_are_those_of_the_client_at_hand(shows: Any, before: int, after: int) -> None:
+    made = shaped(
+        "response: [{drop: b}]", document({"a": 1, "b": 22222}, structured=True), shows=shows
+    )
+
+    assert (made.visible_before, made.visible_after) == (before, after)
+
+
+def test_an_error_response_is_nothing_to_shape() -> None:
+    raw = line(id=1, error={"code": -32603, "message": "no"})
+
+    assert shape(job(rule("response: [{drop: a}]"), raw)).raw == raw
+
+
+@pytest.mark.parametrize("copies", ["structured", "text"])
+def test_what_is_no_copy_of_the_document_is_not_left_out_as_one(copies: str) -> None:
+    rule = f"document: text\ncopies: {copies}\nresponse: [{{replace: {{pattern: x, with: y}}}}]"
+    assert result(shaped(rule, said("x", structuredContent={"z": 1})).raw) == said(
+        "y", structuredContent={"z": 1}
+    )
+
+
+@pytest.mark.fault(35, "inside")
+@pytest.mark.parametrize("more", ["", "document: blocks", "max_bytes: 1000"])
+def test_blocks_that_are_all_there_is_are_not_dropped(more: str) -> None:
+    image = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+    raw = answer({"content": [image, image]})
+    assert shape(job(rule(f"blocks: {{drop: [image]}}\n{more}"), raw)).raw == raw
+
+
+# Failure
+
+
+ERRORS = [
+    TypeError("no"),
+    RecursionError("deep"),
+    MemoryError(),
+    ZeroDivisionError("x"),
+    KeyError(1),
+]
+
+
+STEPS = (
+    "response: [{keep: [a, items]}, {sort: {at: items, by: id}}, {paginate: {at: items, limit: 2}}]"
+)
+
+
+VALUE = document({"a": 1, "items": [{"id": n} for n in (3, 1, 2)], "b": 2}, structured=True)
+
+
+@pytest.mark.fault(34, "inside")
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("at", range(4))
+def test_a_step_that_raises_anywhere_costs_nothing(error: Exception, at: int) -> None:
+    raw = answer(VALUE)
+
+    made = shape(job(with_step(rule(f"name: r\n{STEPS}"), Raises(error), at), raw, keep=True))
+
+    assert (made.raw, made.word, made.snapshot) == (raw, "failed", None)
+    assert made.said is not None
+    assert made.said.startswith(f"r: t: failed at raises: {type(error).__name__}")
+
+
+@pytest.mark.fault(34, "inside")
+def test_a_rule_that_refuses_withholds_what_it_failed_on() -> None:
+    made = shape(
+        job(
+            with_step(rule("name: r\non_failure: refuse"), Raises(TypeError("secret")), 0),
+            answer(VALUE),
+        )
+    )
+
+    assert result(made.raw) == {
+        "content": [{"type": "text", "text": "the response was withheld: rule 'r' failed on it"}],
+        "isError": True,
+    }
+    assert made.word == "failed"
+    assert made.said == "r: t: failed at raises: TypeError: secret"
+
+
+@pytest.mark.fault(34, "inside")
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), asyncio.CancelledError()])
+def test_what_is_no_exception_of_the_usual_kind_costs_nothing_either(error: BaseException) -> None:
+    raw = answer(VALUE)
+    made = shape(job(with_step(rule("name: r"), Raises(error), 0), raw))
+    assert (made.raw, made.word) == (raw, "failed")
+    assert type(error).__name__ in str(made.said)
+
+
+class Unsayable(Exception):
+    def __str__(self) -> str:
+        raise MemoryError
+
+
+@pytest.mark.fault(34, "inside")
+@pytest.mark.parametrize("refuses", [False, True])
+def test_an_error_that_cannot_be_told_costs_nothing_either(refuses: bool) -> None:
+    raw = answer(VALUE)
+    text = "on_failure: refuse" if refuses else "on_failure: pass"
+    made = shape(job(with_step(rule(text), Raises(Unsayable()), 0), raw))
+    assert made.word == "failed"
+    assert (made.raw == raw) is not refuses
+    assert result(made.raw).get("isError", False) is refuses
+
+
+@pytest.mark.fault(34, "inside")
+def test_a_rule_that_refuses_withholds_what_it_cannot_read() -> None:
+    raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[5,"secret",{"type":"text","text":'
+
+    made = shape(job(rule("name: r\non_failure: refuse\nresponse: [{drop: a}]"), raw))
+
+    assert (made.word, b"secret" in made.raw) == ("failed", False)
+
+
+def test_a_step_that_refuses_is_answered_with_its_words() -> None:
+    made = shape(
+        job(with_step(rule(""" name: r """), Raises(Refusal("ask for less")), 0), answer(VALUE))
+    )
+
+    assert (made.word, texts(made.raw), result(made.raw)["isError"]) == (
+        "refused",
+        ["ask for less"],
+        True,
+    )
+
+
+def test_a_modern_refusal_names_its_type() -> None:
+    failing = with_step(rule("on_failure: refuse"), Raises(TypeError()), 0)
+
+    made = shape(job(failing, answer(VALUE), modern=True))
+
+    assert result(made.raw)["resultType"] == "complete"
+
+
+@pytest.mark.fault(34, "inside")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "response: [{jmespath: 'abs(a)'}]",
+        "response: [{project: [{b: {jmespath: abs(a)}}]}]",
+        "error_if: 'abs(a)'",
+        "response: [{filter: {where: 'abs(a)'}}]",
+    ],
+)
+def test_an_expression_of_the_rule_that_does_not_fit_never_costs_the_answer(text: str) -> None:
+    raw = answer(document([{"a": "text"}] if "filter" in text else {"a": "text"}))
+
+    assert shape(job(rule(text), raw)).raw == raw
+
+
+# What a contract promises
+
+
+@pytest.mark.fault(34, "inside")
+def test_the_original_that_goes_out_for_a_failure_keeps_the_promise_too() -> None:
+    made = with_step(rule(CONTRACT), Raises(ValueError("broken")), 0)
+    outcome = shape(job(made, answer(document({"n": 1}))))
+    assert outcome.word == "failed"
+    assert outcome.raw == answer({**document({"n": 1}), "structuredContent": {"n": 1}})
+
+
+def test_a_violation_is_a_warning_and_the_response_goes_out() -> None:
+    made = shaped(CONTRACT + "validate: warn", document({"n": 11}))
+    assert structured(made) == {"n": 11}
+    [warned] = made.warnings
+    assert warned.kind == "contract: n maximum"
+    assert warned.said == "n: 11 is greater than the maximum of 10"
+
+
+def test_a_violation_is_refused_and_counted() -> None:
+    made = shaped(CONTRACT + "validate: refuse", document({"n": 11}))
+    assert texts(made.raw) == [
+        "the response breaks its contract: n: 11 is greater than the maximum of 10"
+    ]
+    assert result(made.raw)["isError"] is True
+    assert structured(made) is None
+    assert [warned.kind for warned in made.warnings] == ["contract: n maximum"]
+    assert made.word == "refused"
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (said("words"), "the response breaks its contract: 'words' is not of type 'object'"),
+        ({"content": []}, "the response breaks its contract: it has no document"),
+        (document({"other": 1}), "the response breaks its contract: 'n' is missing"),
+    ],
+)
+def test_what_has_another_shape_breaks_the_contract(value: dict[str, Any], why: str) -> None:
+    made = shaped(CONTRACT + "validate: refuse\nresponse: [{keep: [n]}]", value)
+    assert result(made.raw)["isError"] is True
+    assert texts(made.raw)[0].startswith(why.partition("'")[0])
+
+
+@pytest.mark.parametrize("kind", ["auto", "structured"])
+def test_what_has_no_document_is_bounded_and_no_step_works_on_it(kind: str) -> None:
+    text = f"document: {kind}\nresponse: [{{filter: {{prefix: a}}}}]\nmax_bytes: 3000"
+    short = {"content": [*said("b\nc")["content"], *said("d")["content"]]}
+    made = shaped(text, short)
+    assert made.word == "untouched"
+    assert made.raw == answer(short)
+    long = {"content": [*said("b" * 9000)["content"], *said("d")["content"]]}
+    made = shaped(text, long)
+    assert made.word == "shaped"
+    first, last, *_ = texts(made.raw)
+    assert first.startswith("bbb")
+    assert len(first) < 3000
+    assert last == "d"
+
+
+@pytest.mark.parametrize("validate", ["warn", "refuse"])
+def test_what_has_no_document_breaks_its_contract_whatever_its_bound(validate: str) -> None:
+    two = {"content": [*said("b")["content"], *said("d")["content"]]}
+    made = shaped(CONTRACT + f"validate: {validate}\nmax_bytes: 3000", two)
+    if validate == "refuse":
+        assert texts(made.raw) == ["the response breaks its contract: it has no document"]
+    else:
+        assert texts(made.raw) == ["b", "d"]
+        assert [warned.kind for warned in made.warnings] == ["contract: no document"]
+
+
+@pytest.mark.fault(34, "inside")
+def test_where_the_rule_fails_an_unchecked_response_is_withheld() -> None:
+    made = with_step(rule(CONTRACT + "validate: refuse"), Raises(ValueError("broken")), 0)
+    outcome = shape(job(made, answer(document({"n": 1}))))
+    assert texts(outcome.raw) == ["the response was withheld: rule 'jobs' failed on it"]
+
+
+@pytest.mark.parametrize("validate", ["warn", "refuse"])
+def test_a_contract_in_shadow_mode_changes_nothing(validate: str) -> None:
+    value = document({"n": 11})
+    made = shaped(CONTRACT + f"validate: {validate}\nmode: shadow", value)
+    assert made.raw == answer(value)
+
+
+# Growth
+
+
+GROWS = "response: [{project: [a, some, more, keys]}]"
+
+
+def test_a_fixed_shape_may_make_a_small_result_larger() -> None:
+    assert texts(shaped(GROWS, document({"a": 1})).raw) == [
+        '{"a":1,"some":null,"more":null,"keys":null}'
+    ]
+
+
+@pytest.mark.fault(35, "inside")
+@pytest.mark.parametrize("structured", [False, True])
+def test_without_allow_growth_what_would_be_longer_passes_as_it_came(structured: bool) -> None:
+    raw = answer(document({"a": 1}, structured=structured))
+
+    made = shape(job(rule(f"name: r\nallow_growth: false\n{GROWS}"), raw, keep=True))
+
+    assert (made.raw, made.word, made.snapshot) == (raw, "untouched", None)
+    assert made.visible_after == made.visible_before
+    assert made.said == "r: t: left as it came: the model would see 43 bytes in place of 7"
+
+
+def test_without_allow_growth_what_is_no_longer_is_shaped() -> None:
+    made = shaped(f"allow_growth: false\n{GROWS}", document({"a": 1, "b": "x" * 40}))
+    assert made.word == "shaped"
+
+
+def test_growth_is_counted_as_the_client_at_hand_shows_it() -> None:
+    # One copy grows, the other goes.
+    text = "allow_growth: false\ncopies: structured\nresponse: [{project: [a, more]}]"
+    value = document({"a": 1234567}, structured=True)
+    assert shaped(text, value, shows="structured").word == "untouched"
+    assert shaped(text, value, shows="both").word == "shaped"
+
+
+@pytest.mark.fault(35, "inside")
+def test_a_rule_that_withholds_does_not_let_the_original_go_where_it_would_grow() -> None:
+    made = shaped(f"name: r\nallow_growth: false\non_failure: refuse\n{GROWS}", document({"a": 1}))
+    assert withheld(made) == "the response was withheld: rule 'r' does not fit it"
+
+
+# What a rule withholds
+
+
+@pytest.mark.fault(38, "inside")
+@pytest.mark.parametrize(
+    "value",
+    [
+        document({"other": "secret"}),
+        said("secret"),
+        said("secret", "words"),
+        {"content": [{"type": "image", "data": "secret", "mimeType": "image/png"}]},
+        document({"other": ["secret" * 50] * 100}),
+    ],
+)
+@pytest.mark.parametrize("more", ["", "max_bytes: 1000"])
+def test_a_rule_that_withholds_lets_nothing_go_that_it_does_not_fit(
+    value: dict[str, Any], more: str
+) -> None:
+    made = shaped(f"name: r\non_failure: refuse\nresponse: [{{keep: [id]}}]\n{more}", value)
+    assert withheld(made) == "the response was withheld: rule 'r' does not fit it"
+    assert made.word == "refused"
+    assert made.said is not None
+    assert made.said.startswith("r: t: withheld: ")
+    assert "secret" not in made.raw.decode()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"resultType": "input_required", "inputRequests": {}},
+        {"task": {"taskId": "a"}},
+        said("no", isError=True),
+    ],
+)
+def test_what_is_no_result_yet_and_an_error_are_not_withheld(value: dict[str, Any]) -> None:
+    raw = answer(value)
+    assert shape(job(rule("on_failure: refuse\nresponse: [{keep: [id]}]"), raw)).raw == raw
+
+
+@pytest.mark.parametrize("text", ["", "max_bytes: 1000", "blocks: {drop: [audio]}"])
+def test_a_rule_without_steps_of_its_own_has_nothing_to_withhold(text: str) -> None:
+    raw = answer({"content": [{"type": "image", "data": "AA==", "mimeType": "image/png"}]})
+    assert shape(job(rule(f"on_failure: refuse\n{text}"), raw)).raw == raw
+
+
+def test_a_document_of_another_shape_may_go_where_it_keeps_the_contract() -> None:
+    value = document({"n": 1}, structured=True)
+    text = CONTRACT + "validate: refuse\nresponse: [{keep: [other]}]"
+    assert shaped(text, value).raw == answer(value)
+    assert withheld(shaped(text + "\non_failure: refuse", value)) == (
+        "the response was withheld: rule 'jobs' does not fit it"
+    )
+
+
+def test_in_shadow_mode_nothing_is_withheld() -> None:
+    raw = answer(document({"other": 1}))
+    text = "mode: shadow\non_failure: refuse\nresponse: [{keep: [id]}]"
+    assert shape(job(rule(text), raw)).raw == raw
+
+
+# Out of service
+
+
+@pytest.mark.fault(34, "inside")
+def test_what_a_rule_out_of_service_is_for_goes_out_as_it_came_at_once() -> None:
+    raw = answer(VALUE)
+    made = shape(job(with_step(rule(STEPS), Raises(TypeError()), 0), raw, keep=True, aside=True))
+    assert (made.raw, made.word, made.said, made.snapshot) == (raw, "failed", None, None)
+
+
+def test_out_of_service_the_promised_structured_content_is_there_all_the_same() -> None:
+    made = shaped(CONTRACT + "response: [{drop: n}]", document({"n": 1}), aside=True)
+    assert made.raw == answer({**document({"n": 1}), "structuredContent": {"n": 1}})
+
+
+# Bytes that are not UTF-8
+
+BAD = b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"%b"}]%b}}'
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        BAD % (b"caf\xe9 " * 20_000, b""),
+        BAD % (b"\\ud800 \xff " * 20_000, b""),
+        BAD % (b"x", b',"structuredContent":{"a":"%b"}' % (b"\xe9 " * 50_000)),
+        BAD % (b"\xe9", b',"structuredContent":{"a":[%b1]}' % (b"1," * 50_000)),
+    ],
+)
+@pytest.mark.parametrize("steps", ["", "response: [{drop: secret}]\n"])
+def test_an_answer_over_its_budget_is_bounded_though_its_bytes_are_not_utf_8(
+    raw: bytes, steps: str
+) -> None:
+    made = shape(job(rule(f"{steps}max_bytes: 5000"), raw))
+
+    assert len(made.raw) < 6000
+    assert made.raw.decode()
+    assert made.said is not None
+    assert "they were replaced by U+FFFD" in made.said
+
+
+def test_an_answer_within_its_budget_keeps_bytes_that_are_not_utf_8() -> None:
+    raw = BAD % (b"caf\xe9", b"")
+
+    assert shape(job(rule("max_bytes: 5000"), raw)).raw == raw
+    unseen = BAD % (b"x", b',"_meta":{"a":"%b"}' % (b"\xe9" * 50_000))
+    assert shape(job(rule("max_bytes: 5000"), unseen)).raw == unseen
+
+
+def test_a_rule_that_withholds_what_is_not_utf_8_withholds_it_over_its_budget_too() -> None:
+    raw = BAD % (b"x", b',"structuredContent":{"secret":"%b"}' % (b"\xe9 " * 50_000))
+
+    made = shape(job(rule("response: [{drop: secret}]\nmax_bytes: 5000\non_failure: refuse"), raw))
+
+    assert b"withheld" in made.raw
+    assert len(made.raw) < 500

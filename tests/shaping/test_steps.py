@@ -1,0 +1,296 @@
+"""The steps of a rule: what they raise, what they must leave, and what they may cost."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from proxy.document.fuel import LITTLE
+from proxy.document.tree import Document, Slot
+from proxy.errors import Mismatch, TransformError
+from proxy.shaping.pipeline import shape
+from proxy.shaping.steps import run
+from proxy.transforms.base import Call, Parameter
+from tests.given import answer, document, rule, said, texts
+from tests.jobs import Raises, job, kept, page, shaped, structured, with_step, withheld
+
+
+def test_run_says_which_step_raised() -> None:
+    made = with_step(rule("response: [{drop: a}]"), Raises(TypeError("no")), 1)
+    call = Call("t", notices=[], missing=[])
+
+    with pytest.raises(TransformError, match="raises: TypeError: no") as caught:
+        run(made, Document({"a": 1}), call, slice(None))
+    assert caught.value.step == "raises"
+
+
+def test_run_lets_a_mismatch_pass() -> None:
+    made = with_step(rule("response: [{drop: a}]"), Raises(Mismatch("other")), 0)
+
+    with pytest.raises(Mismatch):
+        run(made, Document({"a": 1}), Call("t", notices=[], missing=[]), slice(None))
+
+
+def test_every_step_is_observed() -> None:
+    seen: list[tuple[str, bytes]] = []
+
+    def observe(step: str, document: Document, call: Call) -> None:
+        seen.append((step, document.encode()))
+
+    shape(
+        job(rule("response: [{drop: a}, {drop: b}]"), answer(document({"a": 1, "b": 2}))), observe
+    )
+
+    assert seen == [("drop", b'{"b":2}'), ("drop", b"{}")]
+
+
+# Texts in a member of structuredContent
+
+LINES = "abc\nbcd\ncde\n"
+IN_MEMBER = said(LINES, structuredContent={"content": LINES})
+
+
+def in_member(steps: str, **members: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the structuredContent that comes of a text in its one member, and what is missing."""
+    outcome = shaped(f"response: [{steps}]", IN_MEMBER, **members)
+    found: dict[str, Any] = structured(outcome)
+    # The texts begin with the same as it.
+    assert texts(outcome.raw)[0] == found["content"]
+    return found, outcome.missing
+
+
+@pytest.mark.parametrize("at", ["at: content, ", ""])
+def test_a_text_is_named_by_the_member_that_holds_it(at: str) -> None:
+    found, missing = in_member(f"{{clip: {{{at}max_chars: 2}}}}")
+    assert (found, missing) == ({"content": "ab… (+10 chars)"}, ())
+    found, missing = in_member(f"{{truncate: {{{at}max_length: 4}}}}")
+    assert (found["content"], missing) == ("abc\n", ())
+    assert found["truncation"]["nextIndex"] == 4
+    parse = f"{{parse: {{{at}as: lines}}}}, {{paginate: {{{at}limit: 2}}}}"
+    found, missing = in_member(parse)
+    assert (found["content"], missing) == ("abc\nbcd\n", ())
+    assert found["pagination"]["total"] == 3
+
+
+def test_later_windows_of_a_text_named_by_its_member_go_on_where_the_first_one_ended() -> None:
+    text = "response: [{truncate: {at: content, max_length: 5}}]"
+    later = page(text, kept(text, IN_MEMBER), startIndex=5)
+    assert structured(later)["content"] == LINES[5:10]
+
+
+@pytest.mark.parametrize("at", ["other", "content.x", "'*'", "text"])
+def test_another_path_names_nothing_in_a_text(at: str) -> None:
+    found, missing = in_member(f"{{clip: {{at: {at}, max_chars: 2}}}}")
+    assert (found["content"], missing) == (LINES, (at.strip("'"),))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_text_is_cut_once_by_a_rule_for_texts_and_for_objects(order: int) -> None:
+    steps = ["{truncate: 5}", "{truncate: {at: content, max_length: 5}}"][::order]
+    found, missing = in_member(", ".join(steps), arguments={"startIndex": 5, "maxLength": 4})
+    assert (found["content"], missing) == (LINES[5:9], ())
+
+
+def test_a_text_in_an_error_is_named_by_its_member_too() -> None:
+    made = rule("errors: [{clip: {at: content, max_chars: 2}}]")
+    outcome = shape(job(made, answer({**IN_MEMBER, "isError": True})))
+    assert texts(outcome.raw) == ["ab… (+10 chars)"]
+
+
+# Growth and emptiness
+
+
+class Repeats:
+    """A step of somebody's own, which makes an array of a thousand times the document."""
+
+    name, window, cuts = "repeats", False, False
+    parameters: Mapping[str, Parameter] = {}
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def __call__(self, root: Slot, call: object) -> None:
+        root.set([root.get()] * self.times)
+
+
+@pytest.mark.fault(35, "inside")
+@pytest.mark.parametrize("times", [3_000, 1_000_000])
+def test_a_result_out_of_all_proportion_is_a_failure(times: int) -> None:
+    raw = answer(document({"a": "x" * 1000}))
+    made = rule("name: r\nresponse: [{jmespath: a}]")
+    foreign = msgspec.structs.replace(with_step(made, Repeats(times), 1), foreign=True)
+
+    outcome = shape(job(foreign, raw))
+
+    assert (outcome.raw, outcome.word) == (raw, "failed")
+    assert outcome.said == "r: t: failed at repeats: it gives more than 1052608 bytes"
+
+
+@pytest.mark.fault(35, "inside")
+def test_a_computed_field_that_repeats_the_document_is_stopped_before_it_is_written() -> None:
+    doubled = "@" + " | [@, @]" * 40
+    raw = answer(document({"a": "x" * 1000}))
+
+    outcome = shape(
+        job(rule(f"name: r\nresponse: [{{project: [{{b: {{jmespath: '{doubled}'}}}}]}}]"), raw)
+    )
+
+    assert (outcome.raw, outcome.word) == (raw, "failed")
+
+
+@pytest.mark.fault(35, "inside")
+def test_many_keys_for_many_small_rows_are_a_failure_beyond_the_bound() -> None:
+    keys = ", ".join(f"key_{n}_{'x' * 30}" for n in range(20))
+    raw = answer(document([{"a": 1}] * 5_000))
+
+    outcome = shape(job(rule(f"name: r\nresponse: [{{project: [a, {keys}]}}]"), raw))
+
+    assert (outcome.raw, outcome.word) == (raw, "failed")
+    assert outcome.said is not None
+    assert outcome.said.startswith("r: t: failed at the end: a result of ")
+
+
+REMOVES = [
+    ("response: [{drop: [a, b]}]", document({"a": 1, "b": {"c": 2}})),
+    ("response: [{drop: 'items.*'}]", document({"items": [{"a": 1}, {"b": 2}]})),
+    ("response: [{drop: a}]", document([{"a": 1}, {"a": 2}], structured=True)),
+    ("response: [{drop: a}]", said('{"a":1}', '{"a":2}')),
+    ("response: [{drop: a}]", said('"{\\"a\\":1}"')),
+    ("response: [{keep: [a]}, {drop: a}]", document({"a": 1, "b": 2})),
+    ("response: [{project: [{login: user.login}]}]", document({"user": {"handle": "x"}})),
+]
+
+
+@pytest.mark.fault(35, "inside")
+@pytest.mark.parametrize(("text", "value"), REMOVES)
+def test_a_rule_that_would_remove_everything_lets_the_original_go(
+    text: str, value: dict[str, Any]
+) -> None:
+    raw = answer(value)
+
+    made = shape(job(rule(f"name: r\n{text}"), raw, keep=True))
+
+    assert (made.raw, made.word, made.snapshot) == (raw, "untouched", None)
+    assert made.said == "r: t: left as it came: everything was removed by rule 'r'"
+
+
+@pytest.mark.fault(35, "inside")
+@pytest.mark.parametrize(("text", "value"), REMOVES)
+def test_a_rule_that_withholds_says_that_everything_was_removed(
+    text: str, value: dict[str, Any]
+) -> None:
+    made = shaped(f"name: r\non_failure: refuse\n{text}", value)
+    assert withheld(made) == "everything was removed by rule 'r'"
+    assert made.said == "r: t: withheld: everything was removed by rule 'r'"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "left"),
+    [
+        (
+            "response: [{filter: {at: items, where: 'a > `9`'}}]",
+            {"items": [{"a": 1}]},
+            {"items": []},
+        ),
+        ("response: [{filter: {where: 'a > `9`'}}]", [{"a": 1}], []),
+        ("response: [{jmespath: 'x'}]", {"a": 1}, None),
+        ("response: [{jmespath: '`{}`'}, {drop: a}]", {"a": 1}, {}),
+        ("response: [{recast: {cases: [{where: a, to: {}}]}}]", {"a": 1}, {}),
+        ("response: [{drop: took}]", {"error": None, "took": 5}, {"error": None}),
+        ("response: [{keep: error}]", {"error": None, "took": 5}, {"error": None}),
+        ("response: [{drop: took}]", {"out": "", "took": 5}, {"out": ""}),
+        ("response: [{drop: took}]", {"items": [], "took": 5}, {"items": []}),
+        ("response: [{project: [{login: user.login}]}]", {"user": None}, {"login": None}),
+        ("response: [{project: [a, b]}]", {}, {"a": None, "b": None}),
+        ("response: [{drop: a}]", {"a": None}, {}),
+    ],
+)
+def test_an_answer_that_says_there_is_nothing_is_one(text: str, value: Any, left: Any) -> None:
+    made = shaped(f"on_failure: refuse\n{text}", document(value))
+    assert made.word == "shaped"
+    assert json.loads(texts(made.raw)[0]) == left
+
+
+@pytest.mark.fault(38, "inside")
+@pytest.mark.parametrize("step", ["drop: secret", "filter: {at: items, where: 'public'}"])
+@pytest.mark.parametrize(
+    "text", ["secret", '{"secret":1,"items":' + "[" * 5000 + "]" * 5000 + "}", '{"secret": NaN}']
+)
+def test_a_rule_that_withholds_lets_no_text_go_from_which_it_would_pick(
+    step: str, text: str
+) -> None:
+    keys = f"name: r\nresponse: [{{{step}}}]"
+    assert shaped(keys, said(text)).raw == answer(said(text))
+    made = shaped(f"on_failure: refuse\n{keys}", said(text))
+    assert withheld(made) == "the response was withheld: rule 'r' does not fit it"
+
+
+def test_a_rule_that_withholds_may_pick_from_a_text_that_it_reads() -> None:
+    text = "on_failure: refuse\nresponse: [{parse: {as: lines}}, {filter: {glob: 'a*'}}]"
+    assert texts(shaped(text, said("ab\nsecret\nac")).raw) == ["ab\nac"]
+
+
+# Fuel
+
+
+DOUBLED = " | ".join(["[@, @]"] * 30)
+
+
+COSTLY = {
+    "jmespath": f"response: [{{jmespath: '{DOUBLED} | to_string(@)'}}]",
+    "filter": f'response: [{{filter: {{at: a, where: "({DOUBLED}) == ({DOUBLED})"}}}}]',
+    "project": f"response: [{{project: [{{b: {{jmespath: '{DOUBLED}'}}}}]}}]",
+    "recast": f"response: [{{recast: {{cases: [{{to: {{b: {{jmespath: '{DOUBLED}'}}}}}}]}}}}]",
+    "replace": "response: [{replace: {at: a, pattern: '(x*)', with: '\\1\\1\\1\\1\\1\\1\\1\\1'}}]",
+    "error_if": f'error_if: "length(to_string({DOUBLED})) > `0`"\nresponse: [{{drop: b}}]',
+}
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize("step", COSTLY)
+def test_a_rule_that_takes_too_much_work_fails_and_the_original_goes_out_once(step: str) -> None:
+    value = document({"a": ["x" * 10_000] * 20, "b": 1})
+    raw = answer(value)
+
+    made = shape(job(rule(f"name: r\n{COSTLY[step]}"), raw, fuel=LITTLE))
+
+    assert (made.raw, made.word, made.spent) == (raw, "failed", True)
+    assert made.said == f"r: t: failed at {step}: it takes more than 20000 units of work"
+    withholding = rule(f"name: r\non_failure: refuse\n{COSTLY[step]}")
+    refused = shape(job(withholding, raw, fuel=LITTLE))
+    assert withheld(refused) == "the response was withheld: rule 'r' failed on it"
+    assert (refused.word, refused.spent) == ("failed", True)
+
+
+@pytest.mark.fault(36, "inside")
+def test_a_view_that_takes_too_much_work_is_refused_and_could_be_had_for_more() -> None:
+    made = rule("max_bytes: 1000")
+    raw = answer(document({"rows": [{"id": n, "name": "x" * 50} for n in range(1000)]}))
+    view = "rows[*].to_string(id)"
+
+    refused = shape(job(made, raw, view=view, fuel=1000))
+    found = shape(job(made, raw, view=view))
+
+    assert texts(refused.raw) == [f"view: {view!r} takes too much work; narrow it"]
+    assert (refused.word, refused.spent) == ("refused", True)
+    assert (found.word, found.spent) == ("view", False)
+
+
+@pytest.mark.fault(36, "inside")
+def test_what_is_spent_on_the_response_is_not_spent_on_saying_so() -> None:
+    text = "errors: [{replace: {pattern: '^view: .* takes', with: it takes}}]\nmax_bytes: 1000"
+    raw = answer(document({"rows": ["x" * 50] * 100}))
+    refused = shape(job(rule(text), raw, view=f"{DOUBLED} | to_string(@)", fuel=LITTLE))
+    assert texts(refused.raw) == ["it takes too much work; narrow it"]
+
+
+@pytest.mark.fault(36, "inside")
+def test_all_steps_of_a_rule_burn_the_same_fuel() -> None:
+    step = "{filter: {at: a, where: '@ > `0`'}}"
+    raw = answer(document({"a": list(range(1000)), "b": 1}))
+    once = shape(job(rule(f"response: [{step}]"), raw, fuel=LITTLE))
+    often = shape(job(rule(f"response: [{', '.join([step] * 9)}]"), raw, fuel=LITTLE))
+    assert (once.word, once.spent) == ("shaped", False)
+    assert (often.word, often.spent, often.raw) == ("failed", True, raw)

@@ -1,0 +1,390 @@
+"""Snapshots in a real Redis: what it holds, and what is said when it cannot be asked."""
+
+import errno
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+from redis import Redis as Client
+
+from proxy.errors import StoreError
+from proxy.storage.redis import Redis
+from proxy.storage.snapshots import Key, Snapshot
+from tests.redis_server import RedisServer, free_port, redis_server
+
+SNAPSHOT = Snapshot(frame=b"{}", document=b"[1,2]")
+A = Key("of the caller", "the rule", "tool\nsecret argument")
+ALL = Key("of the caller", "the rule", None)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[RedisServer]:
+    with redis_server() as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: RedisServer, client: Client) -> RedisServer:
+    client.flushall()
+    return running
+
+
+@pytest.fixture
+def client(running: RedisServer) -> Iterator[Client]:
+    with Client.from_url(running.url, encoding="latin-1", decode_responses=True) as client:
+        yield client
+
+
+@pytest.fixture
+def store(server: RedisServer) -> Iterator[Redis]:
+    store = Redis(server.url, seconds=100)
+    yield store
+    store.close()
+
+
+def keys(client: Client) -> dict[str, str]:
+    """Return the kind of each key in Redis."""
+    return {str(name): str(client.type(name)) for name in client.scan_iter()}
+
+
+# What Redis holds
+
+
+def test_every_key_is_ours_and_none_says_what_was_asked(store: Redis, client: Client) -> None:
+    store.put(A, SNAPSHOT)
+
+    assert sorted(keys(client).values()) == ["set", "string"]
+    for name in keys(client):
+        assert name.startswith("mcp-abridge:{")
+        assert not any(word in name for word in ("caller", "rule", "tool", "secret"))
+
+
+def test_every_key_goes_by_itself_after_the_last_use(store: Redis, client: Client) -> None:
+    def left() -> set[bool]:
+        return {90 < client.ttl(name) <= 100 for name in keys(client)}
+
+    store.put(A, SNAPSHOT)
+    assert left() == {True}
+    for name in keys(client):
+        client.expire(name, 5)
+    assert left() == {False}
+    assert store.get(A) == SNAPSHOT
+    assert left() == {True}
+
+
+def test_nothing_is_left_of_what_was_dropped(store: Redis, client: Client) -> None:
+    for call in "abc":
+        store.put(Key("scope", "rule", call), SNAPSHOT)
+    store.drop(Key("scope", "rule", "a"))
+    assert len(keys(client)) == 3
+    store.drop(Key("scope", "rule", None))
+
+    assert keys(client) == {}
+
+
+def test_names_of_expired_snapshots_do_not_gather(
+    store: Redis, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.storage.redis._MANY", 10)
+    for number in range(500):
+        store.put(Key("scope", "rule", str(number)), SNAPSHOT)
+        for name, kind in keys(client).items():
+            if kind == "string":
+                client.delete(name)
+    (names,) = keys(client)
+
+    assert client.scard(names) <= 30
+
+
+BROKEN: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda raw: b"",
+    "foreign": lambda raw: b"not ours",
+    "foreign, of the same size": lambda raw: b"x" * len(raw),
+    "no document": lambda raw: raw[:-5],
+    "half a head": lambda raw: raw[:10],
+    "longer": lambda raw: raw + b"x",
+    "changed": lambda raw: raw[:-1] + b"x",
+    "of another version": lambda raw: b"abridge\x02" + raw[8:],
+    "of endless size": lambda raw: raw[:8] + b"\xff" * 16 + raw[24:],
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_value_that_is_not_ours_or_not_whole_is_none(
+    how: str, store: Redis, client: Client
+) -> None:
+    store.put(A, SNAPSHOT)
+    (name,) = (name for name, kind in keys(client).items() if kind == "string")
+    raw = client.get(name)
+    assert isinstance(raw, str)
+    client.set(name, BROKEN[how](raw.encode("latin-1")))
+
+    assert store.get(A) is None
+    store.put(A, SNAPSHOT)
+    assert store.get(A) == SNAPSHOT
+
+
+@pytest.mark.parametrize("kind", ["string", "set"])
+def test_a_key_of_another_kind_is_none(kind: str, store: Redis, client: Client) -> None:
+    store.put(A, SNAPSHOT)
+    (name,) = (name for name, found in keys(client).items() if found == kind)
+    client.delete(name)
+    client.hset(name, "a", "b")
+
+    assert store.get(A) is None
+    store.drop(A)
+    store.put(A, SNAPSHOT)
+    assert store.get(A) == (SNAPSHOT if kind == "string" else None)
+    store.drop(ALL)
+    store.put(A, SNAPSHOT)
+    assert store.get(A) == SNAPSHOT
+
+
+def test_a_snapshot_that_lost_its_set_of_names_is_gone(store: Redis, client: Client) -> None:
+    store.put(A, SNAPSHOT)
+    (names,) = (name for name, kind in keys(client).items() if kind == "set")
+    client.delete(names)
+
+    assert store.get(A) is None
+
+
+def test_any_key_may_be_evicted(store: Redis, client: Client) -> None:
+    store.put(A, SNAPSHOT)
+    for name in keys(client):
+        client.delete(name)
+        assert store.get(A) is None
+        store.put(A, SNAPSHOT)
+        assert store.get(A) == SNAPSHOT
+
+
+# Several at once
+
+
+def test_replicas_see_what_each_other_keeps_and_drops(server: RedisServer) -> None:
+    one, other = Redis(server.url), Redis(server.url)
+    one.put(A, SNAPSHOT)
+    assert other.get(A) == SNAPSHOT
+    other.drop(ALL)
+    assert one.get(A) is None
+    other.put(A, SNAPSHOT)
+    one.drop(A)
+    assert other.get(A) is None
+    one.close()
+    other.close()
+
+
+def test_replicas_that_write_at_once_lose_nothing_that_is_not_dropped(server: RedisServer) -> None:
+    replicas = [Redis(server.url) for _ in range(2)]
+    kept = [Key("scope", "kept", str(number)) for number in range(8)]
+    dropped = [Key("scope", "dropped", str(number)) for number in range(8)]
+    start = threading.Barrier(8)
+
+    def work(number: int) -> list[bool]:
+        store, found = replicas[number % 2], []
+        start.wait()
+        for round in range(50):
+            mine = Snapshot(frame=b"", document=b"%d" % round * 1000)
+            store.put(kept[number], mine)
+            store.put(dropped[number], mine)
+            store.drop(Key("scope", "dropped", None))
+            found.append(store.get(kept[number]) == mine)
+        return found
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(all(found) for found in threads.map(work, range(8)))
+    assert [replicas[0].get(each) for each in dropped] == [None] * 8
+    for replica in replicas:
+        replica.close()
+
+
+def test_large_snapshots_pass_whole(store: Redis) -> None:
+    large = Snapshot(frame=os.urandom(1000), document=os.urandom(20_000_000))
+    store.put(A, large)
+
+    assert store.get(A) == large
+
+
+# When it cannot be asked
+
+
+@pytest.fixture
+def own() -> Iterator[RedisServer]:
+    """Start a Redis that the test may stop."""
+    with redis_server() as server:
+        yield server
+
+
+def refused(store: Redis) -> tuple[str, float]:
+    """Return what is said where Redis cannot be asked, and the seconds until then."""
+    start = time.monotonic()
+    with pytest.raises(StoreError) as caught:
+        store.get(A)
+    return str(caught.value), time.monotonic() - start
+
+
+def until_it_answers(store: Redis) -> Snapshot | None:
+    """Ask until the pause after a failure is over."""
+    end = time.monotonic() + 20
+    while True:
+        try:
+            return store.get(A)
+        except StoreError:
+            if time.monotonic() > end:
+                raise
+
+
+def test_a_redis_that_is_not_there_is_named_without_its_password() -> None:
+    port = free_port()
+    store = Redis(f"redis://user:secret@127.0.0.1:{port}/0")
+    asks: list[Callable[[], object]] = [
+        lambda: store.put(A, SNAPSHOT),
+        lambda: store.get(A),
+        lambda: store.drop(A),
+    ]
+    for ask in asks:
+        with pytest.raises(StoreError) as caught:
+            ask()
+        assert str(caught.value) == (
+            f"redis at 127.0.0.1:{port} cannot be reached: "
+            f"Error {errno.ECONNREFUSED} connecting to 127.0.0.1:{port}. Connection refused"
+        )
+
+
+def test_one_that_is_stopped_in_the_middle_is_used_again_when_it_is_back(own: RedisServer) -> None:
+    store = Redis(own.url)
+    store.put(A, SNAPSHOT)
+    own.stop()
+    said, _ = refused(store)
+    assert said.startswith(f"redis at 127.0.0.1:{own.port} cannot be reached: ")
+    own.start()
+    assert until_it_answers(store) is None
+    store.put(A, SNAPSHOT)
+    assert store.get(A) == SNAPSHOT
+    store.close()
+
+
+def test_one_that_was_started_anew_between_two_requests_is_no_failure(own: RedisServer) -> None:
+    store = Redis(own.url)
+    store.put(A, SNAPSHOT)
+    own.stop()
+    own.start()
+    assert store.get(A) is None
+    store.close()
+
+
+def test_one_that_hangs_is_waited_for_briefly_and_then_not_for_a_while(own: RedisServer) -> None:
+    store = Redis(own.url)
+    store.put(A, SNAPSHOT)
+    with own.halted():
+        said, seconds = refused(store)
+        assert said == f"redis at 127.0.0.1:{own.port} does not answer: Timeout reading from socket"
+        assert seconds < 10
+        with ThreadPoolExecutor(8) as threads:
+            assert {said for said, _ in threads.map(refused, [store] * 8)} == {said}
+    assert until_it_answers(store) == SNAPSHOT
+    store.close()
+
+
+def test_one_that_hangs_at_the_first_connection_is_waited_for_briefly() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        store = Redis(f"redis://:secret@127.0.0.1:{deaf.getsockname()[1]}/0")
+        said, seconds = refused(store)
+        assert said.endswith(" does not answer: Timeout reading from socket")
+        assert seconds < 10
+        store.close()
+
+
+def test_after_a_failure_one_request_at_a_time_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proxy.storage.redis._PAUSE", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        store = Redis(f"redis://127.0.0.1:{deaf.getsockname()[1]}/0")
+        refused(store)
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(refused, [store] * 8))
+        store.close()
+        assert len(list(connections(deaf))) == 2
+
+
+def connections(deaf: socket.socket) -> Iterator[object]:
+    """Yield the connections that were made so far and that nobody took."""
+    deaf.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            connection, peer = deaf.accept()
+            connection.close()
+            yield peer
+
+
+def test_another_server_than_a_redis_is_an_error_that_says_so() -> None:
+    def serve() -> None:
+        connection, _ = other.accept()
+        with connection:
+            connection.recv(1000)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        store = Redis(f"redis://127.0.0.1:{other.getsockname()[1]}/0")
+        said, _ = refused(store)
+        thread.join()
+        assert said.startswith(f"redis at 127.0.0.1:{other.getsockname()[1]} ")
+        assert "HTTP/1.1 400 Bad Request" in said
+        store.close()
+
+
+def test_a_wrong_password_is_said_and_not_shown() -> None:
+    with redis_server("--requirepass", "right") as server:
+        wrong = Redis(f"redis://:mistaken@127.0.0.1:{server.port}/0")
+        said, _ = refused(wrong)
+        assert said == (
+            f"redis at 127.0.0.1:{server.port} does not let us in: "
+            "invalid username-password pair or user is disabled"
+        )
+        right = Redis(f"redis://:right@127.0.0.1:{server.port}/0")
+        right.put(A, SNAPSHOT)
+        assert right.get(A) == SNAPSHOT
+        wrong.close()
+        right.close()
+
+
+def test_one_that_is_full_says_so_and_gives_what_it_has(store: Redis, client: Client) -> None:
+    store.put(A, SNAPSHOT)
+    client.config_set("maxmemory", "1")
+    try:
+        with pytest.raises(StoreError) as caught:
+            store.put(Key("scope", "rule", "b"), SNAPSHOT)
+        assert store.get(A) == SNAPSHOT
+        store.drop(A)
+        assert store.get(A) is None
+    finally:
+        client.config_set("maxmemory", "0")
+    said = str(caught.value)
+    assert " cannot do it: command not allowed when used memory > 'maxmemory'" in said
+    assert "abridge:{" not in said
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "localhost:6379",
+        "http://user:secret@localhost",
+        "redis://user:sec/ret@localhost:6379/0",
+        "redis://:secret@localhost:port",
+        "redis://:secret@localhost?colour=red",
+        "redis://:secret@[::1",
+    ],
+)
+def test_a_url_that_cannot_be_used_is_refused_without_being_shown(url: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        Redis(url)
+    assert str(caught.value) == (
+        "the URL of a redis store is written like redis://user:password@host:6379/0"
+    )
+    assert caught.value.__cause__ is None

@@ -1,0 +1,311 @@
+"""Snapshots: what every store promises, and the bounds of the one in memory."""
+
+import select
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from redis import Redis as Client
+
+from proxy.storage.redis import Redis
+from proxy.storage.snapshots import Key, Memory, Snapshot, Store
+from tests.redis_server import RedisServer, redis_server
+
+SECONDS = 100
+SIZE = 1000
+
+
+def snapshot(size: int) -> Snapshot:
+    return Snapshot(frame=b"", document=b"x" * size)
+
+
+def key(call: str, rule: str = "rule", scope: str = "scope") -> Key:
+    return Key(scope, rule, call)
+
+
+A, B, C = map(key, "abc")
+ALL = Key("scope", "rule", None)
+
+
+class Clock:
+    now = 1000.0
+
+    def pass_by(self, seconds: int) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("proxy.storage.snapshots.time.monotonic", lambda: clock.now)
+    return clock
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RedisServer]:
+    with redis_server() as server:
+        yield server
+
+
+class Case:
+    """A store, and a way to let time pass for it."""
+
+    def __init__(self, store: Store, pass_by: Callable[[int], None]) -> None:
+        self.store = store
+        self.pass_by = pass_by
+
+
+@pytest.fixture(params=["memory", "redis"])
+def case(request: pytest.FixtureRequest, clock: Clock) -> Iterator[Case]:
+    if request.param == "memory":
+        yield Case(Memory(seconds=SECONDS, size=SIZE), clock.pass_by)
+        return
+    server: RedisServer = request.getfixturevalue("server")
+    store = Redis(server.url, seconds=SECONDS, size=SIZE)
+    with Client.from_url(server.url) as client:
+        client.flushall()
+
+        def pass_by(seconds: int) -> None:
+            for name in client.scan_iter():
+                client.expire(name, int(client.ttl(name)) - seconds)
+
+        yield Case(store, pass_by)
+    store.close()
+
+
+@pytest.fixture
+def store(case: Case) -> Store:
+    return case.store
+
+
+# What every store promises
+
+
+def test_what_was_put_is_got_until_it_is_dropped(store: Store) -> None:
+    kept = Snapshot(frame=b'{"a"}\r\n\x00', document="[1, \u2026]".encode())
+    store.put(A, kept)
+
+    assert store.get(A) == kept
+    assert store.get(B) is None
+    store.drop(B)
+    assert store.get(A) == kept
+    store.drop(A)
+    assert store.get(A) is None
+
+
+def test_an_empty_document_is_kept_too(store: Store) -> None:
+    store.put(A, snapshot(0))
+
+    assert store.get(A) == snapshot(0)
+
+
+def test_a_later_snapshot_takes_the_place_of_an_earlier_one(store: Store) -> None:
+    store.put(A, snapshot(600))
+    store.put(A, snapshot(601))
+
+    assert store.get(A) == snapshot(601)
+
+
+def test_all_of_a_rule_is_dropped_in_its_scope_alone(store: Store) -> None:
+    others = [key("a", rule="other"), key("a", scope="other"), key("a", "escope", "rul")]
+    for each in (A, B, *others):
+        store.put(each, snapshot(1))
+    store.drop(ALL)
+
+    assert [store.get(each) for each in (A, B)] == [None, None]
+    assert [store.get(each) for each in others] == [snapshot(1)] * 3
+
+
+def test_what_was_never_there_can_be_dropped(store: Store) -> None:
+    store.drop(A)
+    store.drop(ALL)
+
+    assert store.get(A) is None
+
+
+def test_a_rule_that_was_dropped_is_kept_and_dropped_again(store: Store) -> None:
+    store.put(A, snapshot(1))
+    store.drop(ALL)
+    store.put(A, snapshot(2))
+    store.put(B, snapshot(3))
+
+    assert [store.get(each) for each in (A, B)] == [snapshot(2), snapshot(3)]
+    store.drop(ALL)
+    assert [store.get(each) for each in (A, B)] == [None, None]
+
+
+def test_names_may_hold_anything_and_are_told_apart(store: Store) -> None:
+    texts = [
+        "",
+        "\n",
+        "a\nb",
+        "{}",
+        "*",
+        "\u00e9",
+        "\U0001f4d3",
+        "\ud83d",
+        "x" * 100_000,
+        "x" * 100_001,
+    ]
+    keys = [Key(scope, rule, text) for text in texts for scope, rule in [("", "*"), ("*", "")]]
+    for size, each in enumerate(keys):
+        store.put(each, snapshot(size))
+
+    assert [store.get(each) for each in keys] == [snapshot(size) for size in range(len(keys))]
+
+
+def test_one_that_is_too_large_is_not_kept_and_ousts_none(store: Store) -> None:
+    store.put(A, snapshot(SIZE - 1))
+    store.put(B, snapshot(SIZE + 1))
+
+    assert store.get(A) == snapshot(SIZE - 1)
+    assert store.get(B) is None
+
+
+def test_one_that_has_grown_too_large_is_no_longer_answered_as_it_was(store: Store) -> None:
+    store.put(A, snapshot(1))
+    store.put(A, snapshot(SIZE + 1))
+
+    assert store.get(A) is None
+
+
+@pytest.mark.fault(41, "inside")
+def test_a_snapshot_goes_some_time_after_its_last_use(case: Case) -> None:
+    case.store.put(A, snapshot(1))
+    for _ in range(3):
+        case.pass_by(SECONDS - 10)
+        assert case.store.get(A) == snapshot(1)
+    case.pass_by(SECONDS + 1)
+
+    assert case.store.get(A) is None
+
+
+def test_one_that_was_just_used_does_not_hold_an_older_one_that_is_over(case: Case) -> None:
+    case.store.put(A, snapshot(1))
+    case.pass_by(SECONDS - 40)
+    case.store.put(B, snapshot(1))
+    case.pass_by(SECONDS - 40)
+    case.store.get(B)
+    case.store.put(C, snapshot(1))
+
+    assert [case.store.get(each) is not None for each in (A, B, C)] == [False, True, True]
+
+
+def test_a_rule_whose_snapshots_came_at_different_times_is_dropped_whole(case: Case) -> None:
+    case.store.put(A, snapshot(1))
+    case.pass_by(SECONDS - 10)
+    case.store.put(B, snapshot(1))
+    case.store.get(A)
+    case.pass_by(SECONDS - 10)
+    assert case.store.get(A) is not None
+    case.store.drop(ALL)
+
+    assert [case.store.get(each) for each in (A, B)] == [None, None]
+
+
+# In memory
+
+
+def test_the_size_of_a_snapshot_is_that_of_its_frame_and_its_document() -> None:
+    assert Snapshot(frame=b"abc", document=b"de").size == 5
+
+
+def test_only_a_store_elsewhere_is_remote() -> None:
+    assert (Memory.remote, Redis.remote) == (False, True)
+
+
+def test_memory_answers_with_the_very_snapshot() -> None:
+    store, kept = Memory(), snapshot(1)
+    store.put(A, kept)
+
+    assert store.get(A) is kept
+
+
+def test_the_least_recently_used_goes_first_where_there_are_too_many() -> None:
+    store = Memory(number=2)
+    store.put(A, snapshot(1))
+    store.put(B, snapshot(1))
+    store.get(A)
+    store.put(C, snapshot(1))
+
+    assert [store.get(each) is not None for each in (A, B, C)] == [True, False, True]
+
+
+def test_the_oldest_go_where_all_together_are_too_large() -> None:
+    store = Memory(size=10)
+    for each in (A, B, C):
+        store.put(each, snapshot(4))
+
+    assert [store.get(each) is not None for each in (A, B, C)] == [False, True, True]
+
+
+def test_room_that_was_freed_can_be_used_again() -> None:
+    store = Memory(size=10)
+    for dropped in (A, ALL) * 3:
+        store.put(A, snapshot(9))
+        store.drop(dropped)
+    store.put(B, snapshot(10))
+
+    assert store.get(B) is not None
+
+
+def test_what_is_too_old_goes_though_nobody_asks_for_anything() -> None:
+    store = Memory(seconds=0.2, ages=True)
+    store.put(A, snapshot(1))
+    store.put(B, snapshot(1))
+    assert len(store) == 2
+    end = time.monotonic() + 20
+    while len(store):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_store_may_keep_its_snapshots_for_longer_than_a_thread_can_sleep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slept: list[float] = []
+    wait = select.select
+
+    def noting(read: Any, write: Any, other: Any, seconds: float) -> Any:
+        slept.append(seconds)
+        return wait(read, write, other, seconds)
+
+    monkeypatch.setattr("proxy.storage.snapshots.select.select", noting)
+    Memory(seconds=1e300, ages=True)
+    # The threads of other stores go on beside this one's.
+    end = time.monotonic() + 20
+    while not any(seconds > 1 for seconds in slept):
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+    assert max(slept) == 86_400
+
+
+def test_several_threads_may_put_and_get_at_once() -> None:
+    store = Memory(number=5, size=100)
+
+    def use(scope: str) -> None:
+        for number in range(2000):
+            store.put(key(str(number % 7), scope=scope), snapshot(number % 40))
+            store.get(key(str(number % 5), scope=scope))
+            store.drop(Key(scope, "rule", None if number % 11 == 0 else "3"))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(use, "abcd"))
+    assert len(store) <= 5
+    for scope in "abcd":
+        store.drop(Key(scope, "rule", None))
+    assert (len(store), vars(store)["_calls"], vars(store)["_bytes"]) == (0, {}, 0)
+
+
+def test_nothing_is_remembered_of_what_is_gone(clock: Clock) -> None:
+    store = Memory(number=3, seconds=10)
+    for number in range(20):
+        store.put(key("a", rule=str(number)), snapshot(1))
+    clock.pass_by(11)
+    store.get(A)
+
+    assert vars(store)["_calls"] == {}
+    assert vars(store)["_bytes"] == 0

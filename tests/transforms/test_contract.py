@@ -1,0 +1,265 @@
+"""What a rule yields against what it promises: warnings, refusals, and schemas that admit null."""
+
+import pickle
+from contextlib import nullcontext
+from random import Random
+from typing import Any
+
+import pytest
+
+from proxy.document.fuel import LITTLE, Fuel
+from proxy.document.tree import Document
+from proxy.errors import Refusal, Spent
+from proxy.schema.keywords import checker
+from proxy.transforms import TRANSFORMS
+from proxy.transforms.base import Call, Warned
+from proxy.transforms.contract import Contract, normalised
+from tests.given import rule
+
+JOBS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "jobs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"id": {"type": "string", "maxLength": 3}, "next": {"$ref": "#"}},
+                "required": ["id"],
+            },
+        },
+        "total": {"type": "integer"},
+    },
+    "required": ["jobs"],
+    "additionalProperties": False,
+}
+
+
+def checked(raw: str, schema: dict[str, Any] = JOBS, refuses: bool = False) -> list[Warned]:
+    call = Call("list", warnings=[])
+    document = Document.read(raw.encode())
+    Contract(schema, refuses)(document.root, call)
+    assert not document.changed
+    return call.warnings
+
+
+def refusal(raw: str) -> str:
+    with pytest.raises(Refusal) as caught:
+        checked(raw, refuses=True)
+    return str(caught.value)
+
+
+def test_what_keeps_to_the_contract_passes_without_a_word() -> None:
+    raw = '{"jobs": [{"id": "a", "more": 1}], "total": 1.0}'
+    assert checked(raw) == []
+    assert checked(raw, refuses=True) == []
+
+
+def test_violations_of_a_kind_are_one_warning_that_shows_the_first() -> None:
+    raw = '{"jobs": [{"id": "long"}, {"id": "longer"}, {}], "total": "1"}'
+    assert checked(raw) == [
+        Warned(
+            "contract: jobs.id maxLength",
+            "jobs[0].id: has 4 characters, more than 3, and 1 more",
+        ),
+        Warned("contract: jobs.id required", "jobs[2].id: is missing"),
+        Warned("contract: total type", "total: expected an integer, found '1'"),
+    ]
+
+
+def test_a_kind_never_has_a_word_of_upstreams() -> None:
+    raw = '{"jobs": [], "secret": 1, "jobs\\nof": 2}'
+    assert checked(raw) == [
+        Warned("contract: * additionalProperties", "secret: is none of the properties, and 1 more")
+    ]
+    inside = {"type": "object", "additionalProperties": {"properties": {"n": {"minimum": 1}}}}
+    assert checked('{"k-1": {"n": 0}}', inside)[0].kind == "contract: *.n minimum"
+
+
+def test_the_kinds_of_a_schema_that_holds_itself_come_to_an_end() -> None:
+    raw = '{"jobs": [{"id": "a", "next": ' * 20 + '{"jobs": 0}' + "}]}" * 20
+    assert [each.kind for each in checked(raw)] == ["contract: jobs.next.jobs.next.jobs.next… type"]
+
+
+def test_more_violations_than_are_looked_at_are_said_to_be_more() -> None:
+    [warned] = checked('{"jobs": [' + ",".join(["{}"] * 2000) + "]}")
+    assert warned.said == "jobs[0].id: is missing, and 999 or more"
+
+
+def test_a_text_breaks_every_contract() -> None:
+    assert checked('"Job not found"') == [
+        Warned("contract: type", "the document: expected an object, found 'Job not found'")
+    ]
+
+
+def test_a_refusal_names_three_violations() -> None:
+    assert refusal("{}") == "the response breaks its contract: jobs: is missing"
+    assert refusal('{"jobs": [{}, {}, {}, {}, {}]}') == (
+        "the response breaks its contract: jobs[0].id: is missing; jobs[1].id: is missing; "
+        "jobs[2].id: is missing; and 2 more"
+    )
+
+
+@pytest.mark.parametrize(
+    ("step", "text", "kinds"),
+    [
+        # Written as JSON, the text is that object, for clients too.
+        ({"as_": "python"}, "{'jobs': [], 'total': None}", ["contract: total type"]),
+        ({"as_": "yaml"}, "jobs: []", []),
+        # With words around it, the text stays one.
+        ({"as_": "json", "after": "is: "}, 'It is: {"jobs": []}', ["contract: type"]),
+        ({"as_": "lines"}, "a\nb", ["contract: type"]),
+    ],
+)
+def test_a_text_read_as_structure_counts_as_what_it_is_written_back_as(
+    step: dict[str, Any], text: str, kinds: list[str]
+) -> None:
+    from proxy.document.patterns import Pattern
+
+    options = {name: Pattern(value) if name == "after" else value for name, value in step.items()}
+    call, document = Call("list", warnings=[]), Document(text)
+    parse: Any = TRANSFORMS["parse"]
+    parse(**options)(document.root, call)
+    structure = document.cell[0]
+
+    Contract(JOBS, refuses=False)(document.root, call)
+
+    assert [each.kind for each in call.warnings] == kinds
+    assert document.cell[0] is structure
+    assert document.closers
+
+
+def test_a_text_at_a_path_that_was_read_as_structure_is_a_text() -> None:
+    schema = {"type": "object", "properties": {"body": {"type": "string"}}}
+    call, document = Call("list", warnings=[]), Document.read(b'{"body": "[1,2]"}')
+    made = rule("response: [{parse: {at: body, as: json}}]").pipeline[0]
+    made(document.root, call)
+    assert isinstance(document.root.child("body").open(), list)
+
+    Contract(schema, refuses=False)(document.root, call)
+
+    assert call.warnings == []
+
+
+def test_a_contract_can_be_sent_to_another_process_after_it_was_used() -> None:
+    held = Contract(JOBS, refuses=True)
+    held(Document.read(b'{"jobs": []}').root, Call("list"))
+    again = pickle.loads(pickle.dumps(held))
+    assert again == held
+    with pytest.raises(Refusal):
+        again(Document.read(b"{}").root, Call("list"))
+
+
+def test_what_comes_out_is_what_was_promised() -> None:
+    assert Contract(JOBS, refuses=False).reshape({"type": "object"}) == JOBS
+
+
+# nullable
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ({"type": "string"}, {"type": ["string", "null"]}),
+        (
+            {"type": "string", "format": "date-time", "description": "when"},
+            {"type": ["string", "null"], "format": "date-time", "description": "when"},
+        ),
+        ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
+        (
+            {"type": "string", "enum": ["a", "b"]},
+            {"type": ["string", "null"], "enum": ["a", "b", None]},
+        ),
+        ({"type": "string", "enum": [None]}, {"type": ["string", "null"], "enum": [None]}),
+        ({"const": "a"}, {"anyOf": [{"const": "a"}, {"type": "null"}]}),
+        ({"enum": ["a"]}, {"anyOf": [{"enum": ["a"]}, {"type": "null"}]}),
+        (
+            {"$ref": "#/$defs/a", "description": "which"},
+            {"description": "which", "anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]},
+        ),
+        (
+            {"type": "string", "not": {"const": "a"}},
+            {"anyOf": [{"type": "string", "not": {"const": "a"}}, {"type": "null"}]},
+        ),
+    ],
+)
+def test_what_is_nullable_is_advertised_as_admitting_null(
+    written: dict[str, Any], said: dict[str, Any]
+) -> None:
+    schema = {"type": "object", "properties": {"a": {**written, "nullable": True}}}
+    assert normalised(schema) == {"type": "object", "properties": {"a": said}}
+    assert checker({**said, "$defs": {"a": {"type": "string"}}}).is_valid(None)
+
+
+def test_nullable_is_read_at_any_depth_and_never_as_a_property() -> None:
+    schema = {
+        "type": "object",
+        "$id": "https://example.com/jobs.json",
+        "properties": {"nullable": {"items": {"type": "integer", "nullable": True}}},
+        "$defs": {"a": {"type": "string", "nullable": False}},
+        "default": {"nullable": True},
+    }
+    assert normalised(schema) == {
+        "type": "object",
+        "properties": {"nullable": {"items": {"type": ["integer", "null"]}}},
+        "$defs": {"a": {"type": "string"}},
+        "default": {"nullable": True},
+    }
+
+
+def test_the_schema_that_was_written_is_not_changed() -> None:
+    inner = {"type": "string", "nullable": True}
+    schema = {"type": "object", "properties": {"a": inner}}
+    normalised(schema)
+    assert inner == {"type": "string", "nullable": True}
+
+
+# As the loader makes it
+
+
+def test_the_check_stands_behind_the_steps_and_before_the_bound() -> None:
+    made = rule("""
+        response: [{keep: [jobs]}]
+        output_schema: {type: object, properties: {at: {type: string, nullable: true}}}
+        validate: refuse
+        max_bytes: 500
+    """)
+    assert [step.name for step in made.pipeline] == ["keep", "contract", "abridge"]
+    assert [step.name for step in made.closing] == ["contract", "abridge"]
+    contract: Any = made.pipeline[1]
+    assert contract.refuses
+    assert contract.schema == made.output_schema
+    assert contract.schema["properties"] == {"at": {"type": ["string", "null"]}}
+    assert (made.validate, made.withholds) == ("refuse", True)
+
+
+def test_a_schema_alone_is_advertised_and_not_checked() -> None:
+    made = rule("output_schema: {type: object, properties: {a: {type: string, nullable: true}}}")
+    assert made.pipeline == ()
+    assert made.output_schema == {
+        "type": "object",
+        "properties": {"a": {"type": ["string", "null"]}},
+    }
+
+
+@pytest.mark.fault(36, "inside")
+def test_a_check_that_takes_too_much_work_is_not_begun() -> None:
+    step = Contract({"items": {"type": "integer"}}, refuses=False)
+    for units, spent in ((2000, True), (10_000, False)):
+        call = Call("list", warnings=[], fuel=Fuel(units))
+        with pytest.raises(Spent) if spent else nullcontext():
+            step(Document.read(b"[%s]" % b",".join([b"1"] * 1000)).root, call)
+
+
+@pytest.mark.fault(37, "inside")
+def test_a_pattern_of_the_contract_burns_the_fuel_of_the_call() -> None:
+    text = "".join(Random(1).choices("ab", k=100_000))
+    slow = "(?:a|b)*a(?:a|b){1000}c"
+    cases: list[tuple[dict[str, Any], Any]] = [
+        ({"properties": {"a": {"pattern": slow}}}, {"a": text}),
+        ({"patternProperties": {slow: {}}}, {text: 1}),
+        ({"patternProperties": {slow: {}}, "additionalProperties": False}, {text: 1}),
+    ]
+    for schema, value in cases:
+        call = Call("list", warnings=[], fuel=Fuel(4 * LITTLE))
+        with pytest.raises(Spent):
+            Contract(schema, refuses=False)(Document(value).root, call)

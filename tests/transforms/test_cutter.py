@@ -1,0 +1,77 @@
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from proxy.document.tree import Document
+from proxy.transforms.cutter import Cutter, ending
+from tests.documents import values
+
+
+def cut(value: Any, room: int) -> tuple[Any, dict[str, str]]:
+    raw = Document.read(json.dumps(value).encode()).encode()
+    cutter = Cutter(Document(None))
+    fitted = cutter.fit(Raw(raw), room, "", "", 0)
+    assert fitted is not None
+    assert len(bytes(fitted)) <= room
+    return json.loads(bytes(fitted)), {cut.path: str(cut) for cut in cutter.cuts}
+
+
+@given(values(leaves=60), st.integers(0, 1000))
+def test_what_is_cut_takes_no_more_room_than_there_is(raw: bytes, room: int) -> None:
+    whole = Document.read(raw).encode()
+    fitted = Cutter(Document(None)).fit(Raw(whole), room, "", "", 0)
+    if fitted is None:
+        # Only what cannot be cut, or no room for brackets or quotes.
+        assert room < 2 or whole[:1] not in b'{["' or len(json.loads(whole)) <= 40
+    else:
+        assert len(bytes(fitted)) <= room
+        assert type(json.loads(bytes(fitted))) is type(json.loads(whole))
+
+
+def test_short_strings_and_numbers_stay_whole_or_go() -> None:
+    assert cut(["x" * 40, 10**30, "y" * 40], 80) == (["x" * 40, 10**30], {"@": "2 of 3"})
+
+
+def test_members_share_what_small_ones_leave() -> None:
+    found, told = cut({"a": "x" * 50, "b": "y" * 5000, "c": "z" * 5000}, 1000)
+    assert found["a"] == "x" * 50
+    assert abs(len(found["b"]) - len(found["c"])) < 5
+    assert list(told) == ["b", "c"]
+
+
+def test_a_record_keeps_all_its_names_even_in_little_room() -> None:
+    found, _ = cut({f"n{n}": ["x" * 100] for n in range(20)}, 250)
+    assert list(found) == [f"n{n}" for n in range(20)]
+
+
+def test_a_map_of_like_members_keeps_some_whole_rather_than_crumbs_of_all() -> None:
+    value = {f"n{n}": {"text": "x" * 300} for n in range(100)}
+    found, told = cut(value, 3000)
+    assert found == {name: value[name] for name in list(value)[: len(found)]}
+    assert told == {"@": f"{len(found)} of 100 members"}
+
+
+def test_a_large_element_is_cut_to_leave_room_for_the_next_ones() -> None:
+    found, told = cut([["x" * 50] * 1000, 1, 2], 9000)
+    assert 0 < len(found[0]) < 1000
+    assert found[1:] == [1, 2]
+    assert told == {"[]": f"{len(found[0])} of 1000"}
+
+
+def test_a_text_ends_at_a_line_else_a_word_else_anywhere() -> None:
+    assert ending("ab\ncd\nefgh", 8) == 6
+    assert ending("ab\n" + "x" * 50, 40) == 40
+    assert ending("x" * 37 + " yyyy", 40) == 38
+    assert ending("abc", 40) == 3
+
+
+def test_a_text_that_is_only_spelled_in_many_bytes_stays_whole() -> None:
+    cutter = Cutter(Document(None))
+    escaped = Raw(json.dumps("\u00e9" * 50).encode())
+    fitted = cutter.fit(escaped, 110, "", "", 0)
+    assert fitted is not None
+    assert json.loads(bytes(fitted)) == "\u00e9" * 50
+    assert cutter.cuts == []

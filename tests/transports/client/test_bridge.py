@@ -1,0 +1,472 @@
+"""`run URL`: a stdio client before a remote server, as processes, and how that comes to its end."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+from mcp import Client, StdioServerParameters
+from mcp_types import ElicitResult
+
+from tests.faults.processes import until
+from tests.python_client import Mode, connected
+from tests.raw_http import (
+    ACCEPTED,
+    INITIALIZE,
+    INITIALIZED,
+    META,
+    SECONDS,
+    STREAM,
+    Answer,
+    Asked,
+    RawServer,
+    always,
+    call,
+    event,
+    initialized,
+    result,
+    whole,
+)
+from tests.wire import Ended, Wire
+
+ROOT = Path(__file__).resolve().parents[3]
+TOOLS = Path(__file__).parents[1] / "remote_tools.py"
+ERAS: list[Mode] = ["legacy", "auto", "2026-07-28"]
+
+
+def bridge(url: str, *options: str) -> list[str]:
+    """Return the command that wraps a remote server; it must be started in ROOT."""
+    rules = [] if "--rules" in options else ["--rules", "none"]
+    return [sys.executable, "-m", "proxy", "run", *rules, *options, url]
+
+
+def ended(url: str, lines: Sequence[bytes], *options: str) -> Ended:
+    """Say all lines, close stdin, and return how it ended."""
+    with Wire(bridge(url, *options), cwd=ROOT) as wire:
+        wire.write(b"".join(line + b"\n" for line in lines))
+        return wire.close()
+
+
+@contextmanager
+def remote(*words: str) -> Iterator[str]:
+    """Start remote_tools.py or another server with its port as the last of `words`."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, *(word.replace("PORT", str(port)) for word in words)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + SECONDS
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except ConnectionRefusedError:
+                assert process.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.02)  # until somebody listens there
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def session(rest: Answer | None = None) -> Answer:
+    """Answer the handshake, and calls by `rest`, or with a result."""
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        method = asked.message.get("method")
+        if method == "initialize":
+            yield whole(initialized(asked.id), "200 OK", "Mcp-Session-Id: s-1")
+        elif asked.method == "GET":
+            yield whole(b"", "405 Method Not Allowed")
+        elif asked.method == "DELETE":
+            yield whole()
+        elif "id" not in asked.message:
+            yield ACCEPTED
+        else:
+            yield from iter([whole(result(asked.id))]) if rest is None else rest(asked)
+
+    return answer
+
+
+# The end
+
+
+def test_late_answers_come_and_then_the_session_is_ended() -> None:
+    over = threading.Event()
+
+    def late(asked: Asked) -> Iterator[bytes]:
+        assert over.wait(SECONDS)
+        yield whole(result(asked.id))
+
+    with RawServer(session(late)) as server:
+        with Wire(bridge(server.url), cwd=ROOT) as wire:
+            wire.write(INITIALIZE + b"\n" + INITIALIZED + b"\n" + call(b"1") + b"\n")
+            assert wire.line() == initialized(b"0") + b"\n"
+            server.wait(3, "POST")
+            wire.shut_stdin()
+            over.set()
+            assert wire.line() == result(b"1") + b"\n"
+            end = wire.close()
+        assert (end.code, end.rest, end.stderr) == (0, b"", b"")
+        [deleted] = server.of("DELETE")
+        assert deleted.headers["mcp-session-id"] == "s-1"
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+)
+def test_a_signal_ends_it_in_order(number: signal.Signals, code: int) -> None:
+    def never(asked: Asked) -> Iterator[bytes]:
+        yield STREAM
+        assert asked.gone()
+
+    with RawServer(session(never)) as server:
+        with Wire(bridge(server.url), cwd=ROOT) as wire:
+            wire.write(INITIALIZE + b"\n" + INITIALIZED + b"\n" + call(b"1") + b"\n")
+            server.wait(3, "POST")
+            wire.line()
+            wire.process.send_signal(number)
+            told = json.loads(wire.line())
+            end = wire.close()
+        assert end.code == code
+        assert len(server.wait(1, "DELETE")) == 1
+    assert told["result"]["isError"] is True
+    assert told["result"]["content"][0]["text"] == f"the proxy was ended by {number.name}"
+
+
+def test_a_signal_hastens_the_end_of_one_that_waits_for_a_silent_server() -> None:
+    with RawServer(lambda asked: iter([STREAM] if asked.gone() else [])) as server:
+        with Wire(bridge(server.url), cwd=ROOT) as wire:
+            # The second line waits for the first, and nobody will ever answer that.
+            wire.write(INITIALIZE + b"\n" + call(b"1") + b"\n")
+            server.wait(1)
+            wire.shut_stdin()
+            wire.process.send_signal(signal.SIGTERM)
+            end = wire.close(4.5)
+        assert len(server.asked) == 1
+    assert end.code == 143
+    assert sorted(json.loads(line)["id"] for line in end.rest.splitlines()) == [0, 1]
+
+
+def test_nobody_waits_for_a_subscription_to_end() -> None:
+    listen = (
+        b'{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":%s}}' % META
+    )
+    note = b'{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"}'
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield STREAM + event(note)
+        assert asked.gone()
+
+    with RawServer(answer) as server, Wire(bridge(server.url), cwd=ROOT) as wire:
+        wire.write(listen + b"\n")
+        assert wire.line() == note + b"\n"
+        # Less than the time that late answers have.
+        end = wire.close(4.5)
+    assert end.code == 0
+    assert json.loads(end.rest)["id"] == 1
+
+
+def test_a_server_that_is_not_there_is_said_to_the_client_and_on_stderr() -> None:
+    with RawServer(always(b"")) as server:
+        pass
+    with Wire(bridge(server.url), cwd=ROOT) as wire:
+        [line] = wire.answer(INITIALIZE + b"\n")
+        code = wire.process.wait(SECONDS)
+        said = json.loads(line)["error"]["message"]
+    assert code == 1
+    assert f"no connection to 127.0.0.1:{server.port}" in said
+    assert said in wire.errors.decode()
+
+
+def test_a_session_that_the_server_ended_ends_us() -> None:
+    with RawServer(session(always(whole(b"who?", "404 Not Found")))) as server:
+        with Wire(bridge(server.url), cwd=ROOT) as wire:
+            wire.write(INITIALIZE + b"\n" + INITIALIZED + b"\n" + call(b"1") + b"\n")
+            wire.line()
+            said = json.loads(wire.line())["result"]["content"][0]["text"]
+            assert wire.process.wait(SECONDS) == 1
+        assert server.of("DELETE") == []
+    assert said.startswith("the server has ended the session, start anew: ")
+
+
+def test_a_client_that_reads_no_more_ends_it() -> None:
+    with RawServer(session()) as server:
+        with Wire(bridge(server.url), cwd=ROOT) as wire:
+            wire.answer(INITIALIZE + b"\n")
+            wire.pipes[1].close()
+            wire.write(call(b"1") + b"\n", reading=False)
+            assert wire.process.wait(SECONDS) == 0
+            wire.pipes[1] = open(os.devnull, "rb")  # noqa: SIM115
+        assert len(server.wait(1, "DELETE")) == 1
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_rules_that_cannot_be_used_end_it(tmp_path: Path, late: bool) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text("version: 1\nruels: []\n")
+    with (
+        RawServer(session()) as server,
+        Wire(bridge(server.url, "--rules", str(file)), cwd=ROOT) as wire,
+    ):
+        if late:
+            until(lambda: b"ruels" in wire.errors)
+        wire.write(call(b"1") + b"\n")
+        assert b"the rules cannot be used" in wire.line()
+        assert wire.process.wait(SECONDS) == 2
+
+
+# Lines
+
+
+def test_untouched_bytes_are_the_same_in_both_directions() -> None:
+    strange = (
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","a":[1.0,1e400]}}'
+    )
+    answer = b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"n":[1.10,-0,12345678901234567890]}}'
+    with RawServer(always(whole(answer))) as server:
+        end = ended(server.url, [strange, b"", b"  "])
+        assert [asked.body for asked in server.asked] == [strange]
+    assert (end.code, end.rest) == (0, answer + b"\n")
+
+
+def test_an_answer_of_20_mb_comes_through() -> None:
+    raw = result(b"1", "x" * 20_000_000)
+    with RawServer(always(STREAM + event(raw))) as server:
+        end = ended(server.url, [call(b"1")])
+    assert end.rest == raw + b"\n"
+
+
+def test_all_that_was_said_before_the_handshake_was_over_follows_it() -> None:
+    said = threading.Event()
+
+    def slow(asked: Asked) -> Iterator[bytes]:
+        first = asked.message["method"] == "initialize"
+        assert not first or said.wait(SECONDS)
+        yield whole(initialized(asked.id) if first else result(asked.id))
+
+    # Each of them is read on its own, and there are more than are read ahead.
+    calls = [call(b"%d" % number, "x" * 100_000) for number in range(1, 31)]
+    lines = b"".join(line + b"\n" for line in (INITIALIZE, *calls))
+    with RawServer(slow) as server:
+        with Wire(bridge(server.url), cwd=ROOT) as wire:
+            saying = threading.Thread(target=wire.write, args=(lines,))
+            saying.start()
+            server.wait(1, "POST")
+            said.set()
+            saying.join(SECONDS)
+            assert wire.line() == initialized(b"0") + b"\n"
+            ids = sorted(json.loads(wire.line())["id"] for _ in calls)
+            assert wire.close().code == 0
+        assert len(server.of("POST")) == 31
+    assert ids == list(range(1, 31))
+
+
+@pytest.mark.parametrize("lines", [[call(b"1"), call(b"2")], []])
+def test_what_the_client_says_may_come_from_a_file(tmp_path: Path, lines: list[bytes]) -> None:
+    given = tmp_path / "said"
+    given.write_bytes(b"".join(line + b"\n" for line in lines))
+    with RawServer(session()) as server, given.open("rb") as stdin:
+        ran = subprocess.run(
+            bridge(server.url), stdin=stdin, capture_output=True, cwd=ROOT, timeout=SECONDS
+        )
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert sorted(ran.stdout.splitlines()) == [result(b"1"), result(b"2")][: len(lines)]
+
+
+def test_a_client_that_is_no_client_at_all_ends_it() -> None:
+    with RawServer(session()) as server:
+        ran = subprocess.run(
+            bridge(server.url), stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=20
+        )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+def test_a_line_over_the_limit_is_refused_and_the_next_one_works() -> None:
+    with RawServer(session()) as server:
+        long = call(b"1", "x" * 5000)
+        end = ended(server.url, [long, call(b"2")], "--max-message", "1kB")
+        assert len(server.asked) == 1
+    refused, answered = end.rest.splitlines()
+    said = f"a message of {len(long)} bytes is over the limit of 1000 bytes"
+    assert json.loads(refused) == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "error": {"code": -1, "message": said},
+    }
+    assert answered == result(b"2")
+
+
+def test_what_is_noise_goes_to_stderr() -> None:
+    with RawServer(always(STREAM + event(b"noise"))) as server:
+        end = ended(server.url, [call(b"1")])
+    assert json.loads(end.rest)["result"]["isError"] is True
+    assert b"\nnoise\n" in b"\n" + end.stderr
+
+
+def test_headers_are_sent_and_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "never-told")
+    with RawServer(always(whole(b"", "401 Unauthorized"))) as server:
+        options = ("-v", "--header", "Authorization: Bearer ${SOME_TOKEN}", "--header", "X-A: b")
+        end = ended(server.url + "?key=never-told", [call(b"1")], *options)
+        [asked] = server.asked
+    assert asked.headers["authorization"] == "Bearer never-told"
+    assert asked.headers["x-a"] == "b"
+    assert asked.path == "/mcp?key=never-told"
+    assert b"401" in end.stderr
+    assert b"never-told" not in end.stderr + end.rest
+
+
+def test_a_client_that_does_not_read_holds_up_the_server() -> None:
+    note = b'{"jsonrpc":"2.0","method":"notifications/message","params":"' + b"x" * 100_000 + b'"}'
+    piece = event(note)
+    sent = 0
+    stuck = threading.Event()
+
+    def flood(asked: Asked) -> Iterator[bytes]:
+        nonlocal sent
+        asked.connection.settimeout(1.0)
+        yield STREAM
+        try:
+            for _ in range(1000):
+                asked.connection.sendall(piece)
+                sent += len(piece)
+        except TimeoutError:
+            stuck.set()
+            yield b""
+
+    with RawServer(flood) as server, Wire(bridge(server.url), cwd=ROOT) as wire:
+        wire.write(call(b"1") + b"\n", reading=False)
+        assert stuck.wait(SECONDS)
+        assert sent < 32_000_000
+        wire.process.send_signal(signal.SIGTERM)
+        assert wire.close().code == 143
+
+
+# Real servers and clients
+
+
+def test_the_official_client_works_with_the_official_server() -> None:
+    with remote(str(TOOLS), "streamable", "PORT") as origin:
+        for era in ERAS:
+            command = [sys.executable, "-m", "proxy", f"{origin}/mcp"]
+            with connected(command, mode=era) as client:
+                assert "add" in client.tools()
+                assert client.call("add", {"a": 2, "b": 3})["structuredContent"] == {"result": 5}
+                unknown = client.call("add", {"a": "x"})
+                assert unknown["isError"] is True
+                wanted = "2025-11-25" if era == "legacy" else "2026-07-28"
+                assert client.protocol_version == wanted
+
+
+@contextmanager
+def conversing(url: str, mode: Mode, **callbacks: Any) -> Iterator[tuple[Any, Client]]:
+    """Connect the official client with callbacks; yield what runs its coroutines, and it."""
+    command, *args = bridge(url)
+    server = StdioServerParameters(command=command, args=args, cwd=ROOT)
+    client = Client(server, mode=mode, **callbacks)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(client) as entered:
+        yield portal.call, entered
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+def test_progress_questions_and_cancellations_pass_in_both_directions(
+    era: Mode, tmp_path: Path
+) -> None:
+    seen: list[float] = []
+    begun = threading.Event()
+
+    async def progress(
+        progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        seen.append(progress)
+        begun.set()
+
+    async def name(*_: Any) -> ElicitResult:
+        return ElicitResult(action="accept", content={"name": "Zoë"})
+
+    log = tmp_path / "log"
+    with (
+        remote(str(TOOLS), "streamable", "PORT", str(log)) as origin,
+        conversing(f"{origin}/mcp", era, elicitation_callback=name) as (run, client),
+    ):
+        called = run(partial(client.call_tool, "count", {"upto": 50}, progress_callback=progress))
+        assert called.content[0].text == "counted"
+        assert seen == list(range(50))
+        if era == "legacy":
+            # A stateless server asks by its answer, not by a request.
+            called = run(partial(client.call_tool, "greet", {}))
+            assert called.content[0].text == "hello Zoë"
+        begun.clear()
+        run(partial(cancelled, client, begun, progress))
+        called = run(partial(client.call_tool, "add", {"a": 1, "b": 1}))
+        assert called.structured_content == {"result": 2}
+        deadline = time.monotonic() + SECONDS
+        while not log.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)  # until the server has noticed
+    assert log.read_text() == "cancelled\n"
+
+
+async def cancelled(client: Client, begun: threading.Event, progress: Any) -> None:
+    """Call a tool that waits, and give up as soon as it has begun."""
+    import anyio
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(client.call_tool, "wait", {}, progress_callback=progress))
+        assert await anyio.to_thread.run_sync(begun.wait, SECONDS)
+        tasks.cancel_scope.cancel()
+
+
+def test_an_answer_comes_though_the_server_closed_the_stream_before() -> None:
+    changed = threading.Event()
+
+    async def heard(message: Any) -> None:
+        if "ToolListChanged" in type(message).__name__:
+            changed.set()
+
+    with (
+        remote(str(TOOLS), "streamable", "PORT") as origin,
+        conversing(f"{origin}/mcp", "legacy", message_handler=heard) as (run, client),
+    ):
+        called = run(partial(client.call_tool, "leave_early", {}))
+        assert called.content[0].text == "here it is"
+        # What belongs to no request comes on a stream of its own.
+        called = run(partial(client.call_tool, "announce", {}))
+        assert called.content[0].text == "announced"
+        assert changed.wait(SECONDS)
+
+
+def test_a_server_of_2024_works_with_the_official_client() -> None:
+    with (
+        remote(str(TOOLS), "sse", "PORT") as origin,
+        connected([sys.executable, "-m", "proxy", f"{origin}/sse"], mode="auto") as client,
+    ):
+        assert client.call("add", {"a": 2, "b": 3})["structuredContent"] == {"result": 5}
+
+
+def test_the_rules_of_a_server_apply_to_it_behind_a_url(tmp_path: Path) -> None:
+    example = ROOT / "examples" / "fullsync"
+    words = ["--folders", "500", "--index-dir", str(tmp_path)]
+    server = str(example / "server.py")
+    with remote(server, *words, "--http", "PORT") as origin:
+        for era in ERAS:
+            answers = []
+            for rules in ("none", str(example / "rules.yaml")):
+                command = bridge(f"{origin}/mcp", "--rules", rules)
+                with connected(command, mode=era) as client:
+                    answers.append(client.call("roxtra_index_full_sync_status", {}))
+            plain, shaped = (len(json.dumps(answer)) for answer in answers)
+            assert shaped < plain / 5

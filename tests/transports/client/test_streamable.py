@@ -1,0 +1,786 @@
+"""What goes to a server behind a URL and what comes from it, with servers that say raw bytes."""
+
+import asyncio
+import gzip
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from proxy.document.message import PROTOCOL_VERSION
+from proxy.ruleset.guard import Decision, Found
+from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.session.session import Session
+from proxy.storage.meter import Meters
+from proxy.storage.snapshots import Memory
+from proxy.transports.client import streamable
+from proxy.transports.client.endpoint import Endpoint
+from proxy.transports.client.streamable import Place, Streamable
+from proxy.transports.driver import Driver
+from proxy.transports.http.sse import Event
+from proxy.transports.log import Log
+from proxy.transports.workers.pool import Workers
+from tests.given import rules
+from tests.raw_http import (
+    ACCEPTED,
+    INITIALIZE,
+    INITIALIZED,
+    SECONDS,
+    STREAM,
+    Answer,
+    Asked,
+    RawServer,
+    Reset,
+    always,
+    call,
+    event,
+    initialized,
+    result,
+    whole,
+)
+from tests.transports.guarded import guarded, onward, told
+
+
+class Link:
+    """A Streamable, what it said to its client, and why it was lost."""
+
+    def __init__(
+        self,
+        server: RawServer,
+        limit: int,
+        log: Log = Log("error"),  # noqa: B008
+        rules: RuleSet = EMPTY,
+        deadline: float | None = None,
+    ) -> None:
+        self.server = server
+        self.said: asyncio.Queue[bytes] = asyncio.Queue()
+        self.lost: asyncio.Queue[str] = asyncio.Queue()
+        self.noise: list[bytes] = []
+        session = Session(lambda *_: rules, Meters().of, log.warning, deadline=deadline)
+        self.driver = Driver(session, Memory(), Workers(), log, self.noise.append)
+        self.streamable = Streamable(
+            Endpoint(server.url), self.driver, log, limit, self.say, self.lost.put_nowait
+        )
+
+    async def say(self, lines: list[bytes]) -> None:
+        for line in lines:
+            self.said.put_nowait(line)
+
+    async def send(self, raw: bytes) -> None:
+        sent = await self.driver.from_client(raw)
+        for line in sent.to_server:
+            async with asyncio.timeout(SECONDS):
+                await self.streamable.send(line)
+        for probe in sent.probes:
+            async with asyncio.timeout(SECONDS):
+                await self.streamable.probe(probe)
+
+    async def line(self) -> bytes:
+        async with asyncio.timeout(SECONDS):
+            return await self.said.get()
+
+    async def ask(self, raw: bytes) -> bytes:
+        await self.send(raw)
+        return await self.line()
+
+    async def failure(self, raw: bytes) -> str:
+        """Ask, and return the text of the tool result that says what went wrong."""
+        answer = json.loads(await self.ask(raw))
+        assert answer["result"]["isError"] is True
+        return str(answer["result"]["content"][0]["text"])
+
+    async def arrived(self, count: int, method: str) -> None:
+        await asyncio.to_thread(self.server.wait, count, method)
+
+    async def begin(self) -> None:
+        """Shake hands."""
+        assert b"protocolVersion" in await self.ask(INITIALIZE)
+        await self.send(INITIALIZED)
+
+
+@asynccontextmanager
+async def linked(
+    answer: Answer,
+    limit: int = 1_000_000,
+    rules: RuleSet = EMPTY,
+    deadline: float | None = None,
+) -> AsyncIterator[Link]:
+    with RawServer(answer) as server:
+        link = Link(server, limit, rules=rules, deadline=deadline)
+        try:
+            yield link
+        finally:
+            link.streamable.stop()
+            await link.streamable.close()
+            assert link.said.empty(), link.said
+
+
+def handshake(rest: Answer) -> Answer:
+    """Answer what begins a session, and the rest by `rest`."""
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        method = asked.message.get("method")
+        if method == "initialize":
+            yield whole(initialized(asked.id), "200 OK", "Mcp-Session-Id: s-1")
+        elif method == "notifications/initialized":
+            yield ACCEPTED
+        elif asked.method == "DELETE":
+            yield whole()
+        elif asked.method == "GET" and "last-event-id" not in asked.headers:
+            yield whole(b"", "405 Method Not Allowed")
+        else:
+            yield from rest(asked)
+
+    return answer
+
+
+# Answers
+
+
+async def test_an_answer_in_json_comes_as_the_same_bytes() -> None:
+    raw = b'{"jsonrpc": "2.0", "id": 1, "result": {"n": 1.10, "big": 12345678901234567890123}}'
+    async with linked(always(whole(raw))) as link:
+        assert await link.ask(call(b"1")) == raw
+        [asked] = link.server.asked
+        assert asked.body == call(b"1")
+        assert asked.headers["accept"] == "application/json, text/event-stream"
+        assert asked.headers["content-type"] == "application/json"
+        assert "mcp-session-id" not in asked.headers
+        assert "mcp-protocol-version" not in asked.headers
+
+
+async def test_line_ends_within_an_answer_become_blanks_and_nothing_else_changes() -> None:
+    pretty = b'{\r\n  "jsonrpc": "2.0",\n  "id": 1,\n  "result": {"a": "x\\ny"}\n}\n'
+    async with linked(always(whole(pretty))) as link:
+        line = await link.ask(call(b"1"))
+    assert line == pretty.replace(b"\r", b" ").replace(b"\n", b" ")
+
+
+async def test_an_answer_may_be_compressed() -> None:
+    raw = gzip.compress(result(b"1"))
+    async with linked(always(whole(raw, "200 OK", "Content-Encoding: gzip"))) as link:
+        assert await link.ask(call(b"1")) == result(b"1")
+
+
+async def test_the_messages_of_a_stream_come_in_order() -> None:
+    notes = [b'{"jsonrpc":"2.0","method":"notifications/message","params":%d}' % n for n in (1, 2)]
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield STREAM
+        yield b": hello\n\nid: 1\ndata:\n\n"
+        yield event(notes[0], "event: message")
+        yield event(notes[1]).replace(b'"jsonrpc"', b'\ndata: "jsonrpc"')
+        yield event(result(asked.id))
+
+    async with linked(answer) as link:
+        assert await link.ask(call(b'"a"')) == notes[0]
+        assert json.loads(await link.line()) == json.loads(notes[1])
+        assert await link.line() == result(b'"a"')
+
+
+async def test_a_batch_is_answered_whole() -> None:
+    answers = b"[" + result(b"1") + b"," + result(b"2") + b"]"
+    async with linked(always(whole(answers))) as link:
+        assert await link.ask(b"[" + call(b"1") + b"," + call(b"2") + b"]") == answers
+
+
+async def test_what_a_batch_lacks_is_answered_for_the_server() -> None:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield STREAM + event(result(b"1"))
+
+    async with linked(answer) as link:
+        assert await link.ask(b"[" + call(b"1") + b"," + call(b"2") + b"]") == result(b"1")
+        late = json.loads(await link.line())
+    assert late["id"] == 2
+    assert "the server's event stream ended" in late["result"]["content"][0]["text"]
+
+
+async def test_a_request_of_the_server_is_answered_by_the_client() -> None:
+    wish = b'{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{}}'
+    answered = threading.Event()
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        if asked.message.get("method") == "tools/call":
+            yield STREAM + event(wish)
+            assert answered.wait(SECONDS)
+            yield event(result(asked.id))
+        else:
+            assert asked.body == b'{"jsonrpc":"2.0","id":"s","result":{}}'
+            yield ACCEPTED
+            answered.set()
+
+    async with linked(answer) as link:
+        assert await link.ask(call(b"1")) == wish
+        assert await link.ask(b'{"jsonrpc":"2.0","id":"s","result":{}}') == result(b"1")
+
+
+# The handshake era
+
+
+async def test_the_session_and_the_revision_go_along_with_everything_after_the_handshake() -> None:
+    async with linked(handshake(lambda asked: iter([whole(result(asked.id))]))) as link:
+        await link.begin()
+        assert await link.ask(call(b"1")) == result(b"1")
+        await link.arrived(1, "GET")
+    first, *later = link.server.asked
+    assert "mcp-session-id" not in first.headers
+    assert sorted(asked.method for asked in later) == ["DELETE", "GET", "POST", "POST"]
+    for asked in later:
+        assert asked.headers["mcp-session-id"] == "s-1"
+        assert asked.headers["mcp-protocol-version"] == "2025-11-25"
+        assert "mcp-method" not in asked.headers
+
+
+async def test_nothing_is_sent_before_the_handshake_is_answered() -> None:
+    early = threading.Event()
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        if asked.message.get("method") == "initialize":
+            # It would be there long before.
+            assert not early.wait(0.3)
+            yield whole(initialized(asked.id), "200 OK", "Mcp-Session-Id: s-1")
+        else:
+            early.set()
+            yield whole(result(asked.id))
+
+    async with linked(answer) as link:
+        await link.send(INITIALIZE)
+        await link.send(call(b"1"))
+        assert [await link.line(), await link.line()] == [initialized(b"0"), result(b"1")]
+        assert link.server.of("POST")[1].headers["mcp-session-id"] == "s-1"
+
+
+async def test_a_notification_is_accepted_before_the_next_line_is_sent() -> None:
+    early = threading.Event()
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        if "id" in asked.message:
+            early.set()
+            yield whole(result(asked.id))
+        else:
+            assert not early.wait(0.3)
+            yield ACCEPTED
+
+    async with linked(answer) as link:
+        await link.send(b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}')
+        assert await link.ask(call(b"1")) == result(b"1")
+
+
+async def test_requests_wait_for_their_answers_side_by_side() -> None:
+    second = threading.Event()
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        if asked.id == b"1":
+            assert second.wait(SECONDS)
+        second.set()
+        yield whole(result(asked.id))
+
+    async with linked(answer) as link:
+        await link.send(call(b"1"))
+        await link.send(call(b"2"))
+        assert {await link.line(), await link.line()} == {result(b"1"), result(b"2")}
+
+
+async def test_the_server_s_own_stream_is_heard_and_taken_up_where_it_ended() -> None:
+    note = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+    streams: list[str | None] = []
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        if asked.method != "GET":
+            yield from handshake(always(b""))(asked)
+            return
+        streams.append(asked.headers.get("last-event-id"))
+        if len(streams) == 1:
+            yield STREAM + b"retry: 10\n\n" + event(note, "id: e-7")
+        elif len(streams) == 2:
+            yield whole(b"busy", "503 Service Unavailable")
+        elif len(streams) == 3:
+            yield STREAM + event(note, "id: e-8")
+        else:
+            yield whole(b"", "405 Method Not Allowed")
+
+    async with linked(answer) as link:
+        await link.begin()
+        assert [await link.line(), await link.line()] == [note, note]
+        await link.arrived(4, "GET")
+    assert streams == [None, "e-7", "e-7", "e-8"]
+
+
+async def test_a_stream_that_ends_before_the_answer_is_taken_up_again() -> None:
+    def rest(asked: Asked) -> Iterator[bytes]:
+        if asked.method == "POST":
+            yield STREAM + b"id: 1\nretry: 10\ndata:\n\n"
+        elif asked.headers["last-event-id"] == "1":
+            yield STREAM + event(b'{"jsonrpc":"2.0","method":"x"}', "id: 2")
+        else:
+            assert asked.headers["last-event-id"] == "2"
+            yield STREAM + event(result(b"5"), "id: 3")
+
+    async with linked(handshake(rest)) as link:
+        await link.begin()
+        await link.arrived(1, "GET")
+        assert await link.ask(call(b"5")) == b'{"jsonrpc":"2.0","method":"x"}'
+        assert await link.line() == result(b"5")
+    sent = [asked for asked in link.server.of("POST") if asked.id == b"5"]
+    assert len(sent) == 1
+
+
+async def test_a_stream_that_cannot_be_taken_up_again_is_an_error() -> None:
+    def rest(asked: Asked) -> Iterator[bytes]:
+        if asked.method == "POST":
+            yield STREAM + b"id: 1\nretry: 10\ndata:\n\n"
+        else:
+            yield whole(b"gone", "410 Gone")
+
+    async with linked(handshake(rest)) as link:
+        await link.begin()
+        said = await link.failure(call(b"5"))
+    assert said == "no answer came: the server answered HTTP 410 Gone: gone"
+
+
+async def test_a_session_that_the_server_has_ended_is_said_and_ends_everything() -> None:
+    async with linked(handshake(always(whole(b"no such session", "404 Not Found")))) as link:
+        await link.begin()
+        said = await link.failure(call(b"5"))
+        why = "the server has ended the session, start anew: the server answered HTTP 404 Not Found"
+        assert said == f"{why}: no such session"
+        assert link.lost.get_nowait() == said
+
+
+async def test_an_unknown_method_is_no_end_of_the_session() -> None:
+    error = b'{"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"Method not found"}}'
+    async with linked(handshake(always(whole(error, "404 Not Found")))) as link:
+        await link.begin()
+        assert await link.ask(call(b"5")) == error
+        assert link.lost.empty()
+
+
+async def test_a_cancelled_call_is_cancelled_at_the_server_and_gets_no_answer_of_ours() -> None:
+    cancelled = threading.Event()
+
+    def rest(asked: Asked) -> Iterator[bytes]:
+        if asked.id == b"1":
+            yield STREAM
+            assert cancelled.wait(SECONDS)
+        elif asked.id == b"2":
+            yield whole(result(b"2"))
+        else:
+            assert asked.message["method"] == "notifications/cancelled"
+            yield ACCEPTED
+            cancelled.set()
+
+    async with linked(handshake(rest)) as link:
+        await link.begin()
+        await link.send(call(b"1"))
+        await link.send(
+            b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
+        )
+        assert cancelled.wait(SECONDS)
+        assert await link.ask(call(b"2")) == result(b"2")
+        async with asyncio.timeout(SECONDS):
+            await link.streamable.answered()
+
+
+async def test_a_cancelled_call_is_let_go_where_its_server_leaves_the_stream_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(streamable, "_TAKEN_BACK", 0.01)
+    word = b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}'
+    gone = threading.Event()
+
+    def rest(asked: Asked) -> Iterator[bytes]:
+        if asked.id == b"1":
+            yield STREAM + event(word)
+            assert asked.gone()
+            gone.set()
+        else:
+            yield ACCEPTED
+
+    async with linked(handshake(rest)) as link:
+        await link.begin()
+        # Its stream is being read by now.
+        assert await link.ask(call(b"1")) == word
+        await link.send(
+            b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
+        )
+        assert await asyncio.to_thread(gone.wait, SECONDS)
+
+
+# The stateless era
+
+
+async def test_a_stateless_request_says_in_its_headers_what_it_is() -> None:
+    tools = {"name": "act", "inputSchema": {"properties": {"to": {"type": "string"}}}}
+    tools["inputSchema"]["properties"]["to"]["x-mcp-header"] = "To"  # type: ignore[index]
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        if asked.message["method"] == "tools/list":
+            listed = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [tools]}}
+            yield whole(json.dumps(listed).encode(), "200 OK", "Mcp-Session-Id: never")
+        else:
+            yield whole(result(asked.id))
+
+    async with linked(answer) as link:
+        listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        params: dict[str, Any] = {"_meta": {PROTOCOL_VERSION: "2026-07-28"}}
+        await link.ask(json.dumps({**listing, "params": params}).encode())
+        params |= {"name": "act", "arguments": {"to": "é"}}
+        calling = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
+        await link.ask(json.dumps(calling).encode())
+        await link.send(b'{"jsonrpc":"2.0","method":"notifications/progress"}')
+        listed, called, notified = link.server.asked
+    own = ("mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-to", "mcp-session-id")
+    assert [[asked.headers.get(name) for name in own] for asked in (listed, called, notified)] == [
+        ["2026-07-28", "tools/list", None, None, None],
+        ["2026-07-28", "tools/call", "act", "=?base64?w6k=?=", None],
+        ["2026-07-28", "notifications/progress", None, None, None],
+    ]
+
+
+@pytest.mark.parametrize("begun", [b"", STREAM])
+async def test_a_cancelled_stateless_request_is_closed_and_the_word_is_not_sent(
+    begun: bytes,
+) -> None:
+    gone, other = threading.Event(), threading.Event()
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        if asked.id == b"1":
+            yield begun or b"HTTP/1.1 "
+            other.set()
+            assert asked.gone()
+            gone.set()
+            yield b""
+        else:
+            yield whole(result(asked.id))
+
+    cancel = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}'
+    async with linked(answer) as link:
+        await link.send(call(b"1", modern=True))
+        assert await asyncio.to_thread(other.wait, SECONDS)
+        await link.send(cancel % 1)
+        assert await asyncio.to_thread(gone.wait, SECONDS)
+        # Nor where the answer was faster.
+        assert await link.ask(call(b"2", modern=True)) == result(b"2")
+        await link.send(cancel % 2)
+        assert await link.ask(call(b"3", modern=True)) == result(b"3")
+    assert [asked.id for asked in link.server.asked] == [b"1", b"2", b"3"]
+
+
+async def test_a_stateless_stream_is_never_taken_up_again() -> None:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield STREAM + b"id: 1\nretry: 1\ndata:\n\n"
+
+    async with linked(answer) as link:
+        said = await link.failure(call(b"1", modern=True))
+        assert said == "no answer came: the server's event stream ended"
+        assert len(link.server.asked) == 1
+
+
+# Refusals and faults
+
+
+def cut(length: int) -> Answer:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        yield whole(result(asked.id))[:-length]
+        yield b""
+
+    return answer
+
+
+def half_an_event(asked: Asked) -> Iterator[bytes]:
+    yield STREAM + event(result(asked.id))[:-2]
+
+
+CHUNKED = STREAM.replace(b"Connection: close", b"Transfer-Encoding: chunked")
+
+
+def half_a_chunk(asked: Asked) -> Iterator[bytes]:
+    yield CHUNKED + b"ff\r\ndata: "
+    yield b""
+
+
+def silence(asked: Asked) -> Iterator[bytes]:
+    yield b""
+
+
+def reset(asked: Asked) -> Iterator[bytes]:
+    yield CHUNKED
+    raise Reset
+
+
+NO_HTTP = b"220 mail.example.org ESMTP\r\n\r\n"
+FAULTS: list[tuple[Answer, str]] = [
+    (cut(5), "gave no answer: the connection broke off in the middle of the answer"),
+    (half_an_event, "no answer came: the server's event stream ended in the middle of an event"),
+    (half_a_chunk, "the server's event stream broke off: the connection broke off in the middle"),
+    (silence, "gave no answer: the server closed the connection without an answer"),
+    (reset, "the server's event stream broke off: the connection"),
+    (always(NO_HTTP), "gave no answer: the server does not speak HTTP as it should: "),
+    (always(whole()), "HTTP 200 without an answer to it: no Content-Type, empty"),
+    (always(ACCEPTED), "HTTP 202 without an answer to it: no Content-Type, empty"),
+    (
+        always(whole(b"<html>", "200 OK", "Content-Type: text/html")),
+        "HTTP 200 without an answer to it: text/html, <html>",
+    ),
+    (always(whole(b'{"x":1}')), 'HTTP 200 without an answer to it: application/json, {"x":1}'),
+    (always(whole(b"nonsense")), "HTTP 200 without an answer to it: application/json, nonsense"),
+    (
+        always(whole(b"x" * 500, "502 Bad Gateway", "Content-Type: text/html")),
+        "the server answered HTTP 502 Bad Gateway: " + "x" * 200,
+    ),
+    (
+        always(whole(b"slow", "429 Too Many Requests", "Retry-After: 7")),
+        "the server answered HTTP 429 Too Many Requests (Retry-After: 7): slow",
+    ),
+    (always(whole(b"", "404 Not Found")), "the server answered HTTP 404 Not Found"),
+    (
+        always(whole(b"no", "401 Unauthorized", "WWW-Authenticate: Bearer")),
+        "the server answered HTTP 401 Unauthorized: no; it wants credentials that it knows: give "
+        "them as in `--header 'Authorization: Bearer ${TOKEN}'`; where it wants OAuth, wrap "
+        "`npx -y mcp-remote URL` after -- instead of the URL",
+    ),
+    (
+        always(whole(b"", "403 Forbidden")),
+        "the server answered HTTP 403 Forbidden; it refuses this caller: look at --header and at "
+        "the URL; where it wants OAuth, wrap `npx -y mcp-remote URL` after -- instead of the URL",
+    ),
+    (
+        always(whole(b"\x1f\x8b no gzip", "200 OK", "Content-Encoding: gzip")),
+        "its gzip data is damaged",
+    ),
+]
+
+
+async def test_what_may_be_the_answer_is_not_quoted_where_a_rule_withholds() -> None:
+    guard = rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}")
+    said = always(whole(b"a secret", "200 OK", "Content-Type: text/plain"))
+    async with linked(said, rules=guard) as link:
+        assert await link.failure(call(b"1", "get")) == "HTTP 200 without an answer to it"
+        assert "a secret" in await link.failure(call(b"2", "other"))
+
+
+@pytest.mark.parametrize(("answer", "complaint"), FAULTS, ids=[said[:60] for _, said in FAULTS])
+async def test_each_fault_is_said_the_call_is_sent_once_and_the_next_one_works(
+    answer: Answer, complaint: str
+) -> None:
+    def once(asked: Asked) -> Iterator[bytes]:
+        return answer(asked) if asked.id == b"1" else iter([whole(result(asked.id))])
+
+    async with linked(once) as link:
+        assert complaint in await link.failure(call(b"1"))
+        assert await link.ask(call(b"2")) == result(b"2")
+    assert [asked.id for asked in link.server.asked] == [b"1", b"2"]
+    assert link.noise in ([], [b'{"x":1}'], [b"nonsense"])
+
+
+@pytest.mark.parametrize("form", ["json", "stream"])
+async def test_an_answer_over_the_limit_is_an_error_and_the_session_lives(form: str) -> None:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        text = "x" * 5000 if asked.id == b"1" else ""
+        raw = result(asked.id, text)
+        yield whole(raw) if form == "json" else STREAM + event(raw)
+
+    async with linked(answer, limit=1000) as link:
+        assert "1000 bytes" in await link.failure(call(b"1"))
+        assert await link.ask(call(b"2")) == result(b"2", "")
+
+
+@pytest.mark.parametrize("id", [b"1", b"null", None])
+async def test_a_json_rpc_error_in_a_refusal_is_the_answer(id: bytes | None) -> None:
+    error = b'"error":{"code":-32020,"message":"Mcp-Name does not match","data":{"a":1.0}}}'
+    start = b'{"jsonrpc":"2.0",' + (b"" if id is None else b'"id":' + id + b",")
+    async with linked(always(whole(start + error, "400 Bad Request"))) as link:
+        answer = await link.ask(call(b"1"))
+    if id == b"1":
+        assert answer == start + error
+    assert json.loads(answer) == json.loads(b'{"jsonrpc":"2.0","id":1,' + error)
+
+
+@pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
+async def test_what_to_do_about_a_refusal_in_json_rpc_is_for_the_log(
+    status: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    error = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"who are you"}}'
+    with RawServer(always(whole(error, status))) as server:
+        link = Link(server, 1000, Log())
+        assert await link.ask(call(b"1")) == error
+        await link.streamable.close()
+    said = capfd.readouterr().err
+    assert said.startswith(f"mcp-abridge: warning: tools/call: the server answered HTTP {status}; ")
+    assert "--header" in said
+    assert "who are you" not in said
+
+
+async def test_a_json_rpc_error_about_another_request_is_not_taken_for_the_answer() -> None:
+    error = b'{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}'
+    async with linked(always(whole(error, "400 Bad Request"))) as link:
+        assert "HTTP 400 Bad Request: {" in await link.failure(call(b"1"))
+
+
+async def test_a_notification_that_is_refused_holds_up_nothing() -> None:
+    def answer(asked: Asked) -> Iterator[bytes]:
+        ok = whole(result(asked.id))
+        yield ok if "id" in asked.message else whole(b"no", "400 Bad Request")
+
+    async with linked(answer) as link:
+        await link.send(b'{"jsonrpc":"2.0","method":"notifications/x"}')
+        assert await link.ask(call(b"1")) == result(b"1")
+
+
+async def test_an_answer_to_another_request_goes_on_and_ours_is_answered_too() -> None:
+    async with linked(always(whole(result(b"9")))) as link:
+        assert await link.ask(call(b"1")) == result(b"9")
+        assert json.loads(await link.line())["id"] == 1
+
+
+async def test_a_server_that_is_not_there_is_said_and_ends_everything() -> None:
+    with RawServer(silence) as server:
+        pass
+    link = Link(server, 1000)
+    said = await link.failure(call(b"1"))
+    refused = f"no connection to 127.0.0.1:{server.port}: connection refused"
+    assert said == f"the server at {server.url} gave no answer: {refused}"
+    assert await link.lost.get() == said
+    await link.streamable.close()
+
+
+async def test_a_server_that_goes_away_later_ends_nothing() -> None:
+    with RawServer(lambda asked: iter([whole(result(asked.id))])) as server:
+        link = Link(server, 1000)
+        assert await link.ask(call(b"1")) == result(b"1")
+    assert "gave no answer" in await link.failure(call(b"2"))
+    assert link.lost.empty()
+    await link.streamable.close()
+
+
+# HTTP+SSE of 2024-11-05
+
+
+class Old:
+    """A server of 2024-11-05; `named` is the URL that it wants messages at.
+
+    What has `silent` in it is not answered.
+    """
+
+    def __init__(
+        self,
+        named: Callable[[Asked], str] = lambda asked: "/messages?s=1",
+        silent: bytes = b"no such message",
+    ) -> None:
+        self.named = named
+        self.silent = silent
+        self.said: list[bytes] = []
+        self.more = threading.Condition()
+        self.ended = False
+
+    def __call__(self, asked: Asked) -> Iterator[bytes]:
+        if asked.method == "GET":
+            yield STREAM + event(self.named(asked).encode(), "event: endpoint")
+            while True:
+                with self.more:
+                    assert self.more.wait_for(lambda: self.said or self.ended, SECONDS)
+                    lines, self.said = self.said, []
+                yield b"".join(event(line, "event: message") for line in lines)
+                if self.ended:
+                    return
+        elif asked.path == "/messages?s=1":
+            yield whole(b"Accepted", "202 Accepted", "Content-Type: text/plain")
+            method = asked.message.get("method")
+            if method == "initialize":
+                self.say(initialized(asked.id))
+            elif "id" in asked.message and self.silent not in asked.body:
+                self.say(result(asked.id))
+        else:
+            yield whole(b"", "405 Method Not Allowed", "Allow: GET")
+
+    def say(self, line: bytes) -> None:
+        with self.more:
+            self.said.append(line)
+            self.more.notify_all()
+
+    def end(self) -> None:
+        with self.more:
+            self.ended = True
+            self.more.notify_all()
+
+
+async def test_a_server_of_2024_is_found_and_spoken_to() -> None:
+    old = Old()
+    async with linked(old) as link:
+        await link.begin()
+        assert await link.ask(call(b"1")) == result(b"1")
+        paths = [(asked.method, asked.path) for asked in link.server.asked]
+        assert paths == [
+            ("POST", "/mcp"),
+            ("GET", "/mcp"),
+            *[("POST", "/messages?s=1")] * 3,
+        ]
+        old.end()
+        async with asyncio.timeout(SECONDS):
+            assert await link.lost.get() == "the server's event stream ended"
+
+
+@pytest.mark.parametrize("then", [told, onward])
+async def test_a_question_of_the_proxys_own_has_its_answer_on_the_stream_there(
+    then: Callable[[Found], Decision],
+) -> None:
+    old = Old()
+    async with linked(old, rules=guarded(then)) as link:
+        await link.begin()
+        said = json.loads(await link.ask(call(b"1", "write")))
+        assert said["id"] == 1
+        assert said["result"]["content"] == [{"type": "text", "text": "ok"}]
+        calls = [b'"status"', b'"write"'][: 1 + (then is onward)]
+        assert all(
+            name in asked.body for name, asked in zip(calls, link.server.asked[4:], strict=True)
+        )
+        old.end()
+
+
+async def test_a_call_that_a_server_of_2024_leaves_alone_is_cancelled_there() -> None:
+    old = Old(silent=b'"never"')
+    async with linked(old, deadline=0.2) as link:
+        await link.begin()
+        assert (await link.failure(call(b"7", "never"))).startswith("no answer within 0.2 seconds")
+        await link.arrived(5, "POST")
+        told = link.server.of("POST")[-1]
+        assert told.path == "/messages?s=1"
+        assert told.message["method"] == "notifications/cancelled"
+        assert told.message["params"]["requestId"] == 7
+        # What comes late goes nowhere, and what is asked next is answered.
+        old.say(result(b"7", "late"))
+        listed = b'{"jsonrpc":"2.0","id":8,"method":"prompts/list"}'
+        assert await link.ask(listed) == result(b"8")
+        old.end()
+
+
+async def test_an_endpoint_elsewhere_is_refused() -> None:
+    with RawServer(silence) as other:
+        old = Old(lambda asked: other.url)
+        async with linked(old) as link:
+            said = json.loads(await link.ask(INITIALIZE))["error"]["message"]
+            own = f"http://127.0.0.1:{link.server.port}"
+            assert said == (
+                f"the server points to {other.url}, which is another origin than {own}: nothing is "
+                "sent there; if it is right, give that URL"
+            )
+            old.end()
+        assert other.asked == []
+
+
+async def test_what_is_no_server_of_2024_either_is_said_as_it_was_at_first() -> None:
+    async with linked(always(whole(b"what?", "404 Not Found"))) as link:
+        said = json.loads(await link.ask(INITIALIZE))["error"]["message"]
+    assert said == "the server answered HTTP 404 Not Found: what?"
+
+
+def test_a_place_is_kept_by_ids_alone_and_an_empty_one_forgets_it() -> None:
+    place = Place()
+    for id, last in (("1", "1"), (None, "1"), ("2", "2"), ("", None), ("\x01", None)):
+        place.note(Event(b"", b"x", id=id))
+        assert place.last == last
+    place.note(Event(b"", None, retry=250))
+    assert (place.seen, place.pause(0), place.pause(1)) == (6, 0.25, 0.5)

@@ -1,0 +1,117 @@
+"""Every Accept header is given a form of answer, by RFC 9110, and none is an error."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.transports.http.negotiation import Wanted, wanted
+
+CASES: dict[Wanted, list[str | None]] = {
+    "json": [
+        "application/json",
+        "Application/JSON",
+        "application/json; charset=utf-8",
+        "application/json;q=0.1",
+        "application/json, text/html",
+        "application/json, text/event-stream;q=0",
+        "application/json, text/event-stream;q=0.000",
+        "*/*, text/event-stream;q=0",
+        "*/*, text/*;q=0",
+        "application/*",
+        'application/json;profile="a,text/event-stream"',
+        'application/json;profile="a;q=0;b\\";q=0"; q=1',
+    ],
+    "stream": [
+        "text/event-stream",
+        "TEXT/Event-Stream",
+        "text/event-stream;q=0.1",
+        "text/event-stream; charset=utf-8",
+        "text/event-stream, text/html",
+        "text/*",
+        "text/event-stream, application/json;q=0.9",
+        "application/json;q=0.9, text/event-stream",
+        "application/json ; q = 0.9 , text/event-stream ; q = 0.95",
+        "*/*;q=0.1, text/event-stream",
+        "*;q=0.1, text/event-stream",
+        "application/json;q=0, text/event-stream",
+        "application/json;q=0, */*",
+        "application/json;q=.5, text/event-stream;q=.6",
+        "application/*;q=0.2, text/*;q=0.3",
+    ],
+    "rather json": [
+        None,
+        "",
+        "   ",
+        "*/*",
+        "*",
+        "* ; q=0.5",
+        "*/*;q=0.1",
+        "text/html, */*",
+        "application/json, */*",
+        "application/json, */*;q=0.1",
+        "application/json, text/event-stream;q=0.9",
+        "text/event-stream;q=0.5,application/json",
+        "text/*;q=0.9, application/json",
+        "text/*, application/json",
+        "application/json, text/event-stream;q=0.999",
+        ";;;",
+        ",",
+        ",,,;q=1",
+        "json",
+        "/",
+        "/json",
+        "application/",
+        "a/b/c",
+        "application/json text/event-stream",
+        '"application/json"',
+        '"',
+        "q=0.5",
+        "äpplication/json",
+        "\x00",
+    ],
+    "either": [
+        "application/json, text/event-stream",
+        "text/event-stream, application/json",
+        "text/event-stream,application/json",
+        "application/json;q=0.5, text/event-stream;q=0.5",
+        "application/json;q=0.5, text/event-stream;q=0.50",
+        "*/*, text/event-stream",
+        "application/*, text/event-stream",
+        "application/json, text/event-stream, */*;q=0.1",
+        "application/json, text/event-stream, ;;;",
+        "application/json;q=7, text/event-stream;q=1",
+        "application/json;q=high, text/event-stream",
+        "application/json;q=-1, text/event-stream;q=nan",
+        "application/json;q=0.5, application/json, text/event-stream",
+    ],
+    "nothing": [
+        "text/html",
+        "image/png, text/html;q=0.8",
+        "application/xml",
+        "application/jsonp",
+        "text/html, ;;;",
+        "*/*;q=0",
+        "*;q=0",
+        "application/json;q=0",
+        "text/event-stream;q=0",
+        "application/json;q=0, text/event-stream;q=0",
+        "application/json;q=0, text/event-stream;q=0, */*;q=0",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"), [(accept, form) for form, headers in CASES.items() for accept in headers]
+)
+def test_an_accept_header_asks_for_a_form(accept: str | None, form: Wanted) -> None:
+    assert wanted(accept) == form
+
+
+@given(st.text() | st.text('"\\,;/*q=0.1 application/json text/event-stream'))
+def test_no_accept_header_is_an_error(accept: str) -> None:
+    assert wanted(accept) in CASES
+
+
+@pytest.mark.parametrize("piece", ['"', '"\\', ";q=0.", ",", " ", "a/b;", "*/*,", "; q =", "1"])
+def test_a_long_header_is_read_like_a_short_one(piece: str) -> None:
+    assert wanted("a/b;q=" + piece * 30_000 + ',"", text/event-stream') in CASES

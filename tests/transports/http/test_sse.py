@@ -1,0 +1,252 @@
+"""Event streams: the same events whatever the chunks, and no byte of them lost."""
+
+import re
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from proxy.transports.http.sse import Event, Events, TooLong, replaced, written
+
+BIG = 20 << 20
+Fields = tuple[bytes | None, str | None, str | None, int | None]
+
+ENDS = [b"\n", b"\r\n", b"\r"]
+LINES = [
+    *(b"", b"", b"", b"data", b"data:", b"data: ", b'data: {"id":1}', b"data:x", b"data:  two"),
+    *(b"id: 7", b"id", b"id: \0", b"event: message", b"event: end", b"retry: 500", b"retry: x"),
+    *(b": ping", b":", b"unknown: 1", b" data: 1", b"data\xff: 1", b"id: \xff", b"\xef\xbb\xbf"),
+]
+# Each line with its own end, or all with the same.
+STREAM = st.one_of(
+    st.lists(st.tuples(st.sampled_from(LINES), st.sampled_from(ENDS))),
+    st.sampled_from(ENDS).flatmap(
+        lambda end: st.lists(st.tuples(st.sampled_from(LINES), st.just(end)))
+    ),
+).map(lambda lines: b"".join(map(b"".join, lines)))
+SIZES = st.lists(st.integers(1, 9), min_size=1)
+
+
+def cut(stream: bytes, sizes: list[int]) -> Iterable[bytes]:
+    """Cut a stream into chunks of these sizes, again and again."""
+    at = turn = 0
+    while at < len(stream):
+        yield stream[at : at + sizes[turn % len(sizes)]]
+        at, turn = at + sizes[turn % len(sizes)], turn + 1
+
+
+def read(chunks: Iterable[bytes], limit: int = BIG) -> tuple[list[Event], bytes]:
+    events = Events(limit)
+    return [event for chunk in chunks for event in events.feed(chunk)], events.end()
+
+
+def by_the_book(stream: bytes) -> list[Fields]:
+    """Read a whole stream as the specification words it, line after line."""
+    found: list[Fields] = []
+    nothing: Fields = (None, None, None, None)
+    fields = nothing
+    *lines, _ = re.split(rb"\r\n|\n|\r", stream.removeprefix(b"\xef\xbb\xbf"))
+    for line in lines:
+        data, id, event, retry = fields
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if not line:
+            found += [fields] if fields != nothing else []
+            fields = nothing
+        elif name == b"data":
+            fields = (value if data is None else data + b"\n" + value, id, event, retry)
+        elif name == b"id" and b"\0" not in value:
+            fields = (data, value.decode(errors="replace"), event, retry)
+        elif name == b"event":
+            fields = (data, id, value.decode(errors="replace"), retry)
+        elif name == b"retry" and re.fullmatch(rb"[0-9]+", value):
+            fields = (data, id, event, int(value))
+    return found
+
+
+def fields_of(events: list[Event]) -> list[Fields]:
+    found = [(event.data, event.id, event.event, event.retry) for event in events]
+    return [fields for fields in found if fields != (None, None, None, None)]
+
+
+@given(STREAM, st.binary(max_size=9), SIZES)
+@example(b"data: 1\r\r\n", b"", [1])
+@example(b"\xef\xbb\xbfdata: 1\r\n\r\n", b"", [1])
+def test_any_chunks_give_the_same_events(stream: bytes, rest: bytes, sizes: list[int]) -> None:
+    assert read(cut(stream + rest, sizes)) == read([stream + rest])
+
+
+@given(STREAM, st.binary(max_size=9), SIZES)
+def test_no_byte_is_lost_but_a_byte_order_mark(
+    stream: bytes, rest: bytes, sizes: list[int]
+) -> None:
+    events, left = read(cut(stream + rest, sizes))
+
+    whole = b"".join(event.raw for event in events) + left
+    assert whole == (stream + rest).removeprefix(b"\xef\xbb\xbf")
+
+
+@given(st.binary(), SIZES)
+def test_any_bytes_are_read_without_an_error_and_kept(stream: bytes, sizes: list[int]) -> None:
+    events, left = read(cut(stream, sizes))
+
+    whole = b"".join(event.raw for event in events) + left
+    assert whole in (stream, stream.removeprefix(b"\xef\xbb\xbf"))
+
+
+@given(STREAM, SIZES)
+def test_the_events_are_those_of_the_specification(stream: bytes, sizes: list[int]) -> None:
+    # One more byte tells a `\r` at the end from half a line end.
+    events, _ = read(cut(stream + b":", sizes))
+
+    assert fields_of(events) == by_the_book(stream + b":")
+
+
+@pytest.mark.parametrize(
+    ("raw", "fields"),
+    [
+        (b"data: {}\n\n", (b"{}", None, None, None)),
+        (b"data:{}\n\n", (b"{}", None, None, None)),
+        (b"data:  {}\n\n", (b" {}", None, None, None)),
+        (b"event: message\r\nid: 3\r\ndata: {}\r\n\r\n", (b"{}", "3", "message", None)),
+        (b"data: {\rdata: }\r\r", (b"{\n}", None, None, None)),
+        (b"id: 1\ndata: \n\n", (b"", "1", None, None)),
+        (b"id: 1\ndata\n\n", (b"", "1", None, None)),
+        (b"id\n\n", (None, "", None, None)),
+        (b"id: a\0b\n\n", (None, None, None, None)),
+        (b"id: 1\nid: 2\n\n", (None, "2", None, None)),
+        (b"retry: 3000\n\n", (None, None, None, 3000)),
+        (b"retry: 3s\n\n", (None, None, None, None)),
+        (b"retry: -1\n\n", (None, None, None, None)),
+        (b"retry: " + b"9" * 5000 + b"\n\n", (None, None, None, None)),
+        (b"data: a\n: in between\ndata: b\n\n", (b"a\nb", None, None, None)),
+        ("data: a\u2028\x85\v\fb\n\n".encode(), ("a\u2028\x85\v\fb".encode(), None, None, None)),
+    ],
+)
+def test_fields_are_read_as_they_are_written(raw: bytes, fields: Fields) -> None:
+    [event], left = read([raw])
+
+    assert (event.data, event.id, event.event, event.retry) == fields
+    assert (event.raw, left) == (raw, b"")
+
+
+def test_a_comment_between_events_does_not_wait_for_a_blank_line() -> None:
+    events = Events(100)
+
+    for raw in (b": ping\n", b": ping\r\n", b"\r\n"):
+        assert list(events.feed(raw)) == [Event(raw, None)]
+
+
+@pytest.mark.parametrize("raw", [b"data: 1\n\n", b"data: 1\r\n\r\n", b"data: 1\r\r"])
+def test_an_event_is_there_with_its_last_byte(raw: bytes) -> None:
+    events = Events(100)
+
+    *early, last = [[event.raw for event in events.feed(bytes([byte]))] for byte in raw]
+    assert not any(early)
+    assert last == [raw]
+
+
+def test_a_line_feed_after_an_end_of_two_carriage_returns_is_a_blank_line() -> None:
+    events, left = read([b"data: 1\r\r", b"\ndata: 2\r\n\r\n"])
+
+    assert [event.raw for event in events] == [b"data: 1\r\r", b"\n", b"data: 2\r\n\r\n"]
+    assert left == b""
+
+
+def test_a_last_carriage_return_whose_line_feed_may_come_is_unfinished() -> None:
+    assert read([b"data: 1\r\n\r"]) == ([], b"data: 1\r\n\r")
+
+
+@pytest.mark.parametrize("left", [b"d", b"data: {}", b"data: {}\n", b"id: 1\r\n", b"\xef\xbb"])
+def test_what_is_left_without_a_blank_line_is_returned_at_the_end(left: bytes) -> None:
+    events = Events(100)
+    list(events.feed(left))
+
+    assert events.end() == left
+    assert events.end() == b""
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_an_event_over_the_limit_is_refused_whatever_the_chunks(size: int) -> None:
+    fits, over = b"data: 12\n\n", b"data: 123\n\n"
+    events = Events(len(fits))
+    found = (event for chunk in cut(fits + fits + over, [size]) for event in events.feed(chunk))
+
+    assert [next(found).raw, next(found).raw] == [fits, fits]
+    with pytest.raises(TooLong, match=r"^an event of more than 10 bytes$"):
+        next(found)
+
+
+def test_an_event_without_end_is_refused_at_the_limit() -> None:
+    events = Events(7000)
+
+    assert list(events.feed(b"data: x" * 1000)) == []
+    with pytest.raises(TooLong):
+        list(events.feed(b"x"))
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("line", [20, BIG])
+def test_an_event_of_20_megabytes_is_read_in_chunks_of_any_line_end(end: bytes, line: int) -> None:
+    data = b"x" * line
+    raw = (b"data: " + data + end) * (BIG // line) + end
+    events, left = read((raw[at : at + 65536] for at in range(0, len(raw), 65536)), limit=len(raw))
+
+    assert [event.raw == raw for event in events] == [True]
+    assert events[0].data == b"\n".join([data] * (BIG // line))
+    assert left == b""
+
+
+@given(st.binary().map(lambda data: data.replace(b"\r", b"")), st.sampled_from([None, "a", ""]))
+def test_what_is_written_is_read_again(data: bytes, id: str | None) -> None:
+    raw = written(data, id=id, retry=5)
+
+    assert read([raw]) == ([Event(raw, data, id, "message", 5)], b"")
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (written(b"{}"), b"event: message\ndata: {}\n\n"),
+        (written(b"", event=None, id="0", retry=100), b"id: 0\nretry: 100\ndata: \n\n"),
+        (written(b'{\r\n"a":\r1\n}'), b'event: message\ndata: {\ndata: "a":\ndata: 1\ndata: }\n\n'),
+    ],
+)
+def test_an_event_is_written_like_this(raw: bytes, expected: bytes) -> None:
+    assert raw == expected
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\rb", "a\0b"])
+def test_an_id_that_would_be_another_line_is_not_written(text: str) -> None:
+    with pytest.raises(ValueError, match="id must be one line without NUL, found 'a"):
+        written(b"{}", id=text)
+
+
+@pytest.mark.parametrize(
+    ("raw", "data", "expected"),
+    [
+        (b"data: 1\n\n", b"2", b"data: 2\n\n"),
+        (b"data:1\r\r", b"2", b"data: 2\r\r"),
+        (
+            b"id: 1\r\ndata: {\r\n: why\r\nretry: 5\r\ndata: }\r\nx: y\r\n\r\n",
+            b"{}",
+            b"id: 1\r\ndata: {}\r\n: why\r\nretry: 5\r\nx: y\r\n\r\n",
+        ),
+        (b"id: 1\r\ndata: 1\r\n\r\n", b"2\n3", b"id: 1\r\ndata: 2\r\ndata: 3\r\n\r\n"),
+        (b"id: 1\n\n", b"2", b"id: 1\ndata: 2\n\n"),
+        (b"data: 1\rdata: 2\n\n", b"3", b"data: 3\r\r\n"),
+    ],
+)
+def test_other_data_changes_nothing_else(raw: bytes, data: bytes, expected: bytes) -> None:
+    [event], _ = read([raw])
+
+    assert replaced(event, data) == expected
+
+
+@given(STREAM, SIZES)
+def test_an_event_with_other_data_reads_as_the_same_event(stream: bytes, sizes: list[int]) -> None:
+    for event in read(cut(stream, sizes))[0]:
+        if event.data is not None:
+            [again] = fields_of(read([replaced(event, b"new") + b":"])[0])
+            assert again == (b"new", event.id, event.event, event.retry)

@@ -1,0 +1,313 @@
+"""Real processes under an event loop: lines both ways, an orderly end, nothing left behind."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from proxy.transports.log import Log
+from proxy.transports.sidecar.command.child import HASTY, Child, Guardian
+from proxy.transports.stdio.lines import Cut, Event, Over
+from tests.transports.http.hosting import alive, descriptors, wait_gone
+
+# A server that ends neither on the end of its input nor on SIGTERM, with a child of its own.
+STUBBORN = """
+import os, signal
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+forked = os.fork()
+if forked:
+    os.write(1, b"%d %d\\n" % (os.getpid(), forked))
+while True:
+    signal.pause()
+"""
+
+
+def python(script: str) -> list[str]:
+    return [sys.executable, "-c", script]
+
+
+@asynccontextmanager
+async def started(
+    command: list[str], guardian: Guardian | None = None, limit: int = 1 << 24
+) -> AsyncIterator[Child]:
+    child = await Child.start(command, guardian, Log("error"), limit)
+    try:
+        yield child
+    finally:
+        await child.end(HASTY)
+
+
+async def said(child: Child) -> list[Event]:
+    return [event async for event in child.events()]
+
+
+async def lines(child: Child, count: int) -> list[bytes]:
+    found: list[bytes] = []
+    async for event in child.events():
+        assert isinstance(event, list)
+        found += event
+        if len(found) >= count:
+            break
+    return found
+
+
+async def test_lines_go_in_and_come_out() -> None:
+    async with started(["cat"]) as child:
+        await child.send([b"one", b"two"])
+        await child.send([b"three"])
+        assert await lines(child, 3) == [b"one", b"two", b"three"]
+        await child.end()
+        assert child.code == 0
+
+
+async def test_many_senders_never_break_into_a_line() -> None:
+    async with started(["cat"]) as child:
+        sent = [b"%d" % number * 5000 for number in range(40)]
+        senders = [asyncio.create_task(child.send([line])) for line in sent]
+        assert sorted(await lines(child, 40)) == sorted(sent)
+        await asyncio.gather(*senders)
+
+
+async def test_a_sender_that_is_cancelled_leaves_no_half_line() -> None:
+    async with started(["cat"]) as child:
+        long = b"x" * (1 << 22)
+        sender = asyncio.create_task(child.send([long]))
+        await asyncio.sleep(0)
+        assert not sender.done()
+        sender.cancel()
+        following = asyncio.create_task(child.send([b"next"]))
+        assert [len(line) for line in await lines(child, 2)] == [1 << 22, 4]
+        await following
+
+
+async def test_a_server_that_does_not_read_holds_up_who_writes_and_nobody_else() -> None:
+    async with started(python("import sys, time; sys.stdin.read(1); time.sleep(60)")) as child:
+        sender = asyncio.create_task(child.send([b"x" * (1 << 20)]))
+        done, _ = await asyncio.wait([sender], timeout=0.2)
+        assert not done
+        await child.end(HASTY)
+        await asyncio.wait_for(sender, 5)
+        assert child.code == -signal.SIGTERM
+
+
+async def test_a_line_without_an_end_is_reported_and_the_next_one_read() -> None:
+    script = "import os; os.write(1, b'x' * 5000 + b'\\nok\\n')"
+    async with started(python(script), limit=1000) as child:
+        events = await said(child)
+    assert isinstance(events[0], Over)
+    assert events[-1] == [b"ok"]
+
+
+async def test_a_line_that_is_cut_off_is_reported() -> None:
+    async with started(python("import os; os.write(1, b'{\"id\"')")) as child:
+        assert await said(child) == [Cut(b'{"id"', 5)]
+
+
+async def test_a_command_that_is_not_there_is_an_error_and_leaves_nothing() -> None:
+    before = descriptors()
+    with pytest.raises(FileNotFoundError):
+        await Child.start(["/nowhere/at-all"], None, Log("error"), 100)
+    assert descriptors() == before
+
+
+async def test_how_it_ended_is_said_with_the_end_of_its_stderr() -> None:
+    script = "import os, sys; sys.stderr.write('very wrong\\n'); sys.stderr.flush(); os._exit(3)"
+    async with started(python(script)) as child:
+        await said(child)
+        await child.end()
+        assert child.cause == "the server ended with exit code 3; its stderr ends with:\nvery wrong"
+    async with started(python("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")) as child:
+        await said(child)
+        await child.end()
+        assert child.cause == "the server was ended by SIGKILL"
+
+
+async def test_the_end_is_seen_though_others_hold_its_stdout() -> None:
+    script = "import subprocess, os; subprocess.Popen(['sleep', '60']); os.write(1, b'last\\n')"
+    async with started(python(script)) as child:
+        assert await asyncio.wait_for(said(child), 10) == [[b"last"]]
+
+
+async def test_a_server_that_closes_its_stdin_is_ended() -> None:
+    script = "import os, time; os.close(0); os.write(1, b'up\\n'); time.sleep(60)"
+    async with started(python(script)) as child:
+        assert await asyncio.wait_for(said(child), 15) == [[b"up"]]
+        assert child.deaf
+        await child.end()
+        assert child.code == -signal.SIGTERM
+
+
+async def test_the_end_is_noticed_where_the_system_has_no_descriptors_of_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+    async with started(python("import os; os.write(1, b'last\\n'); os._exit(4)")) as child:
+        assert await said(child) == [[b"last"]]
+        await child.end()
+        assert child.code == 4
+
+
+async def test_a_group_that_ignores_everything_is_killed_whole() -> None:
+    async with started(python(STUBBORN)) as child:
+        [line] = await lines(child, 1)
+        pids = [int(word) for word in line.split()]
+        assert all(map(alive, pids))
+        await child.end(HASTY)
+        assert child.code == -signal.SIGKILL
+    for pid in pids:
+        wait_gone(pid)
+
+
+async def test_nothing_stays_open_after_the_end() -> None:
+    async with started(["cat"]):
+        pass
+    before = descriptors()
+    for _ in range(5):
+        async with started(["cat"]) as child:
+            await child.send([b"x"])
+    assert descriptors() == before
+
+
+async def test_a_server_that_nobody_reads_is_held_up_by_its_pipe() -> None:
+    script = "import os\nfor _ in range(200): os.write(1, b'x' * 999_999 + b'\\n')\n"
+    async with started(python(script + "os.write(2, b'done\\n')")) as child:
+        events = child.events()
+        assert await anext(events)
+        assert child.tail == b""
+        assert child.code is None
+        await child.end(HASTY)
+
+
+async def test_a_server_that_closes_its_stdin_as_we_do_is_closed_once() -> None:
+    failures: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, found: failures.append(found))
+    async with started(["false"]) as child:
+        assert child._stdin is not None
+        # As the loop does once the other end is closed, just before we want to.
+        child._stdin.abort()
+        child._close_stdin()
+        await child.end()
+        assert child.code == 1
+    assert failures == []
+
+
+async def test_what_comes_while_nobody_asks_is_there_for_who_asks_next() -> None:
+    script = """
+import os, sys
+for line in sys.stdin.buffer:
+    os.write(1, line)
+    os.write(2, line)
+"""
+    async with started(python(script)) as child:
+        events = child.events()
+        for word in (b"one", b"two"):
+            await child.send([word])
+            assert await anext(events) == [word]
+        await child.send([b"three"])
+        while not child.tail.endswith(b"three\n"):
+            await asyncio.sleep(0)
+        assert await anext(events) == [b"three"]
+
+
+async def test_long_and_short_lines_take_turns() -> None:
+    async with started(["cat"]) as child:
+        events = child.events()
+        for size in (1, 3_000_000, 1, 65_535, 65_536, 1):
+            sender = asyncio.create_task(child.send([b"x" * size]))
+            assert await anext(events) == [b"x" * size]
+            await sender
+
+
+OURS = """
+import asyncio, os, sys
+from proxy.transports.sidecar.command.child import Child, Guardian
+from proxy.transports.log import Log
+
+async def main():
+    guardian = Guardian()
+    command = [sys.executable, "-c", sys.argv[1]]
+    kept = [await Child.start(command, guardian, Log("error"), 1000) for _ in range(3)]
+    gone = await Child.start(["cat"], guardian, Log("error"), 1000)
+    await gone.end()
+    pids = [line for child in kept async for line in one(child)]
+    print(guardian.pid, *[word.decode() for line in pids for word in line.split()], flush=True)
+    await asyncio.sleep(600)
+
+async def one(child):
+    async for event in child.events():
+        yield event[0]
+        return
+
+asyncio.run(main())
+"""
+
+
+def test_all_groups_end_where_we_are_killed() -> None:
+    ours = subprocess.Popen(
+        [sys.executable, "-c", OURS, STUBBORN],
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).resolve().parents[4],
+    )
+    assert ours.stdout is not None
+    pids = [int(word) for word in ours.stdout.readline().split()]
+    assert len(pids) == 7
+    ours.kill()
+    ours.wait()
+    ours.stdout.close()
+    for pid in pids:
+        wait_gone(pid)
+
+
+def test_a_guardian_lets_be_what_has_left_and_goes_when_dismissed() -> None:
+    left = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    kept = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        guardian = Guardian()
+        guardian.guard(left.pid)
+        guardian.guard(kept.pid)
+        guardian.leave(left.pid)
+        guardian.leave(12345678)
+        os.close(guardian._pipe)
+        assert kept.wait(20) == -signal.SIGTERM
+        os.waitpid(guardian.pid, 0)
+        assert left.poll() is None
+    finally:
+        left.kill()
+        left.wait()
+        kept.kill()
+        kept.wait()
+
+
+def test_a_dismissed_guardian_ends_nobody() -> None:
+    kept = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        guardian = Guardian()
+        guardian.guard(kept.pid)
+        guardian.dismiss()
+        assert not alive(guardian.pid)
+        assert kept.poll() is None
+    finally:
+        kept.kill()
+        kept.wait()
+
+
+async def test_a_command_that_cannot_be_started_is_not_guarded_any_more() -> None:
+    guardian = Guardian()
+    heard, said = os.pipe()
+    pipe, guardian._pipe = guardian._pipe, said
+    with pytest.raises(FileNotFoundError):
+        await Child.start(["no-such-command"], guardian, Log("error"), 1000)
+    guardian._pipe = pipe
+    guardian.dismiss()
+    os.close(said)
+    with open(heard, "rb") as lines:
+        (guard, born), (leave, gone) = (line.split() for line in lines)
+    assert (guard, leave) == (b"guard", b"leave")
+    assert born == gone

@@ -1,0 +1,589 @@
+"""Sessions of the handshake era: what goes on which stream, and what a client that left finds."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.transports.sidecar.command import streams
+from tests.faults.routes import NAUGHTY
+from tests.transports.guarded import guarded, onward, told
+from tests.transports.http.hosting import (
+    EVENTS,
+    JSON,
+    STREAM,
+    Client,
+    Heard,
+    Hosting,
+    descriptors,
+    hosting,
+)
+from tests.transports.http.standing import BOTH
+
+CANCELLED = "notifications/cancelled"
+ASKING = {"jsonrpc": "2.0", "id": "s1", "result": "hello"}
+
+
+def kinds(messages: list[Any]) -> list[Any]:
+    """Name each message by its method or its id."""
+    return [each.get("method") or each["id"] for each in messages]
+
+
+async def listening(client: Client, **headers: str) -> Heard:
+    heard = await client.send("GET", accept=STREAM, **headers)
+    assert heard.status == 200
+    return heard
+
+
+async def test_progress_comes_before_the_answer_on_the_stream_that_asked() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        held = await client.call(1, "hold", token="other")
+        heard = await client.call("1", "progress", {"count": 3}, token="t")
+        assert heard.headers["Content-Type"] == "text/event-stream; charset=utf-8"
+        assert heard.headers["Cache-Control"] == "no-cache, no-transform"
+        assert heard.headers["X-Accel-Buffering"] == "no"
+        assert heard.headers["Mcp-Session-Id"] == client.session
+        said = await heard.rest()
+        assert kinds(said) == ["notifications/progress"] * 3 + ["1"]
+        assert [each["params"]["progress"] for each in said[:3]] == [0, 1, 2]
+        await client.call(2, "release")
+        assert await held.said() == "held 1"
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (JSON, JSON),
+        (STREAM, STREAM),
+        (BOTH, JSON),
+        (f"{STREAM}, {JSON}", JSON),
+        (EVENTS, STREAM),
+        ("*/*", JSON),
+        (f"{JSON}, {STREAM};q=.5", JSON),
+    ],
+)
+async def test_the_form_is_what_the_client_takes_best(accept: str, kind: str) -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        heard = await client.call(1, "echo", accept=accept)
+        assert heard.headers["Content-Type"].partition(";")[0] == kind
+        assert await heard.said() == "{}"
+
+
+async def test_a_client_that_prefers_no_form_loses_nothing_that_comes_before_the_answer() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        heard = await client.call(1, "progress", {"count": 3}, accept=BOTH, token="t")
+        assert heard.headers["Content-Type"].partition(";")[0] == STREAM
+        assert kinds(await heard.rest()) == ["notifications/progress"] * 3 + [1]
+        assert heard.ids, "it could not be resumed"
+
+
+async def test_a_client_that_prefers_no_form_has_a_stream_to_resume_once_a_call_takes_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(streams, "PING", 0.1)
+    async with hosting() as made:
+        client = await made.client().begin()
+        held = await client.call(1, "hold", accept=BOTH)
+        assert held.headers["Content-Type"].partition(";")[0] == STREAM
+        event = await held.event()
+        assert event is not None
+        assert event.id
+        held.leave()
+        await client.call(2, "release")
+        again = await client.send("GET", Last_Event_ID=event.id)
+        assert await again.said() == "held 1"
+
+
+async def test_whoever_takes_any_form_gets_a_stream_where_more_than_the_answer_comes() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        heard = await client.call(1, "progress", {"count": 1}, accept="*/*", token=1)
+        assert kinds(await heard.rest()) == ["notifications/progress", 1]
+        heard = await client.call(1, "progress", {"count": 1}, accept=JSON, token=1)
+        assert kinds(await heard.rest()) == [1]
+
+
+@pytest.mark.parametrize(("version", "primed"), [("2025-06-18", False), ("2025-11-25", True)])
+async def test_a_stream_begins_with_an_id_for_clients_that_know_what_that_is(
+    version: str, primed: bool
+) -> None:
+    async with hosting() as made:
+        client = await made.client().begin(version)
+        for heard in (await client.call(1, "echo"), await listening(client)):
+            if primed:
+                event = await heard.event()
+                assert event is not None
+                assert (event.data, event.event, event.retry) == (b"", None, 1000)
+                assert event.id
+            heard.leave()
+
+
+async def test_the_answer_to_initialize_is_primed_by_the_version_it_asks_for() -> None:
+    async with hosting() as made:
+        for version, data in (("2025-11-25", b""), ("2025-06-18", b'{"jsonrpc"')):
+            heard = await made.client().ask(0, "initialize", {"protocolVersion": version})
+            event = await heard.event()
+            assert event is not None
+            assert event.data is not None
+            assert event.data[:10] == data
+
+
+async def test_a_question_of_the_server_goes_on_the_only_stream_that_asked() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        heard = await client.call(1, "ask")
+        assert (await heard.next())["method"] == "sampling/createMessage"
+        assert (await client.send("POST", ASKING)).status == 202
+        assert await heard.said() == 'it said "hello"'
+
+
+async def test_what_belongs_to_one_of_several_goes_on_the_stream_of_get() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        get = await listening(client)
+        held = await client.call(1, "hold")
+        heard = await client.call(2, "ask")
+        assert (await get.next())["method"] == "sampling/createMessage"
+        await client.send("POST", ASKING)
+        assert await heard.said() == 'it said "hello"'
+        await client.call(3, "release")
+        assert await held.said() == "held 1"
+
+
+async def test_what_nobody_is_there_for_waits_for_a_stream_of_get() -> None:
+    async with hosting() as made:
+        client = await made.client().begin("2025-06-18")
+        for id in (1, 2):
+            heard = await client.call(id, "note", {"n": id}, accept=JSON)
+            assert kinds(await heard.rest()) == [id]
+        get = await listening(client)
+        assert [(await get.next())["params"]["data"] for _ in range(2)] == [{"n": 1}, {"n": 2}]
+
+
+async def test_there_is_one_stream_of_get_at_a_time() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        get = await listening(client)
+        again = await client.send("GET", accept=STREAM)
+        assert (again.status, (await again.rest())[0]["error"]["message"]) == (
+            409,
+            "there is a stream of this session already",
+        )
+        get.leave()
+        async with asyncio.timeout(10):
+            while (await client.send("GET", accept=STREAM)).status == 409:
+                await asyncio.sleep(0.01)
+
+
+async def test_a_call_goes_on_without_its_client_and_its_answer_is_there_for_it() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        heard = await client.call(1, "hold")
+        assert (await heard.event()) is not None
+        heard.leave()
+        assert await (await client.call(2, "release")).said() == "released"
+        [last] = heard.ids
+        first = await listening(client, last_event_id=last)
+        assert await first.said() == "held 1"
+        resumed = await listening(client, last_event_id=last)
+        assert await resumed.said() == "held 1"
+        rest = await listening(client, last_event_id=resumed.ids[-1])
+        assert await rest.rest() == []
+
+
+async def test_a_stream_is_resumed_while_the_call_goes_on() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        heard = await client.call(1, "hold")
+        await heard.event()
+        resumed = await listening(client, last_event_id=heard.ids[0])
+        # Whoever comes back takes the place of who is there, and may be so no longer.
+        assert await heard.event() is None
+        await client.call(2, "release")
+        assert await resumed.said() == "held 1"
+
+
+async def test_the_stream_of_get_is_resumed_too() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        get = await listening(client)
+        held = await client.call(1, "hold")
+        for id in (2, 3):
+            await (await client.call(id, "note", {"n": id})).rest()
+        said = [await get.next() for _ in range(2)]
+        get.leave()
+        again = await listening(client, last_event_id=get.ids[1])
+        assert await again.next() == said[1]
+        await (await client.call(4, "note", {"n": 4})).rest()
+        assert (await again.next())["params"]["data"] == {"n": 4}
+        held.leave()
+
+
+async def test_an_event_id_of_another_session_is_unknown() -> None:
+    async with hosting() as made:
+        one, other = await made.client().begin(), await made.client().begin()
+        heard = await one.call(1, "echo")
+        await heard.rest()
+        for id in (heard.ids[0], "x", "1-999"):
+            refused = await other.send("GET", accept=STREAM, last_event_id=id)
+            assert refused.status == 400
+
+
+async def test_the_end_of_the_server_is_the_answer_to_all_that_is_open() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        get = await listening(client)
+        calls = [await client.call(id, "hold") for id in (1, "1")]
+        last = await client.call(4, "die")
+        said = "the server ended with exit code 3; its stderr ends with:\nsomething is very wrong"
+        for heard, id in zip((*calls, last), (1, "1", 4), strict=True):
+            [message] = await heard.rest()
+            assert message["id"] == id
+            assert message["result"] == {
+                "content": [{"type": "text", "text": said}],
+                "isError": True,
+            }
+        assert await get.rest() == []
+        assert (await client.call(5, "echo")).status == 404
+
+
+async def test_the_end_of_a_session_answers_what_is_open() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        heard = await client.call(1, "hold")
+        get = await listening(client)
+        assert (await client.send("DELETE")).status == 204
+        assert await heard.said() == "the client has ended the session"
+        assert await get.rest() == []
+
+
+async def test_an_id_that_waits_for_its_answer_cannot_be_used_again() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        held = await client.call(1, "hold")
+        again = await client.call(1, "echo")
+        assert again.status == 400
+        assert await (await client.call("1", "echo")).said() == "{}"
+        await client.call(2, "release")
+        assert await held.said() == "held 1"
+        assert await (await client.call(1, "echo")).said() == "{}"
+
+
+async def test_a_batch_is_answered_as_one() -> None:
+    batch = [
+        {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "echo"}}
+        for id in (1, 2)
+    ]
+    note = {"jsonrpc": "2.0", "method": "notifications/x"}
+    async with hosting() as made:
+        client = await made.client().begin("2025-03-26")
+        heard = await client.send("POST", [*batch, note])
+        assert kinds(await heard.rest()) == [1, 2]
+        heard = await client.send("POST", [*batch, note], accept=JSON)
+        [answer] = await heard.rest()
+        assert kinds(answer) == [1, 2]
+        assert (await client.send("POST", [note])).status == 202
+
+
+async def test_a_batch_of_the_server_is_taken_apart_where_it_belongs_to_several() -> None:
+    async with hosting() as made:
+        client = await made.client().begin("2025-03-26")
+        one, two = await client.call(1, "hold"), await client.call(2, "hold")
+        results = [{"jsonrpc": "2.0", "id": id, "result": {"n": id}} for id in (1, 2)]
+        answers = [*results, {"jsonrpc": "2.0", "id": 3, "result": {}}]
+        third = await client.call(3, "say", {"raw": json.dumps(answers)})
+        assert [await heard.rest() for heard in (one, two)] == [[results[0]], [results[1]]]
+        assert kinds(await third.rest()) == [3]
+
+
+async def test_bytes_that_no_rule_touches_are_the_servers_own() -> None:
+    raw = (
+        '{"jsonrpc": "2.0",  "id":1, "result": {"x": 1e400, "y": 1.10, "z": "\\ud800"}, "more": 1}'
+    )
+    async with hosting() as made:
+        client = await made.client().begin("2025-06-18")
+        event = await (await client.call(1, "say", {"raw": raw})).event()
+        assert event is not None
+        assert event.data == raw.encode()
+
+
+async def test_a_response_to_nobody_is_dropped_and_noise_is_no_message() -> None:
+    stray = (
+        '{"jsonrpc":"2.0","id":99,"result":{}}\nLoading...\n{"jsonrpc":"2.0","id":1,"result":{}}'
+    )
+    async with hosting() as made:
+        client = await made.client().begin()
+        get = await listening(client)
+        assert kinds(await (await client.call(1, "say", {"raw": stray})).rest()) == [1]
+        held = await client.call(5, "hold")
+        await (await client.call(2, "note", {})).rest()
+        assert (await get.next())["method"] == "notifications/message"
+        held.leave()
+
+
+async def test_a_message_over_the_limit_is_answered_and_the_session_lives() -> None:
+    async with hosting(message=100_000) as made:
+        client = await made.client().begin()
+        [said] = await (await client.call(1, "size", {"size": 200_000})).rest()
+        assert said["error"]["message"].endswith("is over the limit of 100000 bytes")
+        assert await (await client.call(2, "echo")).said() == "{}"
+
+
+async def test_a_message_over_the_limit_is_answered_on_the_one_stream_of_2024_11_05_too() -> None:
+    async with hosting(message=100_000) as made:
+        stream = await made.client("/mcp/sse").send("GET", accept=STREAM)
+        event = await stream.event()
+        assert event is not None
+        assert event.data is not None
+        endpoint = made.client("/mcp/sse" + event.data.decode())
+        await endpoint.call(1, "hold")
+        await endpoint.call(2, "size", {"size": 200_000})
+        said = await stream.next()
+        assert (said["id"], "is over the limit" in said["error"]["message"]) == (2, True)
+        await endpoint.call(3, "echo")
+        assert (await stream.next())["id"] == 3
+
+
+async def test_a_large_answer_arrives_whole() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        assert len(await (await client.call(1, "size", {"size": 20_000_000})).said()) == 20_000_000
+
+
+async def test_a_cancelled_call_is_answered_by_us_where_the_server_is_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("proxy.transports.sidecar.command.child_session._LAST_ANSWER", 0.05)
+    async with hosting() as made:
+        client = await made.client().begin()
+        heard = await client.call(1, "hold")
+        assert await client.tell("notifications/cancelled", requestId=1) == 202
+        [said] = await heard.rest()
+        assert said == {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "error": {"code": -32800, "message": "Request cancelled"},
+        }
+        seen = json.loads(await (await client.call(2, "seen")).said())
+        assert "notifications/cancelled" in [each.get("method") for each in seen]
+
+
+FLOOD = """
+import json, os, sys
+for line in sys.stdin.buffer:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "f"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+    elif message["method"] == "flood":
+        note = json.dumps({"jsonrpc": "2.0", "method": "n", "params": {"x": "y" * 1_000_000}})
+        for at in range(100):
+            print(note, flush=True)
+            os.write(2, b"%d\\n" % at)
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}), flush=True)
+"""
+
+
+async def test_a_client_that_does_not_read_holds_up_its_own_server_only() -> None:
+    async with hosting([sys.executable, "-c", FLOOD]) as made:
+        slow, quick = await made.client().begin(), await made.client().begin()
+        heard = await slow.ask(1, "flood")
+        assert kinds([await heard.next()]) == ["n"]
+        assert len(await (await quick.ask(1, "flood")).rest()) == 101
+        assert len(await heard.rest()) == 100
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/sse"])
+async def test_a_session_owes_no_more_answers_than_it_may(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.transports.sidecar.command.child_session._MOST_ASKED", 3)
+    async with hosting() as made:
+        client = made.client()
+        if path == "/mcp":
+            await client.begin()
+        else:
+            event = await (await made.client(path).send("GET", accept=STREAM)).event()
+            assert event is not None
+            assert event.data is not None
+            client = made.client(path + event.data.decode())
+        for id in (1, 2, 3):
+            heard = await client.call(id, "hold")
+            assert heard.status in (200, 202)
+            heard.leave()
+        refused = await client.call(4, "hold")
+        assert (refused.status, await refused.rest()) == (
+            503,
+            [
+                {
+                    "jsonrpc": "2.0",
+                    "id": None,
+                    "error": {
+                        "code": -1,
+                        "message": "3 requests of this session have no answer yet, the most there "
+                        "may be",
+                    },
+                }
+            ],
+        )
+        assert await client.tell("notifications/cancelled", requestId=1) == 202
+        async with asyncio.timeout(20):
+            while (await client.call(5, "release")).status == 503:
+                await asyncio.sleep(0.05)
+
+
+async def test_streams_that_are_over_are_forgotten_though_one_is_still_heard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("proxy.transports.sidecar.command.child_session._REMEMBERED", 3)
+    async with hosting() as made:
+        client = await made.client().begin()
+        [hosted] = made.local._sessions.values()
+        slow = await client.call(1, "size", {"size": 40_000_000})
+        for id in range(2, 12):
+            assert len(await (await client.call(id, "pid")).rest()) == 1
+        assert len(hosted._streams) <= 4
+        slow.leave()
+
+
+def test_nothing_is_left_of_many_sessions() -> None:
+    # In a loop of its own, so that everything that was left would be left in this process.
+    async def one(made: Hosting) -> None:
+        client = await made.client().begin()
+        heard = await client.call(1, "hold")
+        heard.leave()
+
+    async def many() -> int:
+        async with hosting(sessions=3) as made:
+            for _ in range(10):
+                await one(made)
+        return len(asyncio.all_tasks())
+
+    asyncio.run(many())
+    before = descriptors()
+    assert asyncio.run(many()) == 1
+    assert descriptors() == before
+
+
+async def test_a_call_that_is_held_is_answered_on_the_one_stream_of_2024() -> None:
+    rules = guarded(onward, covers="echo", asks="pid")
+    async with hosting(rules=rules) as made:
+        stream = await made.client("/mcp/sse").send("GET", accept=STREAM)
+        event = await stream.event()
+        assert event is not None
+        assert event.data is not None
+        endpoint = made.client("/mcp/sse" + event.data.decode())
+        assert (await endpoint.call(1, "echo", {"a": 1})).status == 202
+        assert (await stream.next())["result"]["content"][0]["text"] == '{"a": 1}'
+        assert (await endpoint.call(2, "seen")).status == 202
+        seen = json.loads((await stream.next())["result"]["content"][0]["text"])
+        assert [each["params"]["name"] for each in seen] == ["pid", "echo", "seen"]
+
+
+async def test_a_server_that_takes_no_question_holds_nobody_up(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    rules = guarded(told, 0.1, covers="write", text="x" * 300_000)
+    async with hosting((sys.executable, str(NAUGHTY), "deaf", str(gate)), rules) as made:
+        client = made.client()
+        client.session = (await client.ask(0, "initialize", {})).headers["Mcp-Session-Id"]
+        heard = await client.call(1, "write")
+        assert [said["result"]["content"][0]["text"] for said in await heard.rest()] == [
+            "no answer in time"
+        ]
+        # It reads on, and ends.
+        os.close(os.open(gate, os.O_WRONLY))
+
+
+async def test_a_call_that_is_late_is_an_error_on_the_one_stream_of_2024() -> None:
+    async with hosting(deadline=2.0) as made:
+        stream = await made.client("/mcp/sse").send("GET", accept=STREAM)
+        event = await stream.event()
+        assert event is not None
+        assert event.data is not None
+        endpoint = made.client("/mcp/sse" + event.data.decode())
+        assert (await endpoint.call(7, "hold")).status == 202
+        failed = await stream.next()
+        assert (failed["id"], failed["result"]["isError"]) == (7, True)
+        # What comes late is shown nowhere.
+        assert (await endpoint.call(8, "release")).status == 202
+        assert (await stream.next())["id"] == 8
+
+
+async def test_a_client_that_comes_back_finds_the_error_of_a_call_that_was_late() -> None:
+    async with hosting(deadline=2.0) as made:
+        client = await made.client().begin()
+        heard = await client.call(7, "hold")
+        assert await heard.event() is not None
+        heard.leave()
+        seen = await client.call(8, "seen")
+        while CANCELLED not in (said := await seen.said()):
+            seen = await client.call(8, "seen")
+        [told] = [each for each in json.loads(said) if each["method"] == CANCELLED]
+        assert told["params"] == {
+            "requestId": 7,
+            "reason": "no answer within 2 seconds and no progress",
+        }
+        again = await listening(client, last_event_id=heard.ids[-1])
+        [failed] = await again.rest()
+        assert (failed["id"], failed["result"]["isError"]) == (7, True)
+
+
+async def test_the_id_of_a_call_that_was_late_is_free_for_another() -> None:
+    async with hosting(deadline=2.0) as made:
+        client = await made.client().begin()
+        assert (await (await client.call(7, "hold")).said()).startswith("no answer within")
+        assert await (await client.call(7, "echo", {"a": 1})).said() == '{"a": 1}'
+
+
+async def test_a_server_that_cannot_be_read_any_more_is_ended_and_its_calls_are_answered() -> None:
+    async with hosting() as made:
+        client = await made.client().begin()
+        [hosted] = made.local._sessions.values()
+        held = await client.call(1, "hold")
+
+        async def failing() -> bytes:
+            raise MemoryError("none left")
+
+        hosted._child._stdout.read = failing  # type: ignore[method-assign]
+        # This one wakes it, and may be answered before it is read no further.
+        asked = await client.call(2, "echo")
+        assert [each["id"] for each in await asked.rest()] == [2]
+        [answer] = await held.rest()
+        assert answer["id"] == 1
+        text = "the proxy cannot read the server any more: MemoryError: none left"
+        assert text in json.dumps(answer)
+        assert (await client.call(3, "echo")).status == 404
+
+
+async def test_a_message_that_the_proxy_fails_on_costs_none_that_came_with_it() -> None:
+    async with hosting([sys.executable, str(NAUGHTY), "silent"]) as made:
+        client = made.client()
+        heard = await client.ask(0, "initialize", {"protocolVersion": "2025-06-18"})
+        await heard.rest()
+        client.session = heard.headers["Mcp-Session-Id"]
+        [hosted] = made.local._sessions.values()
+        deliver = hosted._deliver
+        failed: list[bytes] = []
+
+        def failing(raw: bytes) -> Any:
+            if not failed:
+                failed.append(raw)
+                raise MemoryError
+            return deliver(raw)
+
+        hosted._deliver = failing  # type: ignore[method-assign]
+        # Both answers come at once.
+        first, second = await client.call(1, "never"), await client.call(2, "ok")
+        [answer] = await first.rest()
+        said = "the proxy failed on a message: MemoryError: "
+        assert answer == {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": said}}
+        [answer] = await second.rest()
+        assert (answer["id"], "result" in answer, len(failed)) == (2, True, 1)

@@ -1,0 +1,255 @@
+"""The stateless era: each POST is one request, which ends with its connection."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.routes import NAUGHTY
+from tests.given import rules
+from tests.transports.guarded import guarded, told
+from tests.transports.http.hosting import JSON, META, STREAM, Client, hosting, wait_gone
+from tests.transports.http.standing import BOTH
+
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+
+
+async def seen(client: Client) -> list[Any]:
+    """Return what the server that answers this was sent."""
+    return json.loads(await (await client.modern_call("seen", "seen")).said())  # type: ignore[no-any-return]
+
+
+async def test_an_answer_that_is_all_there_is_is_json() -> None:
+    async with hosting() as made:
+        heard = await made.client().modern_call(1, "echo", {"a": 1})
+        assert (heard.status, heard.headers["Content-Type"]) == (200, JSON)
+        assert "Mcp-Session-Id" not in heard.headers
+        assert await heard.said() == '{"a": 1}'
+
+
+@pytest.mark.parametrize("accept", [BOTH, "*/*", STREAM])
+async def test_an_answer_with_progress_before_it_is_a_stream(accept: str) -> None:
+    async with hosting() as made:
+        heard = await made.client().modern_call(1, "progress", {"count": 2}, accept, token=7)
+        assert heard.headers["Content-Type"].startswith(STREAM)
+        assert [each.get("id") for each in await heard.rest()] == [None, None, 1]
+        assert heard.ids == []
+
+
+async def test_the_form_is_what_the_client_takes() -> None:
+    async with hosting() as made:
+        client = made.client()
+        heard = await client.modern_call(1, "progress", {"count": 2}, JSON, token=7)
+        assert await heard.said() == "done"
+        heard = await client.modern_call(1, "echo", accept=STREAM)
+        assert heard.headers["Content-Type"].startswith(STREAM)
+        assert await heard.said() == "{}"
+        assert (await client.modern_call(1, "echo", accept="image/png")).status == 406
+        assert (await client.modern(1, "subscriptions/listen", accept=JSON)).status == 406
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_there_is_nothing_but_post(method: str) -> None:
+    async with hosting() as made:
+        heard = await made.client().send(method, accept=STREAM, mcp_protocol_version="2026-07-28")
+        assert (heard.status, heard.headers["Allow"]) == (405, "POST")
+
+
+async def test_a_session_id_is_ignored() -> None:
+    async with hosting() as made:
+        client = made.client()
+        client.session = "unknown"
+        assert await (await client.modern_call(1, "echo")).said() == "{}"
+
+
+async def test_an_unknown_method_is_not_found_though_the_server_knows_no_status() -> None:
+    async with hosting() as made:
+        heard = await made.client().modern(1, "nothing/here", accept=STREAM)
+        [said] = await heard.rest()
+        assert (heard.status, heard.headers["Content-Type"]) == (404, JSON)
+        assert said == {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "error": {"code": -32601, "message": "Method not found"},
+        }
+
+
+async def test_headers_that_contradict_the_body_never_reach_a_server() -> None:
+    async with hosting() as made:
+        client = made.client()
+        heard = await client.modern("x", "tools/call", {"name": "echo"}, Mcp_Name="other")
+        [said] = await heard.rest()
+        assert (heard.status, said["id"], said["error"]["code"]) == (400, "x", -32020)
+        heard = await client.ask(1, "tools/list", {"_meta": META})
+        assert (heard.status, (await heard.rest())[0]["error"]["code"]) == (400, -32020)
+        assert [each["id"] for each in await seen(client)] == ["seen"]
+
+
+async def test_a_notification_is_accepted_and_told_to_nobody() -> None:
+    async with hosting() as made:
+        client = made.client()
+        note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+        heard = await client.send("POST", note, mcp_protocol_version="2026-07-28")
+        assert (heard.status, await heard.rest()) == (202, [])
+        assert [each["method"] for each in await seen(client)] == ["tools/call"]
+
+
+async def test_a_client_that_goes_away_has_cancelled() -> None:
+    async with hosting() as made:
+        client = made.client()
+        heard = await client.modern_call(1, "progress", {"count": 1}, token=1)
+        await heard.rest()
+        waiting = asyncio.create_task(client.modern_call("held", "hold"))
+        async with asyncio.timeout(10):
+            while len(await seen(client)) < 3:
+                await asyncio.sleep(0.01)
+            waiting.cancel()
+            while (last := (await seen(client))[-2])["method"] != "notifications/cancelled":
+                await asyncio.sleep(0.01)
+        assert last["params"] == {
+            "requestId": "held",
+            "reason": "the client closed the stream",
+        }
+
+
+async def test_clients_that_listen_leave_room_for_calls_with_their_ids() -> None:
+    async with hosting(children=1) as made:
+        client = made.client()
+        held = [await client.modern(1, "subscriptions/listen") for _ in range(3)]
+        assert [(await heard.next())["method"] for heard in held]
+        assert await (await client.modern_call(1, "echo")).said() == "{}"
+
+
+async def test_equal_ids_go_to_different_servers_and_to_none_where_all_hold_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("proxy.transports.sidecar.command.pool._PATIENCE", 0.05)
+    # Whatever has begun to speak serves to hold an id; subscriptions would not count.
+    monkeypatch.setattr("proxy.transports.sidecar.command.stateless._LISTEN", "")
+    async with hosting(children=2) as made:
+        client = made.client()
+        held = [await client.modern(1, "subscriptions/listen") for _ in range(2)]
+        assert [(await heard.next())["method"] for heard in held]
+        busy = await client.modern_call(1, "echo")
+        [said] = await busy.rest()
+        assert busy.status == 503
+        assert busy.headers["Retry-After"] == "1"
+        assert said["error"]["message"] == (
+            "every server is busy with a request of this id or progress token"
+        )
+        assert await (await client.modern_call("1", "echo")).said() == "{}"
+        # An id that was cancelled may still be answered: a server that is free of it is started.
+        held[0].leave()
+        async with asyncio.timeout(10):
+            while (heard := await client.modern_call(1, "echo")).status == 503:
+                await asyncio.sleep(0.01)
+        assert await heard.said() == "{}"
+
+
+async def test_a_subscription_hears_what_is_its_own() -> None:
+    async with hosting(children=1) as made:
+        client = made.client()
+        one = await client.modern("a", "subscriptions/listen")
+        two = await client.modern("b", "subscriptions/listen")
+        for heard, id in ((one, "a"), (two, "b")):
+            said = await heard.next()
+            assert said["method"] == "notifications/subscriptions/acknowledged"
+            assert said["params"]["_meta"] == {SUBSCRIPTION: id}
+        note = {
+            "method": "notifications/tools/list_changed",
+            "params": {"_meta": {SUBSCRIPTION: "b"}},
+        }
+        gone = {"method": "notifications/cancelled", "params": {"requestId": "b"}}
+        answer = {"id": 1, "result": {}}
+        raw = "\n".join(json.dumps({"jsonrpc": "2.0", **each}) for each in (note, gone, answer))
+        assert (await client.modern_call(1, "say", {"raw": raw})).status == 200
+        assert [each["method"] for each in await two.rest()] == [note["method"], gone["method"]]
+        one.leave()
+
+
+async def test_a_message_of_nobodys_goes_to_the_only_one_or_to_none() -> None:
+    async with hosting(children=1) as made:
+        client = made.client()
+        alone = await client.modern_call(1, "note", {"n": 1})
+        assert [each.get("id") for each in await alone.rest()] == [None, 1]
+        listening = await client.modern("a", "subscriptions/listen")
+        await listening.next()
+        other = await client.modern_call(2, "note", {"n": 2})
+        assert [each.get("id") for each in await other.rest()] == [2]
+        assert await (await client.modern_call(3, "release")).said() == "released"
+        assert [each.get("id") for each in await listening.rest()] == ["a"]
+
+
+async def test_the_end_of_a_server_is_the_answer_and_the_next_call_finds_another() -> None:
+    async with hosting(children=1) as made:
+        client = made.client()
+        server = int(await (await client.modern_call(1, "pid")).said())
+        said = await (await client.modern_call(1, "die")).said()
+        assert said == (
+            "the server ended with exit code 3; its stderr ends with:\nsomething is very wrong"
+        )
+        assert made.made.asked[-1].failure == said
+        assert int(await (await client.modern_call(1, "pid")).said()) != server
+
+
+async def test_servers_are_shared_started_when_needed_and_ended_when_not() -> None:
+    async with hosting(idle=2.0) as made:
+        clients = [made.client() for _ in range(3)]
+        pids = {await (await client.modern_call(1, "pid")).said() for client in clients}
+        assert len(pids) == 1
+        await asyncio.to_thread(wait_gone, int(pids.pop()))
+        assert await (await clients[0].modern_call(1, "echo")).said() == "{}"
+
+
+async def test_pages_are_kept_for_each_caller() -> None:
+    paged = rules("- {name: pages, tools: echo, response: [{paginate: {at: rows, limit: 2}}]}")
+    rows = [{"n": at} for at in range(5)]
+
+    async def page(client: Client, offset: int, **headers: str) -> str:
+        given = {"rows": rows, "offset": offset}
+        params = {"name": "echo", "arguments": given}
+        return await (await client.modern(1, "tools/call", params, **headers)).said()
+
+    async with hosting(rules=paged) as made:
+        client = made.client()
+        assert json.loads(await page(client, 0, Authorization="Bearer a"))["rows"] == rows[:2]
+        assert json.loads(await page(client, 2, Authorization="Bearer a"))["rows"] == rows[2:4]
+        assert "nothing is kept" in await page(client, 2, Authorization="Bearer b")
+        assert made.made.asked[-1].answered_by == "proxy"
+
+
+async def test_headers_of_parameters_are_checked_once_a_tool_is_known() -> None:
+    schema = {"type": "object", "properties": {"to": {"type": "string", "x-mcp-header": "To"}}}
+    result = {"tools": [{"name": "echo", "inputSchema": schema}]}
+    tools = json.dumps({"jsonrpc": "2.0", "id": 1, "result": result})
+    script = """
+import json, sys
+for line in sys.stdin:
+    id = json.loads(line)["id"]
+    done = {"jsonrpc": "2.0", "id": id, "result": {}}
+    print(sys.argv[1] if id == 1 else json.dumps(done), flush=True)
+"""
+    async with hosting([sys.executable, "-c", script, tools]) as made:
+        client = made.client()
+        call = {"name": "echo", "arguments": {"to": "you"}}
+        assert (await client.modern(2, "tools/call", call)).status == 200
+        assert (await client.modern(1, "tools/list")).status == 200
+        assert (await client.modern(2, "tools/call", call)).status == 400
+        assert (await client.modern(2, "tools/call", call, Mcp_Param_To="me")).status == 400
+        assert (await client.modern(2, "tools/call", call, Mcp_Param_To="you")).status == 200
+
+
+async def test_a_server_that_takes_no_question_holds_nobody_up(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    rules = guarded(told, 0.1, covers="write", text="x" * 300_000)
+    async with hosting((sys.executable, str(NAUGHTY), "deaf", str(gate)), rules) as made:
+        client = made.client()
+        assert await (await client.modern_call(1, "echo")).said() == "ok"
+        assert await (await client.modern_call(2, "write")).said() == "no answer in time"
+        # It reads on, and ends.
+        os.close(os.open(gate, os.O_WRONLY))

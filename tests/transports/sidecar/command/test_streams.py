@@ -1,0 +1,177 @@
+"""A stream and its connection: who hears what, and how far a client may fall behind."""
+
+import asyncio
+
+import pytest
+from aiohttp import web
+
+from proxy.transports.http import sse
+from proxy.transports.sidecar.command import streams
+from proxy.transports.sidecar.command.event_store import Said
+from proxy.transports.sidecar.command.streams import Stream
+from proxy.transports.sidecar.response_writer import Answer
+from proxy.transports.sidecar.route import Asked
+from tests.transports.http.standing import standing
+
+
+class Serving:
+    """Serves one stream to whoever asks."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.there = asyncio.Event()
+
+    async def open(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    def population(self) -> tuple[int, int]:
+        return 0, 0
+
+    def unready(self) -> str | None:
+        return None
+
+    async def handle(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+        answer = Answer(request, "stream", streams=True, expected=0)
+        asyncio.get_running_loop().call_soon(self.there.set)
+        return await self.stream.serve(request, answer, asked, pings=True)
+
+
+def said(number: int, data: bytes = b"{}") -> Said:
+    return Said(f"1-{number}", data)
+
+
+async def test_what_is_said_before_anybody_came_is_said_to_the_first() -> None:
+    stream = Stream(1)
+    stream.put(said(1))
+    stream.finish()
+    async with standing(Serving(stream)) as made:
+        got = await made.ask("GET")
+        assert got.body == b"id: 1-1\nevent: message\ndata: {}\n\n"
+        assert got.ended
+        assert (await made.ask("GET")).body == b""
+        assert made.asked[0].sent == len(got.body)
+
+
+async def test_what_is_said_while_nobody_hears_is_for_the_history_alone() -> None:
+    stream = Stream(1)
+    serving = Serving(stream)
+    async with standing(serving) as made:
+        _, writer = await made.send("GET")
+        await serving.there.wait()
+        assert stream.connected
+        writer.close()
+        while stream.connected:
+            await asyncio.sleep(0.01)
+        stream.put(said(1))
+        stream.finish()
+        assert (await made.ask("GET")).body == b""
+
+
+async def test_a_stream_that_keeps_says_later_what_nobody_heard() -> None:
+    stream = Stream(1, keeps=True, named=False)
+    serving = Serving(stream)
+    async with standing(serving) as made:
+        _, writer = await made.send("GET")
+        await serving.there.wait()
+        writer.close()
+        while stream.connected:
+            await asyncio.sleep(0.01)
+        stream.put(said(1))
+        stream.finish()
+        assert (await made.ask("GET")).body == b"event: message\ndata: {}\n\n"
+
+
+def test_what_waits_for_nobody_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "_MOST_KEPT", 3)
+    stream = Stream(1, keeps=True)
+    for number in range(5):
+        stream.put(said(number))
+    assert stream.lost == 2
+
+
+async def test_an_event_without_data_tells_the_client_when_to_come_back() -> None:
+    stream = Stream(1)
+    stream.put(said(1, b""))
+    stream.finish()
+    async with standing(Serving(stream)) as made:
+        [event] = sse.Events(1000).feed((await made.ask("GET")).body)
+    assert (event.id, event.retry, event.data, event.event) == ("1-1", 1000, b"", None)
+
+
+async def test_silence_is_broken_by_a_comment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "PING", 0.01)
+    stream = Stream(1)
+    async with standing(Serving(stream)) as made:
+        reader, writer = await made.send("GET")
+        assert await asyncio.wait_for(reader.readuntil(b": \n\n"), 10)
+        stream.put(said(1))
+        assert await asyncio.wait_for(reader.readuntil(b"data: {}\n\n"), 10)
+        writer.close()
+
+
+async def test_what_is_replayed_takes_the_place_of_what_waits() -> None:
+    stream = Stream(1)
+    stream.put(said(1, b"1"))
+    stream.replay([said(2, b"2"), said(3, b"3")])
+    stream.finish()
+    async with standing(Serving(stream)) as made:
+        body = (await made.ask("GET")).body
+    assert [event.data for event in sse.Events(1000).feed(body)] == [b"2", b"3"]
+
+
+async def reading(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Ask for the stream, and read no more than a little ahead."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 16)
+    writer.write(b"GET /mcp HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    return reader, writer
+
+
+async def flood(stream: Stream, count: int) -> None:
+    for number in range(count):
+        stream.put(said(number, b"x" * 1_000_000))
+        await stream.room()
+
+
+async def test_a_client_that_is_slow_holds_up_who_speaks() -> None:
+    stream = Stream(1)
+    serving = Serving(stream)
+    async with standing(serving) as made:
+        reader, writer = await reading(made.port)
+        await serving.there.wait()
+        speaking = asyncio.create_task(flood(stream, 60))
+        done, _ = await asyncio.wait([speaking], timeout=0.3)
+        assert not done
+        async with asyncio.timeout(20):
+            while not speaking.done():
+                await reader.read(1 << 20)
+        writer.close()
+
+
+async def test_a_client_that_reads_nothing_at_all_is_let_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(streams, "_STUCK", 0.05)
+    stream = Stream(1)
+    serving = Serving(stream)
+    async with standing(serving) as made:
+        _, writer = await reading(made.port)
+        await serving.there.wait()
+        await asyncio.wait_for(flood(stream, 60), 20)
+        assert not stream.connected
+        writer.close()
+
+
+async def test_nobody_is_held_up_when_the_end_is_near() -> None:
+    stream = Stream(1)
+    serving = Serving(stream)
+    async with standing(serving) as made:
+        _, writer = await reading(made.port)
+        await serving.there.wait()
+        speaking = asyncio.create_task(flood(stream, 60))
+        await asyncio.wait([speaking], timeout=0.1)
+        stream.hurry()
+        await asyncio.wait_for(speaking, 20)
+        writer.close()

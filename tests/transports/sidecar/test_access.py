@@ -1,0 +1,259 @@
+"""Who may ask: every way of naming a host or an origin, and tokens that nobody gets to see."""
+
+import hmac
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+from rich.pretty import pretty_repr
+
+from proxy.transports.sidecar.access import LOOPBACK, Access, Refused
+
+HOST = Refused(403, "the Host of the request is not allowed")
+ORIGIN = Refused(403, "the Origin of the request is not allowed")
+TOKEN = Refused(
+    401, "a bearer token is needed", (("WWW-Authenticate", 'Bearer realm="mcp-abridge"'),)
+)
+UNKNOWN = Refused(401, "the bearer token is not known", TOKEN.headers)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "allowed", "refused"),
+    [
+        (
+            LOOPBACK,
+            ["localhost", "localhost:8808", "LocalHost:1", "127.0.0.1:8808", "[::1]", "[::1]:8808"],
+            ["evil.example", "localhost.evil.example", "notlocalhost", "127.0.0.2", "[::2]:8808"],
+        ),
+        (
+            LOOPBACK,
+            [],
+            ["", ":80", "localhost:", "localhost:x", "localhost@evil.example", "local host"],
+        ),
+        (
+            LOOPBACK,
+            [],
+            ["::1", "localhost:8808:1", "localhost:123456", "localhost/", "*", "0.0.0.0"],
+        ),
+        (
+            ("a.example:8443",),
+            ["a.example:8443", "A.Example:8443"],
+            ["a.example", "a.example:8080"],
+        ),
+        (
+            ("a.example:443", "b.example:80"),
+            ["a.example", "b.example"],
+            ["a.example:80", "c.example"],
+        ),
+        (("A.example",), ["a.example", "a.example:1"], ["b.a.example", "a.example.", "a-example"]),
+        (
+            ("*.example.org",),
+            ["a.example.org", "a.b.example.org:80", "A.EXAMPLE.ORG"],
+            ["example.org", "aexample.org", "a.example.org.evil.example", "*.example"],
+        ),
+        (("*.example.org:81",), ["a.example.org:81"], ["a.example.org", "a.example.org:80"]),
+        (("[::1]:81",), ["[::1]:81"], ["[::1]", "[::1]:80"]),
+        ((), [], ["localhost"]),
+        (None, ["anything", "evil.example:80", ""], []),
+    ],
+)
+def test_a_request_is_for_an_allowed_host_or_refused(
+    hosts: tuple[str, ...] | None, allowed: list[str], refused: list[str]
+) -> None:
+    access = Access(hosts=hosts)
+
+    assert [name for name in allowed if access.refusal({"Host": name}) is not None] == []
+    assert [name for name in refused if access.refusal({"Host": name}) != HOST] == []
+
+
+def test_a_request_without_a_host_is_for_none_that_is_allowed() -> None:
+    assert Access(hosts=LOOPBACK).refusal({}) == HOST
+    assert Access(hosts=None).refusal({}) is None
+
+
+@pytest.mark.parametrize("hosts", [LOOPBACK, None])
+def test_a_request_that_names_two_hosts_is_refused(hosts: tuple[str, ...] | None) -> None:
+    headers = CIMultiDict([("Host", "localhost"), ("host", "evil.example")])
+
+    assert Access(hosts=hosts).refusal(headers) == Refused(400, "the request names several hosts")
+
+
+@pytest.mark.parametrize(
+    ("access", "allowed", "refused"),
+    [
+        (
+            Access(hosts=LOOPBACK),
+            ["http://localhost", "http://localhost:5173", "https://127.0.0.1", "HTTP://[::1]:80"],
+            [
+                "http://evil.example",
+                "null",
+                "",
+                "localhost",
+                "http://",
+                "http://localhost.evil.example",
+            ],
+        ),
+        (
+            Access(hosts=LOOPBACK),
+            [],
+            ["http://localhost/", "http://localhost, null", "http://localhost http://a.example"],
+        ),
+        (
+            Access(hosts=LOOPBACK),
+            [],
+            ["file://localhost", "chrome-extension://localhost", "http://localhost@evil.example"],
+        ),
+        (
+            Access(hosts=("localhost:8808",)),
+            ["http://localhost:8808"],
+            ["http://localhost", "http://localhost:8809"],
+        ),
+        (
+            Access(hosts=("localhost", "a.example:443")),
+            ["https://a.example", "https://a.example:443", "http://a.example:443"],
+            ["http://a.example", "https://a.example:8443"],
+        ),
+        (
+            Access(hosts=LOOPBACK, origins=("https://App.example", "app://obsidian.md")),
+            ["https://app.example", "HTTPS://APP.example", "app://obsidian.md", "http://localhost"],
+            ["http://app.example", "https://app.example:8443", "https://b.app.example", "null"],
+        ),
+        (
+            Access(hosts=None),
+            ["http://localhost:8808", "https://localhost:8808"],
+            ["http://localhost", "http://evil.example:8808", "null", "file://localhost:8808"],
+        ),
+        (Access(hosts=None, origins=("https://app.example",)), ["https://app.example"], ["null"]),
+    ],
+)
+def test_a_page_of_an_allowed_origin_may_ask_and_no_other(
+    access: Access, allowed: list[str], refused: list[str]
+) -> None:
+    host = "localhost:8808"
+
+    assert [it for it in allowed if access.refusal({"Host": host, "Origin": it}) is not None] == []
+    assert [it for it in refused if access.refusal({"Host": host, "Origin": it}) != ORIGIN] == []
+
+
+@pytest.mark.parametrize("host", ["", "*.example", "*", "a b", "x@evil.example"])
+def test_a_strange_host_makes_no_origin_its_own(host: str) -> None:
+    headers = {"Host": host, "Origin": "http://evil.example"}
+
+    assert Access(hosts=None).refusal(headers) == ORIGIN
+
+
+def test_one_bad_origin_among_several_refuses_the_request() -> None:
+    headers = CIMultiDict(
+        [("Host", "localhost"), ("Origin", "http://localhost"), ("Origin", "http://evil.example")]
+    )
+
+    assert Access(hosts=LOOPBACK).refusal(headers) == ORIGIN
+
+
+@pytest.mark.parametrize(
+    ("authorization", "refusal"),
+    [
+        ("Bearer first", None),
+        ("Bearer second", None),
+        ("bearer second", None),
+        ("Bearer  second ", None),
+        ("Bearer third", UNKNOWN),
+        ("Bearer secon", UNKNOWN),
+        ("Bearer secondo", UNKNOWN),
+        ("Bearer Second", UNKNOWN),
+        ("Bearer first second", UNKNOWN),
+        ("Bearer", TOKEN),
+        ("Bearer ", TOKEN),
+        ("Basic second", TOKEN),
+        ("second", TOKEN),
+        ("", TOKEN),
+        ("Bearer sec\u00f6nd\udcff\ud800", UNKNOWN),
+    ],
+)
+def test_one_of_the_tokens_must_be_shown(authorization: str, refusal: Refused | None) -> None:
+    access = Access(hosts=None, tokens=("first", "second"))
+
+    assert access.refusal({"authorization": authorization}) == refusal
+
+
+def test_a_request_without_a_token_is_told_what_is_missing() -> None:
+    assert Access(tokens=("first",)).refusal({}) == TOKEN
+
+
+def test_two_authorizations_are_none() -> None:
+    headers = CIMultiDict([("Authorization", "Bearer first"), ("Authorization", "Bearer x")])
+
+    assert Access(tokens=("first",)).refusal(headers) == TOKEN
+
+
+def test_a_token_in_the_path_counts_as_one_in_the_header() -> None:
+    access = Access(tokens=("first", "second"))
+
+    assert access.refusal({}, "second") is None
+    assert access.refusal({}, "third") == UNKNOWN
+    assert access.refusal({}, "") == TOKEN
+    assert access.refusal({"Authorization": "Bearer first"}, "third") is None
+
+
+def test_a_token_of_ours_is_known_in_every_authorization_and_no_other_is() -> None:
+    access = Access(tokens=("first", "second"))
+    both = CIMultiDict([("Authorization", "Bearer theirs"), ("authorization", "bearer second")])
+
+    assert access.opened_by(both)
+    assert not access.opened_by({"Authorization": "Bearer theirs"})
+    assert not access.opened_by({"Authorization": "Basic first"})
+    assert not access.opened_by({"Cookie": "first"})
+    assert not Access().opened_by({"Authorization": "Bearer theirs"})
+
+
+def test_an_empty_token_opens_nothing() -> None:
+    assert Access(tokens=("",)).refusal({"Authorization": "Bearer "}, "") == TOKEN
+
+
+def test_without_tokens_none_is_asked_for() -> None:
+    assert Access().refusal({"Authorization": "Bearer upstream's"}) is None
+
+
+def test_the_headers_of_a_real_request_are_read_in_any_spelling() -> None:
+    headers = CIMultiDictProxy(CIMultiDict({"HOST": "localhost", "AUTHORIZATION": "Bearer first"}))
+
+    assert Access(hosts=LOOPBACK, tokens=("first",)).refusal(headers) is None
+
+
+def test_no_repr_shows_a_token() -> None:
+    access = Access(hosts=LOOPBACK, tokens=("hush-hush", "quiet"))
+
+    for shown in (repr(access), str(access), f"{[access]}", pretty_repr(access)):
+        assert "localhost" in shown
+        assert "hush" not in shown
+        assert "quiet" not in shown
+
+
+def test_no_refusal_quotes_the_request() -> None:
+    access = Access(hosts=LOOPBACK, tokens=("first",))
+    for headers in (
+        {"Host": "evil.example"},
+        {"Host": "localhost", "Origin": "http://evil.example"},
+    ):
+        refused = access.refusal(headers)
+        assert refused is not None
+        assert "evil" not in repr(refused)
+        assert refused.status == 403
+
+
+@pytest.mark.fault(32, "inside")
+def test_each_token_is_compared_in_constant_time_whatever_was_found_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+    really = hmac.compare_digest
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return really(one, other)
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    access = Access(tokens=("first", "second", "third"))
+    for shown in ("first", "third", "none"):
+        compared.clear()
+        access.refusal({"Host": "localhost", "Authorization": f"Bearer {shown}"})
+        assert [other for _, other in compared] == [b"first", b"second", b"third"]

@@ -1,0 +1,180 @@
+"""What a stateless request must say of itself, and what answers one that does not."""
+
+import json
+from typing import Any
+
+import pytest
+from multidict import CIMultiDict
+
+from proxy.document import message
+from proxy.transports.sidecar.header_checks import error_code, refusal, status_of
+from proxy.transports.sidecar.request import Post
+
+VERSION = "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": VERSION,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+PARAMETERS = {"say": ((("to",), "Mcp-Param-To"), (("times",), "Mcp-Param-Times"))}
+
+
+def post(method: str = "tools/list", meta: Any = META, **params: Any) -> Post:
+    held = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    return of(json.dumps(held).encode())
+
+
+def of(raw: bytes) -> Post:
+    read = message.read(raw)
+    batch = not isinstance(read, message.Message)
+    messages = [read] if isinstance(read, message.Message) else []
+    ids = tuple(each.key for each in messages if each.key is not None)
+    return Post(raw, messages, batch, ids, "either", None, VERSION, True)
+
+
+def headers(method: str = "tools/list", **more: str) -> CIMultiDict[str]:
+    held = {"mcp_protocol_version": VERSION, "mcp_method": method, **more}
+    return CIMultiDict((name.replace("_", "-"), value) for name, value in held.items())
+
+
+def said(read: Post, given: CIMultiDict[str]) -> tuple[int, int, str] | None:
+    refused = refusal(read, given, PARAMETERS)
+    return None if refused is None else (refused.status, refused.code, str(refused))
+
+
+CALL: dict[str, Any] = {"method": "tools/call", "name": "say"}
+
+
+@pytest.mark.parametrize(
+    ("read", "given"),
+    [
+        (post(), headers()),
+        (post("tools/call", name="say"), headers("tools/call", mcp_name="say")),
+        (post("tools/call", name="é"), headers("tools/call", mcp_name="=?base64?w6k=?=")),
+        (post("tools/call", name="say"), headers("tools/call", mcp_name="=?base64?c2F5?=")),
+        (post("resources/read", uri="a://b"), headers("resources/read", mcp_name="a://b")),
+        (post("prompts/get", name="p"), headers("prompts/get", mcp_name="p")),
+        (post("tasks/get", taskId="t"), headers("tasks/get", mcp_name="t")),
+        (post("tasks/get", taskId="t"), headers("tasks/get")),
+        (post("tools/call", name=5), headers("tools/call")),
+        (post(meta={**META, "x": 1}), headers(mcp_param_other="y", x="z")),
+        (
+            post("tools/call", name="say", arguments={"to": "x", "times": 42}),
+            headers("tools/call", mcp_name="say", mcp_param_to="x", mcp_param_times="42.0"),
+        ),
+        (
+            post("tools/call", name="say", arguments={"to": None}),
+            headers("tools/call", mcp_name="say"),
+        ),
+        (of(b'{"jsonrpc":"2.0","method":"notifications/x"}'), CIMultiDict()),
+    ],
+)
+def test_headers_that_agree_with_the_body_are_fine(read: Post, given: CIMultiDict[str]) -> None:
+    assert said(read, given) is None
+
+
+@pytest.mark.parametrize(
+    ("read", "given", "why"),
+    [
+        (post(), CIMultiDict(mcp_method="x"), "the header Mcp-Protocol-Version is missing"),
+        (
+            post(),
+            headers(mcp_protocol_version="2026-07-29"),
+            "the header Mcp-Protocol-Version does not match the body",
+        ),
+        (
+            post(meta={**META, "io.modelcontextprotocol/protocolVersion": "2025-11-25"}),
+            headers(),
+            "the header Mcp-Protocol-Version does not match the body",
+        ),
+        (post(), headers("tools/call"), "the header Mcp-Method does not match the body"),
+        (
+            post("tools/call", name="say"),
+            headers("tools/call"),
+            "the header Mcp-Name is missing",
+        ),
+        (
+            post("tools/call", name="say"),
+            headers("tools/call", mcp_name="Say"),
+            "the header Mcp-Name does not match the body",
+        ),
+        (
+            post("tools/call", name="say"),
+            headers("tools/call", mcp_name="=?base64?!?="),
+            "the header Mcp-Name holds broken base64",
+        ),
+        (
+            post("tasks/get", taskId="t"),
+            headers("tasks/get", mcp_name="u"),
+            "the header Mcp-Name does not match the body",
+        ),
+        (
+            post("tools/call", name="say", arguments={"to": "x"}),
+            headers("tools/call", mcp_name="say"),
+            "the header Mcp-Param-To is missing",
+        ),
+        (
+            post("tools/call", name="say", arguments={"to": "x"}),
+            headers("tools/call", mcp_name="say", mcp_param_to="y"),
+            "the header Mcp-Param-To does not match the body",
+        ),
+        (
+            post("tools/call", name="say"),
+            headers("tools/call", mcp_name="say", mcp_param_to="y"),
+            "the header Mcp-Param-To is given, and its value is not in the body",
+        ),
+    ],
+)
+def test_headers_that_do_not_are_refused(read: Post, given: CIMultiDict[str], why: str) -> None:
+    assert said(read, given) == (400, -32020, why)
+
+
+def test_a_header_that_is_given_twice_is_refused() -> None:
+    given = headers()
+    given.add("MCP-Method", "tools/list")
+    assert said(post(), given) == (400, -32020, "the header Mcp-Method is given twice")
+
+
+@pytest.mark.parametrize(
+    ("meta", "missing"),
+    [
+        ({}, " and ".join(META)),
+        (None, " and ".join(META)),
+        ([1], " and ".join(META)),
+        ({"io.modelcontextprotocol/protocolVersion": VERSION}, list(META)[1]),
+    ],
+)
+def test_a_request_without_its_envelope_is_refused(meta: Any, missing: str) -> None:
+    assert said(post(meta=meta), headers()) == (400, -32602, f"params._meta must have {missing}")
+
+
+def test_a_handshake_is_not_for_a_server_that_others_share() -> None:
+    refused = said(post("initialize"), headers("initialize"))
+    assert refused == (404, -32601, "Method not found")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"[]", b'[{"jsonrpc":"2.0","id":1,"method":"x"}]', b'{"jsonrpc":"2.0","id":1,"result":1}'],
+)
+def test_a_body_is_one_request_or_notification(raw: bytes) -> None:
+    why = "the body must be a single request or notification"
+    assert said(of(raw), headers()) == (400, -32600, why)
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [(None, 200), (-32601, 404), (-32602, 400), (-32020, 400), (-32603, 200), (-1, 200), (7, 200)],
+)
+def test_an_error_has_the_status_that_clients_look_for(code: int | None, status: int) -> None:
+    assert status_of(code) == status
+
+
+def test_the_code_of_an_error_is_read_where_there_is_one() -> None:
+    assert error_code(b'{"id":1,"error":{"code":-32601,"message":"x"}}') == -32601
+    for raw in (
+        b'{"id":1,"result":{}}',
+        b'{"id":1,"error":"x"}',
+        b'{"id":1,"error":{"code":"x"}}',
+        b"[",
+    ):
+        assert error_code(raw) is None

@@ -1,0 +1,233 @@
+"""What Prometheus reads: every call and request counted, in a bounded number of series."""
+
+from collections import defaultdict
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from proxy.storage.meter import OTHER, Meters, Outcome, Row, Sizes, Warnings
+from proxy.transports.sidecar.metrics import Metrics
+from proxy.transports.sidecar.route import Asked
+
+SECONDS = "mcp_server_operation_duration_seconds"
+BYTES = "mcp_abridge_response_bytes_total"
+CALLS = "mcp_abridge_calls_total"
+REFUSED = "mcp_abridge_refused_requests_total"
+WARNINGS = "mcp_abridge_warnings_total"
+
+Series = dict[tuple[str, ...], float]
+
+
+def read(metrics: Metrics) -> dict[str, Series]:
+    """Return the samples by name, and by the values of their labels in the order of these."""
+    raw, kind = metrics.exposition()
+    assert kind.startswith("text/plain; version=")
+    found: dict[str, Series] = defaultdict(dict)
+    for family in text_string_to_metric_families(raw.decode()):
+        for sample in family.samples:
+            values = tuple(value for _, value in sorted(sample.labels.items()))
+            found[sample.name][values] = sample.value
+    return found
+
+
+def row(tool: str, outcome: Outcome = "shaped") -> Row:
+    return Row(tool, "rule", outcome, 1, 1_000, 100, 900, 90)
+
+
+def test_what_meters_count_is_counted_by_tool_stage_and_outcome() -> None:
+    metrics = Metrics()
+    meters = Meters(metrics.observe)
+    meters.of("github", "codex").count("list", "rule", Sizes(1_000, 100, 900, 90), "shaped")
+    meters.of("github", None).passed("list", 7)
+    meters.of(None, None).passed("get_me", 30)
+
+    meters.of(None, None).count("reindex", "preflight", Sizes(0, 40, 0, 30), "answered")
+
+    assert read(metrics)[CALLS] == {
+        ("shaped", "list"): 1,
+        ("answered", "reindex"): 1,
+        ("untouched", "list"): 1,
+        ("untouched", "get_me"): 1,
+    }
+    assert read(metrics)[BYTES] == {
+        ("before", "list"): 1_007,
+        ("after", "list"): 107,
+        ("visible_before", "list"): 907,
+        ("visible_after", "list"): 97,
+        ("before", "get_me"): 30,
+        ("after", "get_me"): 30,
+        ("visible_before", "get_me"): 30,
+        ("visible_after", "get_me"): 30,
+        ("before", "reindex"): 0,
+        ("after", "reindex"): 40,
+        ("visible_before", "reindex"): 0,
+        ("visible_after", "reindex"): 30,
+    }
+
+
+def test_warnings_are_counted_by_rule_and_kind() -> None:
+    metrics = Metrics()
+    meters = Meters(metrics.observe, metrics.warned)
+    for tool in ("get_job", "list_jobs"):
+        meters.of("jobs", None).warned(tool, "jobs", "recast: no case fits")
+    meters.of(None, None).warned("get_job", "\ud800", "x" * 1_000)
+
+    assert read(metrics)[WARNINGS] == {
+        ("recast: no case fits", "jobs"): 2,
+        ("x" * 200, "?"): 1,
+    }
+    assert read(metrics)[CALLS] == {}
+
+
+def test_a_shadow_rule_has_made_nothing_smaller() -> None:
+    metrics = Metrics()
+    metrics.observe(row("list", "shadow"))
+
+    sizes = read(metrics)[BYTES]
+    assert sizes["after", "list"] == sizes["before", "list"] == 1_000
+    assert sizes["visible_after", "list"] == sizes["visible_before", "list"] == 900
+
+
+def test_a_request_is_timed_by_method_and_tool() -> None:
+    metrics = Metrics()
+    metrics.asked(Asked(method="tools/call", tool="list"), 200, 0.25)
+    metrics.asked(Asked(method="tools/call", tool="list"), 200, 0.5)
+    metrics.asked(Asked(method="initialize"), 200, 3)
+
+    assert read(metrics)[f"{SECONDS}_count"] == {
+        ("", "list", "tools/call"): 2,
+        ("", "", "initialize"): 1,
+    }
+    assert read(metrics)[f"{SECONDS}_sum"] == {
+        ("", "list", "tools/call"): 0.75,
+        ("", "", "initialize"): 3,
+    }
+    buckets = read(metrics)[f"{SECONDS}_bucket"]
+    assert buckets["", "list", "0.2", "tools/call"] == 0
+    assert buckets["", "list", "0.5", "tools/call"] == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "failure", "error"),
+    [
+        (200, "", ""),
+        (202, "", ""),
+        (502, "", "502"),
+        (401, "no token", "401"),
+        (200, "the event stream ended", "_OTHER"),
+    ],
+)
+def test_a_request_that_failed_says_by_what(status: int, failure: str, error: str) -> None:
+    metrics = Metrics()
+    metrics.asked(Asked(method="ping", failure=failure), status, 0.1)
+
+    assert read(metrics)[f"{SECONDS}_count"] == {(error, "", "ping"): 1}
+
+
+def test_what_is_no_method_of_mcp_is_counted_as_other() -> None:
+    metrics = Metrics()
+    for number in range(3):
+        metrics.asked(Asked(method=f"evil/{number}"), 200, 0.1)
+
+    assert read(metrics)[f"{SECONDS}_count"] == {("", "", OTHER): 3}
+
+
+def test_a_request_without_a_message_has_no_duration() -> None:
+    metrics = Metrics()
+    metrics.asked(Asked(), 200, 3_600)
+
+    assert read(metrics)[f"{SECONDS}_count"] == {}
+
+
+def test_requests_that_the_proxy_refused_are_counted_by_status() -> None:
+    metrics = Metrics()
+    for status in (403, 403, 413, 200):
+        metrics.asked(Asked(answered_by="proxy"), status, 0.1)
+    metrics.asked(Asked(answered_by="upstream"), 500, 0.1)
+
+    assert read(metrics)[REFUSED] == {("403",): 2, ("413",): 1}
+
+
+@pytest.mark.fault(46, "inside")
+def test_no_metric_has_more_than_a_thousand_sets_of_labels() -> None:
+    metrics = Metrics()
+    for number in range(3_000):
+        metrics.observe(row(f"tool {number}"))
+        metrics.observe(row(f"tool {number}", "untouched"))
+        metrics.warned(Warnings("tool", f"rule {number % 100}", f"kind {number}", 1))
+        metrics.asked(Asked(method="tools/call", tool=f"tool {number}"), 200, 0.1)
+        metrics.asked(
+            Asked(method="tools/list", failure="x", answered_by="proxy"), 400 + number, 0.1
+        )
+
+    found = read(metrics)
+    for name in (BYTES, CALLS, f"{SECONDS}_count", REFUSED, WARNINGS):
+        assert 500 < len(found[name]) <= 1_000
+    calls, sizes = found[CALLS], found[BYTES]
+    assert calls["shaped", "tool 0"] == 1
+    assert calls["shaped", OTHER] + calls["untouched", OTHER] > 5_000
+    assert sum(calls.values()) == 6_000
+    assert len(sizes) % 4 == 0
+    assert sum(size for (stage, _), size in sizes.items() if stage == "before") == 6_000_000
+    assert sum(found[f"{SECONDS}_count"].values()) == 6_000
+    assert sum(found[REFUSED].values()) == 3_000
+    assert sum(found[WARNINGS].values()) == 3_000
+    assert found[WARNINGS][OTHER, "rule 7"] > 1
+
+
+@pytest.mark.fault(46, "inside")
+def test_a_flood_of_tools_leaves_room_for_methods_and_errors() -> None:
+    metrics = Metrics()
+    for number in range(2_000):
+        metrics.asked(Asked(method="tools/call", tool=f"tool {number}"), 200, 0.1)
+    metrics.asked(Asked(method="tools/call", tool="one more"), 503, 0.1)
+
+    assert read(metrics)[f"{SECONDS}_count"]["503", OTHER, "tools/call"] == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "shown"),
+    [
+        ('a "quoted"\nname \\ of two lines', 'a "quoted"\nname \\ of two lines'),
+        ("\ud800 alone", "? alone"),
+        ("x" * 1_000_000, "x" * 200),
+        ("列表", "列表"),
+    ],
+)
+def test_any_name_can_be_shown(tool: str, shown: str) -> None:
+    metrics = Metrics()
+    metrics.observe(row(tool))
+    metrics.asked(Asked(method="tools/call", tool=tool), 200, 0.1)
+
+    assert read(metrics)[CALLS] == {("shaped", shown): 1}
+    assert read(metrics)[f"{SECONDS}_count"] == {("", shown, "tools/call"): 1}
+
+
+def test_gauges_show_what_is_open_now() -> None:
+    metrics = Metrics()
+    metrics.requests.inc()
+    metrics.requests.inc()
+    metrics.requests.dec()
+    metrics.sessions.set(3)
+    metrics.children.set_function(lambda: 2)
+
+    assert read(metrics)["mcp_abridge_open_requests"] == {(): 1}
+    assert read(metrics)["mcp_abridge_sessions"] == {(): 3}
+    assert read(metrics)["mcp_abridge_children"] == {(): 2}
+
+
+def test_calls_that_the_ledger_loses_are_counted() -> None:
+    metrics = Metrics()
+    assert read(metrics)["mcp_abridge_unrecorded_calls_total"] == {(): 0}
+    metrics.unrecorded(3)
+    metrics.unrecorded(2)
+
+    assert read(metrics)["mcp_abridge_unrecorded_calls_total"] == {(): 5}
+
+
+def test_two_sidecars_in_one_process_count_apart() -> None:
+    one, other = Metrics(), Metrics()
+    one.observe(row("list"))
+
+    assert read(other)[CALLS] == {}
+    assert b"_created" not in one.exposition()[0]

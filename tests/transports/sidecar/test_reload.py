@@ -1,0 +1,110 @@
+"""Rule files that are read again in a thread, while others go on by the old ones."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from proxy.ruleset.rule import RuleFile
+from proxy.ruleset.selection import Selection
+from proxy.ruleset.watch import Watch
+from proxy.transports.sidecar.reload import Reloading, unchanging
+from tests.threadless import threadless
+
+SECONDS = 60.0
+ONE = "version: 1\nrules: [{name: one, tools: a}]\n"
+TWO = "version: 1\nrules: [{name: number two, tools: a}]\n"
+BAD = "version: 1\nrules: [{name: number two, tool: a}]\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "rules.yaml"
+    file.write_text(ONE)
+    return file
+
+
+def names(selection: Selection) -> list[str]:
+    return [rule.name for file in selection(None, None).files for rule in file.rules]
+
+
+class Slow(Watch):
+    """Reads its files once it is told to go on."""
+
+    began = threading.Event()
+    go = threading.Event()
+
+    def read(self) -> None:
+        self.began.set()
+        assert self.go.wait(SECONDS)
+        super().read()
+
+
+async def test_who_finds_the_files_changed_waits_until_they_are_read(file: Path) -> None:
+    reloading = Reloading(Watch([str(file)], print, pytest.fail))
+    selection = Selection(reloading, None, print)
+    file.write_text(TWO)
+    assert names(selection) == ["one"]
+    await reloading.settled()
+
+    assert names(selection) == ["number two"]
+
+
+async def test_others_go_on_by_the_old_rules_meanwhile(file: Path) -> None:
+    watch = Slow([str(file)], print, pytest.fail)
+    reloading = Reloading(watch)
+    selection = Selection(reloading, None, print)
+    file.write_text(TWO)
+    finding = asyncio.create_task(reloading.settled())
+    assert await asyncio.to_thread(watch.began.wait, SECONDS)
+    await reloading.settled()
+
+    assert names(selection) == ["one"]
+    assert not finding.done()
+    watch.go.set()
+    await finding
+    assert names(selection) == ["number two"]
+
+
+async def test_the_files_are_read_for_all_though_who_waits_for_that_goes_away(file: Path) -> None:
+    watch = Slow([str(file)], print, pytest.fail)
+    watch.began, watch.go = threading.Event(), threading.Event()
+    reloading = Reloading(watch)
+    before = reloading.files
+    file.write_text(TWO)
+    finding = asyncio.create_task(reloading.settled())
+    assert await asyncio.to_thread(watch.began.wait, SECONDS)
+    finding.cancel()
+    await asyncio.wait([finding])
+    watch.go.set()
+    async with asyncio.timeout(SECONDS):
+        while reloading.files is before:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_change_after_a_mistake_is_found_again(file: Path) -> None:
+    said: list[str] = []
+    reloading = Reloading(Watch([str(file)], print, said.append))
+    before: tuple[RuleFile, ...] = reloading.files
+    file.write_text(BAD)
+    await reloading.settled()
+    assert reloading.files is before
+    assert len(said) == 1
+    file.write_text(TWO)
+    await reloading.settled()
+
+    assert reloading.files is not before
+
+
+async def test_where_no_thread_is_to_be_had_the_files_are_read_all_the_same(file: Path) -> None:
+    reloading = Reloading(Watch([str(file)], print, pytest.fail))
+    file.write_text(TWO)
+    with threadless():
+        await reloading.settled()
+
+    assert names(Selection(reloading, None, print)) == ["number two"]
+
+
+async def test_rules_that_stay_as_they_are_are_waited_for_by_nobody() -> None:
+    await unchanging()

@@ -1,0 +1,153 @@
+"""What is read of a POST: its messages and ids, whose it is, and what is wrong with it."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from aiohttp import StreamReader, web
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.test_utils import make_mocked_request
+from multidict import CIMultiDict
+
+from proxy.transports.sidecar import request as post
+from proxy.transports.sidecar.request import Post, Refused
+from proxy.transports.sidecar.route import Asked, Limits
+from tests.given import call, line
+from tests.transports.http.standing import route
+
+MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+
+
+async def read(
+    raw: bytes, headers: Mapping[str, str] | None = None, **limits: Any
+) -> tuple[Post, Asked]:
+    """Read a body that arrived with these headers."""
+    asked = Asked()
+    request = requested(raw, headers)
+    return await post.read(request, route("http://x/mcp"), Limits(**limits), asked), asked
+
+
+def requested(
+    body: bytes = b"", headers: Mapping[str, str] | None = None, path: str = "/mcp"
+) -> web.BaseRequest:
+    content = StreamReader(BaseProtocol(asyncio.get_running_loop()), 2**16)
+    content.feed_data(body)
+    content.feed_eof()
+    return make_mocked_request("POST", path, CIMultiDict(headers or {}), payload=content)
+
+
+async def test_a_call_is_read() -> None:
+    read_, asked = await read(call("get", id="a"), {"Accept": "text/event-stream"})
+    assert (read_.ids, read_.batch, read_.wanted) == ((b'"a"',), False, "stream")
+    assert (read_.method, read_.modern, read_.initializes) == ("tools/call", False, False)
+    assert (asked.method, asked.tool) == ("tools/call", "get")
+
+
+async def test_the_requests_of_a_batch_are_counted_and_nothing_else() -> None:
+    one, two = line(id=1, method="ping"), line(id=2.5, method="ping")
+    rest = (line(method="notifications/x"), line(id=3, result={}), b"7", line(id=None, method="x"))
+    read_, _ = await read(b"[" + b",".join((one, two, *rest)) + b"]")
+    assert (read_.ids, read_.batch, read_.first, read_.method) == ((b"1", b"2.5"), True, None, "")
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "modern"),
+    [
+        (call("get"), {}, False),
+        (call("get"), {"mcp-protocol-version": "2025-11-25"}, False),
+        (call("get"), {"mcp-protocol-version": "2026-07-28"}, True),
+        (call("get", _meta=MODERN), {}, True),
+        (b"[" + call("get", _meta=MODERN) + b"]", {}, True),
+        (line(id=1, result={}), {}, False),
+    ],
+)
+async def test_the_era_is_told_by_header_or_meta(
+    body: bytes, headers: Mapping[str, str], modern: bool
+) -> None:
+    read_, _ = await read(body, headers)
+    assert read_.modern is modern
+
+
+async def test_only_a_request_needs_an_answer_that_the_client_takes() -> None:
+    none = {"Accept": "image/png"}
+    read_, _ = await read(line(method="notifications/initialized"), none)
+    assert read_.ids == ()
+    with pytest.raises(Refused) as refused:
+        await read(call("get"), none)
+    assert (refused.value.status, refused.value.code) == (406, -32700)
+    assert str(refused.value) == ("Acceptable media types: application/json, text/event-stream")
+
+
+@pytest.mark.parametrize("length", ["101", None])
+async def test_a_body_over_the_limit_is_refused(length: str | None) -> None:
+    headers = {} if length is None else {"Content-Length": length}
+    with pytest.raises(Refused, match="over the limit of 100 bytes") as refused:
+        await read(b'"' + b"x" * 100 + b'"', headers, body=100)
+    assert refused.value.status == 413
+
+
+async def test_a_body_in_an_unknown_coding_is_refused() -> None:
+    with pytest.raises(Refused) as refused:
+        await read(call("get"), {"Content-Encoding": "rot13"})
+    assert refused.value.status == 400
+
+
+async def test_json_that_we_cannot_read_may_be_a_request() -> None:
+    read_, _ = await read(b'{"id": 1, "method": "x", "params": NaN}')
+    assert (read_.messages, len(read_.ids)) == ([], 1)
+
+
+async def test_callers_are_told_apart_by_credentials_and_routes_and_tokens_in_the_path() -> None:
+    one, other = route("http://x/mcp"), route("http://x/mcp", path="/other")
+    secret = route("http://x/mcp", path="/{token}/mcp")
+    mine = {"Authorization": "Bearer mine"}
+    names = [
+        post.caller(requested(), one),
+        post.caller(requested(), other),
+        post.caller(requested(headers=mine), one),
+        post.caller(requested(headers={"Authorization": "Bearer theirs"}), one),
+        post.caller(requested(path="/a/mcp"), secret),
+        post.caller(requested(path="/b/mcp"), secret),
+    ]
+    assert len(set(names)) == len(names)
+    assert post.caller(requested(headers=mine), one) == names[2]
+    assert all("mine" not in name for name in names)
+
+
+async def test_a_stateless_request_names_its_client() -> None:
+    meta = {"io.modelcontextprotocol/clientInfo": {"name": "somebody"}}
+    read_, _ = await read(call("get", _meta=meta))
+    assert post.client_name(read_) == "somebody"
+    endless = {"io.modelcontextprotocol/clientInfo": {"name": "x" * 100_000}}
+    read_, _ = await read(call("get", _meta=endless))
+    assert post.client_name(read_) == "x" * 200
+    read_, _ = await read(line(id=1, method="ping"))
+    assert post.client_name(read_) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ({"X-Api-Key": "a"}, {"X-Api-Key": "b"}, True),
+        ({"X-Auth-Request-Email": "a"}, {"X-Auth-Request-Email": "b"}, True),
+        ({"X-Forwarded-User": "a"}, {}, True),
+        ({"Cookie": "a"}, {"Cookie": "b"}, True),
+        ({"X-Request-Id": "a", "traceparent": "a"}, {"X-Request-Id": "b"}, False),
+        ({"X-Forwarded-For": "a", "X-Real-IP": "a"}, {"User-Agent": "b"}, False),
+        ({"Mcp-Name": "a", "Content-Length": "1"}, {"Mcp-Name": "b"}, False),
+        ({"A": "1", "B": "2"}, {"b": "2", "a": "1"}, False),
+    ],
+)
+async def test_callers_are_told_apart_by_whatever_a_server_may_know_them_by(
+    one: dict[str, str], other: dict[str, str], apart: bool
+) -> None:
+    to = route("http://x/mcp", auth="forward")
+    names = {post.caller(requested(headers=headers), to) for headers in (one, other)}
+    assert (len(names) == 2) is apart
+
+
+async def test_what_no_server_is_told_tells_no_callers_apart() -> None:
+    for to in (route("http://x/mcp"), route(("server",))):
+        names = {post.caller(requested(headers={"Cookie": each}), to) for each in "ab"}
+        assert len(names) == 1

@@ -1,0 +1,514 @@
+"""The answer to a POST as its bytes on the wire, for every form that a client may want."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
+from msgspec import Struct
+
+from proxy.transports.http.negotiation import Wanted
+from proxy.transports.http.sse import Event, Events, written
+from proxy.transports.sidecar.response_writer import Answer, unframed
+
+RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{"n": 1.0}}'
+SECOND = b'{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no"}}'
+PROGRESS = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
+REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+PRIMING = b"id: 0\nretry: 100\ndata:\n\n"
+COMMENT = b": ping\n\n"
+NO_RESPONSE = (
+    b'{"jsonrpc":"2.0","id":null,"error":'
+    b'{"code":-1,"message":"the server ended its answer without a response"}}'
+)
+
+
+class Reply(Struct):
+    """What a client of bytes was sent: the head, the body, and the chunks it came in."""
+
+    status: str
+    headers: list[tuple[str, str]]
+    body: bytes
+    chunks: list[bytes]
+
+    def named(self, name: str) -> list[str]:
+        return [value for key, value in self.headers if key.lower() == name.lower()]
+
+    @property
+    def form(self) -> str:
+        return "stream" if self.named("Content-Type")[0].startswith("text/event-stream") else "json"
+
+
+class Client:
+    """Sends one POST and reads bytes."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def head(self) -> tuple[str, list[tuple[str, str]]]:
+        raw = await self.reader.readuntil(b"\r\n\r\n")
+        status, *lines = raw.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
+        pairs = [line.split(": ", 1) for line in lines]
+        return status, [(name, value) for name, value in pairs]
+
+    async def chunk(self) -> bytes:
+        """Read one chunk of a chunked body; empty is the last."""
+        size = int(await self.reader.readuntil(b"\r\n"), 16)
+        raw = await self.reader.readexactly(size + 2)
+        assert raw.endswith(b"\r\n")
+        return raw[:-2]
+
+    async def reply(self) -> Reply:
+        status, headers = await self.head()
+        reply = Reply(status, headers, b"", [])
+        if reply.named("Transfer-Encoding") == ["chunked"]:
+            while chunk := await self.chunk():
+                reply.chunks.append(chunk)
+            reply.body = b"".join(reply.chunks)
+        elif length := reply.named("Content-Length"):
+            reply.body = await self.reader.readexactly(int(length[0]))
+        else:
+            reply.body = await self.reader.read()
+        return reply
+
+
+Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+ASKED = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+
+
+async def asked(
+    handle: Handle, talk: Callable[[Client], Awaitable[Any]], raw: bytes = ASKED
+) -> Any:
+    """Have a real server answer one request, and a client of bytes look at it."""
+    async with RawTestServer(handle) as server:
+        client = Client(*await asyncio.open_connection(server.host, server.port))
+        client.writer.write(raw)
+        try:
+            return await talk(client)
+        finally:
+            client.writer.close()
+            await client.writer.wait_closed()
+
+
+def event(raw: bytes) -> Event:
+    """Read an event, or write one for a message."""
+    events = Events(1 << 30)
+    return next(iter(events.feed(written(raw) if raw[:1] in b"{[" else raw)))
+
+
+async def answered(
+    wanted: Wanted, *said: bytes, raw: bytes = ASKED, **options: Any
+) -> tuple[Reply, Answer]:
+    """Return what a client gets for these events and messages."""
+    answers: list[Answer] = []
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        answer = Answer(request, wanted, **{"streams": False, "expected": 1, **options})
+        answers.append(answer)
+        for each in said:
+            await answer.put(event(each))
+        return await answer.end()
+
+    reply = await asked(handle, Client.reply, raw)
+    return reply, answers[0]
+
+
+async def test_a_stream_is_one_frame_and_these_headers() -> None:
+    reply, answer = await answered("stream", RESPONSE)
+
+    assert reply.status == "HTTP/1.1 200 OK"
+    assert reply.chunks == [b"event: message\ndata: " + RESPONSE + b"\n\n"]
+    assert reply.named("Content-Type") == ["text/event-stream; charset=utf-8"]
+    assert reply.named("Cache-Control") == ["no-cache, no-transform"]
+    assert reply.named("X-Accel-Buffering") == ["no"]
+    assert reply.named("Connection") == []
+    assert reply.named("Content-Length") == []
+    assert (answer.sent, answer.dropped) == (len(reply.body), 0)
+
+
+async def test_json_is_the_response_as_it_came_and_its_length() -> None:
+    reply, answer = await answered("json", RESPONSE)
+
+    assert (reply.status, reply.body) == ("HTTP/1.1 200 OK", RESPONSE)
+    assert reply.named("Content-Type") == ["application/json"]
+    assert reply.named("Content-Length") == [str(len(RESPONSE))]
+    assert reply.named("Connection") == []
+    assert reply.named("Transfer-Encoding") == []
+    assert reply.named("Cache-Control") == []
+    assert (answer.sent, answer.dropped, answer.complete) == (len(RESPONSE), 0, True)
+
+
+Case = tuple[Wanted, bool, int, list[bytes], str, int]
+ALONE, BOTH = [RESPONSE], [PROGRESS, RESPONSE]
+PRIMED = [PRIMING, COMMENT, RESPONSE]
+CASES: list[Case] = [
+    # wanted, upstream streams, expected, said, the form, dropped
+    *(("json", streams, 1, ALONE, "json", 0) for streams in (True, False)),
+    ("json", True, 1, BOTH, "json", 1),
+    ("json", True, 1, PRIMED, "json", 0),
+    ("json", True, 1, [RESPONSE, PROGRESS, RESPONSE], "json", 2),
+    ("json", True, 1, [REQUEST, RESPONSE], "json", 1),
+    *(("stream", streams, 1, ALONE, "stream", 0) for streams in (True, False)),
+    ("stream", True, 1, BOTH, "stream", 0),
+    ("stream", True, 1, PRIMED, "stream", 0),
+    *(("rather json", streams, 1, ALONE, "json", 0) for streams in (True, False)),
+    ("rather json", True, 1, BOTH, "stream", 0),
+    ("rather json", True, 1, [PRIMING, RESPONSE], "json", 0),
+    ("rather json", True, 1, [PRIMING, *BOTH], "stream", 0),
+    ("rather json", True, 1, [REQUEST], "stream", 0),
+    ("rather json", True, 1, [RESPONSE, PROGRESS], "json", 1),
+    ("rather json", True, 2, [RESPONSE, SECOND], "stream", 0),
+    ("rather json", True, 1, [PRIMING], "stream", 0),
+    ("rather json", True, 1, [], "stream", 0),
+    ("either", True, 1, ALONE, "stream", 0),
+    ("either", True, 1, BOTH, "stream", 0),
+    ("either", True, 1, [], "stream", 0),
+    ("either", False, 1, ALONE, "json", 0),
+    # What upstream's JSON could not say, as what a rule or a child has to say beside it.
+    ("either", False, 1, BOTH, "stream", 0),
+    ("either", False, 2, [RESPONSE, PROGRESS, SECOND], "stream", 0),
+    ("either", False, 2, [RESPONSE, SECOND], "json", 0),
+]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "streams", "expected", "said", "form", "dropped"),
+    CASES,
+    ids=[f"{case[0]}-{n}" for n, case in enumerate(CASES)],
+)
+async def test_an_answer_takes_its_form(
+    wanted: Wanted, streams: bool, expected: int, said: list[bytes], form: str, dropped: int
+) -> None:
+    reply, answer = await answered(
+        wanted, *said, streams=streams, expected=expected, batch=expected > 1
+    )
+
+    assert (reply.form, answer.dropped) == (form, dropped)
+    if form == "json":
+        assert reply.body == (RESPONSE if expected == 1 else b"[" + RESPONSE + b"," + SECOND + b"]")
+    else:
+        assert reply.chunks == [event(each).raw for each in said]
+    assert reply.status == "HTTP/1.1 200 OK"
+    assert answer.sent == len(reply.body)
+    assert answer.started
+
+
+async def test_events_go_out_as_they_came() -> None:
+    said = [
+        PRIMING,
+        b": keep alive\r\n",
+        b"id: 7\r\nevent: message\r\ndata: {\r\ndata: }\r\n\r\n",
+        b"event: endpoint\rdata: /messages\r\r",
+        b"data: {not json\n\n",
+    ]
+    reply, _ = await answered("either", *said, streams=True)
+
+    assert reply.chunks == said
+
+
+@pytest.mark.parametrize(
+    ("said", "body"),
+    [
+        ([RESPONSE, SECOND], b"[" + RESPONSE + b"," + SECOND + b"]"),
+        ([RESPONSE], b"[" + RESPONSE + b"]"),
+        ([b"[" + RESPONSE + b" ]", SECOND], b"[" + RESPONSE + b" ," + SECOND + b"]"),
+        # One array that has them all is the body, to the byte.
+        (
+            [b" [ " + RESPONSE + b" , " + SECOND + b" ] "],
+            b" [ " + RESPONSE + b" , " + SECOND + b" ] ",
+        ),
+        (
+            [b"[" + PROGRESS + b"," + RESPONSE + b"]", SECOND],
+            b"[" + RESPONSE + b"," + SECOND + b"]",
+        ),
+        ([PROGRESS, RESPONSE, REQUEST, SECOND, RESPONSE], b"[" + RESPONSE + b"," + SECOND + b"]"),
+    ],
+    ids=["two", "one of two", "array and one", "array", "mixed array", "mixed"],
+)
+async def test_a_batch_is_answered_by_an_array_of_its_responses(
+    said: list[bytes], body: bytes
+) -> None:
+    reply, _ = await answered("json", *(data_event(each) for each in said), expected=2, batch=True)
+
+    assert reply.body == body
+
+
+def data_event(data: bytes) -> bytes:
+    return b"data: " + data + b"\n\n"
+
+
+@pytest.mark.parametrize("wanted", ["json", "rather json", "either"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 3000 + b"]" * 3000 + b"}",
+        b'{"jsonrpc":"2.0","id":1,"result":NaN}',
+        b'{"id":"' + b"x" * 600 + b'","result":{}}',
+        b'{"jsonrpc":"2.0","error":{"code":1,"message":""}}',
+        b'{"detail":"no JSON-RPC at all"}',
+        b"[" + RESPONSE + b"]",
+        b"{cut",
+        b"[NaN]",
+    ],
+    ids=["deep", "nan", "long id", "no id", "other", "array", "cut", "nan in an array"],
+)
+async def test_what_asks_nothing_is_part_of_the_answer_as_it_came(
+    wanted: Wanted, data: bytes
+) -> None:
+    reply, answer = await answered(wanted, data_event(data))
+
+    assert (reply.form, reply.body, answer.dropped) == ("json", data, 0)
+
+
+async def test_json_that_was_cut_into_lines_is_whole_again() -> None:
+    reply, _ = await answered("json", b'data: {"id":1,\ndata: "result":{}}\n\n', streams=True)
+
+    assert reply.body == b'{"id":1,\n"result":{}}'
+
+
+@pytest.mark.parametrize(
+    ("wanted", "streams", "said"),
+    [
+        ("json", True, [PRIMING, PROGRESS]),
+        ("json", True, []),
+        ("json", False, []),
+        ("rather json", False, []),
+        ("either", False, [PRIMING]),
+    ],
+)
+async def test_json_without_a_response_is_an_error_that_says_so(
+    wanted: Wanted, streams: bool, said: list[bytes]
+) -> None:
+    reply, answer = await answered(wanted, *said, streams=streams)
+
+    assert (reply.status, reply.body) == ("HTTP/1.1 502 Bad Gateway", NO_RESPONSE)
+    assert not answer.complete
+
+
+async def test_events_that_are_held_have_a_bound() -> None:
+    priming = b"id: " + b"7" * 1000 + b"\ndata:\n\n"
+    reply, _ = await answered("rather json", *[priming] * 100, RESPONSE, streams=True)
+
+    assert reply.form == "stream"
+    assert reply.chunks == [*[priming] * 100, event(RESPONSE).raw]
+
+
+UPSTREAMS = [
+    ("content-type", "text/event-stream"),
+    ("Cache-Control", "no-store"),
+    ("X-Accel-Buffering", "no"),
+    ("Mcp-Session-Id", "abc"),
+    ("Set-Cookie", "a=1"),
+    ("Set-Cookie", "b=2"),
+    ("Content-Length", "7"),
+    ("Content-Encoding", "gzip"),
+    ("Transfer-Encoding", "chunked"),
+    ("Connection", "close"),
+]
+
+
+async def test_upstreams_own_words_win_in_a_stream() -> None:
+    reply, _ = await answered("stream", RESPONSE, streams=True, headers=UPSTREAMS, status=203)
+
+    assert reply.status.startswith("HTTP/1.1 203 ")
+    assert reply.named("Content-Type") == ["text/event-stream"]
+    assert reply.named("Cache-Control") == ["no-store"]
+    assert reply.named("X-Accel-Buffering") == ["no"]
+    assert reply.named("Mcp-Session-Id") == ["abc"]
+    assert reply.named("Set-Cookie") == ["a=1", "b=2"]
+    assert reply.named("Transfer-Encoding") == ["chunked"]
+    assert reply.named("Connection") + reply.named("Content-Length") == []
+    assert reply.named("Content-Encoding") == []
+
+
+async def test_a_stream_that_becomes_json_is_not_called_a_stream() -> None:
+    reply, _ = await answered("json", RESPONSE, streams=True, headers=UPSTREAMS)
+
+    assert reply.named("Content-Type") == ["application/json"]
+    assert reply.named("Content-Length") == [str(len(RESPONSE))]
+    assert reply.named("Mcp-Session-Id") == ["abc"]
+    assert reply.named("X-Accel-Buffering") + reply.named("Content-Encoding") == []
+    assert reply.named("Connection") + reply.named("Transfer-Encoding") == []
+
+
+async def test_json_that_becomes_a_stream_is_not_called_json() -> None:
+    headers = {"Content-Type": "application/json; charset=utf-8", "Mcp-Session-Id": "abc"}
+    reply, _ = await answered("stream", RESPONSE, headers=headers)
+
+    assert reply.named("Content-Type") == ["text/event-stream; charset=utf-8"]
+    assert reply.named("Mcp-Session-Id") == ["abc"]
+
+
+async def test_json_is_called_what_upstream_called_it() -> None:
+    headers = {"Content-Type": "application/json; charset=utf-8"}
+    reply, _ = await answered("either", RESPONSE, headers=headers, status=404)
+
+    assert reply.status == "HTTP/1.1 404 Not Found"
+    assert reply.named("Content-Type") == ["application/json; charset=utf-8"]
+
+
+async def test_a_client_of_http_1_0_gets_a_stream_without_chunks() -> None:
+    reply, _ = await answered(
+        "stream", RESPONSE, raw=ASKED.replace(b"HTTP/1.1", b"HTTP/1.0"), streams=True
+    )
+
+    assert reply.named("Transfer-Encoding") == []
+    assert reply.body == event(RESPONSE).raw
+
+
+async def test_a_connection_serves_one_answer_after_the_other() -> None:
+    forms: list[Wanted] = ["stream", "json", "stream"]
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        answer = Answer(request, forms.pop(0), streams=True, expected=1)
+        await answer.put(event(RESPONSE))
+        return await answer.end()
+
+    async def talk(client: Client) -> list[str]:
+        found = [(await client.reply()).form]
+        for _ in range(2):
+            client.writer.write(ASKED)
+            found.append((await client.reply()).form)
+        return found
+
+    assert await asked(handle, talk) == ["stream", "json", "stream"]
+
+
+async def test_each_event_is_with_the_client_before_the_next_is_put() -> None:
+    seen = asyncio.Event()
+    said = [PRIMING, event(PROGRESS).raw, COMMENT[:-1], event(RESPONSE).raw]
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        answer = Answer(request, "either", streams=True, expected=1)
+        assert not answer.started
+        await answer.begin()
+        assert answer.started
+        for each in said:
+            # The next goes out only when the client has seen what was before.
+            await seen.wait()
+            seen.clear()
+            await answer.put(event(each))
+        return await answer.end()
+
+    async def talk(client: Client) -> list[bytes]:
+        await client.head()
+        chunks = []
+        for _ in said:
+            seen.set()
+            chunks.append(await client.chunk())
+        assert await client.chunk() == b""
+        return chunks
+
+    assert await asked(handle, talk) == said
+
+
+@pytest.mark.parametrize("wanted", ["json", "rather json"])
+async def test_nothing_is_begun_before_the_form_is_known(wanted: Wanted) -> None:
+    started = []
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        answer = Answer(request, wanted, streams=True, expected=1)
+        await answer.begin()
+        await answer.put(event(PRIMING))
+        started.append(answer.started)
+        assert not answer.complete
+        await answer.put(event(RESPONSE))
+        assert answer.complete
+        return await answer.end()
+
+    reply = await asked(handle, Client.reply)
+    assert (reply.form, reply.body, started) == ("json", RESPONSE, [False])
+
+
+@pytest.mark.parametrize("wanted", ["json", "stream"])
+async def test_an_event_of_20_megabytes_arrives(wanted: Wanted) -> None:
+    data = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (20 << 20) + b'"}'
+    reply, answer = await answered(wanted, data)
+
+    assert reply.body == (written(data) if wanted == "stream" else data)
+    assert answer.sent == len(reply.body)
+
+
+async def test_whoever_puts_sees_the_client_go() -> None:
+    raised = asyncio.get_running_loop().create_future()
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        answer = Answer(request, "stream", streams=True, expected=1)
+        try:
+            while True:
+                await answer.put(event(b'{"id":1,"result":"' + b"x" * (1 << 20) + b'"}'))
+        except (ConnectionError, asyncio.CancelledError) as gone:
+            raised.set_result(gone)
+            raise
+
+    async def talk(client: Client) -> None:
+        await client.head()
+        client.writer.transport.abort()
+        assert isinstance(await raised, (ConnectionError, asyncio.CancelledError))
+
+    await asked(handle, talk)
+
+
+# More than the system takes of a client that does not read.
+LONG = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (24 << 20) + b'"}'
+
+
+async def test_a_long_event_that_was_not_framed_arrives_framed() -> None:
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        answer = Answer(request, "stream", streams=True, expected=1)
+        await answer.put(unframed(PROGRESS, "7"))
+        await answer.put(unframed(LONG, "8"))
+        response = await answer.end(unframed(SECOND, "9"))
+        assert answer.sent == len(expected)
+        return response
+
+    said = ((PROGRESS, "7"), (LONG, "8"), (SECOND, "9"))
+    expected = b"".join(written(message, id=id) for message, id in said)
+    reply = await asked(handle, Client.reply)
+    assert reply.body == expected
+    assert reply.chunks[-1] == written(SECOND, id="9")
+
+
+async def test_two_events_that_are_put_at_the_same_time_do_not_mix() -> None:
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        answer = Answer(request, "stream", streams=True, expected=1)
+        await asyncio.gather(answer.put(unframed(LONG)), answer.put(unframed(PROGRESS)))
+        return await answer.end()
+
+    reply = await asked(handle, Client.reply)
+    assert reply.body == written(LONG) + written(PROGRESS)
+
+
+@pytest.mark.parametrize("framed", [True, False])
+async def test_an_event_that_has_begun_is_said_to_its_end_whatever_ends_it(framed: bool) -> None:
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        answer = Answer(request, "stream", streams=True, expected=1)
+        putting = asyncio.create_task(answer.put(event(LONG) if framed else unframed(LONG)))
+        transport = request.transport
+        assert isinstance(transport, asyncio.WriteTransport)
+        while not transport.get_write_buffer_size():
+            await asyncio.sleep(0)
+        putting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await putting
+        return await answer.end()
+
+    reply = await asked(handle, Client.reply)
+    assert reply.body == written(LONG)
+
+
+async def test_a_long_json_answer_has_its_length() -> None:
+    reply, answer = await answered("json", LONG)
+    assert (reply.named("Content-Length"), answer.sent) == ([str(len(LONG))], len(LONG))
+    assert (reply.form, reply.body) == ("json", LONG)
+
+
+async def test_the_last_event_of_a_json_answer_may_come_with_its_end() -> None:
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        answer = Answer(request, "json", streams=False, expected=1)
+        return await answer.end(unframed(RESPONSE))
+
+    assert (await asked(handle, Client.reply)).body == RESPONSE

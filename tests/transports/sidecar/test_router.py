@@ -1,0 +1,77 @@
+"""Which route a path belongs to, however the path is spelled."""
+
+import pytest
+
+from proxy.transports.sidecar.access import Access
+from proxy.transports.sidecar.route import Route
+from proxy.transports.sidecar.router import Mount, Mounts
+from tests.transports.http.listening import Small
+
+ROUTES = (
+    ("/everything", True),
+    ("/everything/under", True),
+    ("/mcp/{token}", False),
+    ("/mcp/open", False),
+    ("/mcp", False),
+    ("/{token}/sse", False),
+)
+
+
+def found(path: str) -> tuple[str, str | None] | None:
+    mounts = Mounts(
+        Mount(Route(path=each, upstream="http://u", access=Access(), passes=passes), Small())
+        for each, passes in ROUTES
+    )
+    at = mounts.find(path)
+    return None if at is None else (at[0].route.path, at[1])
+
+
+@pytest.mark.parametrize(
+    ("path", "route", "token"),
+    [
+        ("/mcp", "/mcp", None),
+        ("/mcp/", "/mcp", None),
+        ("/m%63p", "/mcp", None),
+        ("/mcp/secret", "/mcp/{token}", "secret"),
+        ("/mcp/a%2Fb", "/mcp/{token}", "a/b"),
+        ("/secret/sse", "/{token}/sse", "secret"),
+        ("/mcp/open", "/mcp/open", None),
+        ("/everything", "/everything", None),
+        ("/everything/and/more", "/everything", None),
+        ("/everything/under/this", "/everything/under", None),
+    ],
+)
+def test_a_path_belongs_to_the_route_that_says_it_most_exactly(
+    path: str, route: str, token: str | None
+) -> None:
+    assert found(path) == (route, token)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "/", "*", "/mcpx", "/mcp/a/b", "//mcp", "/everythings", "/MCP", "//sse"],
+)
+def test_a_path_that_no_route_has_belongs_to_none(path: str) -> None:
+    assert found(path) is None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/everything/../mcp", "/mcp/..", "/mcp/%2e%2E", "/./mcp", "/everything/..%2fmcp"),
+        *("/everything/a%2F..%2f..%2fmcp", "/everything/..%5Cmcp", "/everything/..;/mcp"),
+    ],
+)
+def test_a_path_that_climbs_belongs_to_none(path: str) -> None:
+    assert found(path) is None
+
+
+@pytest.mark.parametrize("path", ["/one", "/one/sse", "/two/sse", "/two/sse/sse"])
+def test_a_command_has_a_stream_for_clients_of_2024_11_05_below_its_path(path: str) -> None:
+    made = [Route(path=each, upstream=("true",), access=Access()) for each in ("/one", "/two/sse")]
+    mounts = Mounts(Mount(route, Small()) for route in made)
+    at = mounts.find(path)
+    assert at is not None
+    assert at[0].route.path == ("/one" if "one" in path else "/two/sse")
+    assert mounts.find("/two") is None
+    assert mounts.find("/sse") is None

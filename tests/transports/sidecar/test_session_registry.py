@@ -1,0 +1,198 @@
+"""Requests are told apart by session, by credentials, and by their own exchange."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from proxy.ruleset.rule import RuleSet
+from proxy.storage.snapshots import Key, Memory, Snapshot
+from proxy.transports.sidecar.session_registry import Callers
+from proxy.transports.sidecar.url.route_handler import Remote
+from tests.given import answer, call, document, line, rules
+from tests.transports.http.raw import Request, response, upstream
+from tests.transports.http.standing import before, route, shared, standing
+
+DROP = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
+PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
+SECRET = answer(document({"a": 1, "secret": 2}))
+SHAPED = answer(document({"a": 1}))
+JSON = "application/json"
+
+
+async def test_pages_without_a_session_are_kept_apart_by_credentials() -> None:
+    items = answer(document({"items": [1, 2, 3]}))
+    async with upstream(response(items)) as server, before(server.url, PAGES) as proxy:
+        await proxy.post(call("list", {}), authorization="Bearer a")
+        mine = await proxy.post(call("list", {"offset": 2}), authorization="Bearer a")
+        theirs = await proxy.post(call("list", {"offset": 2}), authorization="Bearer b")
+    assert '"items":[3]' in mine.json["result"]["content"][0]["text"]
+    assert theirs.json["result"]["isError"] is True
+    assert "authorization" not in server.asked[0].headers
+
+
+async def test_equal_ids_of_several_callers_at_once_are_not_confused() -> None:
+    both = asyncio.Barrier(2)
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        await both.wait()
+        writer.write(response(SECRET))
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        ruled, other = await asyncio.gather(proxy.post(call("get")), proxy.post(call("other")))
+    assert (ruled.body, other.body) == (SHAPED, SECRET)
+
+
+async def test_a_session_that_was_deleted_is_forgotten() -> None:
+    items = answer(document({"items": [1, 2, 3]}))
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(response(b"" if request.line.startswith("DELETE") else items))
+
+    async with upstream(script) as server, before(server.url, PAGES) as proxy:
+        await proxy.post(call("list", {}), mcp_session_id="s")
+        assert (await proxy.ask("DELETE", mcp_session_id="s")).status == 200
+    assert [asked.line.split()[0] for asked in server.asked] == ["POST", "DELETE"]
+
+
+class Away(Memory):
+    """A store elsewhere, which answers once it is told to."""
+
+    remote = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.go = threading.Event(), threading.Event()
+
+    def get(self, key: Key) -> Snapshot | None:
+        self.asked.set()
+        assert self.go.wait(20)
+        return super().get(key)
+
+
+async def test_a_session_may_be_deleted_while_the_store_is_asked_what_is_known_of_it() -> None:
+    store = Away()
+    share = shared(store)
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(response(b"" if request.line.startswith("DELETE") else SECRET))
+
+    async with upstream(script) as server, before(server.url, DROP, share) as proxy:
+        calling = asyncio.create_task(proxy.post(call("get"), mcp_session_id="s"))
+        assert await asyncio.to_thread(store.asked.wait, 20)
+        assert (await proxy.ask("DELETE", mcp_session_id="s")).status == 200
+        store.go.set()
+        assert (await calling).body == SHAPED
+        assert isinstance(proxy.handler, Remote)
+        assert (len(proxy.handler._callers), proxy.handler._callers._used) == (0, set())
+
+
+async def test_a_caller_of_a_server_without_sessions_is_known_by_the_server_s_name() -> None:
+    named = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
+    asked: list[str | None] = []
+
+    def chosen(server: str | None, client: str | None) -> RuleSet:
+        asked.append(server)
+        return named
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        known = answer({"serverInfo": {"name": "sessionless"}, "capabilities": {}})
+        writer.write(response(known if b"initialize" in request.body else SECRET))
+
+    share = shared()
+    async with (
+        upstream(script) as server,
+        standing(Remote(route(server.url), chosen, share)) as proxy,
+    ):
+        await proxy.post(line(id=1, method="initialize"))
+        assert (await proxy.post(call("get"))).body == SHAPED
+    share.workers.close()
+    assert asked[-1] == "sessionless"
+
+
+@pytest.mark.fault(41, "inside")
+async def test_who_only_knows_the_id_of_a_session_sees_none_of_its_pages() -> None:
+    items = answer(document({"items": [1, 2, 3]}))
+    first, later = call("list", {}), call("list", {"offset": 2})
+    async with upstream(response(items)) as server, before(server.url, PAGES) as proxy:
+        await proxy.post(first, mcp_session_id="s", authorization="Bearer a")
+        for other in ({"authorization": "Bearer b"}, {}):
+            theirs = await proxy.post(later, mcp_session_id="s", **other)
+            assert theirs.json["result"]["isError"] is True
+        mine = await proxy.post(later, mcp_session_id="s", authorization="Bearer a")
+    assert '"items":[3]' in mine.json["result"]["content"][0]["text"]
+
+
+async def test_sessions_of_two_servers_may_have_the_same_id() -> None:
+    share = shared()
+    servers = [answer(document({"items": [each] * 3})) for each in (1, 2)]
+    async with (
+        upstream(response(servers[0])) as one,
+        upstream(response(servers[1])) as other,
+        before(one.url, PAGES, share) as mine,
+        before(other.url, PAGES, share) as theirs,
+    ):
+        await mine.post(call("list", {}), mcp_session_id="1")
+        got = await theirs.post(call("list", {"offset": 2}), mcp_session_id="1")
+        assert got.json["result"]["isError"] is True
+
+
+async def test_a_server_that_knows_no_get_has_not_ended_the_session() -> None:
+    asked: list[tuple[str | None, str | None]] = []
+
+    def chosen(server: str | None, client: str | None) -> RuleSet:
+        asked.append((server, client))
+        return DROP
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        known = response(answer({"serverInfo": {"name": "s"}}), mcp_session_id="1")
+        if request.line.startswith("GET"):
+            writer.write(response(b"no such thing", "404 Not Found"))
+        else:
+            writer.write(known if b"initialize" in request.body else response(SECRET))
+
+    share = shared()
+    async with (
+        upstream(script) as server,
+        standing(Remote(route(server.url), chosen, share)) as proxy,
+    ):
+        await proxy.post(line(id=1, method="initialize", params={"clientInfo": {"name": "c"}}))
+        await proxy.ask("GET", accept="text/event-stream", mcp_session_id="1")
+        await proxy.post(call("get"), mcp_session_id="1")
+    share.workers.close()
+    assert asked[-1] == ("s", "c")
+
+
+async def test_a_session_that_nobody_uses_any_more_holds_no_more_than_it_must() -> None:
+    async with upstream(response(SECRET)) as server, before(server.url, DROP) as proxy:
+        await proxy.post(call("get"), mcp_session_id="left")
+        await proxy.post(call("get"), mcp_session_id="used")
+        assert isinstance(proxy.handler, Remote)
+        callers = proxy.handler._callers
+        left, used = (driver.session for driver in callers._drivers.values())
+        callers.rest()
+        await proxy.post(call("get"), mcp_session_id="used")
+        callers.rest()
+        assert [left._inflight.find(b"1"), len(callers)] == [None, 2]
+        assert used._inflight.find(b"1") is not None
+
+
+async def test_sessions_are_remembered_up_to_a_number_and_nothing_of_the_others() -> None:
+    share = shared()
+    made = Callers(route("http://127.0.0.1/mcp"), lambda *_: DROP, share, most=3)
+    for number in range(20):
+        await made._known(f"caller {number}", None, b"1:")
+    assert (len(made), len(made._used)) == (3, 3)
+    share.workers.close()
+
+
+async def test_sessions_come_to_rest_after_the_idle_time() -> None:
+    share = shared(idle=1.0)
+    async with upstream(response(SECRET)) as server, before(server.url, DROP, share) as proxy:
+        await proxy.post(call("get"), mcp_session_id="left")
+        assert isinstance(proxy.handler, Remote)
+        [left] = (driver.session for driver in proxy.handler._callers._drivers.values())
+        async with asyncio.timeout(20):
+            while left._inflight.find(b"1") is not None:
+                await asyncio.sleep(0.01)

@@ -1,0 +1,287 @@
+"""The sidecar itself: who is let in, what its own paths say, what is logged, how it ends."""
+
+import asyncio
+import re
+from ipaddress import ip_address
+
+import pytest
+
+from proxy.transports.sidecar.access import Access
+from tests.transports.http.listening import route, serving
+
+STREAM = "Accept: text/event-stream"
+
+
+async def test_a_request_is_answered_by_the_handler_of_its_route() -> None:
+    async with serving() as running:
+        answered = await running.posted("/mcp?key=1", b"hello")
+        assert (answered.status, answered.body) == (200, b"you said hello")
+        assert running.handler.log == ["open"]
+    assert running.handler.log == ["open", "close"]
+
+
+async def test_several_requests_share_a_connection() -> None:
+    async with serving() as running:
+        client = await running.client()
+        for word in (b"one", b"two", b""):
+            await client.post("/mcp", word)
+            assert (await client.answer()).body == b"you said " + word
+
+
+async def test_a_path_without_a_route_is_404_and_is_not_repeated() -> None:
+    async with serving() as running:
+        answered = await running.posted("/secret?key=secret", b"{}")
+        assert answered.error == (404, -32600, "nothing is served at this path")
+        (line,) = running.said("request")
+        assert "secret" not in str(line)
+        assert line["sent"] == len(answered.body)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "message"),
+    [
+        (("Host: evil.example",), 403, "the Host of the request is not allowed"),
+        (("Origin: https://evil.example",), 403, "the Origin of the request is not allowed"),
+        (("Origin: null",), 403, "the Origin of the request is not allowed"),
+        ((), 401, "a bearer token is needed"),
+        (("Authorization: Basic d3Jvbmc=",), 401, "a bearer token is needed"),
+        (("Authorization: Bearer wrong",), 401, "the bearer token is not known"),
+    ],
+)
+async def test_who_may_not_ask_never_reaches_the_handler(
+    headers: tuple[str, ...], status: int, message: str
+) -> None:
+    access = Access(hosts=("localhost",), tokens=("right",))
+    async with serving(route(access=access)) as running:
+        answered = await running.posted("/mcp", b"{}", *headers)
+        assert answered.error == (status, -32600, message)
+        assert ("www-authenticate" in answered.headers) == (status == 401)
+        assert not running.handler.begun.is_set()
+        right = await running.posted("/mcp", b"{}", "Authorization: Bearer right")
+        assert right.status == 200
+
+
+async def test_a_token_may_stand_in_the_path_and_is_never_logged() -> None:
+    async with serving(route(path="/mcp/{token}", access=Access(tokens=("right-one",)))) as running:
+        assert (await running.posted("/mcp/right-one", b"call")).status == 200
+        assert (await running.posted("/mcp/wrong-one", b"call")).status == 401
+        lines = running.said("request")
+        assert [line["route"] for line in lines] == ["/mcp/{token}", "/mcp/{token}"]
+        assert "-one" not in str(lines)
+
+
+async def test_more_requests_than_allowed_are_told_to_come_again() -> None:
+    async with serving(concurrent=1) as running:
+        first = await running.client()
+        await first.post("/mcp", b"wait")
+        await running.handler.begun.wait()
+        refused = await running.posted("/mcp", b"{}")
+        assert refused.error == (
+            503,
+            -1,
+            "1 requests are open, the most this proxy takes at once",
+        )
+        assert refused.headers["retry-after"] == "1"
+        assert (await running.got("/healthz")).status == 200
+        running.handler.go.set()
+        assert (await first.answer()).status == 200
+        assert (await running.posted("/mcp", b"{}")).status == 200
+
+
+async def test_clients_that_listen_keep_nobody_from_asking() -> None:
+    async with serving(concurrent=1) as running:
+        first, second = await running.client(), await running.client()
+        await first.get("/mcp", STREAM)
+        await first.head()
+        assert (await running.posted("/mcp", b"{}")).status == 200
+        await second.get("/mcp", STREAM)
+        refused = await second.answer()
+        assert refused.error == (503, -1, "1 streams are open, the most this proxy takes at once")
+
+
+async def test_a_handler_that_fails_is_a_500_that_says_nothing_of_it() -> None:
+    async with serving() as running:
+        answered = await running.posted("/mcp", b"fail")
+        assert answered.error == (500, -1, "the proxy failed; its log says why")
+        (line,) = running.said("request")
+        assert (line["level"], line["status"], line["failure"]) == ("warning", 500, "RuntimeError")
+
+
+async def test_a_handler_that_fails_in_the_middle_cuts_its_answer_so_that_it_shows() -> None:
+    async with serving() as running:
+        client = await running.client()
+        await client.post("/mcp", b"half")
+        head = await client.head()
+        assert b"Content-Length: 100" in head
+        assert await client.rest() == b"half"
+
+
+async def test_a_client_that_goes_away_ends_its_request() -> None:
+    async with serving() as running:
+        client = await running.client()
+        await client.post("/mcp", b"wait")
+        await running.handler.begun.wait()
+        client.close()
+        await running.handler.gone.wait()
+        (line,) = running.said("request")
+        assert (line["status"], line["failure"]) == (499, "the client went away")
+
+
+async def test_it_is_alive_and_ready_unless_a_handler_is_not() -> None:
+    async with serving() as running:
+        alive, ready = await running.got("/healthz"), await running.got("/readyz")
+        assert (alive.status, alive.json) == (200, {"status": "alive"})
+        assert (ready.status, ready.json) == (200, {"status": "ready"})
+        running.handler.reason = "no child can be started"
+        unready = await running.got("/readyz")
+        assert (unready.status, unready.json) == (503, {"status": "not ready", "routes": ["/mcp"]})
+        assert (await running.got("/healthz")).status == 200
+
+
+async def test_its_own_paths_are_only_read() -> None:
+    async with serving() as running:
+        answered = await running.posted("/healthz", b"")
+        assert (answered.status, answered.headers["allow"]) == (405, "GET, HEAD")
+        client = await running.client()
+        await client.send(b"HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert (await client.head()).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_figures_are_shown_without_a_token_but_not_to_a_page_of_elsewhere() -> None:
+    access = Access(hosts=("sidecar.example",), tokens=("right",))
+    async with serving(route(access=access)) as running:
+        await running.posted(
+            "/mcp", b"call", "Host: sidecar.example", "Authorization: Bearer right"
+        )
+        for host in ("sidecar.example", "10.0.0.7:8808", "[fd00::7]:8808"):
+            client = await running.client()
+            await client.send(f"GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            answered = await client.answer()
+            assert answered.status == 200
+            assert b'mcp_method_name="tools/call"' in answered.body
+            assert b"\nmcp_abridge_sessions 3.0\n" in answered.body
+            assert b"\nmcp_abridge_children 2.0\n" in answered.body
+            assert answered.headers["content-type"].startswith("text/plain")
+        assert (await running.got("/metrics")).error == (403, -32600, "not for this Host")
+
+
+async def test_a_request_leaves_a_line_and_a_call_of_a_tool_a_second_one() -> None:
+    async with serving() as running:
+        await running.posted("/mcp?key=secret", b"call", "X-Key: secret", "Cookie: secret")
+        await running.posted("/mcp", b"else")
+        lines = running.said("request")
+        assert [line["route"] for line in lines] == ["/mcp", "/mcp"]
+        line = lines[0]
+        assert "secret" not in str(line)
+        assert ip_address(line.pop("peer")).is_loopback
+        assert line.pop("seconds") >= 0
+        assert line.pop("time")
+        assert line == {
+            "level": "info",
+            "event": "request",
+            "http": "POST",
+            "method": "tools/call",
+            "route": "/mcp",
+            "status": 200,
+            "tool": "find\nme",
+            "client": "tester",
+            "session": "abc",
+            "received": 7,
+            "sent": len(b"you said call"),
+            "answered_by": "upstream",
+        }
+
+
+async def test_the_line_of_a_call_names_the_tool_and_who_called_it() -> None:
+    async with serving() as running:
+        await running.posted("/mcp", b"else")
+        await running.posted("/mcp", b"call")
+        (line,) = running.said("call")
+        said = {word: line[word] for word in ("route", "tool", "client", "session", "status")}
+        assert said == {
+            "route": "/mcp",
+            "tool": "find\nme",
+            "client": "tester",
+            "session": "abc",
+            "status": 200,
+        }
+
+
+async def test_routes_on_several_listeners_are_reached_on_their_own_only() -> None:
+    other = "localhost:0"
+    async with serving(route(), route(path="/other", listen=other)) as running:
+        first, second = running.sidecar.address("127.0.0.1:0"), running.sidecar.address(other)
+        assert first != second
+        assert all(re.fullmatch(r".+:[1-9]\d*", address) for address in (first, second))
+        assert (await running.posted("/mcp", b"")).status == 200
+        assert (await running.posted("/other", b"")).status == 404
+
+
+async def test_the_end_waits_for_open_requests_and_takes_no_more() -> None:
+    async with serving(drain=60.0) as running:
+        waiting, idle = await running.client(), await running.client()
+        await idle.post("/mcp", b"before")
+        await idle.answer()
+        running.handler.begun.clear()
+        await waiting.post("/mcp", b"wait")
+        await running.handler.begun.wait()
+        address = running.sidecar.address("127.0.0.1:0")
+        ending = asyncio.create_task(running.sidecar.close())
+        await idle.get("/readyz")
+        ready = await idle.answer()
+        assert (ready.status, ready.json) == (503, {"status": "ending", "routes": []})
+        host, _, port = address.rpartition(":")
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(host, int(port))
+        running.handler.go.set()
+        last = await waiting.answer()
+        assert (last.status, last.body) == (200, b"you said wait")
+        assert last.headers["connection"] == "close"
+        await ending
+        assert running.handler.log == ["open", "close"]
+
+
+async def test_the_end_closes_streams_at_once_and_whole() -> None:
+    async with serving(drain=60.0) as running:
+        client = await running.client()
+        await client.get("/mcp", STREAM)
+        await client.head()
+        await client.until(b"data: first\n\n\r\n")
+        await running.sidecar.close()
+        assert await client.rest() == b"0\r\n\r\n"
+        assert running.handler.gone.is_set()
+
+
+async def test_the_end_closes_what_listens_in_the_stateless_era_at_once_too() -> None:
+    async with serving(drain=60.0) as running:
+        client = await running.client()
+        await client.post("/mcp", b"listen")
+        await client.head()
+        await client.until(b"data: first\n\n\r\n")
+        await running.sidecar.close()
+        assert await client.rest() == b"0\r\n\r\n"
+        (line,) = running.said("request")
+        assert (line["status"], line["failure"]) == (200, "the proxy ended")
+
+
+async def test_requests_that_outlast_the_drain_are_told_so() -> None:
+    async with serving(drain=0.0) as running:
+        client = await running.client()
+        await client.post("/mcp", b"wait")
+        await running.handler.begun.wait()
+        await running.sidecar.close()
+        answered = await client.answer()
+        assert answered.status == 503
+        error = {"code": -1, "message": "the proxy is ending"}
+        assert answered.json == {"jsonrpc": "2.0", "id": 7, "error": error}
+        assert await client.rest() == b""
+
+
+async def test_a_handler_that_cannot_be_closed_is_no_reason_not_to_end() -> None:
+    async with serving() as running:
+
+        async def fail() -> None:
+            raise OSError("stuck")
+
+        running.handler.close = fail  # type: ignore[method-assign]
+        await running.sidecar.close()

@@ -1,0 +1,115 @@
+"""Memory that is free between blocks in use goes back to the system."""
+
+import asyncio
+import subprocess
+import sys
+
+import pytest
+
+from proxy.transports.sidecar import sidecar as trimming
+from proxy.transports.sidecar.sidecar import Trimming, trimmer
+
+SECONDS = 60.0
+KEPT_BETWEEN = """
+import ctypes, sys
+from pathlib import Path
+from proxy.transports.sidecar.sidecar import trimmer
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 // 1_000_000
+
+blocks = [b"x" * 60_000 for _ in range(1000)]
+del blocks[:-1]
+before = resident()
+trimmer()()
+print(before, resident())
+"""
+
+
+@pytest.mark.skipif(trimmer() is None, reason="the C library has no malloc_trim")
+def test_what_is_free_below_a_block_in_use_is_given_back() -> None:
+    command = [sys.executable, "-c", KEPT_BETWEEN]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+    before, after = map(int, said.stdout.split())
+    assert before > 60
+    assert after < before - 40
+
+
+ARENAS = """
+import ctypes, sys, threading
+from proxy.transports.sidecar import sidecar as trimming
+
+if sys.argv[1] == "shared":
+    trimming.share()
+kept = []
+threads = [threading.Thread(target=lambda: kept.append(b"x" * 60_000)) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+libc = ctypes.CDLL(None)
+stdout = ctypes.c_void_p.in_dll(libc, "stdout")
+libc.malloc_info(0, stdout)
+libc.fflush(stdout)
+"""
+
+
+@pytest.mark.skipif(trimmer() is None, reason="the C library has no malloc_info")
+def test_threads_keep_no_memory_of_their_own() -> None:
+    def arenas(word: str) -> int:
+        command = [sys.executable, "-c", ARENAS, word]
+        said = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+        return said.stdout.count("<heap nr=")
+
+    assert arenas("each") > 1
+    assert arenas("shared") == 1
+
+
+async def test_it_is_done_after_use_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = asyncio.Event()
+    times = 0
+    loop = asyncio.get_running_loop()
+
+    def trim() -> None:
+        nonlocal times
+        times += 1
+        loop.call_soon_threadsafe(done.set)
+
+    monkeypatch.setattr(trimming, "trimmer", lambda: trim)
+    made = Trimming(every=0.01)
+    made.begin()
+    await asyncio.sleep(0.1)
+    assert times == 0
+    made.used = True
+    async with asyncio.timeout(SECONDS):
+        await done.wait()
+    await asyncio.sleep(0.1)
+    assert times == 1
+    made.end()
+    made.used = True
+    await asyncio.sleep(0.1)
+    assert times == 1
+
+
+async def test_where_no_thread_is_to_be_had_it_is_done_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done = asyncio.Event()
+    failures = [RuntimeError("can't start new thread")]
+    loop = asyncio.get_running_loop()
+
+    def trim() -> None:
+        if failures:
+            raise failures.pop()
+        loop.call_soon_threadsafe(done.set)
+
+    monkeypatch.setattr(trimming, "trimmer", lambda: trim)
+    made = Trimming(every=0.01)
+    made.begin()
+    made.used = True
+    while failures:
+        await asyncio.sleep(0.01)
+    made.used = True
+    async with asyncio.timeout(SECONDS):
+        await done.wait()
+    made.end()

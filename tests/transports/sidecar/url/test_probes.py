@@ -1,0 +1,276 @@
+"""Questions to an HTTP server in a client's name, and what of the answers is the client's too.
+
+What becomes of them when server or client is at fault stands in tests/faults.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from proxy.ruleset.guard import Forward
+from proxy.ruleset.rule import RuleSet
+from proxy.transports.http.sse import written
+from tests.given import answer, call, document, line, said, texts
+from tests.transports.guarded import asked, guarded, onward, told
+from tests.transports.http.raw import Request, chunk, head, response, upstream
+from tests.transports.http.standing import Got, Standing, before
+
+STREAM = "text/event-stream"
+VERSION = "2026-07-28"
+META = {"io.modelcontextprotocol/protocolVersion": VERSION}
+MODERN = {"mcp_protocol_version": VERSION}
+WRITE = call("write", {"path": "a"})
+NOTE = line(method="notifications/message", params={"data": "checking"})
+
+Answering = Callable[[Request], bytes | Awaitable[bytes]]
+
+
+def fine(request: Request) -> bytes:
+    return response(answer(document({"busy": False}), json.loads(asked(request.body))))
+
+
+class Server:
+    """Answers questions as a test says, and all else well; its GET stream says what is put in."""
+
+    def __init__(self, question: Answering) -> None:
+        self.question = question
+        self.posted: list[Request] = []
+        self.events: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def __call__(self, request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        if request.line.startswith("GET"):
+            writer.write(head(content_type=STREAM, transfer_encoding="chunked"))
+            while True:
+                writer.write(chunk(await self.events.get()))
+        self.posted.append(request)
+        if b'"status"' in request.body:
+            found = self.question(request)
+            writer.write(found if isinstance(found, bytes) else await found)
+        elif b'"tools/list"' in request.body:
+            tools = [tool("write", "path"), tool("status", "scope")]
+            writer.write(response(answer({"resultType": "complete", "tools": tools})))
+        elif b'"notifications/' in request.body:
+            writer.write(head("202 Accepted", content_length="0"))
+        else:
+            writer.write(response(answer(said("done"), json.loads(request.body)["id"])))
+
+    def names(self) -> list[str]:
+        """Return what was posted: the names of tools, or else methods."""
+        messages = [json.loads(request.body) for request in self.posted]
+        return [each["params"].get("name", each["method"]) for each in messages]
+
+    def __getitem__(self, name: str) -> Request:
+        return self.posted[self.names().index(name)]
+
+
+def tool(name: str, argument: str) -> dict[str, Any]:
+    """Return a tool with an argument that a header repeats."""
+    schema = {"type": "string", "x-mcp-header": argument.title()}
+    return {"name": name, "inputSchema": {"type": "object", "properties": {argument: schema}}}
+
+
+@asynccontextmanager
+async def proxied(
+    rules: RuleSet, question: Answering = fine, **keys: Any
+) -> AsyncIterator[tuple[Standing, Server]]:
+    server = Server(question)
+    async with upstream(server) as there, before(there.url, rules, **keys) as proxy:
+        yield proxy, server
+
+
+@asynccontextmanager
+async def listening(proxy: Standing) -> AsyncIterator[asyncio.StreamReader]:
+    """Open the stream of the session `s`."""
+    reader, writer = await proxy.send("GET", accept=STREAM, mcp_session_id="s")
+    async with asyncio.timeout(20):
+        await reader.readuntil(b"\r\n\r\n")
+        yield reader
+    writer.close()
+
+
+async def heard(reader: asyncio.StreamReader) -> bytes:
+    """Return what the next chunk of a stream holds."""
+    size = int(await reader.readuntil(b"\r\n"), 16)
+    return (await reader.readexactly(size + 2))[:-2]
+
+
+# In whose name
+
+
+async def test_a_question_is_asked_in_the_name_of_the_client_with_headers_of_its_own() -> None:
+    rules = guarded(lambda found: Forward({"path": "b"}), scope="all")
+    async with proxied(rules, auth="forward") as (proxy, server):
+        listing = line(id=1, method="tools/list", params={"_meta": META})
+        await proxy.post(listing, **MODERN, mcp_method="tools/list")
+        got = await proxy.post(
+            call("write", {"path": "a"}, _meta=META),
+            **MODERN,
+            mcp_method="tools/call",
+            mcp_name="write",
+            mcp_param_path="a",
+            mcp_param_unknown="x",
+            authorization="Bearer a",
+            x_mine="m",
+            idempotency_key="k",
+        )
+    assert texts(got.body) == ["done"]
+    assert server.names() == ["tools/list", "status", "write"]
+    question, sent = server["status"], server["write"]
+    assert json.loads(question.body)["params"]["_meta"] == META
+    for request in (question, sent):
+        assert request.headers["authorization"] == "Bearer a"
+        assert request.headers["x-mine"] == "m"
+        assert request.headers["mcp-method"] == "tools/call"
+        assert request.headers["mcp-protocol-version"] == VERSION
+    own = {name: value for name, value in question.headers.items() if name.startswith("mcp-param")}
+    assert own == {"mcp-param-scope": "all"}
+    assert question.headers["mcp-name"] == "status"
+    assert "idempotency-key" not in question.headers
+    assert json.loads(sent.body)["params"]["arguments"] == {"path": "b"}
+    assert sent.headers["mcp-param-path"] == "b"
+    assert sent.headers["mcp-name"] == "write"
+    assert sent.headers["idempotency-key"] == "k"
+
+
+async def test_a_question_belongs_to_the_session_of_the_call() -> None:
+    async with proxied(guarded(onward)) as (proxy, server):
+        held = {"mcp_session_id": "s", "mcp_protocol_version": "2025-11-25"}
+        got = await proxy.post(WRITE, authorization="Bearer a", **held)
+    assert texts(got.body) == ["done"]
+    assert server["write"].body == WRITE
+    for request in (server["status"], server["write"]):
+        assert request.headers["mcp-session-id"] == "s"
+        assert request.headers["mcp-protocol-version"] == "2025-11-25"
+        assert "authorization" not in request.headers
+        assert "mcp-name" not in request.headers
+
+
+# Answers that are about the client
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        ("401 Unauthorized", {"www_authenticate": 'Bearer error="invalid_token"'}),
+        ("403 Forbidden", {"www_authenticate": 'Bearer error="insufficient_scope"'}),
+        ("404 Not Found", {}),
+    ],
+)
+async def test_a_client_that_is_not_known_any_more_gets_to_see_that(
+    status: str, headers: dict[str, str]
+) -> None:
+    def question(request: Request) -> bytes:
+        error = {"code": -32001, "message": "who?"}
+        id = None if "404" in status else json.loads(asked(request.body))
+        return response(line(id=id, error=error), status, **headers)
+
+    async with proxied(guarded(onward), question) as (proxy, server):
+        got = await proxy.post(WRITE, mcp_session_id="s")
+        assert server.names() == ["status"]
+        server.question = fine
+        assert texts((await proxy.post(WRITE, mcp_session_id="s")).body) == ["done"]
+    assert (f"{got.status}", got.json["error"]["message"]) == (status[:3], "who?")
+    assert got.json["id"] == (None if "404" in status else 1)
+    for name, value in headers.items():
+        assert got.headers[name.replace("_", "-")] == value
+
+
+@pytest.mark.parametrize(
+    ("status", "found"),
+    [
+        ("403 Forbidden", "the server answered HTTP 403 Forbidden"),
+        ("429 Slow Down", "the server answered HTTP 429 Slow Down"),
+    ],
+)
+async def test_any_other_refusal_is_for_the_guard(status: str, found: str) -> None:
+    async with proxied(guarded(told), lambda request: response(b"no", status)) as (proxy, _):
+        assert texts((await proxy.post(WRITE)).body) == [found]
+
+
+async def test_an_error_404_about_the_question_is_for_the_guard() -> None:
+    def question(request: Request) -> bytes:
+        error = {"code": -32601, "message": "no such method"}
+        return response(line(id=json.loads(asked(request.body)), error=error), "404 Not Found")
+
+    async with proxied(guarded(told), question) as (proxy, _):
+        assert texts((await proxy.post(WRITE, mcp_session_id="s")).body) == ["no such method"]
+
+
+# Other streams
+
+
+def streamed(*events: bytes) -> bytes:
+    made = head(content_type=STREAM, transfer_encoding="chunked")
+    return made + b"".join(map(chunk, events)) + chunk(b"")
+
+
+async def test_what_is_no_answer_goes_on_the_stream_that_the_client_listens_to() -> None:
+    def question(request: Request) -> bytes:
+        id = json.loads(asked(request.body))
+        return streamed(written(NOTE), written(answer(document([1]), id)))
+
+    async with proxied(guarded(told), question) as (proxy, server), listening(proxy) as stream:
+        got = await proxy.post(WRITE, mcp_session_id="s")
+        assert texts(got.body) == ["[1]"]
+        assert await heard(stream) == written(NOTE)
+    assert server.names() == ["status"]
+
+
+async def test_an_answer_may_come_on_the_stream_that_the_client_listens_to() -> None:
+    server: Server
+
+    async def question(request: Request) -> bytes:
+        raw = answer(document([1]), json.loads(asked(request.body)))
+        server.events.put_nowait(b"id: 7\n" + written(raw))
+        server.events.put_nowait(written(NOTE))
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with proxied(guarded(onward), question) as (proxy, made), listening(proxy) as stream:
+        server = made
+        assert texts((await proxy.post(WRITE, mcp_session_id="s")).body) == ["done"]
+        # How far the stream is the client may need to know.
+        assert await heard(stream) == b"id: 7\n\n"
+        assert await heard(stream) == written(NOTE)
+
+
+async def test_a_late_answer_is_shown_on_no_stream() -> None:
+    ids: list[bytes] = []
+
+    async def question(request: Request) -> bytes:
+        ids.append(asked(request.body))
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    rules = guarded(told, seconds=0.1)
+    async with proxied(rules, question) as (proxy, server), listening(proxy) as stream:
+        got = await proxy.post(WRITE, mcp_session_id="s")
+        assert texts(got.body) == ["no answer in time"]
+        server.events.put_nowait(written(answer(document([1]), json.loads(ids[0]))))
+        server.events.put_nowait(written(NOTE))
+        assert await heard(stream) == written(NOTE)
+
+
+# Calls with equal ids
+
+
+async def test_each_of_two_calls_of_one_session_with_equal_ids_has_an_answer() -> None:
+    both = asyncio.Barrier(2)
+
+    async def question(request: Request) -> bytes:
+        async with asyncio.timeout(20):
+            await both.wait()
+        return fine(request)
+
+    async with proxied(guarded(onward), question) as (proxy, server):
+        got: list[Got] = await asyncio.gather(
+            *(proxy.post(WRITE, mcp_session_id="s") for _ in range(2))
+        )
+    assert all(each.json["id"] == 1 for each in got)
+    [error] = [each.json["error"] for each in got if "error" in each.json]
+    assert error == {"code": -32600, "message": "another request has the same id"}
+    assert sorted(server.names()) == ["status", "status", "write"]

@@ -1,0 +1,408 @@
+"""A route to an HTTP server: what passes as it is, what is shaped, what is said of faults."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.transports.http.sse import written
+from proxy.transports.sidecar.access import Access
+from proxy.transports.sidecar.route import Route
+from proxy.transports.sidecar.url.route_handler import Remote
+from tests.given import answer, call, document, line, rules
+from tests.transports.http.raw import Request, chunk, head, response, upstream
+from tests.transports.http.standing import BOTH, before, route, shared, standing
+
+DROP = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
+PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
+SECRET = answer(document({"a": 1, "secret": 2}))
+SHAPED = answer(document({"a": 1}))
+JSON, STREAM = "application/json", "text/event-stream"
+
+
+def stream(*events: bytes, **headers: str) -> bytes:
+    """Return a whole answer of events."""
+    held = {"content_type": STREAM, "transfer_encoding": "chunked", **headers}
+    return head(**held) + b"".join(map(chunk, events)) + chunk(b"")
+
+
+async def test_an_answer_passes_with_its_status_headers_and_bytes() -> None:
+    body = b'{ "jsonrpc": "2.0", "id": 1, "result": {"x": 1e400, "y": 1.10} }'
+    said = response(body, x_trace="a", set_cookie="b", server="theirs")
+    async with upstream(said) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(
+            call("other"), mcp_session_id="s", x_mine="c", origin="http://localhost"
+        )
+    assert (got.status, got.body) == (200, body)
+    assert {name: got.headers[name] for name in ("x-trace", "set-cookie", "server")} == {
+        "x-trace": "a",
+        "set-cookie": "b",
+        "server": "theirs",
+    }
+    [asked] = server.asked
+    assert (asked.line, asked.body) == ("POST /mcp HTTP/1.1", call("other"))
+    assert asked.headers["accept"] == BOTH
+    assert asked.headers["mcp-session-id"] == "s"
+    assert asked.headers["x-mine"] == "c"
+    assert asked.headers["origin"] == "http://localhost"
+    assert asked.headers["host"] == f"127.0.0.1:{server.port}"
+
+
+async def test_an_answer_in_json_is_shaped() -> None:
+    async with upstream(response(SECRET)) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get"))
+    assert got.body == SHAPED
+    assert got.headers["content-length"] == str(len(SHAPED))
+
+
+async def test_the_events_of_a_stream_pass_and_the_answer_among_them_is_shaped() -> None:
+    progress = b": hello\r\nid: 1\r\ndata: " + line(method="notifications/progress") + b"\r\n\r\n"
+    said = b"event: message\r\nid: 2\r\nretry: 5\r\ndata: " + SECRET + b"\r\n\r\n"
+    async with upstream(stream(progress, said)) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get"), mcp_session_id="s")
+    assert got.headers["content-type"] == STREAM
+    assert got.body == progress + said.replace(SECRET, SHAPED)
+    assert got.ended
+
+
+async def test_each_event_goes_on_before_the_next_has_come() -> None:
+    event = written(line(method="notifications/message", params={}))
+    go = asyncio.Event()
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(head(content_type=STREAM, transfer_encoding="chunked") + chunk(event))
+        await go.wait()
+        writer.write(chunk(written(SECRET)) + chunk(b""))
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        reader, writer = await proxy.send("POST", call("get"), accept=BOTH)
+        assert event in await asyncio.wait_for(reader.readuntil(event), 10)
+        go.set()
+        assert SHAPED in await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+
+
+async def test_a_replayed_answer_is_shaped_on_the_stream_of_a_get() -> None:
+    event = b"id: 7\ndata: " + SECRET + b"\n\n"
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        if request.line.startswith("GET"):
+            assert request.headers["last-event-id"] == "6"
+            writer.write(stream(event))
+        else:
+            # The connection ends before the answer; the event before it had an id.
+            writer.write(stream(b"id: 6\ndata:\n\n"))
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get"), mcp_session_id="s")
+        assert got.body == b"id: 6\ndata:\n\n"
+        for _ in range(2):
+            replayed = await proxy.ask("GET", accept=STREAM, mcp_session_id="s", last_event_id="6")
+            assert replayed.body == event.replace(SECRET, SHAPED)
+
+
+@pytest.mark.parametrize("status", ["202 Accepted", "204 No Content"])
+@pytest.mark.parametrize("accept", [None, BOTH, "image/png", ";;;"])
+async def test_a_notification_is_passed_on_whatever_the_client_accepts(
+    status: str, accept: str | None
+) -> None:
+    raw = line(method="notifications/initialized")
+    said = head(status, **({} if "204" in status else {"content_length": "0"}))
+    async with upstream(said) as server, before(server.url) as proxy:
+        got = await proxy.post(raw, accept)
+    assert (got.status, got.body) == (int(status[:3]), b"")
+    assert "content-type" not in got.headers
+    assert [asked.body for asked in server.asked] == [raw]
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (response(b"<html>bad</html>", "502 Bad Gateway", content_type="text/html"), 502),
+        (response(b"", "200 OK", content_type="text/plain"), 200),
+        (response(b"slow down", "429 Too Many Requests", retry_after="7"), 429),
+        (response(b"{}", "401 Unauthorized", www_authenticate='Bearer x="y"'), 401),
+        (response(b"no session", "404 Not Found"), 404),
+        (response(b"", "405 Method Not Allowed", allow="POST"), 405),
+    ],
+)
+async def test_what_is_no_answer_passes_as_it_is(said: bytes, status: int) -> None:
+    async with upstream(said) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get"), mcp_session_id="s")
+        after = await proxy.post(call("get"), mcp_session_id="s")
+    assert got.status == after.status == status
+    assert got.body == said.partition(b"\r\n\r\n")[2]
+    for name in ("retry-after", "www-authenticate", "allow", "content-type"):
+        assert (name in got.headers) == (name.encode() in said.lower())
+
+
+@pytest.mark.parametrize("body", [b"", b"[]"])
+@pytest.mark.parametrize("session", [None, "s"])
+async def test_json_without_a_response_is_an_error_of_the_call(
+    body: bytes, session: str | None
+) -> None:
+    headers = {} if session is None else {"mcp_session_id": session}
+    async with upstream(response(body)) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get", id=7), **headers)
+    assert got.json["id"] == 7
+    assert got.json["result"]["content"][0]["text"] == (
+        "the server ended its answer without a response"
+    )
+
+
+async def test_json_that_answers_something_else_passes_as_it_is() -> None:
+    other = answer(document({"a": 1}), 8)
+    async with upstream(response(other)) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get", id=7), mcp_session_id="s")
+    assert (got.status, got.body) == (200, other)
+
+
+GUARD = rules("- {name: guard, tools: get, on_failure: refuse, response: [{drop: secret}]}")
+TYPE = "the server's answer is neither JSON nor an event stream"
+NONE = "the server ended its answer without a response"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (response(SECRET, content_type="text/plain"), f"{TYPE}: text/plain"),
+        (head(content_length=str(len(SECRET))) + SECRET, f"{TYPE}: it has no Content-Type"),
+        (response(SECRET.replace(b'"id":1', b'"id":null')), NONE),
+        (response(SECRET.replace(b'"id":1', b'"id":9')), NONE),
+        (response(SECRET.replace(b'"id":1', b'"id":"1"')), NONE),
+        (response(b'"secret"'), NONE),
+    ],
+)
+@pytest.mark.parametrize("session", [None, "s"])
+async def test_what_may_be_the_answer_does_not_get_around_a_rule_that_withholds(
+    said: bytes, expected: str, session: str | None
+) -> None:
+    headers = {} if session is None else {"mcp_session_id": session}
+    async with upstream(said) as server, before(server.url, GUARD) as proxy:
+        got = await proxy.post(call("get"), **headers)
+        other = await proxy.post(call("other"), **headers)
+    assert (got.json["id"], b"secret" in got.body) == (1, False)
+    assert got.json["result"]["content"][0]["text"] == expected
+    assert other.body == said.partition(b"\r\n\r\n")[2]
+
+
+@pytest.mark.parametrize("status", ["202 Accepted", "204 No Content"])
+async def test_what_is_empty_passes_where_a_rule_withholds(status: str) -> None:
+    said = head(status, **({} if "204" in status else {"content_length": "0"}))
+    async with upstream(said) as server, before(server.url, GUARD) as proxy:
+        got = await proxy.post(call("get"), mcp_session_id="s")
+    assert (got.status, got.body) == (int(status[:3]), b"")
+
+
+async def test_an_error_without_an_id_is_the_answer_where_a_rule_withholds() -> None:
+    error = line(id=None, error={"code": -32700, "message": "Parse error"})
+    async with upstream(response(error)) as server, before(server.url, GUARD) as proxy:
+        got = await proxy.post(call("get"), mcp_session_id="s")
+    assert got.body == error
+
+
+async def test_a_page_is_answered_without_the_server() -> None:
+    items = answer(document({"items": [1, 2, 3]}))
+    async with upstream(response(items)) as server, before(server.url, PAGES) as proxy:
+        await proxy.post(call("list", {}), mcp_session_id="s")
+        got = await proxy.post(call("list", {"offset": 2}), mcp_session_id="s")
+        other = await proxy.post(call("list", {"offset": 2}), mcp_session_id="another")
+    assert '"items":[3]' in got.json["result"]["content"][0]["text"]
+    assert other.json["result"]["isError"] is True
+    assert len(server.asked) == 1
+    assert proxy.asked[1].answered_by == "proxy"
+
+
+async def test_a_stateless_client_that_goes_away_is_gone_for_the_server_at_once() -> None:
+    async def script(request: Request, reader: asyncio.StreamReader, writer: Any) -> None:
+        writer.write(head(content_type=STREAM, transfer_encoding="chunked") + chunk(b": hi\n\n"))
+        await reader.readexactly(1)
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        reader, writer = await proxy.send("POST", call("get"), accept=BOTH)
+        await reader.readuntil(b": hi")
+        writer.close()
+        await asyncio.wait_for(server.gone.wait(), 5)
+
+
+CUT = head(content_type=STREAM, transfer_encoding="chunked")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        CUT + chunk(b"data: {}\n\ndata: half"),
+        CUT + chunk(b"data: {}\n\n"),
+        CUT + chunk(b"data: {}\n\ndata: half") + chunk(b""),
+        head(content_type=STREAM) + b"data: {}\n\n",
+    ],
+)
+async def test_a_stream_that_breaks_off_ends_in_an_error(said: bytes) -> None:
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(said)
+        await writer.drain()
+        raise ConnectionError
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get"))
+    events = got.body.split(b"\n\n")
+    assert events[0] == b"data: {}"
+    told = json.loads(events[1].partition(b"data: ")[2])
+    assert told["id"] == 1
+    assert told["result"]["isError"] is True
+    assert "server" in told["result"]["content"][0]["text"]
+    assert got.ended
+    assert len(server.asked) == 1
+
+
+async def test_an_answer_over_the_limit_is_an_error() -> None:
+    long = response(answer(document({"a": "x" * 100_000})))
+    share = shared(message=50_000)
+    async with upstream(long) as server, before(server.url, DROP, share) as proxy:
+        got = await proxy.post(call("get"))
+    assert "too long" in got.json["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b'{"jsonrpc": "2.0", "id"', 400),
+        (b"\xff\xfe", 400),
+        (b"[" * 200_000, 400),
+        (b'{"a":' * 200_000, 400),
+        (b'"' + b"x" * (5 << 20) + b'"', 413),
+    ],
+)
+async def test_a_body_that_is_none_is_refused_without_an_echo(body: bytes, status: int) -> None:
+    async with upstream(response(SECRET)) as server, before(server.url) as proxy:
+        got = await proxy.post(body)
+    assert got.status == status
+    assert set(got.json) == {"jsonrpc", "id", "error"}
+    assert got.json["id"] is None
+    assert got.json["error"]["code"] == (-32700 if status == 400 else -32600)
+    assert len(got.body) < 200
+    assert server.asked == []
+
+
+async def test_a_malformed_body_gets_the_status_that_the_route_wants() -> None:
+    async with upstream(b"") as server, before(server.url, malformed_status=200) as proxy:
+        got = await proxy.post(b"{")
+    assert (got.status, got.json["error"]["code"]) == (200, -32700)
+
+
+async def test_what_only_others_can_read_is_left_to_the_server() -> None:
+    raw = b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":NaN}}'
+    async with upstream(response(SECRET)) as server, before(server.url) as proxy:
+        assert (await proxy.post(raw)).body == SECRET
+    assert server.asked[0].body == raw
+
+
+async def test_the_answers_of_a_batch_stay_one_array() -> None:
+    hide: RuleSet = rules("- {tools: gone, hide: true}\n- {tools: get, response: [{drop: secret}]}")
+    batch = b"[" + b",".join((call("get"), call("gone", id=2), call("other", id=3))) + b"]"
+    both = b"[" + SECRET + b"," + SECRET.replace(b'"id":1', b'"id":3') + b"]"
+    async with upstream(response(both)) as server, before(server.url, hide) as proxy:
+        got = await proxy.post(batch)
+    assert sorted(each["id"] for each in got.json) == [1, 2, 3]
+    assert b"Unknown tool: gone" in got.body
+    assert got.body.count(b"secret") == 1
+
+
+@pytest.mark.parametrize(
+    ("authorization", "path", "tokens", "goes_on"),
+    [
+        ("Bearer theirs", "/mcp", (), True),
+        ("Bearer theirs", "/mcp/{token}", ("ours",), True),
+        ("Bearer ours", "/mcp/{token}", ("ours",), False),
+        ("Bearer ours", "/mcp", ("ours",), False),
+    ],
+)
+async def test_credentials_are_forwarded_but_never_the_token_that_opens_the_route(
+    authorization: str, path: str, tokens: tuple[str, ...], goes_on: bool
+) -> None:
+    async with upstream(response(SECRET)) as server:
+        access = Access(tokens=tokens)
+        given = Route(upstream=server.url, path=path, access=access, auth="forward")
+        async with standing(Remote(given, lambda *_: EMPTY, shared())) as proxy:
+            await proxy.post(call("get"), authorization=authorization, cookie="a=b")
+    [asked] = server.asked
+    assert (asked.headers.get("authorization") == authorization) is goes_on
+    assert ("cookie" in asked.headers) is goes_on
+
+
+async def test_a_client_hears_on_its_stream_that_other_rules_make_another_list() -> None:
+    hide = rules("- {tools: gone, hide: true}")
+    held = [RuleSet()]
+    said = {
+        b"initialize": answer({"capabilities": {"tools": {"listChanged": True}}}),
+        b"tools/list": answer({"tools": [{"name": "gone"}]}),
+        b"tools/call": SECRET,
+    }
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        if request.line.startswith("GET"):
+            writer.write(head(content_type=STREAM, transfer_encoding="chunked"))
+            writer.write(chunk(b": hi\n\n"))
+            await reader.read()
+        [body] = [body for method, body in said.items() if method in request.body]
+        writer.write(response(body, mcp_session_id="s"))
+
+    share = shared()
+    async with upstream(script) as server:
+        handler = Remote(route(server.url), lambda *_: held[0], share)
+        async with standing(handler) as proxy:
+            await proxy.post(line(id=1, method="initialize"))
+            await proxy.post(line(id=1, method="tools/list"), mcp_session_id="s")
+            reader, writer = await proxy.send("GET", accept=STREAM, mcp_session_id="s")
+            await reader.readuntil(b": hi")
+            held[0] = hide
+            await proxy.post(call("get"), mcp_session_id="s")
+            heard = await asyncio.wait_for(reader.readuntil(b"list_changed"), 10)
+            assert b"notifications/tools/list_changed" in heard
+            writer.close()
+    share.workers.close()
+
+
+@pytest.mark.parametrize("said", ["202 Accepted", "204 No Content"])
+async def test_a_call_that_is_ours_to_answer_is_answered_whatever_the_rest_of_its_batch(
+    said: str,
+) -> None:
+    hide = rules("- {tools: gone, hide: true}")
+    batch = b"[" + call("gone", id=2) + b"," + line(method="notifications/x") + b"]"
+    silent = head(said, **({} if "204" in said else {"content_length": "0"}))
+    async with upstream(silent) as server, before(server.url, hide) as proxy:
+        got = await proxy.post(batch)
+    assert [each["id"] for each in got.json] == [2]
+    assert server.asked[0].body == b"[" + line(method="notifications/x") + b"]"
+
+
+async def test_no_type_is_made_up_for_a_body_that_is_none() -> None:
+    said = head("202 Accepted", transfer_encoding="chunked") + chunk(b"")
+    async with upstream(said) as server, before(server.url) as proxy:
+        got = await proxy.post(line(method="notifications/x"))
+    assert (got.status, got.body) == (202, b"")
+    assert "content-type" not in got.headers
+
+
+async def test_a_client_that_takes_no_stream_is_asked_nothing_and_the_server_hears_of_it() -> None:
+    question = line(id="q", method="sampling/createMessage", params={})
+    heard = asyncio.Event()
+
+    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
+        if b'"error"' in request.body:
+            assert json.loads(request.body)["id"] == "q"
+            assert request.headers["mcp-session-id"] == "s"
+            heard.set()
+            writer.write(response(b"", "202 Accepted"))
+            return
+        writer.write(head(content_type=STREAM, transfer_encoding="chunked"))
+        writer.write(chunk(written(question)))
+        await asyncio.wait_for(heard.wait(), 10)
+        writer.write(chunk(written(SECRET)) + chunk(b""))
+
+    async with upstream(script) as server, before(server.url, DROP) as proxy:
+        got = await proxy.post(call("get"), JSON, mcp_session_id="s")
+    assert got.body == SHAPED

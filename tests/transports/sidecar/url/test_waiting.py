@@ -1,0 +1,328 @@
+"""Calls that an upstream leaves alone: what their client gets, in which form and where."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from proxy.document.message import PROTOCOL_VERSION
+from proxy.ruleset.rule import EMPTY
+from proxy.session.session import Session
+from proxy.storage.meter import Meters
+from proxy.storage.snapshots import Key, Memory
+from proxy.transports.driver import Driver
+from proxy.transports.http.sse import written
+from proxy.transports.log import Log
+from proxy.transports.sidecar.request import NOTHING
+from proxy.transports.sidecar.session_registry import Exchange
+from proxy.transports.sidecar.url.route_handler import Waiting
+from proxy.transports.workers.pool import Workers
+from tests.given import answer, call, document, line, rules, said, texts
+from tests.transports.http.raw import Request, Upstream, chunk, head, response, upstream
+from tests.transports.http.standing import BOTH, Got, Standing, before
+
+DEADLINE = 0.2
+LATE = (
+    "no answer within 0.2 seconds and no progress; the call was cancelled. "
+    "Whether it took effect is not known: find out before you call again"
+)
+REASON = "no answer within 0.2 seconds and no progress"
+STREAM = "text/event-stream"
+JSON = "application/json"
+VERSION = "2026-07-28"
+MODERN = {
+    "mcp_protocol_version": VERSION,
+    "mcp_method": "tools/call",
+    "mcp_name": "slow",
+}
+NOTE = line(method="notifications/message", params={"data": "working"})
+PING = line(id=9, method="ping")
+PONG = answer({}, 9)
+
+Silent = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+async def nothing(writer: asyncio.StreamWriter) -> None:
+    """Do not even begin to answer."""
+
+
+async def begun(writer: asyncio.StreamWriter) -> None:
+    """Begin a stream."""
+    writer.write(head(content_type=STREAM, transfer_encoding="chunked") + chunk(written(NOTE)))
+
+
+class Server:
+    """Answers what is no call; calls it leaves alone, after `first`."""
+
+    def __init__(self, first: Silent = nothing) -> None:
+        self.first = first
+        self.told: asyncio.Queue[Any] = asyncio.Queue()
+        self.events: asyncio.Queue[bytes] = asyncio.Queue()
+        self.called = asyncio.Event()
+
+    async def __call__(
+        self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if request.line.startswith("GET"):
+            writer.write(head(content_type=STREAM, transfer_encoding="chunked"))
+            while True:
+                writer.write(chunk(await self.events.get()))
+        message = json.loads(request.body)
+        if not isinstance(message, list) and "id" not in message:
+            self.told.put_nowait(message["params"])
+            writer.write(response(b"", "202 Accepted"))
+            return
+        if not isinstance(message, list) and message["method"] == "ping":
+            writer.write(response(answer({}, message["id"])))
+            return
+        await self.first(writer)
+        self.called.set()
+        assert await reader.read() == b""
+        raise ConnectionResetError
+
+    async def cancelled(self) -> Any:
+        """Wait until a call is to be given up; return what is said of it."""
+        async with asyncio.timeout(20):
+            return await self.told.get()
+
+
+@asynccontextmanager
+async def waiting(
+    first: Silent = nothing, deadline: float = DEADLINE
+) -> AsyncIterator[tuple[Standing, Server, Upstream]]:
+    """Stand before such a server, which has nothing more to say in the end."""
+    server = Server(first)
+    async with upstream(server) as there, before(there.url, deadline=deadline) as proxy:
+        yield proxy, server, there
+        assert (await proxy.post(PING, mcp_session_id="s")).body == PONG
+        assert server.told.empty()
+
+
+def events(got: Got) -> list[bytes]:
+    """Return the data of an event stream."""
+    assert got.headers["content-type"].startswith(STREAM)
+    return [each.removeprefix(b"data: ") for each in got.body.split(b"\n") if each[:5] == b"data:"]
+
+
+@pytest.mark.parametrize(("accept", "streams"), [(BOTH, False), (JSON, False), (STREAM, True)])
+async def test_the_error_comes_in_a_form_that_the_client_takes(accept: str, streams: bool) -> None:
+    async with waiting() as (proxy, server, there):
+        got = await proxy.post(call("slow", id=7), accept, mcp_session_id="s")
+        assert (got.status, got.ended) == (200, True)
+        [raw] = events(got) if streams else [got.body]
+        assert json.loads(raw)["id"] == 7
+        assert texts(raw) == [LATE]
+        assert await server.cancelled() == {"requestId": 7, "reason": REASON}
+        asked = proxy.asked[0]
+        assert (asked.answered_by, asked.failure) == ("proxy", "the server did not answer in time")
+        # Its connection is not kept either.
+        await asyncio.wait_for(there.gone.wait(), 20)
+
+
+async def test_the_error_is_the_last_event_of_a_stream_that_has_begun() -> None:
+    async with waiting(begun) as (proxy, server, there):
+        got = await proxy.post(call("slow", id=7), mcp_session_id="s")
+        note, raw = events(got)
+        assert (note, texts(raw), got.ended) == (NOTE, [LATE], True)
+        assert await server.cancelled() == {"requestId": 7, "reason": REASON}
+        await asyncio.wait_for(there.gone.wait(), 20)
+
+
+async def test_the_cancellation_goes_in_the_name_of_the_client() -> None:
+    async with waiting() as (proxy, server, there):
+        await proxy.post(call("slow", id=7), mcp_session_id="s", idempotency_key="k", x_mine="m")
+        await server.cancelled()
+        asked, told = there.asked[:2]
+        assert (told.headers["mcp-session-id"], told.headers["x-mine"]) == ("s", "m")
+        assert ("idempotency-key" in asked.headers, "idempotency-key" in told.headers) == (
+            True,
+            False,
+        )
+
+
+async def test_in_the_stateless_era_the_end_of_the_connection_says_it() -> None:
+    meta = {PROTOCOL_VERSION: VERSION}
+    async with waiting() as (proxy, _, there):
+        got = await proxy.post(call("slow", id=7, _meta=meta), **MODERN)
+        found = json.loads(got.body)["result"]
+        assert (found["resultType"], found["isError"]) == ("complete", True)
+        assert texts(got.body) == [LATE]
+        await asyncio.wait_for(there.gone.wait(), 20)
+        assert len(there.asked) == 1
+
+
+async def test_of_a_batch_all_that_is_late_is_answered_and_then_nothing_is_waited_for() -> None:
+    both = b"[" + call("slow", id=7) + b"," + call("slow", id=8) + b"]"
+    async with waiting() as (proxy, server, there):
+        got = await proxy.post(both, mcp_session_id="s")
+        assert [(each["id"], each["result"]["isError"]) for each in got.json] == [
+            (7, True),
+            (8, True),
+        ]
+        assert [(await server.cancelled())["requestId"] for _ in range(2)] == [7, 8]
+        await asyncio.wait_for(there.gone.wait(), 20)
+
+
+async def test_of_a_batch_what_is_late_is_said_while_the_rest_is_waited_for() -> None:
+    later = asyncio.Event()
+
+    async def listed_later(writer: asyncio.StreamWriter) -> None:
+        await begun(writer)
+        await later.wait()
+        writer.write(chunk(written(answer({"tools": []}, 8))))
+
+    both = b"[" + call("slow", id=7) + b"," + line(id=8, method="tools/list") + b"]"
+    async with waiting(listed_later) as (proxy, server, there):
+        reader, writer = await proxy.send("POST", both, accept=BOTH, mcp_session_id="s")
+        said = await asyncio.wait_for(reader.readuntil(b'"isError":true}}\n\n'), 20)
+        assert REASON.encode() in said
+        assert await server.cancelled() == {"requestId": 7, "reason": REASON}
+        later.set()
+        await asyncio.wait_for(reader.readuntil(b'"id":8,"result":{"tools":[]}}\n\n'), 20)
+        writer.close()
+        await asyncio.wait_for(there.gone.wait(), 20)
+
+
+async def test_of_a_batch_what_is_late_comes_with_the_rest_in_json() -> None:
+    later = asyncio.Event()
+
+    async def answered_later(writer: asyncio.StreamWriter) -> None:
+        await later.wait()
+        writer.write(response(b"[" + answer({"tools": []}, 8) + b"]"))
+
+    both = b"[" + call("slow", id=7) + b"," + line(id=8, method="tools/list") + b"]"
+    async with waiting(answered_later) as (proxy, server, _):
+        asking = asyncio.create_task(proxy.post(both, JSON, mcp_session_id="s"))
+        assert await server.cancelled() == {"requestId": 7, "reason": REASON}
+        later.set()
+        got = await asking
+        assert sorted(each["id"] for each in got.json) == [7, 8]
+
+
+async def test_a_client_that_left_hears_of_it_on_the_stream_that_it_listens_to() -> None:
+    async with waiting(begun) as (proxy, server, _):
+        listening, ears = await proxy.send("GET", accept=STREAM, mcp_session_id="s")
+        await asyncio.wait_for(listening.readuntil(b"\r\n\r\n"), 20)
+        _, writer = await proxy.send("POST", call("slow", id=7), accept=BOTH, mcp_session_id="s")
+        await asyncio.wait_for(server.called.wait(), 20)
+        writer.transport.abort()
+        said = await asyncio.wait_for(listening.readuntil(b'"isError":true}}\n\n'), 20)
+        assert REASON.encode() in said
+        assert await server.cancelled() == {"requestId": 7, "reason": REASON}
+        ears.close()
+
+
+async def test_a_client_that_left_for_good_is_missed_by_nobody() -> None:
+    async with waiting(begun) as (proxy, server, _):
+        _, writer = await proxy.send("POST", call("slow", id=7), accept=BOTH, mcp_session_id="s")
+        await asyncio.wait_for(server.called.wait(), 20)
+        writer.transport.abort()
+        assert await server.cancelled() == {"requestId": 7, "reason": REASON}
+
+
+async def test_an_answer_on_the_stream_that_a_client_listens_to_is_in_time() -> None:
+    async with waiting(begun, 1.0) as (proxy, server, _):
+        listening, ears = await proxy.send("GET", accept=STREAM, mcp_session_id="s")
+        await asyncio.wait_for(listening.readuntil(b"\r\n\r\n"), 20)
+        _, writer = await proxy.send("POST", call("slow", id=7), accept=BOTH, mcp_session_id="s")
+        await asyncio.wait_for(server.called.wait(), 20)
+        writer.transport.abort()
+        server.events.put_nowait(written(answer(said("done"), 7)))
+        await asyncio.wait_for(listening.readuntil(b'"done"}]}}\n\n'), 20)
+        # One that begins later has the same time: when it is late, the first would have been too.
+        got = await proxy.post(call("slow", id=8), mcp_session_id="s")
+        assert texts(events(got)[-1])[0].startswith("no answer within 1 second and no progress")
+        assert (await server.cancelled())["requestId"] == 8
+        ears.close()
+
+
+@pytest.mark.parametrize(
+    ("mark", "answered", "watched"),
+    [(b"", True, False), (b"", False, True), (b"1:", False, False)],
+)
+async def test_what_may_still_be_answered_is_watched_without_its_client_and_nothing_else(
+    mark: bytes, answered: bool, watched: bool
+) -> None:
+    session = Session(lambda *_: EMPTY, Meters().of, lambda _: None, deadline=20.0)
+    driver = Driver(session, Memory(), Workers(), Log("error"))
+    exchange = Exchange(replace(NOTHING, ids=(b"7",)), driver, mark, Key("", "", None), "")
+    await driver.from_client(call("slow", id=7), mark)
+    async with Waiting(exchange, [], lambda _: None, lambda *_: None) as made:
+        timer = made._timer
+        assert timer is not None
+        assert timer._waking is not None
+        if answered:
+            await driver.from_server(answer(said("done"), 7), mark)
+    assert timer is not None
+    assert (timer._waking is not None) is watched
+    timer.stop()
+
+
+async def test_whoever_is_busy_with_an_answer_is_not_interrupted() -> None:
+    given_up: list[bytes] = []
+    session = Session(lambda *_: EMPTY, Meters().of, lambda _: None, deadline=0.05)
+    driver = Driver(session, Memory(), Workers(), Log("error"))
+    exchange = Exchange(replace(NOTHING, ids=(b"7",)), driver, b"", Key("", "", None), "")
+    await driver.from_client(call("slow", id=7))
+    async with Waiting(exchange, [], given_up.extend, lambda *_: None) as made:
+        made.busy = True
+        async with asyncio.timeout(20):
+            while not made.over:
+                await asyncio.sleep(0.01)
+        # Nothing has happened here, and all is there to be said.
+        await asyncio.sleep(0)
+        busy = made.busy
+    assert busy
+    assert (len(given_up), len(made.ours)) == (1, 1)
+
+
+async def test_without_a_deadline_nothing_is_timed() -> None:
+    server = Server()
+    async with upstream(server) as there, before(there.url) as proxy:
+        _, writer = await proxy.send("POST", call("slow", id=7), accept=BOTH, mcp_session_id="s")
+        await asyncio.wait_for(server.called.wait(), 20)
+        assert (await proxy.post(PING)).body == PONG
+        writer.close()
+        await asyncio.wait_for(there.gone.wait(), 20)
+        assert server.told.empty()
+
+
+PAGES = rules("- {tools: list, response: [{paginate: {at: items, limit: 1, max_limit: 99}}]}")
+ITEMS = answer(document({"items": ["x" * 1_000_000] * 30}))
+
+
+async def test_an_answer_that_has_begun_is_gone_on_with_where_its_client_reads_slowly() -> None:
+    cancelled = asyncio.Event()
+
+    async def script(
+        request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if b"cancelled" in request.body:
+            cancelled.set()
+            writer.write(response(b"", "202 Accepted"))
+        elif b"slow" in request.body:
+            await begun(writer)
+            await reader.read()
+            raise ConnectionResetError
+        else:
+            writer.write(response(ITEMS))
+
+    later, slow = call("list", {"offset": 1, "limit": 29}, id=2), call("slow", id=3)
+    async with upstream(script) as there, before(there.url, PAGES, deadline=5.0) as proxy:
+        await proxy.post(call("list", {}), mcp_session_id="s")
+        batch = b"[%b,%b]" % (later, slow)
+        reader, writer = await proxy.send("POST", batch, accept=BOTH, mcp_session_id="s")
+        assert isinstance(writer.transport, asyncio.ReadTransport)
+        writer.transport.pause_reading()
+        async with asyncio.timeout(20):
+            await cancelled.wait()
+            writer.transport.resume_reading()
+            got = Got.read(await reader.read())
+        writer.close()
+        page, *_, late = events(got)
+        assert (json.loads(page)["id"], json.loads(late)["id"], got.ended) == (2, 3, True)
+        assert "no answer within 5 seconds" in texts(late)[0]

@@ -1,0 +1,213 @@
+"""Real processes in groups of their own: started, signalled, ended, never left behind."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from proxy.transports.stdio import child
+from proxy.transports.stdio.child import Child
+
+# What starts a server has one thread; whatever runs the tests may have more.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+
+SECONDS = 60.0
+STARTERS = [child.spawn, child.opened]
+
+STUBBORN = """
+import os, signal
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+os.fork()
+os.write(1, b"up\\n")
+while True:
+    signal.pause()
+"""
+
+
+def until(wanted: Callable[[], bool]) -> None:
+    """Wait for what a process does on its own; fail after a while."""
+    end = time.monotonic() + SECONDS
+    while not wanted():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def kept() -> Iterator[Callable[[Child], Child]]:
+    with ExitStack() as ends:
+
+        def keep(started: Child) -> Child:
+            def end() -> None:
+                started.release()
+                started.signal(signal.SIGKILL)
+                until(started.ended)
+                for descriptor in (started.stdin, started.stdout, started.stderr):
+                    os.close(descriptor)
+
+            ends.callback(end)
+            return started
+
+        yield keep
+
+
+def python(script: str, *words: str) -> list[str]:
+    return [sys.executable, "-c", script, *words]
+
+
+@pytest.mark.parametrize("start", STARTERS)
+def test_a_server_has_our_environment_and_folder_and_three_pipes(
+    start: Callable[[list[str]], Child],
+    kept: Callable[[Child], Child],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ABRIDGE_TEST", "ü 1")
+    script = (
+        "import os,sys; print(os.environ['ABRIDGE_TEST'], os.getcwd(), sys.argv[1], input());"
+        "print('said', file=sys.stderr)"
+    )
+    started = kept(start(python(script, "ä b")))
+    os.write(started.stdin, b"line\n")
+    until(started.ended)
+    said = os.read(started.stdout, 999).decode()
+    assert said == f"ü 1 {os.getcwd()} ä b line\n"
+    assert os.read(started.stderr, 999) == b"said\n"
+    assert started.code == 0
+
+
+@pytest.mark.parametrize("start", STARTERS)
+def test_a_server_leads_a_session_of_its_own(
+    start: Callable[[list[str]], Child], kept: Callable[[Child], Child]
+) -> None:
+    started = kept(start(python("input()")))
+    assert started.pid is not None
+    assert os.getsid(started.pid) == os.getpgid(started.pid) == started.pid
+
+
+@pytest.mark.parametrize("start", STARTERS)
+def test_it_holds_no_pipe_but_its_own(
+    start: Callable[[list[str]], Child], kept: Callable[[Child], Child]
+) -> None:
+    first = kept(start(python("import sys; sys.stdin.read()")))
+    kept(start(python("import sys; sys.stdin.read()")))
+    os.close(first.stdin)
+    # It would never see the end of its input if the second one held the other end of it.
+    until(first.ended)
+    first.stdin = os.open(os.devnull, os.O_WRONLY)
+    assert first.code == 0
+
+
+@pytest.mark.parametrize("start", STARTERS)
+def test_broken_pipes_end_a_server_as_they_end_any_program(
+    start: Callable[[list[str]], Child], kept: Callable[[Child], Child]
+) -> None:
+    # A shell cannot take back what was ignored when it was started, so it shows.
+    started = kept(start(["/bin/sh", "-c", "kill -s PIPE $$; echo survived"]))
+    until(started.ended)
+    assert started.code == -signal.SIGPIPE
+
+
+def test_signals_that_we_hold_back_are_not_held_back_for_the_server(
+    kept: Callable[[Child], Child],
+) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        mask = child.hold_signals()
+        assert signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        started = kept(child.spawn(["/bin/sh", "-c", "read line"], mask))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    assert started.signal(signal.SIGTERM)
+    until(started.ended)
+    assert started.code == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("start", STARTERS)
+@pytest.mark.parametrize("command", [["no-such-command-anywhere"], [os.devnull]])
+def test_what_cannot_be_started_is_an_error_and_leaves_no_descriptor(
+    start: Callable[[list[str]], Child], command: list[str]
+) -> None:
+    lowest = os.dup(0)
+    os.close(lowest)
+    with pytest.raises((FileNotFoundError, PermissionError)):
+        start(command)
+    again = os.dup(0)
+    os.close(again)
+    assert again == lowest
+
+
+def test_a_stillborn_server_has_ended_and_holds_pipes_that_are_over() -> None:
+    dead = child.stillborn()
+    assert dead.ended()
+    assert dead.code == 127
+    assert os.read(dead.stdout, 1) == os.read(dead.stderr, 1) == b""
+    with pytest.raises(BrokenPipeError):
+        os.write(dead.stdin, b"x")
+    assert not dead.signal(0)
+    assert dead.guardian is None
+    for descriptor in (dead.stdin, dead.stdout, dead.stderr):
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("script", ["exit 3", "kill -s KILL $$", "kill -s SEGV $$"])
+def test_how_it_ended_is_known_once_it_has(script: str, kept: Callable[[Child], Child]) -> None:
+    started = kept(child.spawn(["/bin/sh", "-c", script]))
+    until(started.ended)
+    number = script.split()[2] if "kill" in script else ""
+    assert started.code == (-getattr(signal, f"SIG{number}") if number else 3)
+
+
+def test_a_signal_reaches_the_whole_group(kept: Callable[[Child], Child]) -> None:
+    started = kept(child.spawn(python(STUBBORN)))
+    assert os.read(started.stdout, 3) == b"up\n"
+    assert os.read(started.stdout, 3) == b"up\n"
+    assert started.signal(signal.SIGTERM)
+    assert not started.ended()
+    started.signal(signal.SIGKILL)
+    until(started.ended)
+    assert os.read(started.stdout, 3) == b"", "the other one still holds the pipe"
+    until(lambda: not started.signal(0))
+
+
+def test_a_guardian_that_was_released_is_gone_and_the_group_lives(
+    kept: Callable[[Child], Child],
+) -> None:
+    started = kept(child.spawn(["/bin/sh", "-c", "read line"]))
+    assert started.guardian is not None
+    guardian = started.guardian.pid
+    os.kill(guardian, 0)
+    started.release()
+    with pytest.raises(ProcessLookupError):
+        os.kill(guardian, 0)
+    assert not started.ended()
+
+
+def test_the_guardian_ends_even_a_group_that_ignores_everything() -> None:
+    # Somebody between us and the group, so that there is somebody to be killed.
+    script = (
+        "import os, sys; from proxy.transports import child;"
+        f"one = child.spawn({python(STUBBORN)!r});"
+        "assert os.read(one.stdout, 6); assert one.guardian;"
+        "print(one.pid, flush=True); sys.stdin.read()"
+    )
+    between = child.spawn(python(script))
+    group = int(os.read(between.stdout, 20))
+    os.killpg(group, 0)
+    assert between.pid is not None
+    os.kill(between.pid, signal.SIGKILL)
+    until(between.ended)
+    until(lambda: not alive(group))
+    for descriptor in (between.stdin, between.stdout, between.stderr):
+        os.close(descriptor)
+
+
+def alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

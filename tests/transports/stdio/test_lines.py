@@ -1,0 +1,209 @@
+"""The framing: whatever the chunks, the same lines, and nothing kept that need not be."""
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.transports.stdio.lines import ENDS, Cut, Discarded, Event, Lines, Over, Passed, Piece
+
+ROOT = Path(__file__).parents[3]
+BIG = 1 << 20
+LONG = 16
+
+# Mostly short lines, some around the bounds; any byte but the newline may stand in them.
+LINE = st.one_of(
+    st.sampled_from([b"", b"{}", b"\r", b"\xef\xbb\xbf{}", "\u2028\u0085".encode(), b"x" * LONG]),
+    st.binary(max_size=3 * LONG).map(lambda raw: raw.replace(b"\n", b"")),
+    st.integers(ENDS - 2, 3 * ENDS).map(lambda size: bytes(97 + n % 26 for n in range(size))),
+)
+SIZES = st.lists(st.integers(1, 40), min_size=1)
+
+
+def events(lines: Lines, stream: bytes, sizes: Iterable[int]) -> list[Event]:
+    """Feed a stream cut into chunks of these sizes, again and again, as the transport does."""
+    found: list[Event] = []
+    cuts = list(sizes)
+    # One buffer for all chunks, as it is read into, with something old behind what is new.
+    buffer = bytearray(b"\n" * max(cuts))
+    at, turn = 0, 0
+    while at < len(stream):
+        chunk = stream[at : at + cuts[turn % len(cuts)]]
+        buffer[: len(chunk)] = chunk
+        whole = lines.whole(buffer, len(chunk))
+        for event in lines.feed(buffer, len(chunk)) if whole is None else [whole]:
+            copied = Piece(bytes(event.raw), event.last) if isinstance(event, Piece) else event
+            found.append(copied)
+        at, turn = at + len(chunk), turn + 1
+    return [*found, *lines.end()]
+
+
+def joined(found: list[Event]) -> list[bytes]:
+    """Return the lines that went on, whole or in pieces."""
+    lines: list[bytes] = []
+    passing = b""
+    for event in found:
+        if isinstance(event, list):
+            assert not passing, "a line came between the pieces of another"
+            lines += event
+        elif isinstance(event, Piece):
+            passing += event.raw
+            if event.last:
+                assert passing.endswith(b"\n")
+                lines.append(passing[:-1])
+                passing = b""
+    assert not passing
+    return lines
+
+
+@given(st.lists(LINE), LINE, SIZES)
+def test_any_chunks_give_the_same_lines(lines: list[bytes], rest: bytes, sizes: list[int]) -> None:
+    stream = b"".join(line + b"\n" for line in lines) + rest
+    found = events(Lines(BIG, long=LONG), stream, sizes)
+    assert joined(found) == lines + ([rest] if rest.endswith((b"}", b"]")) else [])
+    if rest and joined(found) == lines:
+        assert found[-1] == Cut(rest, len(rest))
+
+
+@given(st.lists(LINE), SIZES, st.booleans())
+def test_long_lines_that_may_pass_go_on_in_pieces_and_are_reported(
+    lines: list[bytes], sizes: list[int], last_is_whole: bool
+) -> None:
+    stream = b"".join(line + b"\n" for line in lines)
+    asked: list[bytes] = []
+
+    def passes(start: bytes) -> bool:
+        asked.append(start)
+        return len(asked) % 2 == 1
+
+    found = events(Lines(BIG, passes, LONG), stream, sizes)
+    assert joined(found) == lines
+    reports = [event for event in found if isinstance(event, Passed)]
+    assert len(reports) == (len(asked) + 1) // 2
+    pieces = iter(found)
+    for report in reports:
+        line = b""
+        for event in pieces:
+            if isinstance(event, Piece):
+                line += event.raw
+            elif event is report:
+                break
+        line = line.removesuffix(b"\n")
+        assert len(line) + 1 >= LONG
+        assert report == Passed(line[:ENDS], line[-ENDS:], len(line))
+    assert not any(event.raw == b"" for event in found if isinstance(event, Piece))
+
+
+@given(st.lists(LINE), SIZES, st.integers(1, ENDS))
+def test_lines_over_the_limit_are_thrown_away_and_all_others_are_there(
+    lines: list[bytes], sizes: list[int], limit: int
+) -> None:
+    stream = b"".join(line + b"\n" for line in lines)
+    found = events(Lines(limit, long=LONG), stream, sizes)
+    assert joined(found) == [line for line in lines if len(line) <= limit]
+    long = [line for line in lines if len(line) > limit]
+    assert [event for event in found if isinstance(event, Discarded)] == [
+        Discarded(line[:ENDS], line[-ENDS:], len(line)) for line in long
+    ]
+    noticed = [event for event in found if isinstance(event, Over)]
+    assert len(noticed) == len(long)
+    for event, line in zip(noticed, long, strict=True):
+        assert limit < event.size <= len(line)
+        assert line.startswith(event.start)
+
+
+def test_the_order_of_lines_and_reports_is_that_of_the_stream() -> None:
+    stream = b"1\n" + b"2" * 40 + b"\n3\n" + b"4" * 200 + b"\n5\n"
+    found = events(Lines(100, lambda start: start[:1] == b"2", LONG), stream, [len(stream)])
+    assert found == [
+        [b"1"],
+        Piece(b"2" * 40 + b"\n", True),
+        Passed(b"2" * 40, b"2" * 40, 40),
+        [b"3"],
+        Over(b"4" * 200, 200),
+        Discarded(b"4" * 200, b"4" * 200, 200),
+        [b"5"],
+    ]
+
+
+def test_whether_a_line_may_pass_is_asked_after_the_lines_before_it_were_handed_out() -> None:
+    order: list[object] = []
+
+    def passes(start: bytes) -> bool:
+        order.append("asked")
+        return True
+
+    stream = b"short\n" + b"x" * 40 + b"\n"
+    for event in Lines(BIG, passes, LONG).feed(stream, len(stream)):
+        order.append(event if isinstance(event, list) else type(event))
+    assert order == [[b"short"], "asked", Piece, Passed]
+
+
+def test_a_line_that_was_cut_at_the_end_of_the_stream_is_not_reported_as_passed() -> None:
+    cut = events(Lines(BIG, lambda _: True, LONG), b'{"result":{"text":"' + b"x" * 40, [50])
+    assert [type(event) for event in cut] == [Piece, Piece, Piece, Cut]
+    assert joined(cut) == [b'{"result":{"text":"' + b"x" * 40]
+
+
+def test_a_last_line_without_newline_gets_one() -> None:
+    line = b'{"result":{"text":"' + b"x" * 40 + b'"}}'
+    assert joined(events(Lines(BIG, lambda _: True, LONG), line, [50])) == [line]
+    whole = events(Lines(BIG, lambda _: True, LONG), line, [50])
+    assert whole[-1] == Passed(line, line, len(line))
+
+
+def test_an_endless_line_is_noticed_at_once_and_keeps_no_more_than_its_ends() -> None:
+    lines = Lines(1500)
+    chunk = b"x" * 1000
+    assert list(lines.feed(chunk, len(chunk))) == []
+    assert list(lines.feed(chunk, len(chunk))) == [Over(b"x" * ENDS, 2000)]
+    for _ in range(998):
+        assert list(lines.feed(chunk, len(chunk))) == []
+    assert list(lines.end()) == [Discarded(b"x" * ENDS, b"x" * ENDS, 1_000_000)]
+
+
+def test_a_line_that_grows_over_the_limit_while_it_passes_is_ended_there() -> None:
+    found = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", [40])
+    assert joined(found) == [b"x" * 80, b"{}"]
+    assert Over(b"x" * 120, 120) in found
+    assert Discarded(b"x" * 300, b"x" * 300, 300) in found
+
+
+def test_of_a_line_that_is_found_to_be_too_long_at_once_nothing_goes_on() -> None:
+    for sizes in ([400], [LONG - 1, 400]):
+        found = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", sizes)
+        over = Over(b"x" * 300, 300), Discarded(b"x" * 300, b"x" * 300, 300)
+        assert found == [*over, [b"{}"]]
+
+
+def test_a_blank_line_is_a_line() -> None:
+    assert Lines(BIG).whole(b"\n\n{}\n", 5) == [b"", b"", b"{}"]
+
+
+SCARCE = """
+import re, resource, sys
+from proxy.transports.stdio.lines import Discarded, Lines, Over
+lines = Lines(1 << 30)
+with open("/proc/self/status") as status:
+    size = int(re.findall(r"VmSize:\\s+(\\d+)", status.read())[0]) << 10
+resource.setrlimit(resource.RLIMIT_AS, (size + (48 << 20),) * 2)
+chunk = b"x" * (1 << 20)
+for number in range(100):
+    for event in lines.feed(chunk, len(chunk)):
+        assert type(event) is Over and event.start == b"x" * 512, event
+        print("over", 16 << 20 < event.size < 48 << 20)
+for event in lines.feed(b"yz\\n{}\\n", 6):
+    print(event.size, event.end[-3:]) if type(event) is Discarded else print(event)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are kept on Linux")
+def test_a_line_that_there_is_no_memory_for_is_thrown_away_like_one_over_the_limit() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", SCARCE], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ran.stdout == "over True\n104857602 b'xyz'\n[b'{}']\n", ran.stderr

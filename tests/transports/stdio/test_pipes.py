@@ -1,0 +1,271 @@
+"""Reading and writing real pipes: every byte arrives, and no line breaks into another."""
+
+import os
+import re
+import resource
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from proxy.transports.stdio.pipes import Inlet, Outlet, widen
+from tests.threadless import threadless
+
+SECONDS = 60.0
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    reading, writing = os.pipe()
+    yield reading, writing
+    for end in (reading, writing):
+        with suppress(OSError):
+            os.close(end)
+
+
+def never() -> None:
+    raise AssertionError("the other side is there")
+
+
+def in_thread(target: Callable[..., object], *args: object) -> threading.Thread:
+    thread = threading.Thread(target=target, args=args, daemon=True)
+    thread.start()
+    return thread
+
+
+def read_all(descriptor: int) -> bytes:
+    found = b""
+    inlet = Inlet(descriptor)
+    while True:
+        buffer, size = inlet.read()
+        if not size:
+            return found
+        found += bytes(buffer[:size])
+
+
+def fill(descriptor: int) -> int:
+    """Write until the pipe takes no more; return how much that was."""
+    os.set_blocking(descriptor, False)
+    filled = 0
+    with suppress(BlockingIOError):
+        while True:
+            filled += os.write(descriptor, b"." * 1024)
+    return filled
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+@pytest.mark.parametrize("size", [1, 65_535, 65_536, 5_000_000])
+def test_what_is_written_is_read(pipe: tuple[int, int], size: int, blocking: bool) -> None:
+    reading, writing = pipe
+    for end in pipe:
+        os.set_blocking(end, blocking)
+    sent = os.urandom(size)
+    outlet = Outlet(writing, never)
+    found: list[bytes] = []
+    reader = in_thread(lambda: found.append(read_all(reading)))
+    outlet.send([sent])
+    outlet.send([sent, sent])
+    outlet.close()
+    reader.join(SECONDS)
+    assert found == [(sent + b"\n") * 3]
+
+
+def test_small_chunks_after_large_ones_are_read_as_well(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    widen(writing)
+    inlet = Inlet(reading)
+    sizes = []
+    for size in (10, 65_536, 200_000, 20, 65_536, 30):
+        os.set_blocking(writing, False)
+        sent = os.write(writing, b"x" * size)
+        taken = 0
+        while taken < sent:
+            _, part = inlet.read()
+            taken += part
+        sizes.append(taken)
+        assert taken == sent
+    assert sizes[0] == 10
+    assert sizes[-1] == 30
+
+
+@contextmanager
+def starved() -> Iterator[None]:
+    """Have no more memory than a little: not a megabyte."""
+    status = Path("/proc/self/status").read_text()
+    size = int(re.findall(r"VmSize:\s+(\d+)", status)[0]) << 10
+    little = bytearray(300 << 10)
+    blocks = []
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (size, before[1]))
+    try:
+        with suppress(MemoryError):
+            while True:
+                blocks.append(bytearray(512 << 10))
+        del little
+        yield
+    finally:
+        blocks.clear()
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the size is read from /proc")
+def test_where_there_is_no_memory_for_a_wide_buffer_small_chunks_are_read(
+    pipe: tuple[int, int],
+) -> None:
+    reading, writing = pipe
+    os.write(writing, b"x" * 65_536)
+    inlet = Inlet(reading)
+    with starved():
+        assert inlet.read()[1] == 65_536
+        os.write(writing, b"y")
+        assert inlet.read() == (b"y", 1)
+
+
+def test_where_there_can_be_no_more_threads_what_is_posted_is_sent(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    with threadless():
+        with pytest.raises(RuntimeError):
+            threading.Thread(target=never).start()
+        outlet.post([b"x"])
+    assert os.read(reading, 10) == b"x\n"
+
+
+def test_a_broken_descriptor_reads_as_ended() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    os.close(writing)
+    assert Inlet(reading).read()[1] == 0
+
+
+def test_a_line_sent_between_two_pieces_follows_the_last(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    outlet.piece(b"a long ", False)
+    outlet.send([b"first"])
+    outlet.send([b"second", b"and more"])
+    outlet.piece(b"line\n", True)
+    outlet.send([b"third"])
+    assert os.read(reading, 100) == b"a long line\nfirst\nsecond\nand more\nthird\n"
+
+
+def test_lines_of_many_threads_do_not_mix(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    lines = [bytes([65 + n]) * 10_000 * n for n in range(1, 9)]
+    found: list[bytes] = []
+    reader = in_thread(lambda: found.append(read_all(reading)))
+
+    def in_pieces() -> None:
+        for _ in range(20):
+            outlet.piece(b"(" * 10_000, False)
+            outlet.piece(b"(" * 10_000, False)
+            outlet.piece(b"\n", True)
+
+    def whole(line: bytes) -> None:
+        for _ in range(20):
+            outlet.send([line])
+
+    threads = [in_thread(in_pieces), *(in_thread(whole, line) for line in lines)]
+    for thread in threads:
+        thread.join(SECONDS)
+    outlet.close()
+    reader.join(SECONDS)
+    come = found[0].split(b"\n")[:-1]
+    assert sorted(come) == sorted([*(lines * 20), *[b"(" * 20_000] * 20])
+
+
+def test_a_thread_that_must_not_wait_does_not_and_its_lines_arrive_in_order(
+    pipe: tuple[int, int],
+) -> None:
+    reading, writing = pipe
+    filled = fill(writing)
+    outlet = Outlet(writing, never)
+    for number in range(50):
+        outlet.post([b"%d" % number])
+    come = b""
+    while come.count(b"\n") < 50:
+        come += os.read(reading, 1 << 16)
+    assert come[filled:].split() == [b"%d" % number for number in range(50)]
+
+
+def test_what_is_sent_follows_what_was_posted_before(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    for number in range(50):
+        outlet.post([b"post"])
+        outlet.send([b"sent %d" % number])
+    os.close(writing)
+    wanted = [line for number in range(50) for line in (b"post", b"sent %d" % number)]
+    assert read_all(reading).splitlines() == wanted
+
+
+def test_what_was_posted_is_written_when_flushing_is_over(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    for number in range(50):
+        outlet.post([b"%d" % number])
+    outlet.flush()
+    outlet.close()
+    assert read_all(reading).split() == [b"%d" % number for number in range(50)]
+
+
+def test_closing_ends_a_write_that_waits_for_a_reader(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    filled = fill(writing)
+    outlet = Outlet(writing, never)
+    writer = in_thread(outlet.send, [b"x" * 100_000])
+    outlet.close()
+    writer.join(SECONDS)
+    assert not writer.is_alive()
+    assert len(read_all(reading)) >= filled
+
+
+def test_a_reader_that_is_gone_is_reported_once(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    os.close(reading)
+    told: list[str] = []
+    outlet = Outlet(writing, lambda: told.append("gone"))
+    outlet.send([b"1"])
+    outlet.piece(b"2\n", True)
+    assert told == ["gone"]
+    assert outlet.broken
+
+
+def test_last_words_follow_the_end_of_an_unfinished_line(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    outlet.piece(b'{"cut', False)
+    outlet.send([b"waited"])
+    outlet.finish([b"last", b"words"])
+    assert os.read(reading, 100) == b'{"cut\nwaited\nlast\nwords\n'
+
+
+def test_lines_that_wait_for_a_long_one_are_bounded(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    outlet = Outlet(writing, never)
+    outlet.piece(b"long", False)
+    line = b"y" * (1 << 20)
+    senders = [in_thread(outlet.send, [line]) for _ in range(12)]
+    for sender in senders[:4]:
+        sender.join(SECONDS)
+    # Whoever comes once four megabytes wait has to wait as well.
+    blocked = [sender for sender in senders if sender.is_alive()]
+    assert blocked
+    found: list[bytes] = []
+    reader = in_thread(lambda: found.append(read_all(reading)))
+    outlet.piece(b" line\n", True)
+    for sender in senders:
+        sender.join(SECONDS)
+    outlet.close()
+    reader.join(SECONDS)
+    assert found == [b"long line\n" + (line + b"\n") * 12]
+
+
+def test_widening_what_is_no_pipe_changes_nothing(tmp_path: os.PathLike[str]) -> None:
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    widen(descriptor)
+    os.close(descriptor)

@@ -1,0 +1,133 @@
+"""The relay does what a session says, in order and without one side holding up the other.
+
+What it does about servers and clients that fail stands in tests/faults.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.wire import Wire
+
+HERE = Path(__file__).resolve().parents[1]
+COMMAND = [sys.executable, "-m", "tests.transports.scripted"]
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    with Wire(COMMAND, cwd=HERE.parents[1]) as started:
+        yield started
+
+
+def lines(wire: Wire, count: int) -> list[bytes]:
+    return [wire.line().removesuffix(b"\n") for _ in range(count)]
+
+
+def test_many_lines_at_once_go_on_in_their_order(wire: Wire) -> None:
+    sent = [b"line %d" % number for number in range(5000)]
+    wire.write(b"\n".join(sent) + b"\n")
+    assert lines(wire, 5000) == sent
+    assert wire.close().code == 0
+
+
+def test_a_reply_goes_back_to_the_side_that_spoke(wire: Wire) -> None:
+    wire.write(b"client reply hello\n")
+    # `cat` may be quicker with the line than the second reply is.
+    first, *others = lines(wire, 3)
+    assert first == b"hello"
+    assert sorted(others) == [b"client reply hello", b"hello"]
+
+
+def test_a_reply_to_the_server_reaches_it(wire: Wire) -> None:
+    wire.write(b"server reply again\n")
+    # `cat` sends the replies back once more.
+    assert sorted(lines(wire, 3)) == [b"again", b"again", b"server reply again"]
+
+
+def test_snapshots_are_kept_found_and_forgotten(wire: Wire) -> None:
+    wire.write(b"client load a\n")
+    assert lines(wire, 1) == [b"loaded 7 nothing"]
+    wire.write(b"server keep a\n")
+    assert lines(wire, 1) == [b"kept"]
+    wire.write(b"client load a\n")
+    assert lines(wire, 1) == [b"loaded 7 a"]
+    wire.write(b"client forget a\n")
+    assert lines(wire, 1) == [b"forgotten"]
+    wire.write(b"client load a\n")
+    assert lines(wire, 1) == [b"loaded 7 nothing"]
+
+
+def test_the_client_is_heard_while_a_job_is_shaped(wire: Wire) -> None:
+    wire.write(b"server shape job\n")
+    assert lines(wire, 1) == [b"before shaping"]
+    wire.write(b"client go\n")
+    assert lines(wire, 2) == [b"shaped job", b"client go"]
+
+
+def test_the_server_is_heard_while_a_job_is_shaped_for_a_request(wire: Wire) -> None:
+    # What stands before the job goes on before it is done, though it was read at once.
+    wire.write(b"server go\nclient shape job\n")
+    assert sorted(lines(wire, 3)) == [b"before shaping", b"server go", b"shaped job"]
+
+
+def test_noise_goes_to_stderr(wire: Wire) -> None:
+    wire.write(b"server noise hum\n")
+    assert lines(wire, 1) == [b"after noise"]
+    ended = wire.close()
+    assert b"\nhum\n" in ended.stderr
+    assert ended.rest == b""
+
+
+def test_a_long_line_that_may_pass_is_passed_and_reported(wire: Wire) -> None:
+    line = b"server pass " + b"x" * 500_000 + b"end"
+    wire.write(line + b"\n" + b"short\n")
+    assert lines(wire, 2) == [line, b"short"]
+    assert b"streamed 500015 server pass end\n" in wire.close().stderr
+
+
+def test_an_answer_on_which_the_session_fails_is_withheld_with_the_reason(wire: Wire) -> None:
+    # Only the session could have told whether a rule is there to withhold it.
+    wire.write(b'{"jsonrpc":"2.0","id":3,"result":{}}\nnext\n')
+    said = b"the proxy failed on a message: ZeroDivisionError: on purpose"
+    error = b'{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"' + said + b'"}}'
+    assert lines(wire, 2) == [error, b"next"]
+    ended = wire.close()
+    assert ended.code == 0
+    assert ended.stderr.count(b"the proxy failed on a message: ZeroDivisionError: on purpose") == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (
+            b'{"jsonrpc":"2.0","id":1,"method":"fail"}',
+            b'{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":'
+            b'"the proxy failed on a message: ZeroDivisionError: on purpose"}}',
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":"2","method":"bad rules"}',
+            b'{"jsonrpc":"2.0","id":"2","error":{"code":-1,"message":'
+            b'"the rules cannot be used; `mcp-abridge check` says why"}}',
+        ),
+    ],
+)
+def test_a_request_on_which_the_session_fails_is_answered_and_never_arrives(
+    wire: Wire, request_: bytes, answer: bytes
+) -> None:
+    wire.write(request_ + b"\nnext\n")
+    assert lines(wire, 2) == [answer, b"next"]
+    assert wire.close().rest == b""
+
+
+def test_what_is_no_request_and_makes_the_session_fail_is_dropped(wire: Wire) -> None:
+    wire.write(b"fail\nnext\n")
+    assert lines(wire, 1) == [b"next"]
+    assert wire.close().rest == b""
+
+
+def test_another_thread_can_end_everything_with_a_code_of_its_own() -> None:
+    with Wire([*COMMAND, "refuse"], cwd=HERE.parents[1]) as wire:
+        assert wire.line() == b""
+        assert wire.close().code == 2

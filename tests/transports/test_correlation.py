@@ -1,0 +1,102 @@
+"""Whose a message of the server is, by what it says itself."""
+
+import json
+
+import pytest
+
+from proxy.document import message
+from proxy.transports.correlation import (
+    NOWHERE,
+    Address,
+    address,
+    elements,
+    progress_token,
+    said_of_long,
+)
+from proxy.transports.stdio.lines import Discarded, Over
+
+SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("said", "whose"),
+    [
+        ({"id": 7, "result": {}}, Address(answers=b"7")),
+        ({"id": "7", "error": {"code": 1}}, Address(answers=b'"7"', failed=True)),
+        ({"id": 7, "result": {"x": "y" * 9000}}, Address(answers=b"7")),
+        ({"id": 7, "error": {"x": "y" * 9000}}, Address(answers=b"7", failed=True)),
+        (
+            {"method": "notifications/progress", "params": {"progressToken": 5}},
+            Address(token=b"5"),
+        ),
+        (
+            {"method": "notifications/cancelled", "params": {"requestId": "x"}},
+            Address(cancels=b'"x"'),
+        ),
+        ({"method": "notifications/x", "params": SUBSCRIBED}, Address(subscription=b'"a"')),
+        ({"method": "notifications/message", "params": {}}, NOWHERE),
+        ({"method": "notifications/progress", "params": []}, NOWHERE),
+        ({"method": "notifications/initialized"}, NOWHERE),
+        ({"id": 7, "method": "sampling/createMessage", "params": {}}, NOWHERE),
+        ({"id": None, "error": {"code": -32700}}, Address(answers=b"null", failed=True)),
+    ],
+)
+def test_a_message_says_whose_it_is(said: dict[str, object], whose: Address) -> None:
+    assert address(json.dumps({"jsonrpc": "2.0", **said}).encode()) == whose
+
+
+@pytest.mark.parametrize("raw", [b"", b"noise", b"[]", b"5", b'{"id": 7', b"\xff\xfe"])
+def test_what_is_no_message_is_nobodys(raw: bytes) -> None:
+    assert address(raw) == NOWHERE
+
+
+def test_an_answer_that_only_looks_broken_is_still_somebodys() -> None:
+    assert address(b'{"jsonrpc":"2.0","id":7,"result":{"x":NaN}}').answers == b"7"
+
+
+def test_an_answer_behind_noise_on_its_line_is_still_somebodys() -> None:
+    assert address(b'Loading... {"jsonrpc":"2.0","id":7,"result":{}}').answers == b"7"
+
+
+def test_the_token_of_a_request_keeps_its_type() -> None:
+    for token, key in ((5, b"5"), ("5", b'"5"'), (None, None)):
+        meta = {} if token is None else {"_meta": {"progressToken": token}}
+        read = message.read(json.dumps({"id": 1, "method": "x", "params": meta}).encode())
+        assert isinstance(read, message.Message)
+        assert progress_token(read) == key
+
+
+def test_a_batch_has_elements_and_anything_else_is_one() -> None:
+    assert elements(b'[{"id":1}, {"id":2}]') == [b'{"id":1}', b'{"id":2}']
+    assert elements(b'{"id":1}') == [b'{"id":1}']
+    assert elements(b"[1") == [b"[1"]
+
+
+@pytest.mark.parametrize(
+    ("event", "waiting", "answered"),
+    [
+        (Over(b'{"jsonrpc":"2.0","id":7,"result":{', 99), [b"7", b"8"], b"7"),
+        (Over(b'{"result":{"x":', 99), [b"7"], b"7"),
+        (Over(b'{"result":{"x":', 99), [b"7", b"8"], None),
+        (Over(b'{"jsonrpc":"2.0","method":"notifications/x"', 99), [b"7"], None),
+        (Over(b'{"jsonrpc":"2.0","id":6,"result":{', 99), [b"7"], None),
+        (Discarded(b'{"result":{"x":', b'"},"jsonrpc":"2.0","id":8}', 99), [b"7", b"8"], b"8"),
+        (Discarded(b'{"result":{"x":', b'"},"jsonrpc":"2.0","id":8}', 99), [b"7"], None),
+    ],
+)
+def test_a_request_whose_answer_is_too_long_is_answered_with_that(
+    event: Over | Discarded, waiting: list[bytes], answered: bytes | None
+) -> None:
+    line = said_of_long(event, waiting, 50)
+    if answered is None:
+        assert line is None
+    else:
+        assert line is not None
+        assert json.loads(line) == {
+            "jsonrpc": "2.0",
+            "id": json.loads(answered),
+            "error": {
+                "code": -1,
+                "message": "a message of 99 bytes from the server is over the limit of 50 bytes",
+            },
+        }

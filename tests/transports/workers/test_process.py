@@ -1,0 +1,187 @@
+"""Jobs and outcomes between two processes: what comes of a job there is what comes of it here."""
+
+import struct
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.document.tree import encode, loads
+from proxy.ruleset.selection import load
+from proxy.shaping.job import Job, Outcome
+from proxy.shaping.pipeline import shape
+from proxy.storage.snapshots import Snapshot
+from proxy.testing import cases
+from proxy.transforms import TRANSFORMS
+from proxy.transports.workers.process import Message
+from tests.given import answer, document, rule
+
+SECONDS = 60.0
+ROOT = Path(__file__).resolve().parents[3]
+FILES = sorted([*ROOT.glob("rules/*.yaml"), *ROOT.glob("examples/*/rules*.yaml")])
+
+DOCUMENT: dict[str, Any] = {
+    "items": [
+        {"id": number, "n": 1.10, "title": f"a-{number}.md", "labels": [{"name": "bug"}]}
+        for number in range(30)
+    ],
+    "text": "the first line\n\nthe second line\n" * 20,
+    "log": "found 2\n[1, 2]",
+    "total": 30,
+}
+
+# Every transform, with every kind of option: paths, expressions, patterns, arguments, tables.
+STEPS = {
+    "keep": "{paths: ['items.*itle', items.id], at: ''}",
+    "drop": "['**.labels', total]",
+    "rename": "{items.title: name, 'items.labels[0].name': first}",
+    "project": """{at: items, fields: [
+        id,
+        {label: 'labels[0].name', twice: {jmespath: '[id, id]'}, none: {path: no, default: 1.10}},
+        {from: labels, default: 0, fields: [name]},
+    ]}""",
+    "filter": "{at: items, match: {argument: wanted}, field: title}",
+    "sort": "{at: items, by: title, descending: true}",
+    "elide": "{at: items, first: 2, last: 1}",
+    "paginate": "{at: items, limit: 3, max_limit: 9, page_info: {page.total: total}}",
+    "table": "items",
+    "clip": "{at: text, max_chars: 20}",
+    "truncate": "{at: text, max_length: 50, boundary: word, arguments: {maxLength: most}}",
+    "parse": "{as: json, at: log, after: 'found \\d'}",
+    "replace": "{at: items.title, pattern: '(\\w)-(\\d+)', with: '\\2 \\1'}",
+    "jmespath": "'items[?id > `27`].{id: id, n: n}'",
+    "recast": """{
+        unless: status, vocabulary: {status: [ok, blocked]}, common: {wanted: {argument: wanted}},
+        cases: [
+            {match: 'n (?P<n>\\d)', to: {n: '{n}'}},
+            {where: total, to: {status: ok, all: {path: items.n}, n: {jmespath: 'length(items)'}}},
+        ],
+    }""",
+    "abridge": "{max_bytes: 400}",
+}
+
+
+def there_and_back(job: Job) -> Outcome | str:
+    """Shape a job as another process would, to which only bytes can be sent."""
+    received = sent(Message.asking(job)).job()
+    return sent(Message.answering(received, shape(received))).outcome(job)
+
+
+def sent(message: Message) -> Message:
+    stream = BytesIO()
+    message.write(stream)
+    stream.seek(0)
+    return Message.read(stream)
+
+
+def test_every_transform_is_tried() -> None:
+    assert set(STEPS) == set(TRANSFORMS)
+
+
+@pytest.mark.parametrize("word", STEPS)
+def test_a_step_does_the_same_in_another_process(word: str) -> None:
+    made = rule(f"response:\n- {word}: {STEPS[word]}")
+    job = Job(
+        rule=made,
+        tool="list_items",
+        id=b"1",
+        raw=answer(document(DOCUMENT, structured=True)),
+        arguments={"wanted": "^a-1", "limit": 3, "offset": 3, "most": 60},
+        keep=True,
+    )
+    outcome = shape(job)
+
+    assert outcome.word == "shaped", outcome.said
+    assert there_and_back(job) == outcome
+    if outcome.snapshot is not None:
+        page = Job(rule=made, tool="list_items", id=b"2", snapshot=outcome.snapshot)
+        assert shape(page).word == "page"
+        assert there_and_back(page) == shape(page)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_case_of_a_rule_file_comes_out_the_same_in_another_process(path: Path) -> None:
+    [file] = load([str(path)], allow_python=True)
+    shaped = [
+        pair
+        for owner, _, case in cases.cases(file)
+        if not owner.foreign  # those are never sent to another process
+        for pair in cases.trial_of(file, owner, case).play.shaped
+    ]
+
+    assert shaped or all(owner.foreign for owner in file.rules)
+    assert [there_and_back(job) for job, _ in shaped] == [outcome for _, outcome in shaped]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "when: kind == 'x'\nresponse: [{keep: [items]}]",
+        "error_if: {match: '^failed'}\nresponse: [{keep: [items]}]",
+        "arguments: {kind: {pattern: '^a+$', message: no}}\nresponse: [{keep: [items]}]",
+        "hide: true",
+        "response: [{keep: [items]}]\noutput_schema: {type: object, required: [items]}",
+    ],
+)
+def test_whatever_else_a_rule_holds_can_be_sent(text: str) -> None:
+    made = rule(text)
+    job = Job(rule=made, tool="t", id=b"1", raw=answer(document(DOCUMENT)))
+
+    assert repr(sent(Message.asking(job)).job()) == repr(job)
+    assert there_and_back(job) == shape(job)
+
+
+def test_numbers_among_the_arguments_are_spelled_as_they_came() -> None:
+    arguments = loads(b'{"a":1.10,"b":[12345678901234567890123,1e400]}')
+    job = Job(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", arguments=arguments)
+
+    received = sent(Message.asking(job)).job()
+
+    assert encode(received.arguments) == b'{"a":1.10,"b":[12345678901234567890123,1e400]}'
+
+
+def test_a_response_that_stays_as_it_came_is_not_sent_back() -> None:
+    raw = answer(document(DOCUMENT))
+    job = Job(rule=rule("response: [{drop: nothing}]"), tool="t", id=b"1", raw=raw)
+    back = BytesIO()
+    Message.answering(job, shape(job)).write(back)
+    back.seek(0)
+
+    assert len(back.getvalue()) < 1_000 < len(raw)
+    outcome = Message.read(back).outcome(job)
+    assert isinstance(outcome, Outcome)
+    assert outcome.raw is raw
+
+
+def test_what_could_not_be_tried_is_said() -> None:
+    job = Job(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", raw=b"{}")
+
+    assert sent(Message.failing("no memory")).outcome(job) == "no memory"
+
+
+def test_a_message_that_is_cut_anywhere_is_the_end() -> None:
+    snapshot = Snapshot(b"{}", b"[1]")
+    job = Job(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", snapshot=snapshot)
+    stream = BytesIO()
+    Message.asking(job).write(stream)
+    whole = stream.getvalue()
+
+    assert Message.read(BytesIO(whole)).job().snapshot == snapshot
+    for end in range(len(whole)):
+        with pytest.raises(EOFError):
+            Message.read(BytesIO(whole[:end]))
+
+
+def test_a_worker_that_has_no_memory_for_what_it_is_asked_ends() -> None:
+    command = [sys.executable, "-c", "from proxy.transports.workers.process import serve; serve()"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE) as worker:
+        assert worker.stdin is not None
+        worker.stdin.write(struct.pack("<QQQ", 1 << 62, 0, 0))
+        worker.stdin.flush()
+        try:
+            assert worker.wait(SECONDS) == 1
+        finally:
+            worker.kill()
