@@ -53,7 +53,7 @@ class AbridgeError(Exception):
     """Anything below; the message is written for the person who reads it."""
 
 
-class Wrong(Struct, frozen=True):
+class OptionError(Struct, frozen=True):
     """One mistake among options: the words and positions that lead to it, from the options on.
 
     `of_key`: it is the last word itself that is wrong, not what it holds.
@@ -67,7 +67,7 @@ class Wrong(Struct, frozen=True):
 class OptionErrors(AbridgeError):
     """Options that no step can be made of, with every mistake found in them."""
 
-    def __init__(self, wrong: list[Wrong]) -> None:
+    def __init__(self, wrong: list[OptionError]) -> None:
         super().__init__("; ".join(each.message for each in wrong))
         self.wrong = wrong
 
@@ -80,11 +80,11 @@ class DocumentError(AbridgeError):
     """A document that cannot be decoded: its message goes out as it came."""
 
 
-class Mismatch(AbridgeError):
+class ShapeMismatch(AbridgeError):
     """None of the paths of a step exists: the document has another shape than the rule expects."""
 
 
-class Emptied(Mismatch):
+class EmptyResult(ShapeMismatch):
     """A rule would leave nothing of a document that held something: which one."""
 
 
@@ -114,7 +114,7 @@ def raised(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}{place}"
 
 
-class Spent(AbridgeError):
+class OutOfFuel(AbridgeError):
     """A rule or a view that needed more work than it may do: how much that is."""
 
 

@@ -7,7 +7,7 @@ from proxy.document.fuel import Fuel
 from proxy.document.patterns import Expression
 from proxy.document.tree import Document, encode
 from proxy.document.view import look
-from proxy.errors import Refusal, Spent
+from proxy.errors import OutOfFuel, Refusal
 
 
 def piped(*steps: str | int) -> str:
@@ -69,7 +69,7 @@ def ended(name: str, fuel: Fuel, way: str) -> str:
             Expression(text).bind({}, fuel)(value)
         else:
             look(Document.read(encode(value)), text, "text", fuel)
-    except Spent as spent:
+    except OutOfFuel as spent:
         return str(spent)
     except Refusal as refused:
         return str(refused)[-60:]

@@ -8,7 +8,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from proxy.document.paths import ROOT, Path
-from proxy.errors import Mismatch
+from proxy.errors import ShapeMismatch
 from proxy.transforms.base import Schema, Transform
 from tests.documents import shaped
 
@@ -172,7 +172,7 @@ def assert_reshaped(step: Transform, schema: Schema, document: Any) -> None:
     """Assert that what `step` makes of a document fits what it says of the schema."""
     try:
         after = json.loads(shaped(json.dumps(document).encode(), step))
-    except Mismatch:
+    except ShapeMismatch:
         return
     reshaped = step.reshape(schema)
     if reshaped is not None:

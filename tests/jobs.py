@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from proxy.ruleset.rule import Rule
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from proxy.storage.snapshots import Snapshot
 from proxy.transforms.base import Parameter
@@ -18,11 +18,11 @@ output_schema: {type: object, properties: {n: {type: integer, maximum: 10}}, req
 """
 
 
-def job(made: Rule, raw: bytes, **members: Any) -> Job:
-    return Job(rule=made, tool="t", id=b"1", raw=raw, **members)
+def job(made: Rule, raw: bytes, **members: Any) -> ShapeJob:
+    return ShapeJob(rule=made, tool="t", id=b"1", raw=raw, **members)
 
 
-def shaped(text: str, value: dict[str, Any], **members: Any) -> Outcome:
+def shaped(text: str, value: dict[str, Any], **members: Any) -> ShapeResult:
     return shape(job(rule(text), answer(value), **members))
 
 
@@ -32,16 +32,16 @@ def kept(text: str, value: dict[str, Any]) -> Snapshot:
     return made.snapshot
 
 
-def page(text: str, snapshot: Snapshot, **arguments: Any) -> Outcome:
+def page(text: str, snapshot: Snapshot, **arguments: Any) -> ShapeResult:
     asked = {"limit": 2, "offset": 0, **arguments}
-    return shape(Job(rule=rule(text), tool="t", id=b'"x"', snapshot=snapshot, arguments=asked))
+    return shape(ShapeJob(rule=rule(text), tool="t", id=b'"x"', snapshot=snapshot, arguments=asked))
 
 
-def structured(outcome: Outcome) -> Any:
+def structured(outcome: ShapeResult) -> Any:
     return result(outcome.raw).get("structuredContent")
 
 
-def withheld(made: Outcome) -> str:
+def withheld(made: ShapeResult) -> str:
     """Return what an error says that stands for a response."""
     assert result(made.raw)["isError"] is True
     [text] = texts(made.raw)

@@ -5,17 +5,17 @@ from time import monotonic
 
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.outputs import (
-    Forget,
+    DropSnapshots,
     Forward,
-    Keep,
-    Load,
+    LoadSnapshot,
     Noise,
+    Notify,
     Output,
     Probe,
     Reply,
+    RunInBackground,
     Shape,
-    Tell,
-    Work,
+    StoreSnapshot,
 )
 from proxy.session.session import Session
 from proxy.shaping.pipeline import shape
@@ -105,21 +105,21 @@ class Talk:
                     (self.to_server if of_client else self.to_client).append(raw)
                 case Reply(raw):
                     (self.to_client if of_client else self.to_server).append(raw)
-                case Tell(raw):
+                case Notify(raw):
                     self.to_client.append(raw)
                 case Probe(raw):
                     self.probes.append(output)
                     self.to_server.append(raw)
                 case Noise(raw):
                     self.noise.append(raw)
-                case Keep(key, snapshot):
+                case StoreSnapshot(key, snapshot):
                     self.store.put(key, snapshot)
-                case Forget(key):
+                case DropSnapshots(key):
                     self.store.drop(key)
-                case Load(token, key):
+                case LoadSnapshot(token, key):
                     found = self.store.get(key)
                     self._take(self.session.loaded(token, found), of_client=True)
-                case Work(do, then):
+                case RunInBackground(do, then):
                     self._take(then(do()), of_client=of_client)
                 case Shape(job):
                     self._take(self.session.shaped(job, shape(job)), of_client=False)

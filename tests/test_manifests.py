@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from proxy.transports.sidecar.route import Limits
+from proxy.transports.sidecar.route import RouteLimits
 from tests.test_image import ROOT, RULES, environment, only
 
 FOLDER = ROOT / "examples" / "sidecar"
@@ -150,9 +150,9 @@ def test_there_is_time_to_drain_before_anything_is_killed() -> None:
     [container] = POD["containers"]
     word, seconds = container["lifecycle"]["preStop"]["exec"]["command"]
     assert word == "sleep"
-    assert POD["terminationGracePeriodSeconds"] > int(seconds) + Limits().drain + 5
+    assert POD["terminationGracePeriodSeconds"] > int(seconds) + RouteLimits().drain + 5
     for replica in REPLICAS.values():
-        assert int(replica["stop_grace_period"].removesuffix("s")) > Limits().drain + 5
+        assert int(replica["stop_grace_period"].removesuffix("s")) > RouteLimits().drain + 5
 
 
 def test_redis_keeps_nothing_on_disk_and_has_a_bound() -> None:

@@ -20,7 +20,7 @@ from examples.satori.preflight import Preflight
 from proxy.cli import main
 from proxy.document.tree import Document
 from proxy.errors import RuleErrors
-from proxy.ruleset.guard import Answer, Ask, Forward, Found
+from proxy.ruleset.guard import Allow, Query, QueryResult, Respond
 from proxy.ruleset.selection import load
 from proxy.storage import ledger
 from proxy.transforms.base import Call
@@ -353,20 +353,25 @@ def test_the_override_is_an_optional_argument_that_the_tool_gained(search: Searc
 def test_a_preflight_asks_once_and_decides_by_what_it_finds() -> None:
     guard = Preflight(VOCABULARY, seconds=3)
     call = Call("manage_index", {"action": "reindex", "path": "/srv/shop"})
-    assert guard(call, None) == Ask("check_reindex", {"path": "/srv/shop"}, 3)
-    assert guard(call, Found({"outcome": "reindex_required"})) == Forward()
-    assert isinstance(guard(call, Found({"outcome": UNNECESSARY})), Answer)
-    failed = Forward(
+    assert guard(call, None) == Query("check_reindex", {"path": "/srv/shop"}, 3)
+    assert guard(call, QueryResult({"outcome": "reindex_required"})) == Allow()
+    assert isinstance(guard(call, QueryResult({"outcome": UNNECESSARY})), Respond)
+    failed = Allow(
         facts={
             "warnings": ["IGNORE_POLICY_PROBE_FAILED"],
             "hints": {"preflight": {"probeFailed": True}},
             "preflight": {"outcome": "probe_failed"},
         }
     )
-    for found in (Found("unknown"), Found(["unknown"]), Found({"outcome": ["unknown"]}), Found()):
+    for found in (
+        QueryResult("unknown"),
+        QueryResult(["unknown"]),
+        QueryResult({"outcome": ["unknown"]}),
+        QueryResult(),
+    ):
         assert guard(call, found) == failed
     insisting = Call("manage_index", {**call.arguments, "allowUnnecessaryReindex": True})
-    assert guard(insisting, None) == Forward()
+    assert guard(insisting, None) == Allow()
 
 
 # One registry of words

@@ -8,9 +8,9 @@ from msgspec import Raw
 from proxy.document.tree import encode
 from proxy.ruleset.rule import Rule, RuleSet
 from proxy.session import arguments
-from proxy.session.arguments import Plan
+from proxy.session.arguments import ArgumentPlan
 from proxy.session.tools import definitions
-from proxy.session.tools.definitions import Seen
+from proxy.session.tools.definitions import ToolFacts
 from tests.given import rules
 
 PAGES = "- {tools: list, response: [{paginate: {at: items, limit: 20}}]}"
@@ -20,7 +20,7 @@ class Listing:
     """A tools/list that was rewritten."""
 
     def __init__(self, chosen: RuleSet, result: Any) -> None:
-        def plans(tool: str, fact: Seen) -> tuple[tuple[Rule, Plan], ...]:
+        def plans(tool: str, fact: ToolFacts) -> tuple[tuple[Rule, ArgumentPlan], ...]:
             return tuple(
                 (rule, arguments.plan(rule, fact.arguments, objects=fact.objects))
                 for rule in chosen.covering(tool)

@@ -6,9 +6,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from proxy.document.paths import ROOT, Path, select
-from proxy.document.tree import Slot, plain
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.plugin import ROOT, Call, Parameter, Path, Schema, Slot, plain, select
 
 # The nine steps that a job can take; None is where it is before there is one.
 STEPS: Mapping[str | None, frozenset[str]] = {

@@ -8,9 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
-from proxy.document.paths import Path, select
-from proxy.document.tree import Slot, plain, text
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.plugin import Call, Parameter, Path, Schema, Slot, plain, select, text
 
 from .gitignore import RootIgnores, matching
 

@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from proxy.ruleset.guard import Answer, Ask, Decision, Forward, Found
-from proxy.transforms.base import Call, Parameter
+from proxy.plugin import Allow, Call, Decision, Parameter, Query, QueryResult, Respond
 
 OVERRIDE = "allowUnnecessaryReindex"
 UNNECESSARY = "reindex_unnecessary_ignore_only"
@@ -61,24 +60,26 @@ class Preflight(Struct, frozen=True):
                     if word not in known:
                         raise ValueError(f"vocabulary: {name} lacks {word!r}, which preflight says")
 
-    def __call__(self, call: Call, found: Found | None) -> Decision:
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
         """Ask, unless the caller wants the reindex in any case; then decide by the outcome."""
         if call.argument(OVERRIDE) is True:
-            return Forward()
+            return Allow()
         if found is None:
-            return Ask(self.tool, {"path": call.argument("path")}, self.seconds)
+            return Query(self.tool, {"path": call.argument("path")}, self.seconds)
         outcome = outcome_of(found)
         if outcome == UNNECESSARY:
-            return Answer(blocked(call))
+            return Respond(blocked(call))
         note = NOTES[outcome]
-        return Forward(facts=note and {**note, "preflight": {"outcome": outcome}})
+        return Allow(facts=note and {**note, "preflight": {"outcome": outcome}})
 
 
-def outcome_of(found: Found) -> str:
+def outcome_of(found: QueryResult) -> str:
     """Return the outcome that the server's answer names.
 
-    >>> outcome_of(Found({"outcome": "unknown"})), outcome_of(Found(failure="timed out"))
-    ('unknown', 'probe_failed')
+    >>> outcome_of(QueryResult({"outcome": "unknown"}))
+    'unknown'
+    >>> outcome_of(QueryResult(failure="timed out"))
+    'probe_failed'
     """
     outcome = found.document.get("outcome") if isinstance(found.document, dict) else None
     return next((word for word in (UNNECESSARY, *NOTES) if word == outcome), FAILED)

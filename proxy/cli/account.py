@@ -13,17 +13,17 @@ from proxy.document.patterns import truthy
 from proxy.document.tree import Document, plain
 from proxy.errors import AbridgeError
 from proxy.ruleset.clients import CLIENTS
-from proxy.ruleset.guard import Forward, Found
+from proxy.ruleset.guard import Allow, QueryResult
 from proxy.ruleset.rule import Rule
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from proxy.shaping.result.frame import Copy
-from proxy.shaping.result.locate import Reading
+from proxy.shaping.result.locate import LocatedDocument
 from proxy.testing import answer as answers
-from proxy.testing.answer import Answer
+from proxy.testing.answer import ClientView
 from proxy.testing.choice import choices
 from proxy.testing.decisions import Decided
-from proxy.testing.play import Play
+from proxy.testing.play import Replay
 from proxy.transforms.base import Call, Transform, Warned
 from proxy.transforms.filter import Filter
 from proxy.transforms.jmespath import Jmespath
@@ -33,7 +33,7 @@ _MOST_LINES = 8
 _WIDEST = 160
 
 
-def explained(play: Play, name: str = "") -> dict[str, Any]:
+def explained(play: Replay, name: str = "") -> dict[str, Any]:
     """Return all there is to say of a call and its answer; the keys stay the same."""
     exchange, rule, before = play.exchange, play.applied, play.before
     told = _Told()
@@ -69,7 +69,7 @@ def explained(play: Play, name: str = "") -> dict[str, Any]:
     }
 
 
-def _outcome(play: Play) -> str:
+def _outcome(play: Replay) -> str:
     """Say what became of the call; a failing one is an error though it passes as it came."""
     return "error" if play.word == "untouched" and play.answer.failed else play.word
 
@@ -77,7 +77,7 @@ def _outcome(play: Play) -> str:
 # Guards
 
 
-def _guard(play: Play) -> dict[str, Any] | None:
+def _guard(play: Replay) -> dict[str, Any] | None:
     """Say what the guard asked, what it found, and what it decided then; None where none did."""
     if not play.decided:
         return None
@@ -87,25 +87,25 @@ def _guard(play: Play) -> dict[str, Any] | None:
         "asks": play.asks[0] if play.asks else None,
         "found": None if last.found is None else _found(last.found),
         "decision": _decision(play, last),
-        "facts": last.decision.facts if isinstance(last.decision, Forward) else {},
+        "facts": last.decision.facts if isinstance(last.decision, Allow) else {},
     }
 
 
-def _decision(play: Play, last: Decided) -> str:
+def _decision(play: Replay, last: Decided) -> str:
     said = f"the guard {last.name!r} failed: "
     if any(said in line for line in play.log):
         return "failed"
-    return "forward" if isinstance(last.decision, Forward) else "answer"
+    return "forward" if isinstance(last.decision, Allow) else "answer"
 
 
-def _found(found: Found) -> dict[str, Any]:
+def _found(found: QueryResult) -> dict[str, Any]:
     return {"document": found.document} if found.failure is None else {"failure": found.failure}
 
 
 # Documents
 
 
-def _document(play: Play, rule: Rule) -> dict[str, Any] | None:
+def _document(play: Replay, rule: Rule) -> dict[str, Any] | None:
     """Say where the document stands that the steps work on; None where there is none."""
     if not play.seen:
         return {"kind": "text", "copies": ["the refusal"]} if _reshapes(play, rule) else None
@@ -116,7 +116,7 @@ def _document(play: Play, rule: Rule) -> dict[str, Any] | None:
     return None if reading is None else _read(reading)
 
 
-def _read(reading: Reading) -> dict[str, Any]:
+def _read(reading: LocatedDocument) -> dict[str, Any]:
     copies = reading.frame.copies
     kind = "text" if reading.document.textual else "JSON"
     return {"kind": kind, "copies": [_place(copy) for copy in copies]}
@@ -152,7 +152,7 @@ class _Told:
         self.notices = [{each.name: plain(each.value)} for each in call.notices]
 
 
-def _steps(play: Play, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
+def _steps(play: Replay, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
     """Yield what the response weighs as received, and after each step, were it the last one."""
     if play.shaped:
         job = _at_once(play)
@@ -172,19 +172,19 @@ def _steps(play: Play, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
         yield from _of_error(play, rule)
 
 
-def _at_once(play: Play) -> Job:
+def _at_once(play: Replay) -> ShapeJob:
     """Return the job that makes the answer from the whole response, also that of a later page."""
     first, last = play.shaped[0][0], play.shaped[-1][0]
     return replace(first, arguments=last.arguments, names=last.names, view=last.view)
 
 
-def _reshapes(play: Play, rule: Rule) -> bool:
+def _reshapes(play: Replay, rule: Rule) -> bool:
     """Say whether the answer is an error that the rule's own steps for errors were run on."""
     of_ours = play.answer.failed and play.word in ("error", "refused", "failed")
     return of_ours and bool(rule.errors) and rule.mode == "active"
 
 
-def _of_response(job: Job, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
+def _of_response(job: ShapeJob, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
     missing: list[str] = []
     warned: tuple[Warned, ...] = ()
     for count, step in enumerate(rule.pipeline, 1):
@@ -228,9 +228,9 @@ def _slips(step: Transform, document: Any, arguments: dict[str, Any]) -> list[st
     return [f"{word}: {each}" for each in lookups.slips or absences]
 
 
-def _of_error(play: Play, rule: Rule) -> Iterator[dict[str, Any]]:
+def _of_error(play: Replay, rule: Rule) -> Iterator[dict[str, Any]]:
     """Yield what an error is after each of the rule's steps for errors."""
-    before: Outcome | None = None
+    before: ShapeResult | None = None
     for count, step in enumerate(rule.errors, 1):
         again = play.again(replace(rule, errors=rule.errors[:count]))
         after = again.shaped[-1][1] if again.shaped else None
@@ -248,7 +248,7 @@ def _of_error(play: Play, rule: Rule) -> Iterator[dict[str, Any]]:
 def _step(
     name: str,
     key: str | None,
-    answer: Answer,
+    answer: ClientView,
     missing: Iterable[str] = (),
     warnings: Iterable[Warned] = (),
     said: str | None = None,
@@ -268,7 +268,7 @@ def _warning(warned: Warned) -> dict[str, Any]:
     return {"kind": warned.kind, "said": warned.said}
 
 
-def _warnings(play: Play) -> list[dict[str, Any]]:
+def _warnings(play: Replay) -> list[dict[str, Any]]:
     """Return the warnings of the guard and of the steps, each once."""
     of_guard = (each for decided in play.decided for each in decided.warnings)
     of_steps = (each for _, outcome in play.shaped for each in outcome.warnings)
@@ -288,7 +288,7 @@ def _vocabulary(rule: Rule) -> dict[str, list[str]]:
 # Sizes
 
 
-def _sizes(answer: Answer) -> dict[str, int | None]:
+def _sizes(answer: ClientView) -> dict[str, int | None]:
     return {
         "wire": len(answer.line),
         "visible": answer.shown.most,
@@ -297,7 +297,7 @@ def _sizes(answer: Answer) -> dict[str, int | None]:
     }
 
 
-def _shown(answer: Answer) -> dict[str, Any]:
+def _shown(answer: ClientView) -> dict[str, Any]:
     """Return what the model reads where structuredContent is shown, and where the text is."""
     structured = answer.said if answer.structured is None else bytes(answer.structured).decode()
     sizes = answer.shown
@@ -317,7 +317,7 @@ def _first_lines(said: str) -> list[str]:
     return lines
 
 
-def _clients(before: Answer, after: Answer) -> Iterator[dict[str, Any]]:
+def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
     """Yield every client with a known limit, and whether the answer overruns it."""
     for client in CLIENTS:
         limit = client.limit_bytes

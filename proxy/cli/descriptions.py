@@ -3,8 +3,15 @@
 from msgspec import Struct
 
 from proxy.ruleset.loading import config_model as configkeys
-from proxy.ruleset.loading.rule_model import Asks, Blocks, Case, Head, Match, Written
-from proxy.ruleset.rule import Bounds, Definition, Hidden, Messages, Server
+from proxy.ruleset.loading.rule_model import (
+    Blocks,
+    CaseSpec,
+    Match,
+    QuerySpec,
+    RuleFileSpec,
+    RuleSpec,
+)
+from proxy.ruleset.rule import Bounds, Definition, Hidden, Messages, ServerMatch
 from proxy.transforms import recast
 from proxy.transforms.abridge import Abridge
 from proxy.transforms.base import Argument
@@ -16,10 +23,10 @@ from proxy.transforms.jmespath import Jmespath
 from proxy.transforms.keep import Keep
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
-from proxy.transforms.project import Computed, Group, Project, Sourced
+from proxy.transforms.project import FromExpression, FromPath, Group, Project
 from proxy.transforms.rename import Rename
 from proxy.transforms.replace import Replace
-from proxy.transforms.shapes import Passed
+from proxy.transforms.shapes import FromArgument
 from proxy.transforms.sort import Sort
 from proxy.transforms.table import Table
 from proxy.transforms.truncate import Truncate
@@ -30,7 +37,7 @@ _REFETCH = (
 _DROP_ON = "Tools whose calls make the snapshots of this rule untrue."
 
 DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
-    Head: {
+    RuleFileSpec: {
         "version": "The version of the rule language: 1.",
         "server": "Which server the file is for; for another one, none of its rules apply.",
         "transforms": (
@@ -46,11 +53,11 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         ),
         "rules": "The first rule that matches a call applies.",
     },
-    Server: {
+    ServerMatch: {
         "name": "A glob on the name that the server gives of itself (`serverInfo.name`).",
         "tools": "Tools (names or globs) that the server must have.",
     },
-    Written: {
+    RuleSpec: {
         "tools": "A tool's name, a glob, or a list of them.",
         "name": "Shown by explain, report and in errors; by default the tools.",
         "when": (
@@ -145,7 +152,7 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "pattern": "Said of a text in which it finds nothing.",
         "type": "Said of a value of another type.",
     },
-    Case: {
+    CaseSpec: {
         "name": "Shown where the test fails.",
         "tool": "Which tool is called; needed where `tools` has several, or a glob.",
         "arguments": "The arguments of the call.",
@@ -181,7 +188,7 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "rejoins": "All pages or windows together give the original.",
         "warns": "The kinds of all warnings, each once.",
     },
-    Asks: {
+    QuerySpec: {
         "tool": "The tool that is called.",
         "arguments": "The arguments of that call.",
     },
@@ -200,12 +207,12 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "to": "A new name for what `at` names.",
         "default": "What a key without a value becomes.",
     },
-    Sourced: {
+    FromPath: {
         "path": "Where the value stands in the object.",
         "default": "What comes where nothing stands there.",
         "over_null": "`true`: the default comes in place of a null too.",
     },
-    Computed: {
+    FromExpression: {
         "jmespath": "Evaluated over the object.",
         "default": "What comes where the expression gives null.",
     },
@@ -284,19 +291,19 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "unless": "A condition over the document; where it holds, the document stays as it is.",
         "vocabulary": "Left a path in the shapes, right the only words that may stand there.",
     },
-    recast.Case: {
+    recast.RecastCase: {
         "match": "Searched for in a text; its named groups are captures. Not beside `where`.",
         "where": "A condition over the document; of a text, `@` is the text.",
         "to": "The shape, as far as it is this case's own.",
     },
-    Passed: {
+    FromArgument: {
         "argument": "The name of the argument, or a dotted path into one.",
         "default": "What comes where the call does not carry it, or as null.",
     },
     Abridge: {
         "max_bytes": "The most bytes of the document; without it, the rule's own bound counts.",
     },
-    configkeys.Head: {
+    configkeys.ConfigSpec: {
         "version": "The version of the configuration: 1.",
         "store": (
             "Where windows and views are kept; replicas share a Redis, `redis://redis:6379/0`."
@@ -304,7 +311,7 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "limits": "What the sidecar takes on at most.",
         "routes": "One for each path; without them there is one, `/mcp`.",
     },
-    configkeys.Written: {
+    configkeys.RouteSpec: {
         "path": "What clients ask for. One segment may be `{token}`: there they give a token.",
         "upstream": (
             "The server: a URL, or what starts a stdio server. Here or at the top it must be said."
@@ -341,7 +348,7 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         ),
     },
     configkeys.Command: {"command": "The program and its arguments, each a text of its own."},
-    configkeys.Limits: {
+    configkeys.LimitsSpec: {
         "body": "The most bytes of a request's body.",
         "message": "The most bytes of one message of the server; a longer one is an error.",
         "concurrent": (

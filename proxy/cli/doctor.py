@@ -128,13 +128,13 @@ def _examined(chosen: Options, words: list[str]) -> Iterator[Finding]:
 
 
 def _ledger(chosen: Options) -> Finding:
-    from proxy.storage.ledger import Book, default_path
+    from proxy.storage.ledger import LedgerFile, default_path
 
     if chosen.ledger == "off":
         return "ok", "no ledger"
     path = chosen.ledger or default_path()
     try:
-        Book(path).close()
+        LedgerFile(path).close()
     except Exception as error:  # of SQLite, of the system, or our own
         return "warning", f"the ledger {path} cannot be written, nothing is recorded: {error}"
     return "ok", f"ledger {path}"

@@ -20,7 +20,7 @@ from proxy.transforms.base import Call, Transform
 _LARGEST = 400  # bytes of a document that is shown
 
 
-class Shown(Struct, frozen=True):
+class RunExample(Struct, frozen=True):
     """One call of a step in a doctest: the document before it and after it, as JSON."""
 
     step: Transform
@@ -33,7 +33,7 @@ class _Watched(Struct):
     """A step that notes what it does."""
 
     step: Transform
-    shown: list[Shown]
+    shown: list[RunExample]
 
     def __call__(self, root: Slot, call: Call) -> None:
         document, arguments = root.document, dict(call.arguments)
@@ -41,12 +41,12 @@ class _Watched(Struct):
         self.step(root, call)
         # What was read from a text is only whole again when it is closed.
         gives = None if document.closers else document.encode()
-        self.shown.append(Shown(self.step, arguments, given, gives))
+        self.shown.append(RunExample(self.step, arguments, given, gives))
 
 
-def runs(kind: Any) -> list[Shown]:
+def runs(kind: Any) -> list[RunExample]:
     """Run the doctest of a transform, and return what its steps did."""
-    shown: list[Shown] = []
+    shown: list[RunExample] = []
     names = dict(vars(sys.modules[kind.__module__]))
     names[kind.__name__] = lambda *given, **options: _Watched(kind(*given, **options), shown)
     for line in doctest.DocTestParser().get_examples(inspect.getdoc(kind) or ""):
@@ -67,7 +67,7 @@ def example(kind: Any) -> Iterator[str]:
     yield f"```python\n{mark}{code}\n```"
 
 
-def _rule(calls: list[Shown]) -> str:
+def _rule(calls: list[RunExample]) -> str:
     """Return calls of one step as the tests of a rule that has it."""
     lines = ["response:", *_response(calls[0].step), "tests:"]
     return "\n".join([*lines, *(line for each in calls for line in _case(each))])
@@ -90,7 +90,7 @@ def _response(step: Any) -> list[str]:
     return [f"  {line}" for line in written.splitlines()]
 
 
-def _case(shown: Shown) -> Iterator[str]:
+def _case(shown: RunExample) -> Iterator[str]:
     assert shown.gives is not None
     case = [
         ("arguments", msgspec.json.encode(shown.arguments)) if shown.arguments else None,

@@ -11,7 +11,7 @@ from proxy.errors import AbridgeError, RuleErrors
 from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import load
 from proxy.testing.exchange import of_text, recorded
-from proxy.testing.play import Play
+from proxy.testing.play import Replay
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         with open(arguments.file, "rb") as held:
             exchange = recorded(held.read(), arguments.tool, arguments.arguments)
         answer = None if arguments.found is None else of_text(arguments.found)
-        account = explained(Play(RuleSet(files), exchange, found=answer), arguments.file)
+        account = explained(Replay(RuleSet(files), exchange, found=answer), arguments.file)
     except RuleErrors as errors:
         for problem in errors.problems:
             print(problem, file=sys.stderr)

@@ -23,14 +23,14 @@ from proxy.document.sizes import Size
 from proxy.ruleset.loading import config_model as configkeys
 from proxy.ruleset.loading.convert import LISTS, MAPS, TEXTS, UNIONS, fields
 from proxy.ruleset.loading.rule_model import (
-    Case,
+    CaseSpec,
     Defaults,
-    Guarding,
-    Head,
-    Own,
-    Rules,
+    GuardSpec,
+    PluginClasses,
+    RuleFileSpec,
+    RuleNodes,
+    RuleSpec,
     Steps,
-    Written,
 )
 from proxy.ruleset.rule import Bounds
 from proxy.transforms import TRANSFORMS
@@ -38,8 +38,8 @@ from proxy.transforms.project import Field
 from proxy.transforms.shapes import Part
 
 KEYS: tuple[tuple[str, type[Struct], str], ...] = (
-    ("Keys of a file", Head, "What stands at the top of a rule file."),
-    ("Keys of a rule", Written, "All but `tools` may be left out."),
+    ("Keys of a file", RuleFileSpec, "What stands at the top of a rule file."),
+    ("Keys of a rule", RuleSpec, "All but `tools` may be left out."),
     (
         "Bounds of an argument",
         Bounds,
@@ -50,7 +50,7 @@ KEYS: tuple[tuple[str, type[Struct], str], ...] = (
     ),
     (
         "Keys of a test",
-        Case,
+        CaseSpec,
         """A test has one of `given`, `given_text`, `given_file`, `given_result` and `given_error`,
         which is what the server answers; or none, where only its refusal, what reaches the server
         or a guard's question is of interest. It has at least one expectation. A test for a later
@@ -62,13 +62,13 @@ KEYS: tuple[tuple[str, type[Struct], str], ...] = (
 
 # The section that has more to say of a key.
 _MORE = {
-    (Head, "transforms"): "The transforms",
-    (Head, "guards"): "Guards on calls",
-    (Written, "guard"): "Guards on calls",
-    (Written, "errors"): "Error results",
-    (Written, "error_if"): "Error results",
-    (Written, "output_schema"): "Output schemas and contracts",
-    (Written, "validate"): "Output schemas and contracts",
+    (RuleFileSpec, "transforms"): "The transforms",
+    (RuleFileSpec, "guards"): "Guards on calls",
+    (RuleSpec, "guard"): "Guards on calls",
+    (RuleSpec, "errors"): "Error results",
+    (RuleSpec, "error_if"): "Error results",
+    (RuleSpec, "output_schema"): "Output schemas and contracts",
+    (RuleSpec, "validate"): "Output schemas and contracts",
 }
 
 
@@ -188,31 +188,43 @@ _NAMED: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
     Steps: "a transform, or a list of them",
-    Guarding: "a guard",
-    Own: "a mapping of each name to `module:Class`",
-    Rules: "a list of rules",
+    GuardSpec: "a guard",
+    PluginClasses: "a mapping of each name to `module:Class`",
+    RuleNodes: "a list of rules",
     Defaults: "a mapping of keys of a rule",
     Field: "a field",
     Part: "a part of the shape",
     Bounds: "its [bounds](#bounds-of-an-argument)",
-    Case: "a [test](#keys-of-a-test)",
-    configkeys.Address: "`HOST:PORT`",
+    CaseSpec: "a [test](#keys-of-a-test)",
+    configkeys.ListenAddress: "`HOST:PORT`",
     configkeys.Command: "`{command: [WORD, ...]}`",
     configkeys.Host: "a name",
-    configkeys.Limits: "a mapping of [limits](#limits)",
+    configkeys.LimitsSpec: "a mapping of [limits](#limits)",
     configkeys.Origin: "an origin",
-    configkeys.Place: "a path",
-    configkeys.Rules: "a path or a name",
+    configkeys.RoutePath: "a path",
+    configkeys.RuleFileName: "a path or a name",
     Size: "a size",
-    configkeys.Store: "`memory`, or a URL",
-    configkeys.TokenIn: "the name of a variable",
-    configkeys.TokensOf: "the path of a file",
+    configkeys.StoreUrl: "`memory`, or a URL",
+    configkeys.TokenFromEnv: "the name of a variable",
+    configkeys.TokenFile: "the path of a file",
     configkeys.Url: "a URL",
-    configkeys.Value: "a text",
+    configkeys.HeaderValue: "a text",
 }
 # What has a section of its own, or is no mapping of options.
 _ELSEWHERE = frozenset(
-    (*_KINDS, *TEXTS, Head, Written, Bounds, Case, Steps, Guarding, Own, Rules, Defaults)
+    (
+        *_KINDS,
+        *TEXTS,
+        RuleFileSpec,
+        RuleSpec,
+        Bounds,
+        CaseSpec,
+        Steps,
+        GuardSpec,
+        PluginClasses,
+        RuleNodes,
+        Defaults,
+    )
 )
 
 

@@ -75,7 +75,7 @@ def _no_verb(word: str) -> str:
     return f"; nor is it a verb of mcp-abridge{did_you_mean(word, VERBS)}"
 
 
-def _stillborn(cause: str) -> child.Child:
+def _stillborn(cause: str) -> child.ChildProcess:
     """Return what stands for a server that could not be started, which `cause` says."""
     try:
         server = child.stillborn()
@@ -99,7 +99,7 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
 
     from proxy.session.session import Session
     from proxy.transports.client.bridge import Bridge
-    from proxy.transports.client.endpoint import Endpoint
+    from proxy.transports.client.endpoint import HttpClient
     from proxy.transports.driver import Driver
     from proxy.transports.log import Log
     from proxy.transports.workers.pool import Workers
@@ -112,7 +112,7 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     # meanwhile: that goes on beside what takes very long.
     workers = Workers(most=0, above=sys.maxsize)
     driver = Driver(session, _store(options), workers, log, log.put_aside)
-    bridge = Bridge(Endpoint(url, options.headers), driver, log, options.max_message)
+    bridge = Bridge(HttpClient(url, options.headers), driver, log, options.max_message)
     rules.refuse = bridge.refuse
     _end(rules, ledger, log, bridge.run)
 

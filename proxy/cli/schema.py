@@ -23,12 +23,12 @@ from proxy.ruleset.loading.convert import LISTS, MAPS, TEXTS, UNIONS, fields
 from proxy.ruleset.loading.rule_model import (
     NO_DEFAULTS,
     Defaults,
-    Guarding,
-    Head,
-    Own,
-    Rules,
+    GuardSpec,
+    PluginClasses,
+    RuleFileSpec,
+    RuleNodes,
+    RuleSpec,
     Steps,
-    Written,
 )
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.shapes import SOURCES, Part
@@ -68,7 +68,7 @@ def schema() -> Schema:
     file that names nothing there, an editor can say that a step is unknown.
     """
     made = _Definitions()
-    head = made.options(Head)
+    head = made.options(RuleFileSpec)
     strict = {"if": {"not": {"required": ["transforms"]}}, "then": made.ours()}
     return _file("mcp-abridge rules", head | strict, made)
 
@@ -76,10 +76,10 @@ def schema() -> Schema:
 def configuration() -> Schema:
     """Return the JSON Schema of a configuration of `serve`."""
     made = _Definitions()
-    head = made.options(configkeys.Head)
+    head = made.options(configkeys.ConfigSpec)
     words = head["properties"]
-    words |= made.options(configkeys.Written, configkeys.NO_DEFAULTS)["properties"]
-    words["routes"] |= made.of(tuple[configkeys.Written, ...])
+    words |= made.options(configkeys.RouteSpec, configkeys.NO_DEFAULTS)["properties"]
+    words["routes"] |= made.of(tuple[configkeys.RouteSpec, ...])
     return _file("mcp-abridge serve", head, made)
 
 
@@ -101,10 +101,10 @@ class _Definitions:
         self.held: dict[str, Schema] = {}
         self.notations = {
             Steps: self.response,
-            Guarding: self.guard,
-            Own: self.own,
+            GuardSpec: self.guard,
+            PluginClasses: self.own,
             Part: self.part,
-            Rules: self.rules,
+            RuleNodes: self.rules,
             Defaults: self.defaults,
         }
 
@@ -177,11 +177,11 @@ class _Definitions:
 
     def rules(self) -> Schema:
         """Return the schema of the rules of a file."""
-        return self.of(tuple[Written, ...])
+        return self.of(tuple[RuleSpec, ...])
 
     def defaults(self) -> Schema:
         """Return the schema of what every rule may start from."""
-        return self.options(Written, NO_DEFAULTS)
+        return self.options(RuleSpec, NO_DEFAULTS)
 
     def response(self) -> Schema:
         """Return the schema of a step, or a list of them that may hold such lists."""
@@ -206,7 +206,7 @@ class _Definitions:
         names = {"enum": list(TRANSFORMS)}
         known: list[Schema] = [names, {"type": "object", "propertyNames": names}]
         steps = self.named("ours", lambda: _any([*known, {"type": "array", "items": whole}]))
-        rule = {"properties": {word: steps for word, kind in _kinds(Written) if kind is Steps}}
+        rule = {"properties": {word: steps for word, kind in _kinds(RuleSpec) if kind is Steps}}
         rules = {"items": rule, **rule}  # a list of rules, or one
         return {"properties": {"rules": rules, "defaults": rule}}
 
@@ -216,7 +216,9 @@ class _Definitions:
 
     def own(self) -> Schema:
         """Return the schema of Python by the names that a file gives it."""
-        return self.named(Own, lambda: {**_OF_CLASSES, "description": _summary(Own)})
+        return self.named(
+            PluginClasses, lambda: {**_OF_CLASSES, "description": _summary(PluginClasses)}
+        )
 
     def transform(self, kind: Any) -> Schema:
         """Return the schema of what may stand behind the name of a transform."""
@@ -244,16 +246,16 @@ _PLAIN: dict[Any, str | list[str]] = {
 # What a configuration has as a text of its own kind, which its docstring describes.
 _READ = frozenset(
     (
-        configkeys.Address,
+        configkeys.ListenAddress,
         configkeys.Host,
         configkeys.Origin,
-        configkeys.Place,
-        configkeys.Rules,
-        configkeys.Store,
-        configkeys.TokenIn,
-        configkeys.TokensOf,
+        configkeys.RoutePath,
+        configkeys.RuleFileName,
+        configkeys.StoreUrl,
+        configkeys.TokenFromEnv,
+        configkeys.TokenFile,
         configkeys.Url,
-        configkeys.Value,
+        configkeys.HeaderValue,
     )
 )
 _TEXTS: dict[Any, Callable[[], Schema]] = {
@@ -279,7 +281,7 @@ _LIMITS = {
 _LENGTHS = {"min_length": "min", "max_length": "max"}
 
 
-_NAMES: dict[type, str] = {Written: "rule", configkeys.Written: "route"}
+_NAMES: dict[type, str] = {RuleSpec: "rule", configkeys.RouteSpec: "route"}
 
 
 def _kinds(kind: type[Struct]) -> Iterator[tuple[str, Any]]:

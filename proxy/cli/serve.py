@@ -25,7 +25,7 @@ from proxy.errors import AbridgeError, Problem, RuleErrors
 from proxy.ruleset.loading import config
 from proxy.ruleset.loading import config_model as configkeys
 from proxy.ruleset.loading.config import Config
-from proxy.ruleset.loading.config_model import Address, Command, Written
+from proxy.ruleset.loading.config_model import Command, ListenAddress, RouteSpec
 from proxy.ruleset.loading.yaml_nodes import MOST_BYTES
 from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
 from proxy.ruleset.selection import Selection, content, read_library
@@ -39,7 +39,7 @@ from proxy.transports.sidecar import sidecar as trimming
 from proxy.transports.sidecar.access import LOOPBACK, Access
 from proxy.transports.sidecar.metrics import Metrics
 from proxy.transports.sidecar.reload import Reloading
-from proxy.transports.sidecar.route import Handler, Limits, Route, Rules, Shared
+from proxy.transports.sidecar.route import Handler, Route, RouteLimits, Rules, Services
 from proxy.transports.sidecar.router import Mount
 from proxy.transports.sidecar.sidecar import Sidecar
 from proxy.transports.workers.pool import Workers
@@ -291,7 +291,7 @@ def run(arguments: argparse.Namespace) -> int:
         path = given.get("ledger") or default_path()
         ledger = Ledger(path, meters, warn=log.warning, lose=metrics.unrecorded)
     workers = Workers()
-    shared = Shared(meters, store, workers, log, _limits(settings))
+    shared = Services(meters, store, workers, log, _limits(settings))
     try:
         pairs = zip(routes, rules, strict=True)
         mounts = [Mount(route, _handler(route, ruled, shared)) for route, ruled in pairs]
@@ -367,7 +367,7 @@ def _config(given: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
         top["token_file"] = configkeys.tokens_of(Path(given["token_file"]))
     file = given.get("config")
     if file is None:
-        route = Written(path=configkeys.Place("/mcp"), **top)
+        route = RouteSpec(path=configkeys.RoutePath("/mcp"), **top)
         if route.torn is not None:
             raise AbridgeError(f"--auth: {route.torn}")
         return Config((route,))
@@ -382,8 +382,8 @@ def _config(given: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
     return reading.config
 
 
-def _limits(settings: Settings) -> Limits:
-    return Limits(**_bounds(settings, LIMITS | CONNECTIONS))
+def _limits(settings: Settings) -> RouteLimits:
+    return RouteLimits(**_bounds(settings, LIMITS | CONNECTIONS))
 
 
 def _bounds(settings: Settings, table: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
@@ -396,8 +396,8 @@ def _bounds(settings: Settings, table: Mapping[str, tuple[str, str]]) -> dict[st
     return found
 
 
-def _route(written: Written) -> Route:
-    listen = written.listen or Address("127.0.0.1:8808")
+def _route(written: RouteSpec) -> Route:
+    listen = written.listen or ListenAddress("127.0.0.1:8808")
     upstream = written.upstream
     assert upstream is not None
     hosts = written.hosts or (LOOPBACK if listen.loopback else None)
@@ -420,7 +420,7 @@ def _route(written: Written) -> Route:
 def _guarded(routes: Sequence[Route], *, insecure: bool) -> None:
     """Refuse to open a route to the network that asks for no token; raises AbridgeError."""
     for route in routes:
-        if not (insecure or route.access.tokens or Address(route.listen).loopback):
+        if not (insecure or route.access.tokens or ListenAddress(route.listen).loopback):
             raise AbridgeError(
                 f"{route.path} on {route.listen} would be open to whoever can connect: give it a "
                 f"token (--token-file, --token-env or {_TOKEN}), listen on 127.0.0.1, or say "
@@ -496,14 +496,14 @@ def _store(settings: Settings) -> Store:
     return Redis(str(named), seconds=ceil(bounds.get("seconds", _AGE)))
 
 
-def _handler(route: Route, rules: Rules, shared: Shared) -> Handler:
+def _handler(route: Route, rules: Rules, shared: Services) -> Handler:
     if isinstance(route.upstream, str):
-        from proxy.transports.sidecar.url.route_handler import Remote
+        from proxy.transports.sidecar.url.route_handler import UrlRoute
 
-        return Remote(route, rules, shared)
-    from proxy.transports.sidecar.command.route_handler import Local
+        return UrlRoute(route, rules, shared)
+    from proxy.transports.sidecar.command.route_handler import CommandRoute
 
-    return Local(route, rules, shared)
+    return CommandRoute(route, rules, shared)
 
 
 def _prepare() -> None:

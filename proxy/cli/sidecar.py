@@ -20,11 +20,11 @@ from proxy.cli.options import Option
 from proxy.cli.prose import filled
 from proxy.cli.reference import bound, table, words
 from proxy.ruleset.loading import config
-from proxy.ruleset.loading.config_model import NO_DEFAULTS, Head, Limits, Written
+from proxy.ruleset.loading.config_model import NO_DEFAULTS, ConfigSpec, LimitsSpec, RouteSpec
 from proxy.ruleset.loading.convert import fields
-from proxy.storage.meter import OTHER, Outcome, Row, Warnings
+from proxy.storage.meter import OTHER, OutcomeKind, Row, Warnings
 from proxy.transports.sidecar.metrics import Metrics
-from proxy.transports.sidecar.route import Asked, Route
+from proxy.transports.sidecar.route import AccessRecord, Route
 
 _SEPARATORS = {os.pathsep: "colons", ",": "commas", "\n": "line breaks"}
 _DEFAULT = re.compile(r" \(default: (.+)\)$", re.DOTALL)
@@ -48,9 +48,9 @@ def _sections() -> Iterator[Iterable[str]]:
     yield "## Flags of `serve`", _flags(serve.OPTIONS)
     yield "## Flags of `run`", _flags(options.OPTIONS)
     yield "## Keys of a configuration", filled(operations.KEYS)
-    yield "### The top", filled(operations.TOP.format(own=own)), _keys(Head, _FLAGS)
-    yield "### A route", _keys(Written, _FLAGS)
-    yield "### Limits", _keys(Limits, _LIMITS)
+    yield "### The top", filled(operations.TOP.format(own=own)), _keys(ConfigSpec, _FLAGS)
+    yield "### A route", _keys(RouteSpec, _FLAGS)
+    yield "### Limits", _keys(LimitsSpec, _LIMITS)
     yield "## Its own paths", _said("path", operations.PATHS)
     yield "## Statuses of its own", filled(operations.ANSWERS), _said("status", operations.STATUSES)
     yield "## Metrics", filled(operations.METRICS.format(other=OTHER)), *_metrics()
@@ -99,7 +99,7 @@ def _keys(kind: type[Struct], flags: Mapping[str, Option]) -> str:
     rows = [
         (
             f"`{word}`",
-            words(field.type) if kind is not Head or word != "routes" else _ROUTES,
+            words(field.type) if kind is not ConfigSpec or word != "routes" else _ROUTES,
             "required" if field.required else _without(word, flags.get(word)),
             f"`{flags[word].flag}`" if word in flags else "",
             DESCRIPTIONS[kind][word],
@@ -128,7 +128,7 @@ def _metrics() -> Iterator[str]:
         for name, kind, labels, said in found
     ]
     yield table(("metric", "kind", "labels", ""), rows)
-    outcomes = ", ".join(f"`{each}`" for each in get_args(Outcome))
+    outcomes = ", ".join(f"`{each}`" for each in get_args(OutcomeKind))
     labels = dict.fromkeys(label for _, _, labels, _ in found for label in labels)
     yield _said(
         "label", {each: operations.LABELS[each].format(outcomes=outcomes) for each in labels}
@@ -140,7 +140,7 @@ def figures() -> list[tuple[str, str, Collection[str], str]]:
     metrics = Metrics()
     metrics.observe(Row("find", None, "shaped", 1, 2, 1, 2, 1))
     metrics.warned(Warnings("find", "lists", "recast: no case fits", 1))
-    metrics.asked(Asked(method="tools/call", tool="find", answered_by="proxy"), 503, 0.1)
+    metrics.asked(AccessRecord(method="tools/call", tool="find", answered_by="proxy"), 503, 0.1)
     found: list[tuple[str, str, Collection[str], str]] = []
     for family in text_string_to_metric_families(metrics.exposition()[0].decode()):
         if family.name.startswith(_OURS):

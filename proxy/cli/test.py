@@ -13,7 +13,7 @@ from proxy.errors import RuleErrors
 from proxy.ruleset.rule import Rule, RuleFile
 from proxy.ruleset.selection import load
 from proxy.testing import cases, filling
-from proxy.testing.cases import Verdict
+from proxy.testing.cases import CaseResult
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -80,7 +80,7 @@ def _updated(files: Iterable[RuleFile], *, allow_python: bool) -> bool:
     return written
 
 
-def _print(verdicts: list[Verdict], bare: list[Rule], seconds: float) -> None:
+def _print(verdicts: list[CaseResult], bare: list[Rule], seconds: float) -> None:
     for verdict in verdicts:
         if not verdict.ok:
             print(_printable(f"FAILED {verdict.place}: {verdict.rule}: {verdict.case}"))
@@ -100,7 +100,7 @@ def _refuse(message: str) -> int:
     return 2
 
 
-def _write(path: str, verdicts: list[tuple[RuleFile, list[Verdict]]]) -> None:
+def _write(path: str, verdicts: list[tuple[RuleFile, list[CaseResult]]]) -> None:
     """Write the JUnit XML that CI systems read. Raises OSError."""
     from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
@@ -128,7 +128,7 @@ def _write(path: str, verdicts: list[tuple[RuleFile, list[Verdict]]]) -> None:
         ElementTree(root).write(out, encoding="utf-8", xml_declaration=True)
 
 
-def _count(suite: "Element", ran: list[Verdict]) -> None:
+def _count(suite: "Element", ran: list[CaseResult]) -> None:
     suite.set("tests", str(len(ran)))
     suite.set("failures", str(sum(not verdict.ok for verdict in ran)))
     suite.set("errors", "0")

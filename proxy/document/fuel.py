@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
-from proxy.errors import Spent
+from proxy.errors import OutOfFuel
 
 MOST = 10_000_000
 """What one response may cost: about ten seconds."""
@@ -51,7 +51,7 @@ class Fuel:
         """Burn some of it; raises Spent where there is less."""
         self.left -= units
         if self.left < 0:
-            raise Spent(f"it takes more than {self._most} units of work")
+            raise OutOfFuel(f"it takes more than {self._most} units of work")
 
 
 def characters(text: str) -> int:

@@ -13,7 +13,7 @@ from proxy.document.fuel import ARRAY, COMPARED, OBJECT, Fuel, characters, pay
 _CALL = 2  # units for calling a function, whatever it does
 
 
-class Paid(Functions):
+class MeteredFunctions(Functions):
     """The functions of JMESPath, each paid for once its arguments are known to be of its types."""
 
     def __init__(self, fuel: Fuel) -> None:
@@ -44,7 +44,7 @@ class Paid(Functions):
         return paid
 
 
-class Asking(Paid):
+class ArgumentFunctions(MeteredFunctions):
     """Those, and `argument('name')`: an argument of the call."""
 
     def __init__(self, fuel: Fuel, arguments: Mapping[str, Any]) -> None:

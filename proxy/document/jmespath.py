@@ -14,7 +14,7 @@ from jmespath import Options
 from jmespath.visitor import TreeInterpreter
 
 from proxy.document.fuel import ARRAY, COMPARED, OBJECT, Fuel, pay
-from proxy.document.functions import Asking, Paid
+from proxy.document.functions import ArgumentFunctions, MeteredFunctions
 from proxy.document.lookups import Lookups
 from proxy.document.tree import Number
 
@@ -35,7 +35,7 @@ class Interpreter(TreeInterpreter):
 
         With `lookups` an expression is evaluated as it is meant, and its slips are noted there.
         """
-        known = Paid(fuel) if arguments is None else Asking(fuel, arguments)
+        known = MeteredFunctions(fuel) if arguments is None else ArgumentFunctions(fuel, arguments)
         super().__init__(Options(custom_functions=known))
         self.fuel = fuel
         self.lookups = lookups

@@ -13,10 +13,10 @@ from proxy.document.fuel import Fuel
 from proxy.document.paths import Name, Path, select
 from proxy.document.surrogates import unmask
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
-from proxy.errors import Mismatch
+from proxy.errors import ShapeMismatch
 
 
-class Outside(Struct, frozen=True, kw_only=True):
+class TextFrame(Struct, frozen=True, kw_only=True):
     """What stands around the structure that was read from a text.
 
     `separator` joins lines; records are joined by nothing, since each holds its own; None: the
@@ -53,11 +53,11 @@ class Outside(Struct, frozen=True, kw_only=True):
         return self.separator.join(pieces) + end
 
 
-Source = tuple[Raw | str, str, Outside]
+Source = tuple[Raw | str, str, TextFrame]
 """A text that was read as structure: as it stood, decoded, and what is around the structure."""
 
 
-class Closing:
+class TextWriteback:
     """Writes the texts at one path back, as the last thing that happens to a document.
 
     `among`: null, booleans or numbers stand at the path too, beside the texts.
@@ -73,7 +73,7 @@ class Closing:
         self.more = False
 
     @property
-    def whole(self) -> Outside | None:
+    def whole(self) -> TextFrame | None:
         """What stands around the structure, where the document as a whole is the text."""
         return None if self.at.steps else self.sources[0][2]
 
@@ -89,7 +89,9 @@ class Closing:
         ]
         around = [outside for _, _, outside in self.sources]
         if any(outside != around[0] for outside in around[1:]) and len(places) != len(around):
-            raise Mismatch(f"{self.at}: some of the texts read as structure were moved or removed")
+            raise ShapeMismatch(
+                f"{self.at}: some of the texts read as structure were moved or removed"
+            )
         for position, slot in enumerate(places):
             outside = around[position] if position < len(around) else around[0]
             yield slot, outside.text(slot.get(), more=self.more)
@@ -114,16 +116,19 @@ def size(document: Document) -> int:
     """Count the bytes of the whole document as it will be written."""
     total = weigh(document, document.cell[0])
     for closing in document.closers:
-        if isinstance(closing, Closing):
+        if isinstance(closing, TextWriteback):
             for slot, said in closing.texts():
                 total += weigh(document, said) - weigh(document, slot.get())
     return total
 
 
-def reading(document: Document, path: Path) -> Closing | None:
+def reading(document: Document, path: Path) -> TextWriteback | None:
     """Return the Closing of the text that `path` leads into, if any."""
     for closing in reversed(document.closers):
-        if isinstance(closing, Closing) and path.steps[: len(closing.at.steps)] == closing.at.steps:
+        if (
+            isinstance(closing, TextWriteback)
+            and path.steps[: len(closing.at.steps)] == closing.at.steps
+        ):
             return closing
     return None
 
@@ -171,7 +176,7 @@ def member(root: Slot, path: Path) -> Slot | None:
         value = slot.open()
         if isinstance(value, list):
             way = ".".join(path.text.split(".")[:position])
-            raise Mismatch(f"{path} steps through an array{' at ' + way if way else ''}")
+            raise ShapeMismatch(f"{path} steps through an array{' at ' + way if way else ''}")
         if not isinstance(step, Name) or not isinstance(value, dict) or step.text not in value:
             return None
         slot = slot.child(step.text)

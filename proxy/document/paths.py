@@ -254,7 +254,7 @@ class Paths:
         return _paths(branches, self._made) if branches else None
 
 
-class Seen(Struct):
+class PathMatches(Struct):
     """The numbers of the paths that exist, and of those that end at null or an empty array."""
 
     found: set[int] = set()
@@ -265,7 +265,7 @@ class Seen(Struct):
         if not paths.ends <= self.found:
             self.found |= paths.ends | paths.open
 
-    def add(self, other: "Seen") -> None:
+    def add(self, other: "PathMatches") -> None:
         """Have seen what `other` has seen, too."""
         self.found |= other.found
         self.excused |= other.excused

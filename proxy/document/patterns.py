@@ -6,7 +6,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from proxy.document.fuel import Fuel
-from proxy.errors import AbridgeError, Refusal, Spent
+from proxy.errors import AbridgeError, OutOfFuel, Refusal
 
 if TYPE_CHECKING:
     from proxy.document.lookups import Lookups
@@ -222,7 +222,7 @@ class Expression:
         def evaluate(value: Any) -> Any:
             try:
                 return visit(parsed, value)
-            except Spent:
+            except OutOfFuel:
                 raise
             except Exception as error:
                 # Not only JMESPathError: a slice by steps of 0 is a ValueError of Python's own, the

@@ -16,7 +16,7 @@ from proxy.document.measure import most_of, outgrows, reading, size
 from proxy.document.paths import ROOT
 from proxy.document.patterns import Expression, PatternError
 from proxy.document.tree import Document, Value, encode, level, loads, raw
-from proxy.errors import DocumentError, Refusal, Spent
+from proxy.errors import DocumentError, OutOfFuel, Refusal
 
 _LONGEST = 4000  # characters of an expression
 _TOLD = 200  # characters of what an expression failed at
@@ -63,7 +63,7 @@ def look(
         return found
     except DocumentError:
         raise
-    except Spent as error:
+    except OutOfFuel as error:
         raise Refusal(f"view: {expression!r} takes too much work; narrow it") from error
     except PatternError as error:
         raise Refusal(f"view: {error}; {advice(document)}") from error

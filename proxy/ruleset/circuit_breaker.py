@@ -4,10 +4,10 @@ MOST = 5
 """How many failures in a row put a rule out of service."""
 
 
-class Circuit:
+class CircuitBreaker:
     """Counts the failures of a rule, and is `open` for good once there were MOST in a row.
 
-    >>> circuit = Circuit()
+    >>> circuit = CircuitBreaker()
     >>> [circuit.failed() for _ in range(MOST + 1)], circuit.open
     ([False, False, False, False, True, False], True)
     """

@@ -14,8 +14,8 @@ what was found.
     ...
     ...     def __call__(self, call: Call, found: Found | None) -> Decision:
     ...         if call.argument("tone") == self.word:
-    ...             return Forward()
-    ...         return Answer(f"say {self.word!r}", error=True)
+    ...             return Allow()
+    ...         return Respond(f"say {self.word!r}", error=True)
     >>> Polite()(Call("delete_note", {"tone": "now"}), None)
     Answer(document="say 'please'", error=True)
 """
@@ -31,7 +31,7 @@ FACTS = "guard"
 """The argument under which the transforms of a rule find what its guard has found."""
 
 
-class Forward(Struct, frozen=True):
+class Allow(Struct, frozen=True):
     """Let the call go to the server.
 
     `arguments`, by dotted name, are set over those that are sent; UNSET of msgspec takes one away.
@@ -44,7 +44,7 @@ class Forward(Struct, frozen=True):
     facts: dict[str, Any] = {}
 
 
-class Answer(Struct, frozen=True):
+class Respond(Struct, frozen=True):
     """Answer the call with `document`: plain values, or a text. The server never sees it.
 
     Where it is an `error`, the result is marked `isError`. A tool with an outputSchema gets an
@@ -55,7 +55,7 @@ class Answer(Struct, frozen=True):
     error: bool = False
 
 
-class Ask(Struct, frozen=True):
+class Query(Struct, frozen=True):
     """Call a `tool` of the same server first; the guard is asked again with what was found.
 
     After `seconds` without an answer that is what was found.
@@ -66,7 +66,7 @@ class Ask(Struct, frozen=True):
     seconds: float = 10.0
 
 
-class Found(Struct, frozen=True):
+class QueryResult(Struct, frozen=True):
     """What came of an Ask: the `document` of the answer as plain values, or a `failure`.
 
     A failure says why there is no document: the words of an error, or what became of the question.
@@ -76,7 +76,7 @@ class Found(Struct, frozen=True):
     failure: str | None = None
 
 
-Decision = Forward | Answer | Ask
+Decision = Allow | Respond | Query
 
 
 class Guard(Protocol):
@@ -94,24 +94,24 @@ class Guard(Protocol):
     def parameters(self) -> Mapping[str, Parameter]:
         """The arguments it adds to the tool, by dotted name; they never reach the server."""
 
-    def __call__(self, call: Call, found: Found | None) -> Decision:
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
         """Decide on `call`, whose arguments are complete.
 
         `found` is None the first time, and what came of the question after an Ask.
         """
 
 
-def decided(guard: Guard, call: Call, found: Found | None) -> Decision:
+def decided(guard: Guard, call: Call, found: QueryResult | None) -> Decision:
     """Return what `guard` decides; raises whatever it does, and for what is no decision.
 
-    >>> decided(lambda call, found: Ask("status"), Call("t"), Found("ready"))
+    >>> decided(lambda call, found: Query("status"), Call("t"), QueryResult("ready"))
     Traceback (most recent call last):
     ValueError: it asks a second time
     """
     decision: object = guard(call, found)
-    if isinstance(decision, Forward | Answer):
+    if isinstance(decision, Allow | Respond):
         return decision
-    if not isinstance(decision, Ask):
+    if not isinstance(decision, Query):
         raise TypeError(f"{decision!r} is no decision")
     if found is not None:
         raise ValueError("it asks a second time")

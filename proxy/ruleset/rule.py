@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.paths import matches
 from proxy.document.patterns import Expression, Pattern, truthy
-from proxy.errors import Refusal, Spent
-from proxy.ruleset.circuit_breaker import Circuit
+from proxy.errors import OutOfFuel, Refusal
+from proxy.ruleset.circuit_breaker import CircuitBreaker
 from proxy.ruleset.guard import Guard
 from proxy.transforms.base import Parameter, Schema, Transform
 
@@ -133,9 +133,9 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         return f"{crc32(repr((steps, how)).encode()):08x}"
 
     @cached_property
-    def circuit(self) -> Circuit:
+    def circuit(self) -> CircuitBreaker:
         """Whether it is in service, for all that use the rule, until it is loaded again."""
-        return Circuit()
+        return CircuitBreaker()
 
     @cached_property
     def costly(self) -> bool:
@@ -247,11 +247,11 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         try:
             # Where a call is decided on, all others wait.
             return truthy(self.when.search(arguments, Fuel(LITTLE)))
-        except Spent as spent:
+        except OutOfFuel as spent:
             raise Refusal(str(spent)) from spent
 
 
-class Server(Struct, frozen=True):
+class ServerMatch(Struct, frozen=True):
     """Which server a rule file is for: a glob on serverInfo.name, tools that must exist."""
 
     name: str = "*"
@@ -267,7 +267,7 @@ class RuleFile(Struct, frozen=True, kw_only=True):
 
     name: str
     rules: tuple[Rule, ...] = ()
-    server: Server | None = None
+    server: ServerMatch | None = None
     expose: tuple[str, ...] | None = None
     unexposed: Hidden = Hidden()
 
@@ -333,5 +333,5 @@ __all__ = [
     "Rule",
     "RuleFile",
     "RuleSet",
-    "Server",
+    "ServerMatch",
 ]

@@ -16,7 +16,7 @@ from proxy.ruleset.rule import Rule, RuleFile, RuleSet
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from proxy.ruleset.loading.rulefile import Reading
+    from proxy.ruleset.loading.rulefile import LoadedRules
 
 Budget = int | Literal["auto", "off"]
 Log = Callable[[str], None]
@@ -44,7 +44,7 @@ def load(names: Sequence[str], *, allow_python: bool = False) -> tuple[RuleFile,
     return tuple(files)
 
 
-def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[Reading]":
+def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[LoadedRules]":
     """Yield what comes of each file that `names` stand for, in order; see `load`."""
     from proxy.ruleset.loading import rulefile
 
@@ -57,7 +57,7 @@ def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[R
         except (OSError, _NoFile) as error:
             reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
             problem = Problem(name, 0, 0, reason[:1].lower() + reason[1:])
-            yield rulefile.Reading(None, (problem,), readable=False)
+            yield rulefile.LoadedRules(None, (problem,), readable=False)
 
 
 class _NoFile(AbridgeError):

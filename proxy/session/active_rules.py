@@ -8,28 +8,28 @@ from msgspec import Struct
 
 from proxy.ruleset.rule import Hidden, Rule, RuleSet
 from proxy.session import arguments as argument
-from proxy.session.arguments import Plan
-from proxy.session.tools.definitions import Seen
+from proxy.session.arguments import ArgumentPlan
+from proxy.session.tools.definitions import ToolFacts
 
 _REMEMBERED = 1000  # tools and cached plans kept at most, each
 _LONGEST_NAME = 200  # characters; nobody may fill our memory with names
 
 Rules = Callable[[str | None, str | None], RuleSet]
-Fact = TypeVar("Fact", Seen, frozenset[str])
-Planned = tuple[tuple[Rule, Plan], ...]
+Fact = TypeVar("Fact", ToolFacts, frozenset[str])
+Planned = tuple[tuple[Rule, ArgumentPlan], ...]
 
 
-class Known(Struct):
+class PeerInfo(Struct):
     """What a session has learned of its server and client, and another one may go on with."""
 
     server: str | None = None
     client: str | None = None
     tools: frozenset[str] | None = None
-    seen: dict[str, Seen] = {}
+    seen: dict[str, ToolFacts] = {}
     implied: dict[str, frozenset[str]] = {}
 
 
-class Standing:
+class ActiveRules:
     """The rules of a session, by what was learned so far.
 
     `rules` is called with the names of server and client, as far as they are known, whenever
@@ -46,7 +46,7 @@ class Standing:
         self._rules = rules
         self._log = log
         self._renamed = renamed
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, ToolFacts] = {}
         self._implied: dict[str, frozenset[str]] = {}
         self._plans: dict[str, Planned] = {}
         self._given: RuleSet | None = None
@@ -61,16 +61,18 @@ class Standing:
         self.client: str | None = None
 
     @property
-    def known(self) -> Known:
+    def known(self) -> PeerInfo:
         """What was learned so far."""
-        return Known(self.server, self.client, self._tools, dict(self._seen), dict(self._implied))
+        return PeerInfo(
+            self.server, self.client, self._tools, dict(self._seen), dict(self._implied)
+        )
 
     @property
     def listed(self) -> bool:
         """True where it is known which tools there are."""
         return self._tools is not None
 
-    def recall(self, known: Known) -> None:
+    def recall(self, known: PeerInfo) -> None:
         """Learn what another session has learned of the same server and client."""
         self.named(client=known.client, server=known.server)
         if known.tools is not None:
@@ -94,7 +96,7 @@ class Standing:
         if tools != self._tools:
             self._tools, self._ruleset = _shared(tools), None
 
-    def learn(self, seen: dict[str, Seen]) -> None:
+    def learn(self, seen: dict[str, ToolFacts]) -> None:
         """Learn what a list said of some tools."""
         for tool, fact in seen.items():
             if self._seen.get(tool) != fact:
@@ -103,7 +105,7 @@ class Standing:
         while len(self._seen) > _REMEMBERED:
             del self._seen[next(iter(self._seen))]
 
-    def seen(self, tool: str) -> Seen | None:
+    def seen(self, tool: str) -> ToolFacts | None:
         """Return what a list has said of `tool`."""
         return self._seen.get(tool)
 
@@ -162,7 +164,7 @@ class Standing:
         """Return the rules for `tool`, each with its plan."""
         found = self._plans.get(tool)
         if found is None:
-            fact = self._seen.get(tool) or Seen(self._implied.get(tool, frozenset()))
+            fact = self._seen.get(tool) or ToolFacts(self._implied.get(tool, frozenset()))
             found = self.plans_for(tool, fact)
             if len(tool) > _LONGEST_NAME:
                 return found
@@ -174,7 +176,7 @@ class Standing:
     def guessed(self, tool: str, own: frozenset[str]) -> Planned:
         """Return the rules for a tool that was not listed yet, and must have these arguments."""
         if len(tool) > _LONGEST_NAME:
-            return self.plans_for(tool, Seen(own))
+            return self.plans_for(tool, ToolFacts(own))
         known = self._implied.get(tool, frozenset())
         if not own <= known:
             self._implied[tool] = own | known
@@ -188,7 +190,7 @@ class Standing:
         hiding = next((rule for rule, _ in self.covering(tool) if rule.hides), None)
         return hiding, self._held.withheld(tool) or (None if hiding is None else hiding.hide)
 
-    def plans_for(self, tool: str, fact: Seen) -> Planned:
+    def plans_for(self, tool: str, fact: ToolFacts) -> Planned:
         """Return the rules for `tool`, each with its plan, by what is known of the tool."""
         return planned(self._held, tool, fact)
 
@@ -197,7 +199,7 @@ class Standing:
         return self.now() if self._ruleset is None else self._ruleset
 
 
-def planned(rules: RuleSet, tool: str, fact: Seen) -> Planned:
+def planned(rules: RuleSet, tool: str, fact: ToolFacts) -> Planned:
     """Return those of `rules` that are for `tool`, each with its plan.
 
     The budget is for no app: a widget that parses a part of a result shows something wrong.
@@ -207,7 +209,7 @@ def planned(rules: RuleSet, tool: str, fact: Seen) -> Planned:
             rule,
             argument.plan(rule, fact.arguments, objects=fact.objects)
             if rule.mode == "active"
-            else Plan(),
+            else ArgumentPlan(),
         )
         for rule in rules.covering(tool)
         if not (fact.app and rule is rules.otherwise)

@@ -1,6 +1,6 @@
 """The arguments that rules add to a tool or bound: advertised, checked, completed, taken off.
 
-One table per rule and tool, `Plan`, is the source of all four.
+One table per rule and tool, `ArgumentPlan`, is the source of all four.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -13,7 +13,7 @@ from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.paths import ROOT
 from proxy.document.patterns import Pattern
 from proxy.document.tree import Number
-from proxy.errors import Refusal, Spent
+from proxy.errors import OutOfFuel, Refusal
 from proxy.ruleset.rule import Bounds, Messages, Rule
 from proxy.transforms.base import Parameter, Schema, Transform
 from proxy.transforms.notices import kinds
@@ -51,7 +51,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     pattern: Pattern | None = None
 
 
-class Plan(Struct, frozen=True):
+class ArgumentPlan(Struct, frozen=True):
     """What one rule does to the arguments of one tool; `windows` are the steps that use them."""
 
     entries: tuple[Entry, ...] = ()
@@ -80,7 +80,7 @@ class Completed(Struct, frozen=True):
         return any(name != VIEW and value for name, value in self.steering.items())
 
 
-def plan(rule: Rule, taken: Collection[str], *, objects: bool = False) -> Plan:
+def plan(rule: Rule, taken: Collection[str], *, objects: bool = False) -> ArgumentPlan:
     """Make the plan of `rule` for a tool whose own arguments are `taken`.
 
     `objects`: all results of the tool are objects, of which a whole array cannot be paged.
@@ -108,7 +108,7 @@ def plan(rule: Rule, taken: Collection[str], *, objects: bool = False) -> Plan:
         entries[name] = _bounded(name, bounds, entries.get(name))
     names = {entry.name: entry.shown for entry in entries.values() if entry.name != entry.shown}
     windows = tuple(step for step in rule.windows if step not in idle)
-    return Plan(tuple(entries.values()), names, windows)
+    return ArgumentPlan(tuple(entries.values()), names, windows)
 
 
 def _idle(rule: Rule) -> Iterator[Transform]:
@@ -151,7 +151,9 @@ def implied(sent: Iterable[str]) -> frozenset[str]:
     )
 
 
-def complete(chosen: Plan, others: Iterable[Plan], sent: dict[str, Any]) -> Completed:
+def complete(
+    chosen: ArgumentPlan, others: Iterable[ArgumentPlan], sent: dict[str, Any]
+) -> Completed:
     """Check and complete a call's arguments by the plan of the rule that applies.
 
     `others` are the plans of further rules for the same tool: what is theirs alone is taken off
@@ -188,7 +190,7 @@ def complete(chosen: Plan, others: Iterable[Plan], sent: dict[str, Any]) -> Comp
     return Completed(arguments, upstream, upstream is not sent, own, steering)
 
 
-def without_ours(plan: Plan, held: dict[str, Any]) -> dict[str, Any]:
+def without_ours(plan: ArgumentPlan, held: dict[str, Any]) -> dict[str, Any]:
     """Return arguments without those that are the plan's own."""
     for entry in plan.entries:
         if entry.ours:
@@ -269,7 +271,7 @@ def _checked(entry: Entry, value: Any) -> Any:
 def _matches(entry: Entry, pattern: Pattern, value: str) -> bool:
     try:
         return pattern.search(value, fuel=Fuel(LITTLE)) is not None
-    except Spent as spent:
+    except OutOfFuel as spent:
         found = f"{_json(value)} takes too much work to match with {pattern.text!r}"
         raise _refusal(entry, "pattern", found) from spent
 

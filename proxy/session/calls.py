@@ -14,15 +14,15 @@ from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import Rule
 from proxy.session import arguments as argument
 from proxy.session import deadlines as timing
-from proxy.session.active_rules import Standing
+from proxy.session.active_rules import ActiveRules
 from proxy.session.ambiguity import ambiguous, disguised, doubled, repeated
-from proxy.session.arguments import VIEW, Completed, Plan
-from proxy.session.counts import Tally
-from proxy.session.deadlines import Timing
+from proxy.session.arguments import VIEW, ArgumentPlan, Completed
+from proxy.session.counts import SessionMeter
+from proxy.session.deadlines import Deadlines
 from proxy.session.forwarding import Sending, refuse, reply
-from proxy.session.guards import Guarding
-from proxy.session.inflight import Pending, Waiting
-from proxy.session.outputs import Load, Output, Shape
+from proxy.session.guards import GuardRunner
+from proxy.session.inflight import PendingRequest, SuspendedCalls
+from proxy.session.outputs import LoadSnapshot, Output, Shape
 from proxy.session.responses import Answers
 from proxy.storage.snapshots import Key, Snapshot
 
@@ -48,15 +48,15 @@ class Calls(Struct, eq=False):
     """Takes calls of tools; outputs are relative to the client. Snapshots are under `scope`."""
 
     scope: str
-    standing: Standing
-    tally: Tally
-    waiting: Waiting
-    timing: Timing | None
+    standing: ActiveRules
+    tally: SessionMeter
+    waiting: SuspendedCalls
+    timing: Deadlines | None
     sending: Sending
-    guarding: Guarding
+    guarding: GuardRunner
     answers: Answers
 
-    def called(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
+    def called(self, raw: bytes, read: Message, pending: PendingRequest) -> tuple[Output, ...]:
         """Refuse a call, look for its snapshot, or let it go on, as its rule says."""
         try:
             params = _PARAMS.decode(read.params) if read.params is not ABSENT else _Params()
@@ -108,7 +108,7 @@ class Calls(Struct, eq=False):
             said = f"the call cannot be read: {cause}"
         return refuse(self.tally, pending, said)
 
-    def _passed(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
+    def _passed(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         """Send a call on, unless its rule's guard decides otherwise."""
         rule = pending.rule
         if rule is not None and rule.guard is not None and rule.mode == "active":
@@ -116,8 +116,8 @@ class Calls(Struct, eq=False):
         return self.sending.send_call(raw, pending)
 
     def _applying(
-        self, tool: str, covering: tuple[tuple[Rule, Plan], ...], sent: dict[str, Any]
-    ) -> tuple[Rule | None, Plan]:
+        self, tool: str, covering: tuple[tuple[Rule, ArgumentPlan], ...], sent: dict[str, Any]
+    ) -> tuple[Rule | None, ArgumentPlan]:
         """Return the first rule that applies; raises Refusal if one that protects cannot tell."""
         for rule, plan in covering:
             try:
@@ -128,15 +128,15 @@ class Calls(Struct, eq=False):
                 if rule.protects:
                     raise Refusal(said) from cause
                 self.tally.log(f"{tool}: {said}")
-        return None, Plan()
+        return None, ArgumentPlan()
 
     def _completed(
         self,
         raw: bytes,
         read: Message,
         params: _Params,
-        pending: Pending,
-        plan: Plan,
+        pending: PendingRequest,
+        plan: ArgumentPlan,
         completed: Completed,
     ) -> tuple[Output, ...]:
         rule, view = pending.rule, completed.steering.get(VIEW)
@@ -162,7 +162,7 @@ class Calls(Struct, eq=False):
         asks = pending.view is not None or completed.resumes
         if pending.key is not None and pending.cacheable and asks:
             pending.line = raw
-            return (Load(self.waiting.hold(pending), pending.key),)
+            return (LoadSnapshot(self.waiting.hold(pending), pending.key),)
         return self._passed(raw, pending)
 
     def _in_code_mode(self, meta: Raw) -> bool:
@@ -173,7 +173,7 @@ class Calls(Struct, eq=False):
     # The snapshot
 
     def loaded(
-        self, pending: Pending, snapshot: Snapshot | None, failure: str | None
+        self, pending: PendingRequest, snapshot: Snapshot | None, failure: str | None
     ) -> tuple[Output, ...]:
         """Go on with a call that has waited for its snapshot.
 
@@ -204,7 +204,7 @@ class Calls(Struct, eq=False):
         )
         return refuse(self.tally, pending, said)
 
-    def _repeatable(self, pending: Pending, rule: Rule) -> bool:
+    def _repeatable(self, pending: PendingRequest, rule: Rule) -> bool:
         seen = self.standing.seen(pending.tool)
         if seen is not None and seen.reads_only:
             return True
@@ -225,7 +225,7 @@ def _unbounded(budget: Rule) -> Rule:
     return replace(budget, pipeline=(Abridge(),), max_bytes=None)
 
 
-def _snapshot_key(pending: Pending, rule: Rule, completed: Completed) -> Key:
+def _snapshot_key(pending: PendingRequest, rule: Rule, completed: Completed) -> Key:
     """Name a call by its tool, its rule and what it asked for, windows and views left out.
 
     The rule as it is now: what an earlier one with its name kept may be more than it would.

@@ -5,8 +5,8 @@ from typing import Literal
 
 from proxy.ruleset.circuit_breaker import MOST as FAILURES
 from proxy.ruleset.rule import Rule
-from proxy.session.inflight import Pending
-from proxy.shaping.job import Job, Outcome
+from proxy.session.inflight import PendingRequest
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.meter import Meter, Sizes
 from proxy.transforms.base import Warned
 
@@ -16,7 +16,7 @@ Word = Literal["refused", "answered", "hidden", "late"]
 _REMEMBERED = 1000  # kinds of warnings that are logged at most
 
 
-class Tally:
+class SessionMeter:
     """Counts by the meter of the server and the client that `named` was told of last.
 
     `log` takes one line.
@@ -34,17 +34,17 @@ class Tally:
         """Count for a server and a client of these names from now on."""
         self._meter = self._meters(server, client)
 
-    def replied(self, pending: Pending, word: Word, line: bytes) -> None:
+    def replied(self, pending: PendingRequest, word: Word, line: bytes) -> None:
         """Count a call that the proxy itself answers with `line`."""
         rule = pending.rule.name if pending.rule is not None else None
         self._meter.count(pending.tool, rule, Sizes(0, len(line), 0, len(line)), word)
 
-    def untouched(self, pending: Pending, size: int) -> None:
+    def untouched(self, pending: PendingRequest, size: int) -> None:
         """Count an answer of so many bytes that goes out as it came."""
         if pending.tool and not pending.again:
             self._meter.passed(pending.tool, size)
 
-    def shaped(self, job: Job, outcome: Outcome) -> None:
+    def shaped(self, job: ShapeJob, outcome: ShapeResult) -> None:
         """Count and log what came of an answer."""
         before = 0 if job.raw is None else len(job.raw)
         sizes = Sizes(before, len(outcome.raw), outcome.visible_before, outcome.visible_after)
@@ -63,7 +63,7 @@ class Tally:
                 self._told.add(kind)
                 self.log(f"{rule.at(tool)}: {warned.said}")
 
-    def _note(self, job: Job, outcome: Outcome) -> None:
+    def _note(self, job: ShapeJob, outcome: ShapeResult) -> None:
         """Take note of whether the rule failed, which may put it out of service."""
         rule = job.rule
         # What a view asks for is no doing of the rule's, and what withholds must go on with it.

@@ -19,14 +19,14 @@ _TOKEN = "progressToken"
 _LATE = 1000  # calls whose late answers are known as such; the oldest is forgotten first
 
 
-class Timing:
+class Deadlines:
     """The calls of a session that the server has not answered yet.
 
     Each has `seconds`, and so many again whenever the server tells of its progress; `clock` says
     what time it is.
 
     >>> now = 0.0
-    >>> timing = Timing(30.0, lambda: now)
+    >>> timing = Deadlines(30.0, lambda: now)
     >>> timing.begin(b"7", b'"token"')
     >>> now = 20.0
     >>> timing.progressed(b'"token"')

@@ -11,7 +11,7 @@ from proxy.document.message import Message
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError, RuleErrors, raised
 from proxy.session.ambiguity import may_call
-from proxy.session.inflight import InFlight, Pending, Waiting
+from proxy.session.inflight import InFlight, PendingRequest, SuspendedCalls
 from proxy.session.outputs import Forward, Output, Reply
 
 
@@ -26,7 +26,7 @@ def said_of(error: Exception) -> str:
     return f"the proxy failed on a message: {raised(error)}"
 
 
-def failed(error: Exception, mark: int, waiting: Waiting, log: Callable[[str], None]) -> str:
+def failed(error: Exception, mark: int, waiting: SuspendedCalls, log: Callable[[str], None]) -> str:
     """Forget what waits since `mark`, where we failed; return what is to be said of that."""
     waiting.forget_since(mark)
     said = said_of(error)
@@ -36,7 +36,7 @@ def failed(error: Exception, mark: int, waiting: Waiting, log: Callable[[str], N
     return said
 
 
-def gave_up(pending: Pending, inflight: InFlight, said: str) -> bytes:
+def gave_up(pending: PendingRequest, inflight: InFlight, said: str) -> bytes:
     """Return the answer to a call that we failed on, and forget it."""
     inflight.retire(pending.exchange + pending.id)
     return pending.failed(said)
@@ -83,7 +83,7 @@ def in_place_of(raw: bytes, said: str, *, answers: bool) -> bytes | None:
 
 
 def of_server(
-    raw: bytes, taken: Sequence[Pending], said: str, *, closed: bool
+    raw: bytes, taken: Sequence[PendingRequest], said: str, *, closed: bool
 ) -> tuple[Output, ...]:
     """Let a message of the server's go on, unless it is the answer to something we withhold.
 
@@ -95,6 +95,6 @@ def of_server(
     return tuple(Forward((pending.held or pending).failed(said)) for pending in taken)
 
 
-def _withheld(pending: Pending, *, closed: bool) -> bool:
+def _withheld(pending: PendingRequest, *, closed: bool) -> bool:
     withholds = pending.rule is not None and pending.rule.withholds
     return withholds or pending.held is not None or (closed and pending.method == "tools/list")

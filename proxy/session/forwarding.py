@@ -3,28 +3,30 @@
 from msgspec import Struct
 
 from proxy.document import message
-from proxy.session.active_rules import Standing
-from proxy.session.counts import Tally, Word
-from proxy.session.deadlines import Timing
-from proxy.session.inflight import InFlight, Pending, Unwanted
-from proxy.session.outputs import Forget, Forward, Output, Reply
+from proxy.session.active_rules import ActiveRules
+from proxy.session.counts import SessionMeter, Word
+from proxy.session.deadlines import Deadlines
+from proxy.session.inflight import InFlight, PendingRequest, StrayResponses
+from proxy.session.outputs import DropSnapshots, Forward, Output, Reply
 from proxy.shaping import error_results as error_result
 from proxy.storage.snapshots import Key
 from proxy.transforms.base import Call
 
 
-def reply(tally: Tally, pending: Pending, word: Word, line: bytes) -> tuple[Output, ...]:
+def reply(
+    tally: SessionMeter, pending: PendingRequest, word: Word, line: bytes
+) -> tuple[Output, ...]:
     """Answer a call with `line`; `word` says what that is. Relative to the client."""
     tally.replied(pending, word, line)
     return (Reply(line),)
 
 
-def refuse(tally: Tally, pending: Pending, said: str) -> tuple[Output, ...]:
+def refuse(tally: SessionMeter, pending: PendingRequest, said: str) -> tuple[Output, ...]:
     """Answer a call with an error result that says `said`. Relative to the client."""
     return reply(tally, pending, "refused", refusal(tally, pending, said))
 
 
-def refusal(tally: Tally, pending: Pending, said: str) -> bytes:
+def refusal(tally: SessionMeter, pending: PendingRequest, said: str) -> bytes:
     """Return the error result that says `said`, in the form that the rule gives its errors."""
     rule = pending.rule
     if rule is None or rule.mode != "active" or not rule.errors:
@@ -41,12 +43,12 @@ TWICE = "a request with this id has no answer yet"
 class Sending(Struct, eq=False):
     """Lets requests go on; outputs are relative to the client."""
 
-    standing: Standing
+    standing: ActiveRules
     inflight: InFlight
-    unwanted: Unwanted
-    timing: Timing | None
+    unwanted: StrayResponses
+    timing: Deadlines | None
 
-    def send(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
+    def send(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         """Remember a request before it goes upstream; its answer may be quick."""
         slot, rule = pending.exchange + pending.id, pending.rule
         if rule is not None and rule.withholds and self.inflight.awaited(slot) is not None:
@@ -60,8 +62,8 @@ class Sending(Struct, eq=False):
             self.timing.begin(slot, pending.token)
         return (Forward(raw),)
 
-    def send_call(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
+    def send_call(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         """Send a call on, and drop the snapshots that it makes untrue (`drop_on`)."""
         dropped = self.standing.dropped_by(pending.tool)
-        stale = (Forget(Key(pending.scope, rule, None)) for rule in dropped)
+        stale = (DropSnapshots(Key(pending.scope, rule, None)) for rule in dropped)
         return (*stale, *self.send(raw, pending))

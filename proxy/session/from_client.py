@@ -7,14 +7,14 @@ from proxy.document.message import CLIENT_INFO, Message, string_at
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.session import probe
-from proxy.session.active_rules import Standing
+from proxy.session.active_rules import ActiveRules
 from proxy.session.ambiguity import disguised, doubled, may_call
 from proxy.session.calls import Calls
-from proxy.session.counts import Tally
-from proxy.session.deadlines import Timing
+from proxy.session.counts import SessionMeter
+from proxy.session.deadlines import Deadlines
 from proxy.session.forwarding import TWICE, Sending
-from proxy.session.inflight import InFlight, Pending, Waiting
-from proxy.session.outputs import Forget, Forward, Load, Output, Reply
+from proxy.session.inflight import InFlight, PendingRequest, SuspendedCalls
+from proxy.session.outputs import DropSnapshots, Forward, LoadSnapshot, Output, Reply
 from proxy.session.responses import Answers
 from proxy.session.tool_lists import Lists
 
@@ -22,11 +22,11 @@ from proxy.session.tool_lists import Lists
 class FromClient(Struct, eq=False):
     """Takes messages of the client; outputs are relative to it."""
 
-    standing: Standing
-    tally: Tally
+    standing: ActiveRules
+    tally: SessionMeter
     inflight: InFlight
-    waiting: Waiting
-    timing: Timing | None
+    waiting: SuspendedCalls
+    timing: Deadlines | None
     sending: Sending
     calls: Calls
     answers: Answers
@@ -52,7 +52,7 @@ class FromClient(Struct, eq=False):
             return (Forward(raw),)
         if key is None or key == b"null":
             return self._notified(raw, read, exchange, method)
-        pending = Pending(exchange, key, method, batched=batched)
+        pending = PendingRequest(exchange, key, method, batched=batched)
         waits = self.inflight.awaited(exchange + key)
         if waits is not None and waits.rule is not None and waits.rule.withholds:
             # Its answer would pass for that to this one, and what is withheld go out.
@@ -90,12 +90,12 @@ class FromClient(Struct, eq=False):
                 return (Forward(probe.cancellation(asked)),)
         if method == "tools/call":
             # Nothing can answer it, but a server may run it all the same.
-            outputs = self.calls.called(raw, read, Pending(exchange, b"null", method))
+            outputs = self.calls.called(raw, read, PendingRequest(exchange, b"null", method))
             self.inflight.retire(exchange + b"null")
             for each in outputs:
-                if isinstance(each, Load):
+                if isinstance(each, LoadSnapshot):
                     del self.waiting[each.token]
-            return tuple(each for each in outputs if isinstance(each, Forward | Forget))
+            return tuple(each for each in outputs if isinstance(each, Forward | DropSnapshots))
         return (Forward(raw),)
 
     def _cancelled(self, read: Message, exchange: bytes) -> bytes | None:

@@ -10,13 +10,13 @@ from proxy.document import message
 from proxy.document.message import SERVER_INFO, Message, string_at
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
-from proxy.ruleset.guard import Found
+from proxy.ruleset.guard import QueryResult
 from proxy.session import deadlines as timing
-from proxy.session.active_rules import Standing
-from proxy.session.counts import Tally
-from proxy.session.deadlines import Timing
-from proxy.session.guards import Guarding
-from proxy.session.inflight import InFlight, Pending, Unwanted
+from proxy.session.active_rules import ActiveRules
+from proxy.session.counts import SessionMeter
+from proxy.session.deadlines import Deadlines
+from proxy.session.guards import GuardRunner
+from proxy.session.inflight import InFlight, PendingRequest, StrayResponses
 from proxy.session.outputs import Forward, Output
 from proxy.session.responses import Answers
 from proxy.session.tool_lists import Lists
@@ -25,15 +25,15 @@ from proxy.session.tool_lists import Lists
 class FromServer(Struct, eq=False):
     """Takes messages of the server; `taken` are the requests that the one at hand answers."""
 
-    standing: Standing
-    tally: Tally
+    standing: ActiveRules
+    tally: SessionMeter
     inflight: InFlight
-    unwanted: Unwanted
-    timing: Timing | None
-    guarding: Guarding
+    unwanted: StrayResponses
+    timing: Deadlines | None
+    guarding: GuardRunner
     answers: Answers
     lists: Lists
-    taken: list[Pending] = []
+    taken: list[PendingRequest] = []
 
     def take(self, raw: bytes, read: Message, exchange: bytes) -> tuple[Output, ...]:
         """Take one message, which was `read`."""
@@ -88,7 +88,7 @@ class FromServer(Struct, eq=False):
         rest, text = raw[end:], message.not_alone(end, len(raw))
         self.tally.log(f"{pending.tool or pending.method}: {text}")
         if pending.held is not None:
-            return self.guarding.probed(pending, Found(failure=text)), rest
+            return self.guarding.probed(pending, QueryResult(failure=text)), rest
         if pending.rule is not None and pending.rule.withholds:
             other = message.response_key(rest[:512], rest[-512:])
             if other is None or not self.inflight.holds(exchange + other):
@@ -103,31 +103,31 @@ class FromServer(Struct, eq=False):
             unwanted = key is not None and self.unwanted.holds(exchange, key)
             return () if unwanted or self.unwanted.ids.within(raw) else (Forward(raw),)
         if pending.held is not None:
-            return self.guarding.probed(pending, Found(failure="the answer cannot be read"))
+            return self.guarding.probed(pending, QueryResult(failure="the answer cannot be read"))
         if pending.rule is not None and pending.rule.withholds:
             return self.answers.unread(pending, pending.rule, cause)
         if pending.rule is not None:
             self.tally.log(f"{pending.rule.at(pending.tool)}: left as it came: {cause}")
         return self._untouched(raw, pending)
 
-    def answered_by(self, raw: bytes, exchange: bytes) -> list[Pending]:
+    def answered_by(self, raw: bytes, exchange: bytes) -> list[PendingRequest]:
         """Find the request that a message answers, which we have failed on before that."""
         key = message.response_key(raw[:512], raw[-512:])
         found = None if key is None else self.inflight.answer(exchange + key)
         return [] if found is None else [found]
 
-    def _answering(self, slot: bytes) -> Pending | None:
+    def _answering(self, slot: bytes) -> PendingRequest | None:
         """Return the request whose response has come, which is then answered."""
         pending = self.inflight.find(slot)
         if pending is not None:
             self.taken.append(pending)
         return self.inflight.answer(slot)
 
-    def _untouched(self, raw: bytes, pending: Pending) -> tuple[Output, ...]:
+    def _untouched(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         self.tally.untouched(pending, len(raw))
         return (Forward(raw),)
 
-    def _response(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
+    def _response(self, raw: bytes, read: Message, pending: PendingRequest) -> tuple[Output, ...]:
         try:
             if pending.method == "initialize":
                 self.standing.named(server=string_at(read.result, "serverInfo", "name"))
@@ -147,7 +147,7 @@ class FromServer(Struct, eq=False):
         return self._untouched(raw, pending)
 
 
-def _minds_failures(pending: Pending, read: Message, size: int) -> bool:
+def _minds_failures(pending: PendingRequest, read: Message, size: int) -> bool:
     """Say whether a rule has to do with an answer of so many bytes that carries an error."""
     rule = pending.rule
     if rule is None:

@@ -8,35 +8,35 @@ from proxy.document import message
 from proxy.document.surrogates import distinct, unmask
 from proxy.document.tree import loads
 from proxy.errors import raised
-from proxy.ruleset.guard import Answer, Ask, Found, Guard, decided
-from proxy.ruleset.guard import Forward as Onward
+from proxy.ruleset.guard import Allow as Onward
+from proxy.ruleset.guard import Guard, Query, QueryResult, Respond, decided
 from proxy.session import arguments as argument
 from proxy.session import failures as fallback
 from proxy.session import probe
-from proxy.session.active_rules import Standing
-from proxy.session.counts import Tally
+from proxy.session.active_rules import ActiveRules
+from proxy.session.counts import SessionMeter
 from proxy.session.forwarding import Sending, refuse, reply
-from proxy.session.inflight import InFlight, Pending, Waiting
-from proxy.session.outputs import LARGE, Forward, Output, Probe, Work, turned
+from proxy.session.inflight import InFlight, PendingRequest, SuspendedCalls
+from proxy.session.outputs import LARGE, Forward, Output, Probe, RunInBackground, turned
 from proxy.shaping.result import write as writing
 from proxy.transforms.base import Call
 
 
-class Guarding(Struct, eq=False):
+class GuardRunner(Struct, eq=False):
     """Asks the guards of rules about calls, and the server what they want to know first.
 
     `ids` are those of the questions.
     """
 
-    standing: Standing
-    tally: Tally
+    standing: ActiveRules
+    tally: SessionMeter
     inflight: InFlight
-    waiting: Waiting
+    waiting: SuspendedCalls
     sending: Sending
     ids: probe.Ids
 
     def decided(
-        self, raw: bytes, pending: Pending, guard: Guard, found: Found | None
+        self, raw: bytes, pending: PendingRequest, guard: Guard, found: QueryResult | None
     ) -> tuple[Output, ...]:
         """Do with a call what its guard decides; outputs are relative to the client."""
         rule = pending.rule
@@ -49,7 +49,7 @@ class Guarding(Struct, eq=False):
                 distinct(raw)
             decision = decided(guard, call, found)
             self.tally.warned(pending.tool, rule, call.warnings)
-            if isinstance(decision, Answer):
+            if isinstance(decision, Respond):
                 return self._replied(pending, decision)
             if isinstance(decision, Onward):
                 return self._onward(raw, pending, decision)
@@ -66,7 +66,7 @@ class Guarding(Struct, eq=False):
         said = f"the call was withheld: the guard of rule {rule.name!r} failed"
         return refuse(self.tally, pending, said)
 
-    def _onward(self, raw: bytes, pending: Pending, decision: Onward) -> tuple[Output, ...]:
+    def _onward(self, raw: bytes, pending: PendingRequest, decision: Onward) -> tuple[Output, ...]:
         pending.facts = decision.facts
         if decision.arguments:
             params = message.params(raw)
@@ -88,7 +88,7 @@ class Guarding(Struct, eq=False):
             raw = unmask(raw) if pending.masked else raw
         return self.sending.send_call(raw, pending)
 
-    def _replied(self, pending: Pending, decision: Answer) -> tuple[Output, ...]:
+    def _replied(self, pending: PendingRequest, decision: Respond) -> tuple[Output, ...]:
         """Answer a call with what its guard says."""
         rule = pending.rule
         seen = self.standing.seen(pending.tool)
@@ -106,13 +106,13 @@ class Guarding(Struct, eq=False):
 
     # The question
 
-    def _asked(self, raw: bytes, pending: Pending, ask: Ask) -> tuple[Output, ...]:
+    def _asked(self, raw: bytes, pending: PendingRequest, ask: Query) -> tuple[Output, ...]:
         """Hold a call and ask the server something first, under an id that no client can pick."""
         if pending.batched:
             said = "the server must be asked something before this call: send it alone"
             return refuse(self.tally, pending, said)
         id = self.ids.new()
-        asked = Pending(pending.exchange, id, "tools/call", ask.tool, held=pending)
+        asked = PendingRequest(pending.exchange, id, "tools/call", ask.tool, held=pending)
         line = probe.request(id, ask, message.params(raw))
         line = unmask(line) if pending.masked else line
         pending.line, pending.probe = raw, pending.exchange + id
@@ -120,14 +120,14 @@ class Guarding(Struct, eq=False):
         self.inflight.add(asked)
         return (Probe(line, pending.probe, ask.seconds),)
 
-    def answered(self, asked: Pending, raw: bytes) -> tuple[Output, ...]:
+    def answered(self, asked: PendingRequest, raw: bytes) -> tuple[Output, ...]:
         """Take the answer to a question; outputs are relative to the server."""
         assert asked.held is not None
         heard = partial(probe.heard, raw, beside=asked.held.masked)
         then = partial(self.heard, asked)
-        return then(heard()) if len(raw) <= LARGE else (Work(heard, then),)
+        return then(heard()) if len(raw) <= LARGE else (RunInBackground(heard, then),)
 
-    def heard(self, asked: Pending, heard: tuple[Found, bool]) -> tuple[Output, ...]:
+    def heard(self, asked: PendingRequest, heard: tuple[QueryResult, bool]) -> tuple[Output, ...]:
         """Take what a question was answered, and whether surrogates are masked in it.
 
         Outputs are relative to the server. Never raises.
@@ -142,11 +142,11 @@ class Guarding(Struct, eq=False):
             said = fallback.failed(error, mark, self.waiting, self.tally.log)
             return (Forward(fallback.gave_up(asked.held, self.inflight, said)),)
 
-    def probed(self, asked: Pending, found: Found) -> tuple[Output, ...]:
+    def probed(self, asked: PendingRequest, found: QueryResult) -> tuple[Output, ...]:
         """Take what came of a question; outputs are relative to the server."""
         return tuple(map(turned, self.found(asked, found)))
 
-    def found(self, asked: Pending, found: Found) -> tuple[Output, ...]:
+    def found(self, asked: PendingRequest, found: QueryResult) -> tuple[Output, ...]:
         """Go on with a held call after its question; outputs are relative to the client."""
         pending = asked.held
         assert pending is not None

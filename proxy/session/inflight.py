@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from proxy.document import message
 from proxy.ruleset.guard import FACTS
 from proxy.ruleset.rule import Rule
-from proxy.session.arguments import VIEW, Plan
-from proxy.session.deadlines import Timing
+from proxy.session.arguments import VIEW, ArgumentPlan
+from proxy.session.deadlines import Deadlines
 from proxy.session.probe import Ids
 from proxy.storage.snapshots import Key
 
@@ -22,7 +22,7 @@ _ANSWERED_SIZE = 1 << 20  # bytes that these may have together, the newest left 
 _READ = frozenset({"initialize", "server/discover", "tools/list"})
 
 
-class Pending(Struct):
+class PendingRequest(Struct):
     """A request on its way: what must be known when its response comes.
 
     `again` is true where the response has come before; `masked` where lone surrogates are masked in
@@ -38,7 +38,7 @@ class Pending(Struct):
     rule: Rule | None = None
     arguments: dict[str, Any] = {}
     facts: dict[str, Any] = {}
-    plan: Plan = Plan()
+    plan: ArgumentPlan = ArgumentPlan()
     view: str | None = None
     key: Key | None = None
     modern: bool = False
@@ -53,7 +53,7 @@ class Pending(Struct):
     line: bytes = b""
     probe: bytes = b""
     token: bytes = b""
-    held: "Pending | None" = None
+    held: "PendingRequest | None" = None
 
     @property
     def plain(self) -> bool:
@@ -99,7 +99,7 @@ class Pending(Struct):
         return message.error(self.id, -1, said)
 
 
-class Answered:
+class RecentlyAnswered:
     """Requests that were answered, by what they may be asked for again: the newest of them.
 
     Invariant: their number and the bytes of their lines are bounded, but for the newest.
@@ -108,14 +108,14 @@ class Answered:
     __slots__ = ("_kept", "_size")
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[bytes, Pending] = OrderedDict()
+        self._kept: OrderedDict[bytes, PendingRequest] = OrderedDict()
         self._size = 0
 
-    def get(self, name: bytes) -> Pending | None:
+    def get(self, name: bytes) -> PendingRequest | None:
         """Return the request of this name, None where it was forgotten or never was."""
         return self._kept.get(name)
 
-    def put(self, name: bytes, pending: Pending) -> None:
+    def put(self, name: bytes, pending: PendingRequest) -> None:
         """Remember a request, in place of an earlier one of its name."""
         self.drop(name)
         self._kept[name] = pending
@@ -148,15 +148,15 @@ class InFlight:
 
     __slots__ = ("_answered", "_resumable", "_timing", "_waiting", "watched")
 
-    def __init__(self, *, resumable: bool, timing: Timing | None = None) -> None:
+    def __init__(self, *, resumable: bool, timing: Deadlines | None = None) -> None:
         self._resumable = resumable
         self._timing = timing
-        self._waiting: OrderedDict[bytes, Pending] = OrderedDict()
-        self._answered = Answered()
+        self._waiting: OrderedDict[bytes, PendingRequest] = OrderedDict()
+        self._answered = RecentlyAnswered()
         self.watched = 0
         """How many of them have responses that must be looked into."""
 
-    def add(self, pending: Pending) -> None:
+    def add(self, pending: PendingRequest) -> None:
         """Remember a request, in place of an earlier one in its slot."""
         slot = pending.exchange + pending.id
         self.retire(slot)
@@ -182,7 +182,7 @@ class InFlight:
         )
         return next(open, next(iter(self._waiting)))
 
-    def find(self, slot: bytes) -> Pending | None:
+    def find(self, slot: bytes) -> PendingRequest | None:
         """Return the request that a response in this slot is for."""
         return self._waiting.get(slot) or self._answered.get(slot)
 
@@ -199,12 +199,12 @@ class InFlight:
         """Say whether a request in this slot waits."""
         return slot in self._waiting
 
-    def awaited(self, slot: bytes) -> Pending | None:
+    def awaited(self, slot: bytes) -> PendingRequest | None:
         """Return the request in this slot that the server was sent: none that is held."""
         pending = self._waiting.get(slot)
         return None if pending is None or pending.probe else pending
 
-    def retire(self, slot: bytes) -> Pending | None:
+    def retire(self, slot: bytes) -> PendingRequest | None:
         """Forget a request that waits, and return it; a held call takes its question along."""
         pending = self._waiting.pop(slot, None)
         if self._timing is not None:
@@ -215,7 +215,7 @@ class InFlight:
             self.retire(pending.probe)
         return pending
 
-    def answer(self, slot: bytes) -> Pending | None:
+    def answer(self, slot: bytes) -> PendingRequest | None:
         """Return the request whose response has come, for the first time or once more."""
         pending = self.retire(slot)
         if not self._resumable or (pending is not None and pending.held is not None):
@@ -232,7 +232,7 @@ class InFlight:
 
     def let_go(
         self, exchange: bytes | None = None, ids: Collection[bytes] | None = None
-    ) -> list[Pending]:
+    ) -> list[PendingRequest]:
         """Forget what waits, and return it: all, what is of an exchange, or these ids of it."""
         if exchange is not None and ids is not None:
             slots = [exchange + id for id in ids]
@@ -249,14 +249,14 @@ class InFlight:
 _REMEMBERED = 1000  # the oldest is forgotten first
 
 
-class Unwanted(Struct, eq=False):
+class StrayResponses(Struct, eq=False):
     """Tells answers to questions of our own, by their `ids`, and those that come after ours.
 
     Invariant: what is remembered of the latter is bounded.
     """
 
     ids: Ids
-    timing: Timing | None
+    timing: Deadlines | None
     guessed: dict[bytes, None] = {}
     """The slots of requests that we have answered, though in doubt."""
 
@@ -282,7 +282,7 @@ class Unwanted(Struct, eq=False):
         self.guessed.pop(slot, None)
 
 
-class Waiting(dict[int, Pending]):
+class SuspendedCalls(dict[int, PendingRequest]):
     """Calls by the tokens of the Load or Shape that they wait for.
 
     A dict, since nothing may fail between the end of the wait and what answers the call.
@@ -295,7 +295,7 @@ class Waiting(dict[int, Pending]):
         self.last = 0
         """The token that was given last; they are numbers in a row."""
 
-    def hold(self, pending: Pending) -> int:
+    def hold(self, pending: PendingRequest) -> int:
         """Remember a call, and return its token."""
         self.last += 1
         self[self.last] = pending

@@ -6,15 +6,15 @@ from proxy.document import message
 from proxy.document.tree import Number, encode
 from proxy.errors import DocumentError
 from proxy.session import forwarding as replies
-from proxy.session.active_rules import Standing
+from proxy.session.active_rules import ActiveRules
 from proxy.session.ambiguity import called, differs, may_call, repeated
-from proxy.session.counts import Tally
-from proxy.session.inflight import Pending
+from proxy.session.counts import SessionMeter
+from proxy.session.inflight import PendingRequest
 from proxy.session.outputs import Forward, Output
 
 
 def from_client(
-    raw: bytes, cause: DocumentError, exchange: bytes, standing: Standing, tally: Tally
+    raw: bytes, cause: DocumentError, exchange: bytes, standing: ActiveRules, tally: SessionMeter
 ) -> tuple[Output, ...]:
     """Pass on what we cannot read, unless it may be a call that a rule is there to stop."""
     import json
@@ -32,7 +32,7 @@ def from_client(
         # Another reader may get further, and find the call of a tool in it.
         id = message.request_id(raw[:512], raw[-512:]) or b"null"
         line = message.error(id, -32700, f"the message cannot be read: {cause}")
-        return replies.reply(tally, Pending(exchange, id, ""), "refused", line)
+        return replies.reply(tally, PendingRequest(exchange, id, ""), "refused", line)
     standing.now()
     if not any(standing.guarded(tool) for tool in map(called, messages) if tool is not None):
         return (Forward(raw),)
@@ -41,7 +41,7 @@ def from_client(
         if "id" not in each or "method" not in each:
             tally.log(f"a message that cannot be read and has no id was dropped: {cause}")
             continue
-        pending = Pending(exchange, encode(each["id"]), "", called(each) or "")
+        pending = PendingRequest(exchange, encode(each["id"]), "", called(each) or "")
         said = f"the call cannot be read: {cause}"
         line = message.refusal(pending.id, said, modern=False)
         if not pending.tool:

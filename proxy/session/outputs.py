@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from proxy.shaping.job import Job
+from proxy.shaping.job import ShapeJob
 from proxy.storage.snapshots import Key, Snapshot
 
 LARGE = 256 << 10
@@ -27,7 +27,7 @@ class Reply(Struct, frozen=True):
     raw: bytes
 
 
-class Tell(Struct, frozen=True):
+class Notify(Struct, frozen=True):
     """`raw` is for the client, of the proxy's own accord: a notification that answers nothing."""
 
     raw: bytes
@@ -51,21 +51,21 @@ class Noise(Struct, frozen=True):
     raw: bytes
 
 
-class Keep(Struct, frozen=True):
+class StoreSnapshot(Struct, frozen=True):
     """Put a snapshot into the store."""
 
     key: Key
     snapshot: Snapshot
 
 
-class Load(Struct, frozen=True):
+class LoadSnapshot(Struct, frozen=True):
     """Get a snapshot from the store, then call `Session.loaded` with it, or with None."""
 
     token: int
     key: Key
 
 
-class Forget(Struct, frozen=True):
+class DropSnapshots(Struct, frozen=True):
     """Drop from the store what is kept under the key, which may stand for all of a rule's."""
 
     key: Key
@@ -74,10 +74,10 @@ class Forget(Struct, frozen=True):
 class Shape(Struct, frozen=True):
     """Run `pipeline.shape(job)`, which may take long, then call `Session.shaped`."""
 
-    job: Job
+    job: ShapeJob
 
 
-class Work(Struct, frozen=True):
+class RunInBackground(Struct, frozen=True):
     """Call `do`, which may take long, then `then` with what it returns; neither raises.
 
     `do` touches nothing of the session: others may enter it meanwhile.
@@ -87,7 +87,18 @@ class Work(Struct, frozen=True):
     then: Callable[[Any], "tuple[Output, ...]"]
 
 
-Output = Forward | Reply | Tell | Noise | Keep | Load | Forget | Shape | Work | Probe
+Output = (
+    Forward
+    | Reply
+    | Notify
+    | Noise
+    | StoreSnapshot
+    | LoadSnapshot
+    | DropSnapshots
+    | Shape
+    | RunInBackground
+    | Probe
+)
 
 
 def turned(output: Output) -> Output:

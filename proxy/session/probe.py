@@ -10,7 +10,7 @@ from proxy.document.message import Message, members
 from proxy.document.surrogates import distinct
 from proxy.document.tree import ABSENT, encode, piecemeal, text, uncollected
 from proxy.errors import DocumentError
-from proxy.ruleset.guard import Ask, Found
+from proxy.ruleset.guard import Query, QueryResult
 from proxy.shaping.result.locate import read as read_result
 from proxy.shaping.result.parse import complete, failed
 
@@ -52,7 +52,7 @@ class Ids:
         return self.used and self._begin in raw
 
 
-def request(id: bytes, ask: Ask, call: Raw) -> bytes:
+def request(id: bytes, ask: Query, call: Raw) -> bytes:
     """Return the line that asks; `call` are the params of the call that is held meanwhile."""
     params: dict[str, Any] = {"name": ask.tool, "arguments": ask.arguments}
     meta = members(call).get("_meta")
@@ -81,7 +81,7 @@ def masked(raw: bytes) -> bool:
         return False
 
 
-def heard(raw: bytes, *, beside: bool) -> tuple[Found, bool]:
+def heard(raw: bytes, *, beside: bool) -> tuple[QueryResult, bool]:
     """Return what is `found` in a response, and whether surrogates are `masked`; never raises.
 
     `beside`: they are in the call that it is asked for.
@@ -92,10 +92,12 @@ def heard(raw: bytes, *, beside: bool) -> tuple[Found, bool]:
             distinct(raw)
         return found(raw), here
     except Exception as error:  # too deep, too large, ...
-        return Found(failure=f"the answer cannot be read: {type(error).__name__}: {error}"), False
+        return QueryResult(
+            failure=f"the answer cannot be read: {type(error).__name__}: {error}"
+        ), False
 
 
-def found(raw: bytes) -> Found:
+def found(raw: bytes) -> QueryResult:
     """Read what a response says: the document of its result, or why there is none.
 
     >>> found(b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"[1]"}]}}')
@@ -107,21 +109,21 @@ def found(raw: bytes) -> Found:
         read = message.read(raw)
         if not isinstance(read, Message) or read.result is ABSENT or read.error is not ABSENT:
             said = message.string_at(Raw(raw), "error", "message")
-            return Found(failure=said or "the answer is an error")
+            return QueryResult(failure=said or "the answer is an error")
         held = members(read.result)
         if not complete(held):
-            return Found(failure="the server wants to know something first")
+            return QueryResult(failure="the server wants to know something first")
         reading = read_result(held, "auto")
         document = None if reading is None else reading.document
         said = None if document is None else text(document.cell[0])
         if failed(held):
             words = said if said is not None or document is None else document.encode().decode()
-            return Found(failure=words or "the answer is an error")
+            return QueryResult(failure=words or "the answer is an error")
         if document is None:
-            return Found(failure="the answer has no document")
+            return QueryResult(failure="the answer has no document")
         if said is not None:
-            return Found(said)
+            return QueryResult(said)
         with uncollected():
-            return Found(piecemeal(Raw(encode(document.cell[0]))))
+            return QueryResult(piecemeal(Raw(encode(document.cell[0]))))
     except DocumentError as cause:
-        return Found(failure=f"the answer cannot be read: {cause}")
+        return QueryResult(failure=f"the answer cannot be read: {cause}")

@@ -9,12 +9,12 @@ from proxy.document import message
 from proxy.document.message import Message, string_at
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import Rule
-from proxy.session.active_rules import Standing
-from proxy.session.counts import Tally
+from proxy.session.active_rules import ActiveRules
+from proxy.session.counts import SessionMeter
 from proxy.session.forwarding import refusal
-from proxy.session.inflight import Answered, Pending, Waiting
-from proxy.session.outputs import Forget, Forward, Keep, Output, Shape
-from proxy.shaping.job import Job, Outcome
+from proxy.session.inflight import PendingRequest, RecentlyAnswered, SuspendedCalls
+from proxy.session.outputs import DropSnapshots, Forward, Output, Shape, StoreSnapshot
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Key, Snapshot
 
 _REMEMBERED = 1000  # snapshots that were kept; the oldest is forgotten first
@@ -26,13 +26,13 @@ class Answers(Struct, eq=False):
     `tasks` are calls by the names of the tasks that work for them, `kept` what snapshots there are.
     """
 
-    standing: Standing
-    tally: Tally
-    waiting: Waiting
-    tasks: Answered = field(default_factory=Answered)
+    standing: ActiveRules
+    tally: SessionMeter
+    waiting: SuspendedCalls
+    tasks: RecentlyAnswered = field(default_factory=RecentlyAnswered)
     kept: OrderedDict[Key, None] = field(default_factory=OrderedDict)
 
-    def answered(self, raw: bytes, pending: Pending, rule: Rule) -> tuple[Output, ...]:
+    def answered(self, raw: bytes, pending: PendingRequest, rule: Rule) -> tuple[Output, ...]:
         """Have an answer shaped, unless it is sure to be short enough and that is all there is."""
         # What a model sees of a line is never longer than the line.
         short = rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.only_bounds
@@ -42,7 +42,7 @@ class Answers(Struct, eq=False):
             return (Forward(raw),)
         return (Shape(self.job(pending, rule, raw=raw)),)
 
-    def unread(self, pending: Pending, rule: Rule, cause: Exception) -> tuple[Output, ...]:
+    def unread(self, pending: PendingRequest, rule: Rule, cause: Exception) -> tuple[Output, ...]:
         """Withhold an answer that cannot be read, for this cause."""
         self.tally.log(f"{rule.at(pending.tool)}: withheld: {cause}")
         said = f"the response was withheld: rule {rule.name!r} cannot read it"
@@ -50,15 +50,15 @@ class Answers(Struct, eq=False):
 
     def job(
         self,
-        pending: Pending,
+        pending: PendingRequest,
         rule: Rule,
         *,
         raw: bytes | None = None,
         snapshot: Snapshot | None = None,
-    ) -> Job:
+    ) -> ShapeJob:
         """Return what is to be shaped for a call, which waits for that; see proxy.shaping.job."""
         token = self.waiting.hold(pending)
-        return Job(
+        return ShapeJob(
             rule=rule,
             tool=pending.tool,
             id=pending.id,
@@ -75,7 +75,9 @@ class Answers(Struct, eq=False):
             aside=rule.circuit.open,
         )
 
-    def shaped(self, job: Job, outcome: Outcome, pending: Pending | None) -> tuple[Output, ...]:
+    def shaped(
+        self, job: ShapeJob, outcome: ShapeResult, pending: PendingRequest | None
+    ) -> tuple[Output, ...]:
         """Take what came of a job; `pending` is the call that has waited, if it still does."""
         if pending is None or not pending.again:
             self.tally.shaped(job, outcome)
@@ -85,18 +87,18 @@ class Answers(Struct, eq=False):
             self.kept[key] = None
             if len(self.kept) > _REMEMBERED:
                 self.kept.popitem(last=False)
-            kept = (Keep(key, outcome.snapshot),)
+            kept = (StoreSnapshot(key, outcome.snapshot),)
         elif (
             key is not None and key in self.kept and job.raw is not None and outcome.word != "error"
         ):
             # The server has answered the same call anew: a view of the old one would mislead.
             del self.kept[key]
-            kept = (Forget(key),)
+            kept = (DropSnapshots(key),)
         return (*kept, Forward(outcome.raw))
 
     # Tasks: tasks/result brings the result of the call they work for (MCP 2025-11-25)
 
-    def tasked(self, read: Message, pending: Pending) -> bool:
+    def tasked(self, read: Message, pending: PendingRequest) -> bool:
         """Remember which call a task works for.
 
         Says whether the response names a task: a server may answer at once instead. Raises
@@ -108,7 +110,7 @@ class Answers(Struct, eq=False):
             self.tasks.put(_name(name), pending)
         return task is not None
 
-    def result_of(self, task: str, asked: Pending) -> Pending:
+    def result_of(self, task: str, asked: PendingRequest) -> PendingRequest:
         """Return what is to be known when the request `asked` brings the result of a task."""
         call = self.tasks.get(_name(task))
         if call is None:

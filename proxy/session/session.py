@@ -15,25 +15,25 @@ from time import monotonic
 from proxy.document import message
 from proxy.document.message import Message
 from proxy.errors import DocumentError, RuleErrors
-from proxy.ruleset.guard import Found
+from proxy.ruleset.guard import QueryResult
 from proxy.session import batch, probe
 from proxy.session import deadlines as timing
 from proxy.session import failures as fallback
 from proxy.session import malformed as garbled
-from proxy.session.active_rules import Known, Rules, Standing
+from proxy.session.active_rules import ActiveRules, PeerInfo, Rules
 from proxy.session.calls import Calls
-from proxy.session.counts import Meters, Tally
-from proxy.session.deadlines import Timing
+from proxy.session.counts import Meters, SessionMeter
+from proxy.session.deadlines import Deadlines
 from proxy.session.forwarding import Sending, refusal, reply
 from proxy.session.from_client import FromClient
 from proxy.session.from_server import FromServer
-from proxy.session.guards import Guarding
-from proxy.session.inflight import InFlight, Unwanted, Waiting
-from proxy.session.outputs import Forward, Load, Noise, Output, Reply, Shape
+from proxy.session.guards import GuardRunner
+from proxy.session.inflight import InFlight, StrayResponses, SuspendedCalls
+from proxy.session.outputs import Forward, LoadSnapshot, Noise, Output, Reply, Shape
 from proxy.session.responses import Answers
-from proxy.session.streamed import Heads
+from proxy.session.streamed import StreamedResponses
 from proxy.session.tool_lists import Lists
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
 
 _SMALL = 4096  # bytes: longer lines are told apart by their head and tail where that is certain
@@ -76,20 +76,20 @@ class Session:
         deadline: float | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        timed = None if deadline is None else Timing(deadline, clock)
+        timed = None if deadline is None else Deadlines(deadline, clock)
         self._log = log
         self._timing = timed
-        self._tally = tally = Tally(meters, log)
-        self._standing = standing = Standing(rules, log, tally.named)
+        self._tally = tally = SessionMeter(meters, log)
+        self._standing = standing = ActiveRules(rules, log, tally.named)
         self._inflight = inflight = InFlight(resumable=resumable, timing=timed)
-        self._waiting = waiting = Waiting()
+        self._waiting = waiting = SuspendedCalls()
         self._batched = False
         ids = probe.Ids()
-        unwanted = Unwanted(ids, timed)
+        unwanted = StrayResponses(ids, timed)
         sending = Sending(standing, inflight, unwanted, timed)
         lists = Lists(standing, log, waiting)
         self._answers = answers = Answers(standing, tally, waiting)
-        self._guarding = guarding = Guarding(standing, tally, inflight, waiting, sending, ids)
+        self._guarding = guarding = GuardRunner(standing, tally, inflight, waiting, sending, ids)
         self._calls = calls = Calls(
             scope, standing, tally, waiting, timed, sending, guarding, answers
         )
@@ -99,7 +99,7 @@ class Session:
         self._server = FromServer(
             standing, tally, inflight, unwanted, timed, guarding, answers, lists
         )
-        self._heads = Heads(tally, inflight, unwanted, timed, guarding)
+        self._heads = StreamedResponses(tally, inflight, unwanted, timed, guarding)
 
     @property
     def server(self) -> str | None:
@@ -112,7 +112,7 @@ class Session:
         return self._standing.client
 
     @property
-    def known(self) -> Known:
+    def known(self) -> PeerInfo:
         """What was learned so far."""
         return self._standing.known
 
@@ -135,7 +135,7 @@ class Session:
         """True where it is known which tools there are."""
         return self._standing.listed
 
-    def recall(self, known: Known) -> None:
+    def recall(self, known: PeerInfo) -> None:
         """Learn what another session has learned of the same server and client."""
         self._standing.recall(known)
 
@@ -223,7 +223,7 @@ class Session:
             if asked is None or asked.held is None:
                 return ()
             told = () if cause else (Forward(probe.cancellation(asked.id)),)
-            found = Found(failure=cause or "no answer in time")
+            found = QueryResult(failure=cause or "no answer in time")
             return (*told, *self._guarding.found(asked, found))
         except Exception as error:
             said = self._failed(error, mark)
@@ -247,7 +247,7 @@ class Session:
             said = self._failed(error, mark)
             return (Reply(fallback.gave_up(pending, self._inflight, said)),)
 
-    def shaped(self, job: Job, outcome: Outcome) -> tuple[Output, ...]:
+    def shaped(self, job: ShapeJob, outcome: ShapeResult) -> tuple[Output, ...]:
         """Take what came of a Shape; outputs are relative to the server: Forward is the answer."""
         mark = self._waiting.last
         try:
@@ -260,9 +260,9 @@ class Session:
     def _failed(self, error: Exception, mark: int) -> str:
         return fallback.failed(error, mark, self._waiting, self._log)
 
-    def given_up(self, output: Load | Shape) -> None:
+    def given_up(self, output: LoadSnapshot | Shape) -> None:
         """Forget a call whose Load or Shape will not be carried out: nobody waits any more."""
-        token = output.token if isinstance(output, Load) else output.job.token
+        token = output.token if isinstance(output, LoadSnapshot) else output.job.token
         self._waiting.pop(token, None)
 
     # Lines of the server that are too long to be held

@@ -3,22 +3,22 @@
 from msgspec import Struct
 
 from proxy.document import message
-from proxy.ruleset.guard import Found
-from proxy.session.counts import Tally
-from proxy.session.deadlines import PROGRESS, Timing
-from proxy.session.guards import Guarding
-from proxy.session.inflight import InFlight, Unwanted
+from proxy.ruleset.guard import QueryResult
+from proxy.session.counts import SessionMeter
+from proxy.session.deadlines import PROGRESS, Deadlines
+from proxy.session.guards import GuardRunner
+from proxy.session.inflight import InFlight, StrayResponses
 from proxy.session.outputs import Forward, Output
 
 
-class Heads(Struct, eq=False):
+class StreamedResponses(Struct, eq=False):
     """Goes by the first and last bytes of lines of the server; outputs are relative to it."""
 
-    tally: Tally
+    tally: SessionMeter
     inflight: InFlight
-    unwanted: Unwanted
-    timing: Timing | None
-    guarding: Guarding
+    unwanted: StrayResponses
+    timing: Deadlines | None
+    guarding: GuardRunner
 
     def passes(self, start: bytes, exchange: bytes) -> bool:
         """Say whether a line that begins with `start` may be streamed through.
@@ -61,5 +61,5 @@ class Heads(Struct, eq=False):
                 self.unwanted.guess(key)
         pending = None if key is None else self.inflight.retire(key)
         if pending is not None and pending.held is not None:
-            return self.guarding.probed(pending, Found(failure=said))
+            return self.guarding.probed(pending, QueryResult(failure=said))
         return () if pending is None else (Forward(pending.failed(said)),)

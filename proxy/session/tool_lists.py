@@ -12,14 +12,14 @@ from proxy.document.message import SERVER_INFO, Message, string_at
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import RuleSet
 from proxy.session import failures as fallback
-from proxy.session.active_rules import Standing, planned
-from proxy.session.inflight import Pending, Waiting
-from proxy.session.outputs import LARGE, Forward, Output, Tell, Work
+from proxy.session.active_rules import ActiveRules, planned
+from proxy.session.inflight import PendingRequest, SuspendedCalls
+from proxy.session.outputs import LARGE, Forward, Notify, Output, RunInBackground
 from proxy.session.tools import definitions
-from proxy.session.tools.definitions import Seen
+from proxy.session.tools.definitions import ToolFacts
 
 
-class Edited(Struct, frozen=True):
+class RewrittenToolList(Struct, frozen=True):
     """What came of a result of tools/list that was `given`.
 
     `result` is None where nothing changes, `seen` what it said of its tools, `said` are lines for
@@ -28,12 +28,12 @@ class Edited(Struct, frozen=True):
 
     given: Raw
     result: Raw | None = None
-    seen: dict[str, Seen] = {}
+    seen: dict[str, ToolFacts] = {}
     said: tuple[str, ...] = ()
     error: Exception | None = None
 
 
-def edit(given: Raw, rules: RuleSet) -> Edited:
+def edit(given: Raw, rules: RuleSet) -> RewrittenToolList:
     """Return what becomes of a result of tools/list; never raises."""
     said: list[str] = []
     try:
@@ -41,12 +41,12 @@ def edit(given: Raw, rules: RuleSet) -> Edited:
             given, rules, lambda tool, fact: planned(rules, tool, fact), said.append
         )
     except Exception as error:  # a transform's own `reshape` may raise anything
-        return Edited(given, said=tuple(said), error=error)
-    return Edited(given, result, seen, tuple(said))
+        return RewrittenToolList(given, said=tuple(said), error=error)
+    return RewrittenToolList(given, result, seen, tuple(said))
 
 
 if TYPE_CHECKING:
-    from proxy.session.tools.changes import Listing
+    from proxy.session.tools.changes import ToolListHistory
 
 
 class Lists(Struct, eq=False):
@@ -55,16 +55,16 @@ class Lists(Struct, eq=False):
     `listing` is what the client was told last, where the server says that its list may change.
     """
 
-    standing: Standing
+    standing: ActiveRules
     log: Callable[[str], None]
-    waiting: Waiting
-    listing: "Listing | None" = None
+    waiting: SuspendedCalls
+    listing: "ToolListHistory | None" = None
 
     def introduced(self, result: Raw) -> None:
         """Take the result of initialize, which declares whether the list of tools may change."""
         self.listing = _listing(result)
 
-    def answered(self, raw: bytes, read: Message, pending: Pending) -> tuple[Output, ...]:
+    def answered(self, raw: bytes, read: Message, pending: PendingRequest) -> tuple[Output, ...]:
         """Take an answer to tools/list; outputs are relative to the server.
 
         Raises what is wrong with a short one.
@@ -77,10 +77,10 @@ class Lists(Struct, eq=False):
         edited = partial(edit, read.result, rules)
         if len(raw) <= LARGE:
             return self._passed(raw, edited(), pending, rules)
-        return (Work(edited, partial(self.passed_later, raw, pending, rules)),)
+        return (RunInBackground(edited, partial(self.passed_later, raw, pending, rules)),)
 
     def passed_later(
-        self, raw: bytes, pending: Pending, rules: RuleSet, edited: Edited
+        self, raw: bytes, pending: PendingRequest, rules: RuleSet, edited: RewrittenToolList
     ) -> tuple[Output, ...]:
         """Pass on a long list that was edited meanwhile. Never raises."""
         mark = self.waiting.last
@@ -94,7 +94,7 @@ class Lists(Struct, eq=False):
             return fallback.of_server(raw, [pending], said, closed=self.standing.guards)
 
     def _passed(
-        self, raw: bytes, edited: Edited, pending: Pending, rules: RuleSet
+        self, raw: bytes, edited: RewrittenToolList, pending: PendingRequest, rules: RuleSet
     ) -> tuple[Output, ...]:
         """Pass on a list of tools, as it is by these rules; raises what it could not be for."""
         for said in edited.said:
@@ -119,16 +119,16 @@ class Lists(Struct, eq=False):
         differ = partial(self.listing.differs, lambda result: edit(result, rules).result)
         if self.listing.size <= LARGE:
             return self._told_of(differ())
-        return (Work(differ, self._told_of),)
+        return (RunInBackground(differ, self._told_of),)
 
     def _told_of(self, differ: bool) -> tuple[Output, ...]:
         if not differ or self.listing is None:
             return ()
         self.log("the tools look different with the new rules: the client was told")
-        return (Tell(self.listing.CHANGED),)
+        return (Notify(self.listing.CHANGED),)
 
 
-def _listing(result: Raw) -> "Listing | None":
+def _listing(result: Raw) -> "ToolListHistory | None":
     """Return what remembers the list of tools, where the server declares that it may change."""
     try:
         tools = message.members(message.members(result)["capabilities"])["tools"]
@@ -137,6 +137,6 @@ def _listing(result: Raw) -> "Listing | None":
     except (DocumentError, KeyError):
         return None
     # Not loaded before it is needed: no other session has use for it.
-    from proxy.session.tools.changes import Listing
+    from proxy.session.tools.changes import ToolListHistory
 
-    return Listing()
+    return ToolListHistory()

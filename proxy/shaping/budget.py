@@ -4,17 +4,17 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from proxy.document.tree import Document, Value, encode, text
-from proxy.shaping.job import Job
+from proxy.shaping.job import ShapeJob
 from proxy.shaping.result import frame as frames
 from proxy.shaping.result.frame import Frame
-from proxy.shaping.result.visible import Shown
+from proxy.shaping.result.visible import VisibleSize
 from proxy.transforms.abridge import abridge
 from proxy.transforms.base import Call
 
 _LEAST = 300  # bytes: no document is made smaller than this for the sake of what stands beside it
 
 
-def of(job: Job, frame: Frame, excess: int = 0) -> int | None:
+def of(job: ShapeJob, frame: Frame, excess: int = 0) -> int | None:
     """Return the most bytes that the document may take, where its rule has a bound.
 
     `excess` is by how many bytes it was too long when it took as many as that.
@@ -29,7 +29,7 @@ def of(job: Job, frame: Frame, excess: int = 0) -> int | None:
     return max(most // _copies_shown(job, frame) - excess, _LEAST)
 
 
-def excess(job: Job, shown: Shown, frame: Frame | None = None) -> int:
+def excess(job: ShapeJob, shown: VisibleSize, frame: Frame | None = None) -> int:
     """Return by how many bytes the result is too long, or each copy of the document in `frame`."""
     if job.rule.max_bytes is None:
         return 0
@@ -39,19 +39,19 @@ def excess(job: Job, shown: Shown, frame: Frame | None = None) -> int:
     return over if frame is None else -(-over // _copies_shown(job, frame))
 
 
-def fits(job: Job, shown: Shown) -> bool:
+def fits(job: ShapeJob, shown: VisibleSize) -> bool:
     """Say whether a rule that only bounds the size has nothing to do."""
     return job.rule.only_bounds and excess(job, shown) <= 0
 
 
-def crowded(job: Job, frame: Frame) -> bool:
+def crowded(job: ShapeJob, frame: Frame) -> bool:
     """Say whether the texts beside the document leave it hardly any room."""
     if job.rule.max_bytes is None or _hides_text(job, frame):
         return False
     return _text_beside(frame) > job.rule.max_bytes * 3 // 4
 
 
-def beside(job: Job, frame: Frame) -> Frame:
+def beside(job: ShapeJob, frame: Frame) -> Frame:
     """Return the frame with what stands beside the document cut, where that is too long."""
     if job.rule.max_bytes is None:
         return frame
@@ -85,13 +85,13 @@ def _text_beside(frame: Frame) -> int:
     return sum(len(text.encode()) for text in frames.beside(frame).values())
 
 
-def _hides_text(job: Job, frame: Frame) -> bool:
+def _hides_text(job: ShapeJob, frame: Frame) -> bool:
     """Return True if the client shows structuredContent alone, and the result has one."""
     structured = frame.members.get("structuredContent")
     return job.shows == "structured" and structured is not None and bytes(structured) != b"null"
 
 
-def _copies_shown(job: Job, frame: Frame) -> int:
+def _copies_shown(job: ShapeJob, frame: Frame) -> int:
     """Count the copies of the document that a model is shown, where its client shows both."""
     if job.shows != "both":
         return 1

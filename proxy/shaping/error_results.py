@@ -16,11 +16,11 @@ from proxy.errors import DocumentError, raised
 from proxy.ruleset.rule import Rule
 from proxy.shaping import budget as bound
 from proxy.shaping import pages, steps
-from proxy.shaping.job import Attempt, Job, Outcome
+from proxy.shaping.job import ShapeContext, ShapeJob, ShapeResult
 from proxy.shaping.result.blocks import content_of
 from proxy.shaping.result.frame import Copy, Frame, as_text
-from proxy.shaping.result.locate import Reading, read
-from proxy.shaping.result.parse import Line, failed, take_apart
+from proxy.shaping.result.locate import LocatedDocument, read
+from proxy.shaping.result.parse import ParsedResponse, failed, take_apart
 from proxy.shaping.result.visible import visible
 from proxy.shaping.result.write import write
 from proxy.storage.snapshots import Snapshot
@@ -30,7 +30,9 @@ from proxy.transforms.base import Call, Warned
 _TRUE = Raw(b"true")
 
 
-def of_result(job: Job, line: Line, reading: Reading | None, attempt: Attempt) -> Outcome:
+def of_result(
+    job: ShapeJob, line: ParsedResponse, reading: LocatedDocument | None, attempt: ShapeContext
+) -> ShapeResult:
     """Return what becomes of a result that is an error, or that its rule says is one."""
     rule = job.rule
     before = None if reading is None else reading.shown.to(job.shows)
@@ -64,7 +66,7 @@ def of_result(job: Job, line: Line, reading: Reading | None, attempt: Attempt) -
     if len(raw) > (room := most_of(len(job.raw))):
         said = f"{rule.at(job.tool)}: errors: a result of {len(raw)} bytes, more than {room}"
         return job.original("error", said, before)
-    return Outcome(
+    return ShapeResult(
         raw=unmask(raw) if frame.masked else raw,
         word="error",
         visible_before=before or 0,
@@ -73,7 +75,7 @@ def of_result(job: Job, line: Line, reading: Reading | None, attempt: Attempt) -
     )
 
 
-def _marked(job: Job, before: int | None) -> Outcome:
+def _marked(job: ShapeJob, before: int | None) -> ShapeResult:
     """Return an error that the rule's steps left alone: as it came, and marked as one."""
     original = job.original("error", None, before)
     line = take_apart(original.raw, intact=True)
@@ -83,7 +85,7 @@ def _marked(job: Job, before: int | None) -> Outcome:
     return replace(original, raw=unmask(raw) if line.masked else raw)
 
 
-def of_response(job: Job, attempt: Attempt) -> Outcome | None:
+def of_response(job: ShapeJob, attempt: ShapeContext) -> ShapeResult | None:
     """Return what becomes of a JSON-RPC error, None where the response is none."""
     assert job.raw is not None
     if not job.rule.errors:
@@ -138,7 +140,7 @@ def _envelope(raw: bytes) -> tuple[dict[str, Raw], bool]:
 # The bound
 
 
-def bounded(job: Job, error: Outcome, attempt: Attempt) -> Outcome:
+def bounded(job: ShapeJob, error: ShapeResult, attempt: ShapeContext) -> ShapeResult:
     """Return an error within the bound of its rule: a long traceback would fill a model's context.
 
     The rest can be looked at with a view, as that of other results.
@@ -157,7 +159,9 @@ def bounded(job: Job, error: Outcome, attempt: Attempt) -> Outcome:
         return replace(error, said=error.said or said)
 
 
-def _bounded_result(job: Job, error: Outcome, line: Line, attempt: Attempt) -> Outcome:
+def _bounded_result(
+    job: ShapeJob, error: ShapeResult, line: ParsedResponse, attempt: ShapeContext
+) -> ShapeResult:
     blocks, texts = content_of(line.members)
     shown = visible(line.members, blocks)
     if bound.excess(job, shown) <= 0:
@@ -187,7 +191,7 @@ def _bounded_result(job: Job, error: Outcome, line: Line, attempt: Attempt) -> O
     )
 
 
-def _bounded_response(job: Job, error: Outcome, most: int) -> Outcome:
+def _bounded_response(job: ShapeJob, error: ShapeResult, most: int) -> ShapeResult:
     """Bound a JSON-RPC error: its data to half of the room, which some clients show, its message.
 
     What was left out of both is told at the end of the message, the only place that all show.

@@ -8,12 +8,12 @@ from proxy.document import message
 from proxy.document.fuel import MOST, Fuel
 from proxy.ruleset.clients import Shows
 from proxy.ruleset.rule import Rule
-from proxy.storage.meter import Outcome as Word
+from proxy.storage.meter import OutcomeKind as Word
 from proxy.storage.snapshots import Snapshot
 from proxy.transforms.base import Warned
 
 
-class Job(Struct, frozen=True, kw_only=True):
+class ShapeJob(Struct, frozen=True, kw_only=True):
     """One response to shape.
 
     Either `raw`, a response line as it came, or `snapshot`, from which a later page or view is
@@ -39,7 +39,9 @@ class Job(Struct, frozen=True, kw_only=True):
     aside: bool = False
     fuel: int = MOST
 
-    def original(self, word: Word, said: str | None = None, before: int | None = None) -> "Outcome":
+    def original(
+        self, word: Word, said: str | None = None, before: int | None = None
+    ) -> "ShapeResult":
         """Return what comes of it where the response goes out as it came.
 
         `before` are the bytes of it that the model sees, where they were counted. Where nothing
@@ -48,12 +50,14 @@ class Job(Struct, frozen=True, kw_only=True):
         if self.raw is None:
             why = said or "nothing is kept of the earlier answer"
             line = message.refusal(self.id, why, self.modern)
-            return Outcome(raw=line, word="refused", said=said, visible_after=len(line))
+            return ShapeResult(raw=line, word="refused", said=said, visible_after=len(line))
         size = len(self.raw) if before is None else before
-        return Outcome(raw=self.raw, word=word, visible_before=size, visible_after=size, said=said)
+        return ShapeResult(
+            raw=self.raw, word=word, visible_before=size, visible_after=size, said=said
+        )
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class ShapeResult(Struct, frozen=True, kw_only=True):
     """What came of a Job: the line to send and what to count.
 
     `visible_*` are bytes that the model sees; `said` is a line for the log, where something is
@@ -73,7 +77,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     blameless: bool = False
 
 
-class Attempt(Struct):
+class ShapeContext(Struct):
     """What comes up while a job is tried: the warnings, and the fuel that is left."""
 
     fuel: Fuel

@@ -13,22 +13,22 @@ from proxy.errors import TransformError
 from proxy.ruleset.guard import FACTS
 from proxy.shaping import budget as bound
 from proxy.shaping import steps
-from proxy.shaping.job import Attempt, Job, Outcome
+from proxy.shaping.job import ShapeContext, ShapeJob, ShapeResult
 from proxy.shaping.result import structured as promise
 from proxy.shaping.result import write as writing
 from proxy.shaping.result.frame import Frame
-from proxy.shaping.result.visible import Shown
+from proxy.shaping.result.visible import VisibleSize
 from proxy.shaping.steps import Observer
 from proxy.storage.snapshots import Snapshot
 from proxy.transforms.abridge import Abridge, abridge
 from proxy.transforms.base import Call, Notice
 
 
-class Answer(Struct, frozen=True):
+class WrittenResult(Struct, frozen=True):
     """A result written, what a model sees of it, and the paths that matched nothing."""
 
     written: dict[str, Raw]
-    shown: Shown
+    shown: VisibleSize
     missing: tuple[str, ...]
     masked: bool
 
@@ -38,8 +38,8 @@ class Answer(Struct, frozen=True):
 
 
 def from_snapshot(
-    job: Job, snapshot: Snapshot, observe: Observer | None, attempt: Attempt
-) -> Outcome:
+    job: ShapeJob, snapshot: Snapshot, observe: Observer | None, attempt: ShapeContext
+) -> ShapeResult:
     """Do a job for a later page or view. Raises what a step does."""
     have_room(snapshot.size)
     frame = Frame.decode(snapshot.frame)
@@ -54,7 +54,7 @@ def from_snapshot(
     answer = answered(job, snapshot, observe, attempt)
     if answer.masked:
         distinct(job.id)
-    return Outcome(
+    return ShapeResult(
         raw=answer.line(message.result(job.id, answer.written)),
         word="page" if job.view is None else "view",
         visible_after=answer.shown.to(job.shows),
@@ -63,12 +63,12 @@ def from_snapshot(
 
 
 def answered(
-    job: Job,
+    job: ShapeJob,
     snapshot: Snapshot,
     observe: Observer | None,
-    attempt: Attempt,
+    attempt: ShapeContext,
     excess: int = 0,
-) -> Answer:
+) -> WrittenResult:
     """Cut the page or view that `job` asks for; in less room while what stands beside it counts."""
     rule = job.rule
     frame = Frame.decode(snapshot.frame)
@@ -85,7 +85,7 @@ def answered(
         result, shown = written(job, frame, document, call.notices)
         more = bound.excess(job, shown, frame)
         if more <= 0 or excess > (rule.max_bytes or 0):
-            return Answer(result, shown, tuple(call.missing), frame.masked)
+            return WrittenResult(result, shown, tuple(call.missing), frame.masked)
         excess += more
 
 
@@ -95,7 +95,7 @@ def _thawed(snapshot: Snapshot) -> Document:
     return document if said is None else Document(said, masked=document.masked)
 
 
-def _viewed(job: Job, whole: Document, frame: Frame, call: Call) -> Document:
+def _viewed(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     """Answer a view: a text as text, anything else as `{view: value}`, abridged if need be."""
     assert job.view is not None
     member = next((copy.member for copy in frame.copies if copy.member), "text")
@@ -116,8 +116,8 @@ def _viewed(job: Job, whole: Document, frame: Frame, call: Call) -> Document:
 
 
 def written(
-    job: Job, frame: Frame, document: Document, notices: list[Notice], indent: int = -1
-) -> tuple[dict[str, Raw], Shown]:
+    job: ShapeJob, frame: Frame, document: Document, notices: list[Notice], indent: int = -1
+) -> tuple[dict[str, Raw], VisibleSize]:
     """Write the result, with the structuredContent that clients of its tool were promised."""
     held = frame.members.get("structuredContent")
     if job.rule.structures and (held is None or bytes(held) == b"null"):
@@ -135,7 +135,7 @@ def taken(document: Document) -> Callable[[], bytes]:
     return lambda: now
 
 
-def kept(job: Job, frame: Frame, document: bytes) -> Snapshot:
+def kept(job: ShapeJob, frame: Frame, document: bytes) -> Snapshot:
     """Return the snapshot for later pages and views, with what a guard found out of the call.
 
     Raises TransformError where that cannot be kept.

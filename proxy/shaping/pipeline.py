@@ -1,8 +1,7 @@
 """Runs a rule over one tool response: the straight line from raw result to raw result.
 
-A Job is everything that is needed, an Outcome everything that comes of it; `shape` turns the one
-into the other, touches nothing else, and never raises. Whatever goes wrong on the way, the
-original goes out, once, and the Outcome says what went wrong.
+`shape` turns a ShapeJob into a ShapeResult, touches nothing else, and never raises. If anything
+goes wrong on the way, the original goes out, once, and the ShapeResult names the failure.
 """
 
 from msgspec import Raw
@@ -15,10 +14,10 @@ from proxy.document.tree import Document, Value, encode, have_room, plain, row_t
 from proxy.errors import (
     AbridgeError,
     DocumentError,
-    Emptied,
-    Mismatch,
+    EmptyResult,
+    OutOfFuel,
     Refusal,
-    Spent,
+    ShapeMismatch,
     TransformError,
     raised,
 )
@@ -26,11 +25,11 @@ from proxy.ruleset.rule import Rule
 from proxy.shaping import budget as bound
 from proxy.shaping import error_results as error_result
 from proxy.shaping import pages, steps
-from proxy.shaping.job import Attempt, Job, Outcome
-from proxy.shaping.pages import Answer
+from proxy.shaping.job import ShapeContext, ShapeJob, ShapeResult
+from proxy.shaping.pages import WrittenResult
 from proxy.shaping.result.frame import without
-from proxy.shaping.result.locate import Reading, read
-from proxy.shaping.result.parse import Line, complete, failed, take_apart
+from proxy.shaping.result.locate import LocatedDocument, read
+from proxy.shaping.result.parse import ParsedResponse, complete, failed, take_apart
 from proxy.shaping.result.structured import structured
 from proxy.shaping.steps import Observer
 from proxy.storage.snapshots import Snapshot
@@ -38,7 +37,7 @@ from proxy.transforms.base import Call, Notice, Warned
 from proxy.transforms.notices import DROPPED
 
 
-def shape(job: Job, observe: Observer | None = None) -> Outcome:
+def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:
     """Do `job`. Never raises: a failure is an Outcome that carries the original."""
     try:
         outcome = job.original("failed") if job.aside else _shaped(job, observe)
@@ -49,14 +48,14 @@ def shape(job: Job, observe: Observer | None = None) -> Outcome:
         return failure(job, error)
 
 
-def _shaped(job: Job, observe: Observer | None) -> Outcome:
-    attempt = Attempt(fuel=Fuel(job.fuel))
+def _shaped(job: ShapeJob, observe: Observer | None) -> ShapeResult:
+    attempt = ShapeContext(fuel=Fuel(job.fuel))
     outcome = _tried(job, observe, attempt)
     said, spent = tuple(dict.fromkeys(attempt.warnings)), attempt.fuel.left < 0
     return replace(outcome, warnings=said, spent=spent) if said or spent else outcome
 
 
-def _tried(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome:
+def _tried(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> ShapeResult:
     try:
         if job.snapshot is not None:
             return pages.from_snapshot(job, job.snapshot, observe, attempt)
@@ -71,7 +70,7 @@ def _tried(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome:
         if job.rule.mode == "shadow":
             return job.original("shadow")
         return _refused(job, str(refused), attempt.warnings)
-    except Mismatch as other:
+    except ShapeMismatch as other:
         if job.rule.exclusive:
             return _unfit(job, other)
         said = f"{job.rule.at(job.tool)}: left as it came: {other}"
@@ -91,7 +90,7 @@ def _tried(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome:
         return _mended(job, observe, attempt) or _failure(job, error)
 
 
-def _mended(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome | None:
+def _mended(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> ShapeResult | None:
     """Keep an answer within its budget though its bytes are not UTF-8: those are replaced.
 
     None if they are, or if the rule has no budget, withholds the answer, or is within its budget.
@@ -114,7 +113,7 @@ def _mended(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome | N
     return None
 
 
-def _from_response(job: Job, observe: Observer | None, attempt: Attempt) -> Outcome:
+def _from_response(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> ShapeResult:
     """Find the document of a response, and have it shaped; all else goes out as it came."""
     assert job.raw is not None
     rule = job.rule
@@ -141,7 +140,7 @@ def _from_response(job: Job, observe: Observer | None, attempt: Attempt) -> Outc
         if rule.validate is not None:
             _without_document(rule, attempt)
         if rule.exclusive:
-            raise Mismatch("it has no document that the steps could work on")
+            raise ShapeMismatch("it has no document that the steps could work on")
         if rule.max_bytes is None:
             return job.original("untouched")
         reading = read(line.members, "blocks", line.content)
@@ -163,8 +162,12 @@ def _from_response(job: Job, observe: Observer | None, attempt: Attempt) -> Outc
 
 
 def _from_document(
-    job: Job, line: Line, reading: Reading, observe: Observer | None, attempt: Attempt
-) -> Outcome:
+    job: ShapeJob,
+    line: ParsedResponse,
+    reading: LocatedDocument,
+    observe: Observer | None,
+    attempt: ShapeContext,
+) -> ShapeResult:
     """Run the steps over the document that was found, and put what they leave in its place."""
     rule, document, before = job.rule, reading.document, reading.shown.to(job.shows)
     frame, dropped = without(reading.frame, rule.drop_blocks)
@@ -189,19 +192,19 @@ def _from_document(
             return replace(job.original("untouched", None, before), missing=missing)
         notices = call.notices + ([Notice(DROPPED, dropped)] if dropped else [])
         written, shown = pages.written(job, frame, document, notices, layout)
-        answer = Answer(written, shown, tuple(call.missing), frame.masked)
+        answer = WrittenResult(written, shown, tuple(call.missing), frame.masked)
         if taken is not None and (excess := bound.excess(job, shown, frame)) > 0:
             snapshot = Snapshot(frame.encode(), taken())
             answer = pages.answered(job, snapshot, None, attempt, excess)
     after = answer.shown.to(job.shows)
     if job.view is None and after > before and not rule.allow_growth:
-        raise Mismatch(f"the model would see {after} bytes in place of {before}")
+        raise ShapeMismatch(f"the model would see {after} bytes in place of {before}")
     if rule.mode == "shadow":
         return replace(job.original("shadow", None, before), visible_after=after)
     sent = answer.line(encode({**line.envelope, "result": answer.written}))
     if len(sent) > (room := most_of(len(job.raw))):
         raise AbridgeError(f"the end: a result of {len(sent)} bytes, more than {room}")
-    return Outcome(
+    return ShapeResult(
         raw=sent,
         word="shaped" if job.view is None else "view",
         visible_before=before,
@@ -211,7 +214,7 @@ def _from_document(
     )
 
 
-def _structured(outcome: Outcome, job: Job) -> Outcome:
+def _structured(outcome: ShapeResult, job: ShapeJob) -> ShapeResult:
     """Return the outcome with the structuredContent that clients of its tool were promised."""
     if not job.rule.structures:
         return outcome
@@ -226,7 +229,7 @@ def _structured(outcome: Outcome, job: Job) -> Outcome:
     return replace(outcome, raw=line, visible_after=shown.to(job.shows))
 
 
-def failure(job: Job, cause: BaseException | str) -> Outcome:
+def failure(job: ShapeJob, cause: BaseException | str) -> ShapeResult:
     """Return what goes out where a rule could not even be tried, which `cause` says.
 
     Never raises either: where that fails too, the answer says no more than it must.
@@ -235,8 +238,8 @@ def failure(job: Job, cause: BaseException | str) -> Outcome:
         return _structured(_failure(job, cause), job)
     except Exception:
         if job.raw is not None and not job.rule.withholds:
-            return Outcome(raw=job.raw, word="failed")
-        return Outcome(raw=_WITHHELD % job.id, word="failed")
+            return ShapeResult(raw=job.raw, word="failed")
+        return ShapeResult(raw=_WITHHELD % job.id, word="failed")
 
 
 _WITHHELD = (
@@ -245,7 +248,7 @@ _WITHHELD = (
 )
 
 
-def _failure(job: Job, cause: BaseException | str) -> Outcome:
+def _failure(job: ShapeJob, cause: BaseException | str) -> ShapeResult:
     """Return what goes out where a rule failed: the original, unless the rule withholds it."""
     if isinstance(cause, BaseException) and not isinstance(cause, AbridgeError):
         cause = raised(cause)
@@ -256,20 +259,20 @@ def _failure(job: Job, cause: BaseException | str) -> Outcome:
     return job.original("failed", said)
 
 
-def _unfit(job: Job, other: Mismatch) -> Outcome:
+def _unfit(job: ShapeJob, other: ShapeMismatch) -> ShapeResult:
     """Return what goes out in place of a response that the rule does not fit, and withholds."""
     does_not = f"the response was withheld: rule {job.rule.name!r} does not fit it"
-    refused = _refused(job, str(other) if isinstance(other, Emptied) else does_not, [])
+    refused = _refused(job, str(other) if isinstance(other, EmptyResult) else does_not, [])
     return replace(refused, said=f"{job.rule.at(job.tool)}: withheld: {other}")
 
 
-def _refused(job: Job, said: str, warnings: list[Warned]) -> Outcome:
+def _refused(job: ShapeJob, said: str, warnings: list[Warned]) -> ShapeResult:
     call = Call(job.tool, job.arguments, names=job.names, warnings=warnings)
     line = error_result.refusal(job.rule, call, job.id, said, job.modern)
-    return Outcome(raw=line, word="refused", visible_after=len(line))
+    return ShapeResult(raw=line, word="refused", visible_after=len(line))
 
 
-def _without_document(rule: Rule, attempt: Attempt) -> None:
+def _without_document(rule: Rule, attempt: ShapeContext) -> None:
     if rule.validate == "refuse":
         raise Refusal("the response breaks its contract: it has no document")
     attempt.warnings.append(Warned("contract: no document", "the response has no document"))
@@ -280,8 +283,8 @@ def _is_error(condition: Expression | Pattern, document: Document, fuel: Fuel) -
         try:
             row = None if condition.names is None else row_type(condition.names)
             return truthy(condition.search(plain(document.cell[0], row, fuel), fuel))
-        except Spent as spent:
-            raise Spent(f"error_if: {spent}") from spent
+        except OutOfFuel as spent:
+            raise OutOfFuel(f"error_if: {spent}") from spent
         except Refusal as cause:
             raise TransformError("error_if", cause) from cause
     said = text(document.cell[0])

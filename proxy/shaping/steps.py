@@ -8,10 +8,10 @@ from msgspec.structs import astuple, replace
 from proxy.document.measure import most_of, outgrows
 from proxy.document.paths import ROOT, Name, Path
 from proxy.document.tree import Document, Value, compact, encode, loads, raw, text
-from proxy.errors import AbridgeError, Emptied, Mismatch, Spent, TransformError
+from proxy.errors import AbridgeError, EmptyResult, OutOfFuel, ShapeMismatch, TransformError
 from proxy.ruleset.rule import Rule
 from proxy.shaping import budget as bound
-from proxy.shaping.job import Attempt, Job
+from proxy.shaping.job import ShapeContext, ShapeJob
 from proxy.shaping.result.frame import Frame
 from proxy.transforms.base import Call, Transform
 
@@ -76,7 +76,7 @@ _PICKING = frozenset(("drop", "filter"))
 _PAID = 128  # bytes that a unit of fuel has paid for, at most
 
 
-def call(job: Job, frame: Frame, attempt: Attempt, excess: int = 0) -> Call:
+def call(job: ShapeJob, frame: Frame, attempt: ShapeContext, excess: int = 0) -> Call:
     """Return what the steps may know of `job`, and say of it; see `bound.of` for `excess`."""
     rule = job.rule
     viewable = job.viewable and rule.viewable
@@ -112,7 +112,7 @@ def run(
     exclusive = rule.exclusive
     for step in rule.pipeline[steps]:
         if exclusive and step.name in _PICKING and text(document.cell[0]) is not None:
-            raise Mismatch(f"{step.name}: the document is a text")
+            raise ShapeMismatch(f"{step.name}: the document is a text")
         if document.textual:
             fitting = of_text(step, rule.pipeline, call)
             if fitting is None:
@@ -122,8 +122,8 @@ def run(
         fuel = call.fuel.left
         try:
             step(document.root, call)
-        except Spent as spent:
-            raise Spent(f"{step.name}: {spent}") from spent
+        except OutOfFuel as spent:
+            raise OutOfFuel(f"{step.name}: {spent}") from spent
         except AbridgeError:
             raise
         except (Exception, SystemExit) as error:
@@ -131,7 +131,7 @@ def run(
         if observe is not None:
             observe(step.name, document, call)
         if removes and emptied(document):
-            raise Emptied(f"everything was removed by rule {rule.name!r}")
+            raise EmptyResult(f"everything was removed by rule {rule.name!r}")
         if getattr(step, "repeats", rule.foreign):
             # What `project` computes is paid for: a unit for at most so many bytes.
             most = (fuel - call.fuel.left) * _PAID if step.name == "project" else None

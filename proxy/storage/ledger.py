@@ -161,7 +161,7 @@ class Ledger:
         self._interval = interval
         self._patience = patience
         self._session = os.urandom(8).hex()
-        self._book: Book | None = None
+        self._book: LedgerFile | None = None
         self._broken = False
         self._closing = Event()
         self._thread = Thread(target=self._run, name="ledger", daemon=True)
@@ -194,7 +194,7 @@ class Ledger:
         if not self._broken:
             try:
                 if self._book is None:
-                    self._book = Book(self._path, self._patience)
+                    self._book = LedgerFile(self._path, self._patience)
                 self._book.write(counted, self._session, warned)
                 return
             # Not only the errors that SQLite is known to raise: recording must never end a call.
@@ -214,7 +214,7 @@ class Ledger:
             self._book = None
 
 
-class Book:
+class LedgerFile:
     """An open ledger file, for the one thread that opened it.
 
     Creates what is missing: folders for their owner alone, the file likewise, whatever the umask.

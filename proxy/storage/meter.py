@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Outcome = Literal[
+OutcomeKind = Literal[
     "untouched",  # no rule applied, or none changed anything: sent as it came
     "shaped",  # a rule, or the budget, rewrote the response
     "page",  # answered from a snapshot: upstream sent nothing, so its sizes before are 0
@@ -54,7 +54,7 @@ class Row(Struct, frozen=True, gc=False):
 
     tool: str
     rule: str | None
-    outcome: Outcome
+    outcome: OutcomeKind
     calls: int
     wire_before: int
     wire_after: int
@@ -130,7 +130,7 @@ class Meter:
         self._room = _Room() if room is None else room
         self._lock = self._room.lock
         self._rows: list[Row] = []
-        self._sums: dict[tuple[str, str | None, Outcome], list[int]] = {}
+        self._sums: dict[tuple[str, str | None, OutcomeKind], list[int]] = {}
         self._passed: dict[str, list[int]] = {}
         self._warnings: dict[tuple[str, str, str], int] = {}
 
@@ -154,7 +154,7 @@ class Meter:
         if self._observe is not None:
             self._observe(Row(tool, None, "untouched", 1, wire, wire, wire, wire))
 
-    def count(self, tool: str, rule: str | None, sizes: Sizes, outcome: Outcome) -> None:
+    def count(self, tool: str, rule: str | None, sizes: Sizes, outcome: OutcomeKind) -> None:
         """Count one answered call of `tool`; `rule` is the name of the rule that did it, if any.
 
         >>> meter = Meter()

@@ -14,13 +14,13 @@ from proxy.errors import DocumentError
 from proxy.ruleset.rule import Rule
 from proxy.shaping.result.blocks import text_of
 from proxy.shaping.result.frame import Copy
-from proxy.shaping.result.locate import Reading
+from proxy.shaping.result.locate import LocatedDocument
 from proxy.shaping.result.locate import read as read_result
 from proxy.shaping.result.parse import failed
-from proxy.shaping.result.visible import Shown, visible
+from proxy.shaping.result.visible import VisibleSize, visible
 
 
-class Answer(Struct, frozen=True):
+class ClientView(Struct, frozen=True):
     """What a line says: a result's `texts` and `structured` content, or the words of an `error`.
 
     `failed` is true of results that are marked as errors and of error responses.
@@ -29,7 +29,7 @@ class Answer(Struct, frozen=True):
     line: bytes
     texts: tuple[str, ...] = ()
     structured: Raw | None = None
-    shown: Shown = Shown(None, 0)
+    shown: VisibleSize = VisibleSize(None, 0)
     failed: bool = False
     error: str | None = None
 
@@ -39,7 +39,7 @@ class Answer(Struct, frozen=True):
         return "\n".join(self.texts) if self.error is None else self.error
 
 
-def read(line: bytes) -> Answer:
+def read(line: bytes) -> ClientView:
     """Read a response. Raises DocumentError where `line` is none.
 
     >>> read(b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a"}]}}').texts
@@ -52,7 +52,7 @@ def read(line: bytes) -> Answer:
         # A lone surrogate is somewhere.
         held, restored = message.members(mask(line)), unmask
     if "error" in held:
-        return Answer(line, failed=True, error=_words(held["error"]))
+        return ClientView(line, failed=True, error=_words(held["error"]))
     if "result" not in held:
         raise DocumentError("a response has a result or an error")
     raw = message.members(held["result"])
@@ -68,10 +68,10 @@ def read(line: bytes) -> Answer:
         for block in blocks
         if (said := text_of(block)) is not None
     )
-    return Answer(line, texts, structured, visible(raw, blocks), failed(raw))
+    return ClientView(line, texts, structured, visible(raw, blocks), failed(raw))
 
 
-def reading(line: bytes, rule: Rule) -> Reading | None:
+def reading(line: bytes, rule: Rule) -> LocatedDocument | None:
     """Find the document of a response as the steps of `rule` get it, None where there is none.
 
     Raises DocumentError where the line cannot be read.
@@ -86,7 +86,7 @@ def reading(line: bytes, rule: Rule) -> Reading | None:
     return found
 
 
-def document(answer: Answer, before: Reading | None) -> Any:
+def document(answer: ClientView, before: LocatedDocument | None) -> Any:
     """Return the document of an answer as a plain value: JSON where it is some, else a text.
 
     `before` is the document as the server gave it, which says where to look. Raises DocumentError
@@ -105,7 +105,7 @@ def document(answer: Answer, before: Reading | None) -> Any:
     return every[0]
 
 
-def copies(answer: Answer, before: Reading) -> list[Any]:
+def copies(answer: ClientView, before: LocatedDocument) -> list[Any]:
     """Return the document in each place of the answer where the server's stood."""
     found = (_copy(answer, before, copy) for copy in before.frame.copies)
     return [value for value in found if value is not _NOWHERE]
@@ -114,7 +114,7 @@ def copies(answer: Answer, before: Reading) -> list[Any]:
 _NOWHERE: Any = object()
 
 
-def _copy(answer: Answer, before: Reading, copy: Copy) -> Any:
+def _copy(answer: ClientView, before: LocatedDocument, copy: Copy) -> Any:
     structured = answer.structured
     if copy.where == "structured":
         return _NOWHERE if structured is None else _lenient(bytes(structured))

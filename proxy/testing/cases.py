@@ -23,8 +23,8 @@ from proxy.testing import exchange as exchanges
 from proxy.testing import walk
 from proxy.testing.choice import choices
 from proxy.testing.differences import differences, same, shown
-from proxy.testing.exchange import Exchange
-from proxy.testing.play import Play
+from proxy.testing.exchange import RecordedExchange
+from proxy.testing.play import Replay
 
 MOST_TIMES = 1_000_000
 _MOST_VALUES = 10 * MOST_TIMES  # that a case may have repeated, where repetitions are nested
@@ -34,7 +34,7 @@ _MOST_LINES = 12
 Case = dict[str, Any]
 
 
-class Verdict(Struct, frozen=True):
+class CaseResult(Struct, frozen=True):
     """What came of one case.
 
     `place` is its `file:line`; `message` says what was not as expected, in several lines.
@@ -52,7 +52,7 @@ class CaseError(AbridgeError):
     """A case that cannot be played out."""
 
 
-def run(file: RuleFile, wanted: str = "") -> Iterator[Verdict]:
+def run(file: RuleFile, wanted: str = "") -> Iterator[CaseResult]:
     """Run the cases of `file` whose `rule: name` holds the text `wanted`, letter case aside.
 
     A rule in shadow mode is run as if it were active.
@@ -63,7 +63,7 @@ def run(file: RuleFile, wanted: str = "") -> Iterator[Verdict]:
             began = time.perf_counter()
             message = "\n".join(judge(file, rule, case))
             taken = time.perf_counter() - began
-            yield Verdict(rule.name, name, placed(rule, number), not message, message, taken)
+            yield CaseResult(rule.name, name, placed(rule, number), not message, message, taken)
 
 
 def cases(file: RuleFile) -> Iterator[tuple[Rule, int, Case]]:
@@ -99,12 +99,12 @@ def judge(file: RuleFile, rule: Rule, case: Case) -> list[str]:
     return [*found, *notes] if found else []
 
 
-class Trial(Struct, frozen=True):
+class PlayedCase(Struct, frozen=True):
     """A case that was played out, and the rule that it is of."""
 
     rule: Rule
     case: Case
-    play: Play
+    play: Replay
 
     @property
     def document(self) -> Any:
@@ -121,14 +121,14 @@ class Trial(Struct, frozen=True):
         return Document.read(exchanges.written(self.document))
 
 
-def trial_of(file: RuleFile, rule: Rule, case: Case) -> Trial:
+def trial_of(file: RuleFile, rule: Rule, case: Case) -> PlayedCase:
     """Play out `case`. Raises AbridgeError or OSError where that cannot be done."""
     exchange = _exchange(file, rule, case)
     active = {id(each): msgspec.structs.replace(each, mode="active") for each in file.rules}
     whole = msgspec.structs.replace(file, rules=tuple(active.values()))
     found = next((_FOUND[way](expand(case[way])) for way in _FOUND if way in case), None)
-    play = Play(RuleSet((whole,)), exchange, opened="refused" not in case, found=found)
-    return Trial(active[id(rule)], case, play)
+    play = Replay(RuleSet((whole,)), exchange, opened="refused" not in case, found=found)
+    return PlayedCase(active[id(rule)], case, play)
 
 
 def expand(value: Any) -> Any:
@@ -194,7 +194,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else exchanges.written(value).decode()
 
 
-def _exchange(file: RuleFile, rule: Rule, case: Case) -> Exchange:
+def _exchange(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
     """Return the call and the answer that a case speaks of."""
     ways = [key for key in (*_GIVEN, "given_file") if key in case]
     tool, arguments = case.get("tool"), case.get("arguments")
@@ -230,12 +230,12 @@ def _only_tool(rule: Rule) -> str | None:
 # What every case is held to.
 
 
-def _expects_something(trial: Trial) -> Iterator[str]:
+def _expects_something(trial: PlayedCase) -> Iterator[str]:
     if not CHECKS.keys() & trial.case.keys():
         yield f"nothing is expected: write one of {', '.join(CHECKS)}"
 
 
-def _the_rule_applies(trial: Trial) -> Iterator[str]:
+def _the_rule_applies(trial: PlayedCase) -> Iterator[str]:
     play, applied = trial.play, trial.play.applied
     if applied is not None and applied is not trial.rule:
         yield f"the rule {applied.name!r} ({applied.place}) takes this call"
@@ -248,7 +248,7 @@ def _the_rule_applies(trial: Trial) -> Iterator[str]:
         yield f"{said}; the arguments are {shown(play.exchange.arguments)}"
 
 
-def _nothing_fails(trial: Trial) -> Iterator[str]:
+def _nothing_fails(trial: PlayedCase) -> Iterator[str]:
     for _, outcome in trial.play.shaped:
         if outcome.word == "failed":
             yield outcome.said or "the rule failed"
@@ -263,7 +263,7 @@ def _nothing_fails(trial: Trial) -> Iterator[str]:
         yield f"{said}; where that is meant, write `refused` or `upstream: null`"
 
 
-def _both_copies_agree(trial: Trial) -> Iterator[str]:
+def _both_copies_agree(trial: PlayedCase) -> Iterator[str]:
     play, reading = trial.play, trial.play.reading(trial.rule)
     if reading is None or not play.seen or play.answer.failed or play.answer.structured is None:
         return
@@ -273,7 +273,7 @@ def _both_copies_agree(trial: Trial) -> Iterator[str]:
         yield from _some(differences(*found))
 
 
-_ALWAYS: tuple[Callable[[Trial], Iterator[str]], ...] = (
+_ALWAYS: tuple[Callable[[PlayedCase], Iterator[str]], ...] = (
     _expects_something,
     _the_rule_applies,
     _nothing_fails,
@@ -284,7 +284,7 @@ _ALWAYS: tuple[Callable[[Trial], Iterator[str]], ...] = (
 # What a case may expect: one function for each key.
 
 
-def _refused(trial: Trial, expected: Any) -> Iterator[str]:
+def _refused(trial: PlayedCase, expected: Any) -> Iterator[str]:
     play = trial.play
     if play.seen:
         yield f"refused: the call reached the server, with {shown(play.seen[0])}"
@@ -296,7 +296,7 @@ def _refused(trial: Trial, expected: Any) -> Iterator[str]:
         yield f"refused: expected {shown(expected)}, found {shown(play.answer.said)}"
 
 
-def _expect_error(trial: Trial, expected: Any) -> Iterator[str]:
+def _expect_error(trial: PlayedCase, expected: Any) -> Iterator[str]:
     answer = trial.play.answer
     if not answer.failed:
         yield "expect_error: the answer is not an error"
@@ -307,20 +307,20 @@ def _expect_error(trial: Trial, expected: Any) -> Iterator[str]:
         yield from _some(differences(expected, found))
 
 
-def _asks(trial: Trial, expected: dict[str, Any]) -> Iterator[str]:
+def _asks(trial: PlayedCase, expected: dict[str, Any]) -> Iterator[str]:
     if trial.play.asks:
         yield from _some(differences(expected, trial.play.asks[0], "asks"))
     else:
         yield "asks: nothing was asked"
 
 
-def _warns(trial: Trial, expected: list[str]) -> Iterator[str]:
+def _warns(trial: PlayedCase, expected: list[str]) -> Iterator[str]:
     found = sorted(trial.play.warnings)
     if found != sorted(expected):
         yield f"warns: expected {shown(sorted(expected))}, found {shown(found)}"
 
 
-def _upstream(trial: Trial, expected: dict[str, Any] | None) -> Iterator[str]:
+def _upstream(trial: PlayedCase, expected: dict[str, Any] | None) -> Iterator[str]:
     if expected is None:
         if trial.play.seen:
             yield f"upstream: the call reached the server, with {shown(trial.play.seen[0])}"
@@ -330,7 +330,7 @@ def _upstream(trial: Trial, expected: dict[str, Any] | None) -> Iterator[str]:
         yield "upstream: nothing reached the server"
 
 
-def _untouched(trial: Trial, expected: bool) -> Iterator[str]:
+def _untouched(trial: PlayedCase, expected: bool) -> Iterator[str]:
     before, after = trial.play.exchange.response, trial.play.answer.line
     if before != after:
         yield "untouched: the response was changed:"
@@ -341,11 +341,11 @@ def _untouched(trial: Trial, expected: bool) -> Iterator[str]:
         yield from lines or [f"{before[:200]!r} became {after[:200]!r}"]
 
 
-def _expect(trial: Trial, expected: Any) -> Iterator[str]:
+def _expect(trial: PlayedCase, expected: Any) -> Iterator[str]:
     yield from _some(differences(expected, trial.document))
 
 
-def _expect_text(trial: Trial, expected: str | list[str]) -> Iterator[str]:
+def _expect_text(trial: PlayedCase, expected: str | list[str]) -> Iterator[str]:
     texts = list(trial.play.answer.texts)
     if isinstance(expected, list):
         yield from _some(differences(expected, texts))
@@ -357,7 +357,7 @@ def _expect_text(trial: Trial, expected: str | list[str]) -> Iterator[str]:
         yield from _some(line for line in lines if line[:3] not in ("---", "+++"))
 
 
-def _expect_at(trial: Trial, expected: dict[str, Any]) -> Iterator[str]:
+def _expect_at(trial: PlayedCase, expected: dict[str, Any]) -> Iterator[str]:
     document = trial.root
     for text, value in expected.items():
         path = Path.parse(text)
@@ -370,7 +370,7 @@ def _expect_at(trial: Trial, expected: dict[str, Any]) -> Iterator[str]:
             yield from _some(differences(value, found[0], text))
 
 
-def _expect_keys(trial: Trial, expected: dict[str, int]) -> Iterator[str]:
+def _expect_keys(trial: PlayedCase, expected: dict[str, int]) -> Iterator[str]:
     document = trial.root
     for text, number in expected.items():
         places = list(select(document.root, Path.parse(text)))
@@ -384,7 +384,7 @@ def _expect_keys(trial: Trial, expected: dict[str, int]) -> Iterator[str]:
                 yield f"{text}: expected {number} keys, found {len(value)}: {', '.join(value)}"
 
 
-def _absent(trial: Trial, paths: str | list[str]) -> Iterator[str]:
+def _absent(trial: PlayedCase, paths: str | list[str]) -> Iterator[str]:
     document = trial.root
     for text in [paths] if isinstance(paths, str) else paths:
         places = list(select(document.root, Path.parse(text)))
@@ -393,26 +393,26 @@ def _absent(trial: Trial, paths: str | list[str]) -> Iterator[str]:
             yield f"{text}: expected nothing, found {shown(plain(places[0].get()))}{more}"
 
 
-def _max_bytes(trial: Trial, most: int) -> Iterator[str]:
+def _max_bytes(trial: PlayedCase, most: int) -> Iterator[str]:
     size = trial.play.answer.shown.most
     if size > most:
         yield f"max_bytes: {size} visible bytes are more than {most}"
 
 
-def _min_reduction(trial: Trial, least: float) -> Iterator[str]:
+def _min_reduction(trial: PlayedCase, least: float) -> Iterator[str]:
     before, after = trial.play.before.shown.most, trial.play.answer.shown.most
     if before < least * after:
         times = f"{before / after:.1f}"
         yield f"min_reduction: {before} visible bytes to {after} is {times} times, not {least:g}"
 
 
-def _rejoins(trial: Trial, expected: bool) -> Iterator[str]:
+def _rejoins(trial: PlayedCase, expected: bool) -> Iterator[str]:
     play = trial.play
     yield from _some(walk.mismatches(trial.rule, play.exchange, play.opening, play.ask))
     yield from _nothing_fails(trial)
 
 
-CHECKS: dict[str, Callable[[Trial, Any], Iterator[str]]] = {
+CHECKS: dict[str, Callable[[PlayedCase, Any], Iterator[str]]] = {
     "refused": _refused,
     "expect_error": _expect_error,
     "asks": _asks,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import Decision, Found, Guard
+from proxy.ruleset.guard import Decision, Guard, QueryResult
 from proxy.ruleset.rule import Rule, RuleSet
 from proxy.transforms.base import Call, Parameter, Warned
 
@@ -18,7 +18,7 @@ class Decided(Struct, frozen=True):
     """
 
     name: str
-    found: Found | None
+    found: QueryResult | None
     decision: Decision | None
     warnings: tuple[Warned, ...]
 
@@ -39,7 +39,7 @@ class _Watched(Struct, frozen=True):
     def parameters(self) -> Mapping[str, Parameter]:
         return self.guard.parameters
 
-    def __call__(self, call: Call, found: Found | None) -> Decision:
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
         decision: Decision | None = None
         try:
             decision = self.guard(call, found)

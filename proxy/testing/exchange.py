@@ -16,7 +16,7 @@ class ExchangeError(AbridgeError):
     """A recording that holds no call of a tool: what was found and what would be right."""
 
 
-class Exchange(Struct, frozen=True):
+class RecordedExchange(Struct, frozen=True):
     """A call and its answer; `request` and `response` are lines without their newline."""
 
     tool: str
@@ -25,14 +25,14 @@ class Exchange(Struct, frozen=True):
     response: bytes
 
 
-def made(tool: str, arguments: dict[str, Any], result: Raw) -> Exchange:
+def made(tool: str, arguments: dict[str, Any], result: Raw) -> RecordedExchange:
     """Return the exchange in which a call of `tool` is answered with `result`.
 
     >>> made("t", {}, Raw(b'{"content":[]}')).response
     b'{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'
     """
     response = encode({"jsonrpc": "2.0", "id": 1, "result": result})
-    return Exchange(tool, arguments, asked(1, tool, arguments), response)
+    return RecordedExchange(tool, arguments, asked(1, tool, arguments), response)
 
 
 def asked(id: Any, tool: str, arguments: dict[str, Any]) -> bytes:
@@ -83,7 +83,7 @@ def recorded(
     tool: str | None = None,
     arguments: dict[str, Any] | None = None,
     otherwise: str | None = None,
-) -> Exchange:
+) -> RecordedExchange:
     """Read a recording in any of its forms.
 
     That is an object with `request` and `response`, each a message or its raw line; a response; a
@@ -105,7 +105,7 @@ def recorded(
         raise ExchangeError("no call is recorded here; name its tool: --tool, or tool in a test")
     if "jsonrpc" in held and ("result" in held or "error" in held):
         request = asked(held.get("id", Raw(b"null")), tool, arguments)
-        return Exchange(tool, arguments, request, compact(raw))
+        return RecordedExchange(tool, arguments, request, compact(raw))
     return made(tool, arguments, Raw(compact(raw)) if _is_result(held) else of_text(said))
 
 
@@ -133,7 +133,9 @@ def _recorded_call(
     return (name if tool is None else tool), (given if arguments is None else arguments)
 
 
-def _replayed(request: bytes, response: bytes, tool: str, arguments: dict[str, Any]) -> Exchange:
+def _replayed(
+    request: bytes, response: bytes, tool: str, arguments: dict[str, Any]
+) -> RecordedExchange:
     """Return the recorded lines; the request is written anew where it was to say something else."""
     if _recorded_call(request, None, None) != (tool, arguments):
         try:
@@ -141,7 +143,7 @@ def _replayed(request: bytes, response: bytes, tool: str, arguments: dict[str, A
         except (DocumentError, KeyError) as error:
             raise ExchangeError(f"the recorded request cannot be read: {error}") from error
         request = asked(id, tool, arguments)
-    return Exchange(tool, arguments, request, response)
+    return RecordedExchange(tool, arguments, request, response)
 
 
 def _is_result(held: dict[str, Raw]) -> bool:

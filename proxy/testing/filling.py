@@ -13,9 +13,9 @@ import yaml
 
 from proxy.errors import AbridgeError
 from proxy.ruleset.loading import rulefile
-from proxy.ruleset.loading.rulefile import Reading
+from proxy.ruleset.loading.rulefile import LoadedRules
 from proxy.ruleset.rule import RuleFile
-from proxy.testing.cases import CHECKS, Trial, judge, named, placed, trial_of
+from proxy.testing.cases import CHECKS, PlayedCase, judge, named, placed, trial_of
 
 MOST_CHARS = 4_000
 
@@ -50,7 +50,7 @@ class FillError(AbridgeError):
     """A case that cannot be filled."""
 
 
-def _said(trial: Trial) -> str:
+def _said(trial: PlayedCase) -> str:
     """Return the line of YAML that says what came out."""
     play = trial.play
     if not play.seen:
@@ -78,7 +78,9 @@ _UNPRINTABLE = re.compile(
 )
 
 
-def _filled(read: Callable[[bytes], Reading], text: str, rule: int, case: int, said: str) -> str:
+def _filled(
+    read: Callable[[bytes], LoadedRules], text: str, rule: int, case: int, said: str
+) -> str:
     """Return the text with `said` in the case. Raises FillError where that does not work out."""
     before = read(text.encode()).rules
     node = _case_node(text, rule, case)

@@ -10,24 +10,24 @@ from proxy.document.message import members
 from proxy.document.tree import plain
 from proxy.errors import AbridgeError
 from proxy.ruleset.rule import Rule, RuleSet
-from proxy.shaping.job import Job, Outcome
-from proxy.shaping.result.locate import Reading
-from proxy.storage.meter import Outcome as Word
+from proxy.shaping.job import ShapeJob, ShapeResult
+from proxy.shaping.result.locate import LocatedDocument
+from proxy.storage.meter import OutcomeKind as Word
 from proxy.testing import answer as answers
 from proxy.testing import exchange as exchanges
 from proxy.testing import walk
-from proxy.testing.answer import Answer
+from proxy.testing.answer import ClientView
 from proxy.testing.choice import applying
 from proxy.testing.decisions import Decided, watched
-from proxy.testing.exchange import Exchange
-from proxy.testing.rehearsal import Rehearsal
+from proxy.testing.exchange import RecordedExchange
+from proxy.testing.rehearsal import InMemoryTransport
 
 
 class PlayError(AbridgeError):
     """A call that was not answered by one response."""
 
 
-class Play:
+class Replay:
     """A call and its answer.
 
     `seen` are the arguments of every call that reached the server, `asks` what a guard asked it,
@@ -39,7 +39,7 @@ class Play:
     def __init__(
         self,
         rules: RuleSet,
-        exchange: Exchange,
+        exchange: RecordedExchange,
         *,
         opened: bool = True,
         found: Raw | None = None,
@@ -53,7 +53,9 @@ class Play:
         self.asks: list[dict[str, Any]] = []
         self.decided: list[Decided] = []
         self._opened, self._found = opened, found
-        self._rehearsal = Rehearsal(watched(rules, self.decided.append), self._serve, self._probed)
+        self._rehearsal = InMemoryTransport(
+            watched(rules, self.decided.append), self._serve, self._probed
+        )
         arguments, applied = exchange.arguments, self.applied
         first = arguments if applied is None else walk.start(applied, arguments)
         if first == arguments or not opened:
@@ -63,11 +65,11 @@ class Play:
             self.opening = self._said(exchanges.asked(id, exchange.tool, first))
             self.answer = self.ask(arguments) if self.seen else self.opening
 
-    def ask(self, arguments: dict[str, Any]) -> Answer:
+    def ask(self, arguments: dict[str, Any]) -> ClientView:
         """Make a further call of the tool."""
         return self._said(exchanges.asked("a further call", self.exchange.tool, arguments))
 
-    def again(self, rule: Rule) -> "Play":
+    def again(self, rule: Rule) -> "Replay":
         """Play the same out with `rule` in place of the one that applied."""
         applied = self.applied
         files = tuple(
@@ -76,7 +78,7 @@ class Play:
         )
         otherwise = rule if self.rules.otherwise is applied else self.rules.otherwise
         rules = RuleSet(files, otherwise)
-        return Play(rules, self.exchange, opened=self._opened, found=self._found)
+        return Replay(rules, self.exchange, opened=self._opened, found=self._found)
 
     @property
     def applied(self) -> Rule | None:
@@ -95,20 +97,20 @@ class Play:
         return self._rehearsal.log
 
     @property
-    def shaped(self) -> list[tuple[Job, Outcome]]:
+    def shaped(self) -> list[tuple[ShapeJob, ShapeResult]]:
         """The responses that a rule was run on, and what came of each."""
         return self._rehearsal.shaped
 
     @property
-    def before(self) -> Answer:
+    def before(self) -> ClientView:
         """The answer as the server gave it."""
         return answers.read(self.exchange.response)
 
-    def reading(self, rule: Rule) -> Reading | None:
+    def reading(self, rule: Rule) -> LocatedDocument | None:
         """Return the document as the server gave it and `rule` reads it; a fresh one each time."""
         return answers.reading(self.exchange.response, rule)
 
-    def _said(self, line: bytes) -> Answer:
+    def _said(self, line: bytes) -> ClientView:
         got = self._rehearsal.say(line)
         if len(got) != 1:
             raise PlayError(f"the client got {len(got)} lines for one call")

@@ -8,18 +8,28 @@ from collections import deque
 from collections.abc import Callable
 
 from proxy.ruleset.rule import RuleSet
-from proxy.session.outputs import Forget, Forward, Keep, Load, Output, Probe, Reply, Shape, Tell
+from proxy.session.outputs import (
+    DropSnapshots,
+    Forward,
+    LoadSnapshot,
+    Notify,
+    Output,
+    Probe,
+    Reply,
+    Shape,
+    StoreSnapshot,
+)
 from proxy.session.session import Session
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from proxy.storage.meter import Meter
-from proxy.storage.meter import Outcome as Word
+from proxy.storage.meter import OutcomeKind as Word
 from proxy.storage.snapshots import Memory
 
 Server = Callable[[bytes], bytes | None]
 
 
-class Rehearsal:
+class InMemoryTransport:
     """One conversation; `server` takes a line and returns its answer, or None for silence.
 
     `probed` does the same with what the proxy itself asks.
@@ -29,7 +39,7 @@ class Rehearsal:
 
     def __init__(self, rules: RuleSet, server: Server, probed: Server = lambda line: None) -> None:
         self.log: list[str] = []
-        self.shaped: list[tuple[Job, Outcome]] = []
+        self.shaped: list[tuple[ShapeJob, ShapeResult]] = []
         self._server = server
         self._probed = probed
         self._store = Memory()
@@ -59,7 +69,7 @@ class Rehearsal:
                         got.append(raw)
                     elif (answer := self._server(raw)) is not None:
                         add(session.from_server(answer), of_client=False)
-                case Tell(raw):
+                case Notify(raw):
                     got.append(raw)
                 case Reply(raw):
                     if of_client:
@@ -71,14 +81,14 @@ class Rehearsal:
                         add(session.from_server(answer), of_client=False)
                     else:
                         add(session.unanswered(token), of_client=True)
-                case Load(token, key):
+                case LoadSnapshot(token, key):
                     add(session.loaded(token, self._store.get(key)), of_client=True)
                 case Shape(job):
                     outcome = shape(job)
                     self.shaped.append((job, outcome))
                     add(session.shaped(job, outcome), of_client=False)
-                case Keep(key, snapshot):
+                case StoreSnapshot(key, snapshot):
                     self._store.put(key, snapshot)
-                case Forget(key):
+                case DropSnapshots(key):
                     self._store.drop(key)
         return got

@@ -19,16 +19,16 @@ from proxy.session import arguments as argument
 from proxy.session.arguments import VIEW, plan
 from proxy.shaping.steps import run
 from proxy.testing import answer as answers
-from proxy.testing.answer import Answer
+from proxy.testing.answer import ClientView
 from proxy.testing.differences import differences
-from proxy.testing.exchange import Exchange, written
+from proxy.testing.exchange import RecordedExchange, written
 from proxy.transforms.base import Call
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.truncate import Truncate
 
 MOST_PAGES = 10_000
 
-Ask = Callable[[dict[str, Any]], Answer]
+Ask = Callable[[dict[str, Any]], ClientView]
 
 
 class WalkError(AbridgeError):
@@ -43,7 +43,9 @@ def start(rule: Rule, arguments: dict[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def mismatches(rule: Rule, exchange: Exchange, opening: Answer, ask: Ask) -> Iterator[str]:
+def mismatches(
+    rule: Rule, exchange: RecordedExchange, opening: ClientView, ask: Ask
+) -> Iterator[str]:
     """Yield where the pages together differ from the original.
 
     `opening` is the first page of what `exchange` asks for; `ask` gets the others. Raises
@@ -83,7 +85,7 @@ class Track(Protocol):
     def part(self, page: Any, path: Path) -> Any:
         """Return what stands at `path` of a page, or of the whole; None where nothing does."""
 
-    def following(self, page: Any, answer: Answer) -> int | None:
+    def following(self, page: Any, answer: ClientView) -> int | None:
         """Return where the answer says that the next page begins; None after the last one."""
 
     def joined(self, parts: list[Any]) -> Any:
@@ -120,7 +122,7 @@ class Pages(Struct, frozen=True):
             value = _rows(value)
         return value if isinstance(value, list) else None
 
-    def following(self, page: Any, answer: Answer) -> int | None:
+    def following(self, page: Any, answer: ClientView) -> int | None:
         """Return `nextOffset`, whatever it is called."""
         found = [value for path in self.paths for value in self._said(page, path, answer)]
         if not found:
@@ -131,7 +133,7 @@ class Pages(Struct, frozen=True):
         """Return the elements in one list."""
         return [element for part in parts for element in part]
 
-    def _said(self, page: Any, path: Path, answer: Answer) -> Iterator[int | None]:
+    def _said(self, page: Any, path: Path, answer: ClientView) -> Iterator[int | None]:
         words = {word: name for name, word in (self.step.page_info or {}).items()}
         if words and "nextOffset" not in words:
             raise WalkError("rejoins: page_info has no nextOffset, so no page says what follows")
@@ -159,7 +161,7 @@ class Windows(Struct, frozen=True):
         value = _at(page, path)
         return _HINT.sub("", value) if isinstance(value, str) else None
 
-    def following(self, page: Any, answer: Answer) -> int | None:
+    def following(self, page: Any, answer: ClientView) -> int | None:
         """Return `nextIndex`; a text that is short enough says nothing."""
         for beside in _beside(page, self.step.at, answer):
             said = _notice(beside, "truncation")
@@ -176,7 +178,9 @@ _SAID = r"<error>Content truncated\. Call with .* to get more\.</error>"
 _HINT = re.compile(rf"\A{_SAID}\n\n|\n\n{_SAID}\Z")
 
 
-def _walk(rule: Rule, exchange: Exchange, track: Track, opening: Answer, ask: Ask) -> Iterator[Any]:
+def _walk(
+    rule: Rule, exchange: RecordedExchange, track: Track, opening: ClientView, ask: Ask
+) -> Iterator[Any]:
     """Yield the documents of all pages."""
     before = answers.reading(exchange.response, rule)
     first, names = start(rule, exchange.arguments), plan(rule, ()).names
@@ -197,7 +201,7 @@ def _walk(rule: Rule, exchange: Exchange, track: Track, opening: Answer, ask: As
     raise WalkError(f"rejoins: more than {MOST_PAGES} pages; ask for longer ones, or give less")
 
 
-def _whole(rule: Rule, exchange: Exchange, track: Track) -> Any:
+def _whole(rule: Rule, exchange: RecordedExchange, track: Track) -> Any:
     """Return the document after every step but the windows and what runs per page."""
     reading = answers.reading(exchange.response, rule)
     if reading is None:
@@ -242,7 +246,7 @@ def _rows(table: dict[str, Any]) -> list[Any] | None:
         return None
 
 
-def _beside(page: Any, path: Path, answer: Answer) -> Iterator[dict[str, Any]]:
+def _beside(page: Any, path: Path, answer: ClientView) -> Iterator[dict[str, Any]]:
     """Yield the objects in which an answer may say what follows: the array's, else the notices."""
     holder = _at(page, Path("", path.steps[:-1]))
     if isinstance(holder, dict):

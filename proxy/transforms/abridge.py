@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, Raw, Struct
 
-from proxy.document.measure import Closing, Outside, fitting, size, weigh
+from proxy.document.measure import TextFrame, TextWriteback, fitting, size, weigh
 from proxy.document.paths import ROOT
 from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
@@ -18,8 +18,8 @@ from proxy.transforms.cutter import (
     MEMBERS,
     UNSHOWN,
     WHOLE,
-    Cut,
-    Cutter,
+    Omission,
+    SizeReducer,
     ending,
 )
 from proxy.transforms.notices import free, kinds, or_wrapped
@@ -104,7 +104,7 @@ class _Hint(Struct, frozen=True):
     argument: str
     viewed: str
 
-    def of(self, cut: Cut) -> str | None:
+    def of(self, cut: Omission) -> str | None:
         """Return the call that shows what follows the first cut of its kind."""
         place = cut.place
         if UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
@@ -146,14 +146,14 @@ class _Task:
                 return []
             return self._text(said)
         raw = compact(encode(value))
-        if Cutter(self.document).size(raw) <= self.bound:
+        if SizeReducer(self.document).size(raw) <= self.bound:
             return []
         fitted, notices = self._structured(Raw(raw), self.bound)
         if fitted is not None:
             self.document.root.set(fitted)
         return notices
 
-    def in_text(self, structure: Raw, outside: Outside) -> list[Notice] | None:
+    def in_text(self, structure: Raw, outside: TextFrame) -> list[Notice] | None:
         """Make structure that was read from a text fit, the text being closed around it again.
 
         None where that leaves too little room: then the text is to be cut as one.
@@ -181,12 +181,12 @@ class _Task:
         place = _VIEW if self.hint is not None and self.hint.viewed else "text"
         end = ending(said, fitting(self.document, said, room - 2))
         self.document.root.set(said[:end])
-        cut = Cut("text", CHARACTERS, place, end, len(said), len(said) - end, end, len(said))
+        cut = Omission("text", CHARACTERS, place, end, len(said), len(said) - end, end, len(said))
         return [Notice(NAME, self._told([cut], self._reserve(self.bound) - 17))]
 
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None where it is neither object nor array."""
-        cutter, reserve = Cutter(self.document, blocks=self.blocks), self._reserve(bound)
+        cutter, reserve = SizeReducer(self.document, blocks=self.blocks), self._reserve(bound)
         head = memoryview(raw)[0]
         if head == 0x7B:
             fitted = cutter.fit(raw, bound - reserve, "", "", 0)
@@ -208,7 +208,7 @@ class _Task:
     def _noticed(self, value: Value) -> int:
         return weigh(self.document, {NAME: value})
 
-    def _told(self, cuts: list[Cut], room: int) -> dict[str, str]:
+    def _told(self, cuts: list[Omission], room: int) -> dict[str, str]:
         """Return the notes, those on the greatest losses first, and how to see more."""
         hints = (self.hint.of(cut) for cut in cuts[:3]) if self.hint is not None else ()
         hint = next((each for each in hints if each is not None), None)
@@ -227,10 +227,10 @@ class _Task:
         return told | _sums(others) | way
 
 
-def _sums(cuts: list[Cut]) -> dict[str, str]:
+def _sums(cuts: list[Omission]) -> dict[str, str]:
     """Return the note on what has no note of its own: what is shown of each unit at these paths.
 
-    >>> _sums([Cut("a", " chars", "a", 3, 9, 6, 3, 9), Cut("b", "", "b", 0, 2, 50, 0, 2)])
+    >>> _sums([Omission("a", " chars", "a", 3, 9, 6, 3, 9), Omission("b", "", "b", 0, 2, 50, 0, 2)])
     {'others': '0 of 2, 3 of 9 chars at 2 paths'}
     """
     sums = {
@@ -243,12 +243,12 @@ def _sums(cuts: list[Cut]) -> dict[str, str]:
     return {"others": f"{amounts} at {paths} path{'s' * (paths != 1)}"} if cuts else {}
 
 
-def _inside(document: Document) -> Outside | None:
+def _inside(document: Document) -> TextFrame | None:
     """Return what stands around the structure, where the whole document was read from a text."""
     whole = [
         closing.whole
         for closing in document.closers
-        if isinstance(closing, Closing) and closing.whole is not None
+        if isinstance(closing, TextWriteback) and closing.whole is not None
     ]
     if len(whole) != 1 or document.textual or whole[0].separator is not None or whole[0].masked:
         return None

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from proxy.document.fuel import Fuel
 from proxy.document.tree import Slot, Value
-from proxy.errors import Mismatch
+from proxy.errors import ShapeMismatch
 
 Schema = dict[str, Any]
 
@@ -132,5 +132,5 @@ def constant(value: "str | Argument", call: Call) -> str | None:
         return value
     found = call.argument(value.argument)
     if found is not None and not isinstance(found, str):
-        raise Mismatch(f"{value.argument}: {found!r} is not a string")
+        raise ShapeMismatch(f"{value.argument}: {found!r} is not a string")
     return found

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from proxy.document.fuel import pay
-from proxy.document.measure import Closing
+from proxy.document.measure import TextWriteback
 from proxy.document.tree import Document, Slot, loads, plain
 from proxy.errors import DocumentError, Refusal
 from proxy.schema.derive import nullable
@@ -95,8 +95,8 @@ def _sent(document: Document) -> Any:
         return value
     sent = Document(value, masked=document.masked)
     for closing in reversed(document.closers):
-        if isinstance(closing, Closing):
-            again = Closing(sent, closing.at, closing.sources, among=closing.among)
+        if isinstance(closing, TextWriteback):
+            again = TextWriteback(sent, closing.at, closing.sources, among=closing.among)
             again.more = closing.more
             again()
     value = plain(sent.cell[0])

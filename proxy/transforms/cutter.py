@@ -34,7 +34,7 @@ _Entry = tuple[bytes, Raw, str, str]
 """A member or element: its name as it is written, its value, its path and its place."""
 
 
-class Cut(Struct, frozen=True):
+class Omission(Struct, frozen=True):
     """What is shown of `total` elements, members or characters (`unit`), at one place or several.
 
     `path` is the place without positions, `place` the first one as a view finds it, of which
@@ -55,7 +55,7 @@ class Cut(Struct, frozen=True):
         several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
         return f"{self.shown} of {self.total}{self.unit}{several}"
 
-    def with_another(self, other: "Cut") -> "Cut":
+    def with_another(self, other: "Omission") -> "Omission":
         """Return both together: the sums, and the place of this one."""
         return replace(
             self,
@@ -66,7 +66,7 @@ class Cut(Struct, frozen=True):
         )
 
 
-class Cutter:
+class SizeReducer:
     """Cuts values to a number of bytes, and records what that left out.
 
     `blocks`: the value is an array of the texts of several blocks, which all stay if they can.
@@ -75,12 +75,12 @@ class Cutter:
     def __init__(self, document: Document, *, blocks: bool = False) -> None:
         self.document = document
         self.blocks = blocks
-        self._cuts: list[Cut] = []
+        self._cuts: list[Omission] = []
 
     @property
-    def cuts(self) -> list[Cut]:
+    def cuts(self) -> list[Omission]:
         """What was left out, once for each path and unit; the greatest loss first."""
-        merged: dict[tuple[str, str], Cut] = {}
+        merged: dict[tuple[str, str], Omission] = {}
         for cut in self._cuts:
             key = cut.path, cut.unit
             merged[key] = merged[key].with_another(cut) if key in merged else cut
@@ -211,7 +211,7 @@ class Cutter:
         return len(unmask(prefix)) if self.document.masked else len(prefix)
 
     def _note(self, path: str, place: str, shown: int, total: int, unit: str, lost: int) -> None:
-        self._cuts.append(Cut(path or "@", unit, place, shown, total, lost, shown, total))
+        self._cuts.append(Omission(path or "@", unit, place, shown, total, lost, shown, total))
 
 
 def _share(sizes: list[int], room: int) -> int:

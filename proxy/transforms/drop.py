@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from proxy.document.paths import ROOT, Path, Paths, Seen, blocked, places
+from proxy.document.paths import ROOT, Path, PathMatches, Paths, blocked, places
 from proxy.document.tree import Slot, Value, objects, opened
 from proxy.schema.derive import without
 from proxy.transforms.base import Call, Parameter, Schema
@@ -40,9 +40,9 @@ class Drop(Struct, frozen=True, dict=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Drop the paths."""
-        seen, slots = Seen(), places(root, self.at)
+        seen, slots = PathMatches(), places(root, self.at)
         for slot in slots:
-            here = Seen()
+            here = PathMatches()
             value = _without(slot.get(), self._start, here)
             if here.found:
                 slot.set(value)
@@ -64,7 +64,7 @@ class Drop(Struct, frozen=True, dict=True):
         return Paths.of(self.paths)
 
 
-def _without(value: Value, paths: Paths, seen: Seen) -> Value:
+def _without(value: Value, paths: Paths, seen: PathMatches) -> Value:
     """Return `value` without what `paths` name in it, and note in `seen` which there were."""
     found = objects(value) if paths.plain else None
     if found:
@@ -92,7 +92,7 @@ def _without(value: Value, paths: Paths, seen: Seen) -> Value:
     return left
 
 
-def _drop(found: list[dict[str, Value]], paths: Paths, seen: Seen) -> None:
+def _drop(found: list[dict[str, Value]], paths: Paths, seen: PathMatches) -> None:
     """Drop from objects the members that `paths` name, one name after the other."""
     for name, after in paths.names.items():
         holders = [each for each in found if name in each]
@@ -104,7 +104,7 @@ def _drop(found: list[dict[str, Value]], paths: Paths, seen: Seen) -> None:
             holder[name] = _without(holder[name], after, seen)
 
 
-def _remaining(elements: list[Value], paths: Paths, seen: Seen) -> Iterator[Value]:
+def _remaining(elements: list[Value], paths: Paths, seen: PathMatches) -> Iterator[Value]:
     for at, element in enumerate(elements):
         after = paths.element(at, len(elements))
         if after is None or after.barred(element):

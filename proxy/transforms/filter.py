@@ -10,7 +10,7 @@ from proxy.document.gather import column
 from proxy.document.paths import DEEP, ROOT, Path, blocked, places
 from proxy.document.patterns import Expression, Pattern, PatternError, truthy
 from proxy.document.tree import Slot, Value, opened, plain, row_type
-from proxy.errors import Refusal, Spent, TransformError
+from proxy.errors import OutOfFuel, Refusal, TransformError
 from proxy.schema.derive import at, shortened, thinned
 from proxy.transforms.base import Argument, Call, Parameter, Schema, constant
 
@@ -67,7 +67,7 @@ class Filter(Struct, frozen=True):
         asked = self.match if self.glob is None else self.glob
         try:
             self._filter(root, call)
-        except Spent as spent:
+        except OutOfFuel as spent:
             if isinstance(asked, Argument):
                 raise Refusal(f"{asked.argument}: {spent}; ask for something simpler") from spent
             raise

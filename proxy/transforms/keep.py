@@ -7,9 +7,9 @@ from typing import ClassVar
 from msgspec import UNSET, Struct
 
 from proxy.document.gather import reading
-from proxy.document.paths import ROOT, Path, Paths, Seen, blocked, places
+from proxy.document.paths import ROOT, Path, PathMatches, Paths, blocked, places
 from proxy.document.tree import Pieces, Slot, Value, one_row, opened, rows
-from proxy.errors import Mismatch
+from proxy.errors import ShapeMismatch
 from proxy.schema.derive import only
 from proxy.transforms.base import Call, Parameter, Schema
 
@@ -44,18 +44,18 @@ class Keep(Struct, frozen=True, dict=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Keep the paths. Raises Mismatch where none of them exists."""
-        seen, slots = Seen(), places(root, self.at)
+        seen, slots = PathMatches(), places(root, self.at)
         if not slots and blocked(root, self.at):
             return
         for slot in slots:
-            here, value = Seen(), slot.get()
+            here, value = PathMatches(), slot.get()
             slot.set(self._plan.keep(value, here))
             if not here.found and opened(value) == {}:
                 here.excused.update(range(len(self.paths)))
             seen.add(here)
         if not (seen.found or seen.excused):
             named = ", ".join(map(str, self.paths))
-            raise Mismatch(f"no {named} in {self.at if self.at.steps else 'the document'}")
+            raise ShapeMismatch(f"no {named} in {self.at if self.at.steps else 'the document'}")
         call.missing += [str(self.at.then(path)) for path in seen.missing(self.paths)]
 
     def reshape(self, schema: Schema) -> Schema | None:
@@ -63,22 +63,22 @@ class Keep(Struct, frozen=True, dict=True):
         return only(schema, self.at, self.paths)
 
     @cached_property
-    def _plan(self) -> "Plan":
-        return Plan(Paths.of(self.paths), {})
+    def _plan(self) -> "KeepPlan":
+        return KeepPlan(Paths.of(self.paths), {})
 
 
-class Plan:
+class KeepPlan:
     """What is kept of a value to which some paths have led."""
 
     __slots__ = ("_made", "_paths", "_plans", "row")
 
-    def __init__(self, paths: Paths, made: dict[Paths, "Plan"]) -> None:
+    def __init__(self, paths: Paths, made: dict[Paths, "KeepPlan"]) -> None:
         self._paths = paths
         self._made = made
         self._plans = {name: self._after(after) for name, after in paths.names.items()}
         self.row = reading(paths)
 
-    def keep(self, value: Value, seen: Seen, *, typed: bool = True) -> Value:
+    def keep(self, value: Value, seen: PathMatches, *, typed: bool = True) -> Value:
         """Return what is kept of `value`, and note in `seen` which paths exist."""
         if self._paths.ends:
             seen.note(self._paths)
@@ -97,7 +97,7 @@ class Plan:
             return self._elements(inner, seen)
         return value
 
-    def _members(self, value: dict[str, Value], seen: Seen) -> dict[str, Value]:
+    def _members(self, value: dict[str, Value], seen: PathMatches) -> dict[str, Value]:
         kept = {}
         for name, after in self._paths.members(value):
             member = value[name]
@@ -105,14 +105,14 @@ class Plan:
                 kept[name] = self._after(after).keep(member, seen)
             elif not after.barred(member):
                 # Only a pattern leads here: what holds nothing that is named goes.
-                below = Seen()
+                below = PathMatches()
                 inner = self._after(after).keep(member, below)
                 if below.found:
                     kept[name] = inner
                     seen.found |= below.found
         return kept
 
-    def _elements(self, value: list[Value], seen: Seen) -> list[Value]:
+    def _elements(self, value: list[Value], seen: PathMatches) -> list[Value]:
         kept = []
         for at, element in enumerate(value):
             after = self._paths.element(at, len(value))
@@ -120,7 +120,7 @@ class Plan:
                 kept.append(self._after(after).keep(element, seen, typed=False))
         return kept
 
-    def _note(self, found: Sequence[Struct | None], seen: Seen) -> None:
+    def _note(self, found: Sequence[Struct | None], seen: PathMatches) -> None:
         """Note which paths exist in rows; None stands for null and for an empty array."""
         present = [row for row in found if row is not None]
         if len(present) < len(found):
@@ -141,7 +141,7 @@ class Plan:
             if inner:
                 plan._note(inner, seen)
 
-    def _after(self, paths: Paths) -> "Plan":
+    def _after(self, paths: Paths) -> "KeepPlan":
         if paths not in self._made:
-            self._made[paths] = Plan(paths, self._made)
+            self._made[paths] = KeepPlan(paths, self._made)
         return self._made[paths]

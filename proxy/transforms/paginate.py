@@ -9,7 +9,7 @@ from proxy.document.measure import member, reading, size, weigh
 from proxy.document.paths import ROOT, Name, Path, Step
 from proxy.document.sizes import Size
 from proxy.document.tree import Pieces, Slot, Value, compact, encode, level, text
-from proxy.errors import Mismatch
+from proxy.errors import ShapeMismatch
 from proxy.schema.derive import at, shortened
 from proxy.transforms.base import Call, Notice, Parameter, Schema
 from proxy.transforms.notices import admitting, free, kinds
@@ -402,6 +402,6 @@ def _set(holder: Holder, names: list[str], value: Value) -> None:
     inner = holder.get(first)
     inner = level(inner) if type(inner) is Raw else inner
     if inner is not None and not isinstance(inner, dict):
-        raise Mismatch(f"page_info names {'.'.join(names)}, but {first} is no object")
+        raise ShapeMismatch(f"page_info names {'.'.join(names)}, but {first} is no object")
     holder[first] = inner = inner or {}
     _set(inner, rest, value)

@@ -9,11 +9,11 @@ from msgspec import Struct, field
 
 from proxy.document import notations as literals
 from proxy.document.fuel import Fuel
-from proxy.document.measure import Closing, Outside
+from proxy.document.measure import TextFrame, TextWriteback
 from proxy.document.paths import ROOT, Path, select
 from proxy.document.patterns import Pattern, PatternError
 from proxy.document.tree import Document, Pieces, Slot, Value
-from proxy.errors import DocumentError, Mismatch
+from proxy.errors import DocumentError, ShapeMismatch
 from proxy.transforms.base import Call, Parameter, Schema
 from proxy.transforms.quadratic import refusal
 
@@ -86,7 +86,7 @@ class Parse(Struct, frozen=True):
         texts = [pair for pair in zip(places, opened, strict=True) if isinstance(pair[1], str)]
         if any(isinstance(value, dict | list) for value in opened):
             if texts:
-                raise Mismatch(f"at {self.at}, some values are texts and some are not")
+                raise ShapeMismatch(f"at {self.at}, some values are texts and some are not")
             return
         sources = []
         for slot, said in texts:
@@ -96,18 +96,18 @@ class Parse(Struct, frozen=True):
             slot.parent[slot.key] = value
         if sources:
             among = len(texts) < len(places)
-            document.closers.append(Closing(document, self.at, sources, among=among))
+            document.closers.append(TextWriteback(document, self.at, sources, among=among))
 
     def reshape(self, schema: Schema) -> Schema | None:
         """Lines and records stay texts to every later step; of other structure nothing is known."""
         return schema if self.as_ in ("lines", "records") else None
 
-    def _read(self, said: str, fuel: Fuel) -> tuple[Value, Outside]:
+    def _read(self, said: str, fuel: Fuel) -> tuple[Value, TextFrame]:
         start, end = 0, len(said)
         if self.after is not None:
             found = self.after.search(said, fuel=fuel)
             if found is None:
-                raise Mismatch(f"no {self.after.text!r} in the text")
+                raise ShapeMismatch(f"no {self.after.text!r} in the text")
             start = found.end()
         if self.fence is not None:
             start, end = _fenced(said, start, self.fence)
@@ -133,7 +133,7 @@ def _fenced(said: str, start: int, language: str) -> tuple[int, int]:
                 opened = end
         elif line == "`" * max(len(line), len(marks)):
             return opened, begin
-    raise Mismatch(f"no block of {language!r} between lines of three backticks in the text")
+    raise ShapeMismatch(f"no block of {language!r} between lines of three backticks in the text")
 
 
 def _line_bounds(said: str, start: int) -> Iterator[tuple[int, int]]:
@@ -143,7 +143,7 @@ def _line_bounds(said: str, start: int) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _lines(said: str, start: int, end: int) -> tuple[Value, Outside]:
+def _lines(said: str, start: int, end: int) -> tuple[Value, TextFrame]:
     content = said[start:end]
     plain, carried = content.count("\n"), content.count("\r\n")
     separator = "\r\n" if plain and plain == carried else "\n"
@@ -151,19 +151,21 @@ def _lines(said: str, start: int, end: int) -> tuple[Value, Outside]:
     pieces = Pieces(content.split(separator) if content else ())
     if ended:
         pieces.pop()
-    return pieces, Outside(before=said[:start], after=said[end:], separator=separator, ended=ended)
+    return pieces, TextFrame(
+        before=said[:start], after=said[end:], separator=separator, ended=ended
+    )
 
 
 def _records(
     said: str, start: int, end: int, split: str | None, fuel: Fuel
-) -> tuple[Value, Outside]:
+) -> tuple[Value, TextFrame]:
     content = said[start:end]
     marks = list(_marks(content, split, fuel))
     head = 0
     beginning = None if split is None else _separator(split)[1]
     if beginning is not None and beginning.search(content, fuel=fuel) is None:
         if not marks:
-            raise Mismatch(f"no record begins by {split!r} in the text")
+            raise ShapeMismatch(f"no record begins by {split!r} in the text")
         # What stands before the first beginning of a record is no record.
         head = marks[0]
     bounds = [head, *(mark for mark in marks if head < mark < len(content)), len(content)]
@@ -172,7 +174,7 @@ def _records(
     *others, final = pieces or [""]
     if others and not final.endswith("\n") and all(each.endswith("\n") for each in others):
         last, ending = final, others[0][len(others[0].rstrip("\r\n")) :]
-    return pieces, Outside(
+    return pieces, TextFrame(
         before=said[: start + head], after=said[end:], separator="", last=last, ending=ending
     )
 
@@ -227,18 +229,18 @@ def _closes(split: str, begin: int) -> bool:
 
 def _structure(
     said: str, start: int, end: int, read: Callable[[str], tuple[str, int]]
-) -> tuple[Value, Outside]:
+) -> tuple[Value, TextFrame]:
     content = said[start:end]
     try:
         written, used = read(content)
         inner = Document.read(written.encode())
     except (DocumentError, ValueError, RecursionError) as error:
-        raise Mismatch(f"the text cannot be read: {error}") from error
+        raise ShapeMismatch(f"the text cannot be read: {error}") from error
     value = inner.cell[0]
     if bytes(memoryview(value)[:1]) not in (b"{", b"["):
-        raise Mismatch("the text holds no object or array")
+        raise ShapeMismatch("the text holds no object or array")
     lead = len(content) - len(content.lstrip())
-    return value, Outside(
+    return value, TextFrame(
         before=said[: start + lead],
         after=content[used:] + said[end:],
         masked=inner.masked,

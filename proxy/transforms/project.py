@@ -15,12 +15,12 @@ from proxy.document.gather import gather, reading
 from proxy.document.paths import ROOT, Name, Path, Paths, bare, blocked, places
 from proxy.document.patterns import Expression
 from proxy.document.tree import Pieces, Slot, Value, encode, one_row, opened, plain, rows
-from proxy.errors import Mismatch, Refusal, TransformError
+from proxy.errors import Refusal, ShapeMismatch, TransformError
 from proxy.schema.derive import projected, renamed
 from proxy.transforms.base import Call, Parameter, Schema
 
 
-class Sourced(Struct, frozen=True):
+class FromPath(Struct, frozen=True):
     """`{path, default, over_null}`: where the value stands, and what comes where nothing does.
 
     With `over_null` the default comes in place of a null too.
@@ -36,7 +36,7 @@ class Sourced(Struct, frozen=True):
             raise ValueError("over_null: there is no default here to stand over a null")
 
 
-class Computed(Struct, frozen=True):
+class FromExpression(Struct, frozen=True):
     """`{jmespath, default}`: an expression over the object, and what comes where it gives null."""
 
     jmespath: Expression
@@ -51,7 +51,7 @@ class Group(Struct, frozen=True):
     default: Any = UNSET
 
 
-Field = str | Group | dict[str, Path | Sourced | Computed]
+Field = str | Group | dict[str, Path | FromPath | FromExpression]
 
 
 class Project(Struct, frozen=True, dict=True):
@@ -112,7 +112,7 @@ class Project(Struct, frozen=True, dict=True):
                 slot.rename(bare(self.to))
         if not (making.matched or making.excused):
             where = self.at if self.at.steps else "the document"
-            raise Mismatch(f"none of the fields to project is in {where}")
+            raise ShapeMismatch(f"none of the fields to project is in {where}")
         if not making.excused:
             call.missing += [str(self.at.then(path)) for path in making.missing()]
 
@@ -134,8 +134,8 @@ class Project(Struct, frozen=True, dict=True):
         return tuple(_columns(self.fields, ROOT, self.default))
 
     @cached_property
-    def _plan(self) -> "Plan":
-        return Plan(self._columns)
+    def _plan(self) -> "ProjectPlan":
+        return ProjectPlan(self._columns)
 
 
 class Column(Struct, frozen=True):
@@ -179,14 +179,14 @@ def _columns(
                     continue
                 own = source.default is not UNSET
                 held = source.default if own else default
-                if isinstance(source, Sourced):
+                if isinstance(source, FromPath):
                     place = base.then(source.path)
                     yield Column(name, place, None, held, optional or own, source.over_null)
                 else:
                     yield Column(name, base, source.jmespath, held, optional or own)
 
 
-class Plan:
+class ProjectPlan:
     """How the columns are read: `row` reads the members that any of them needs.
 
     It is None where an expression or a pattern needs the whole object. `fields` are the columns'
@@ -220,7 +220,7 @@ def _needed(column: Column) -> list[Path]:
 class Making:
     """Makes the new objects of one document, and notes which of the sources exist."""
 
-    def __init__(self, plan: Plan, call: Call) -> None:
+    def __init__(self, plan: ProjectPlan, call: Call) -> None:
         self._plan = plan
         self._defaults = [Raw(encode(column.default)) for column in plan.columns]
         self._evaluate = [

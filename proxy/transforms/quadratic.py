@@ -17,7 +17,7 @@ from typing import Any
 
 from proxy.document.fuel import Fuel
 from proxy.document.patterns import Pattern
-from proxy.errors import Spent
+from proxy.errors import OutOfFuel
 
 _SIGNS = "x0 -\n"
 _MOST_SIGNS = 4
@@ -44,7 +44,7 @@ def witness(text: str) -> tuple[str, str] | None:
         return None
     try:
         return _witness(text, Fuel(_SECOND))
-    except (re.error, RecursionError, OverflowError, Spent):
+    except (re.error, RecursionError, OverflowError, OutOfFuel):
         return None
 
 

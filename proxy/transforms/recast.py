@@ -12,13 +12,13 @@ from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern, truthy
 from proxy.document.surrogates import unmask
 from proxy.document.tree import Slot, Value, compact, encode, opened, plain, raw, row_type, text
-from proxy.errors import OptionErrors, Refusal, TransformError, Wrong, did_you_mean
+from proxy.errors import OptionError, OptionErrors, Refusal, TransformError, did_you_mean
 from proxy.transforms.base import Call, Parameter, Schema
-from proxy.transforms.project import Computed, Sourced
+from proxy.transforms.project import FromExpression, FromPath
 from proxy.transforms.shapes import (
+    FromArgument,
     Leaf,
     Part,
-    Passed,
     Shape,
     Source,
     constant,
@@ -34,7 +34,7 @@ from proxy.transforms.shapes import (
 _SHOWN = 80  # characters of a document that a message repeats
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class RecastCase(Struct, frozen=True, kw_only=True):
     """`{match, to}` or `{where, to}`: what it fits, and what becomes of that."""
 
     match: Pattern | None = None
@@ -63,10 +63,10 @@ class Recast(Struct, frozen=True, dict=True):
     the step fails. Null says that no word stands there.
 
     >>> from proxy.document.tree import Document
-    >>> running = Case(match=Pattern(r"Indexing.* (?P<done>\d+)%"), to={"status": "not_ready",
-    ...     "hints": {"done": Computed(Expression("to_number(done)"))}})
-    >>> ready = Case(where=Expression("ready"), to={"status": "ok", "files": Sourced(Path.parse(
-    ...     "total.files"))})
+    >>> running = RecastCase(match=Pattern(r"Indexing.* (?P<done>\d+)%"), to={"status": "not_ready",
+    ...     "hints": {"done": FromExpression(Expression("to_number(done)"))}})
+    >>> ready = RecastCase(where=Expression("ready"), to={"status": "ok",
+    ...     "files": FromPath(Path.parse("total.files"))})
     >>> recast = Recast(cases=(running, ready), common={"hints": {}, "humanText": "{text}"},
     ...     vocabulary={Path.parse("status"): ("ok", "not_ready")})
     >>> document = Document("Indexing: 40%")
@@ -86,7 +86,7 @@ class Recast(Struct, frozen=True, dict=True):
     repeats: ClassVar[bool] = True
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
-    cases: Annotated[tuple[Case, ...], Meta(min_length=1)]
+    cases: Annotated[tuple[RecastCase, ...], Meta(min_length=1)]
     common: dict[str, Part] = {}
     unless: Expression | None = None
     vocabulary: dict[Path, tuple[str, ...]] = {}
@@ -164,7 +164,7 @@ class Looking:
             return self.said[:_SHOWN]
         return bytes(memoryview(raw(self.value))[: 4 * _SHOWN]).decode(errors="ignore")[:_SHOWN]
 
-    def fit(self, case: Case) -> dict[str, str | None] | None:
+    def fit(self, case: RecastCase) -> dict[str, str | None] | None:
         """Return what the case captures, None where it does not fit."""
         if case.match is not None:
             found = None if self.said is None else case.match.search(self.said, fuel=self.call.fuel)
@@ -204,7 +204,7 @@ class Filling:
         if not isinstance(part, Source):
             return part
         found = self._found(part)
-        over_null = isinstance(part, Sourced) and part.over_null
+        over_null = isinstance(part, FromPath) and part.over_null
         if found is UNSET or (over_null and opened(found) is None):
             found = None if part.default is UNSET else part.default
         if not isinstance(found, dict | list | Struct):
@@ -215,9 +215,9 @@ class Filling:
         return written
 
     def _found(self, source: Source) -> Value | UnsetType:
-        if isinstance(source, Sourced):
+        if isinstance(source, FromPath):
             return gather(self._looked.value, source.path.steps)
-        if isinstance(source, Passed):
+        if isinstance(source, FromArgument):
             found = self._looked.call.argument(source.argument)
         else:
             over = self._captures if self._matched else UNSET
@@ -244,7 +244,7 @@ def _row(names: tuple[str, ...]) -> type[Struct]:
     return row_type(names)
 
 
-def _contradictory(cases: Iterable[Case]) -> Iterator[Wrong]:
+def _contradictory(cases: Iterable[RecastCase]) -> Iterator[OptionError]:
     """Yield the cases that can never be reached, and what of a case cannot be meant."""
     earlier: dict[tuple[str | None, str | None], int] = {}
     for number, case in enumerate(cases):
@@ -252,18 +252,18 @@ def _contradictory(cases: Iterable[Case]) -> Iterator[Wrong]:
         where = None if case.where is None else case.where.text
         if match is not None and where is not None:
             message = "'where' stands beside 'match'; a case has one of them"
-            yield Wrong(("cases", number, "where"), message)
+            yield OptionError(("cases", number, "where"), message)
         if case.match is not None and "text" in case.match.groups:
             message = "a group cannot be called 'text', which is the whole text"
-            yield Wrong(("cases", number, "match"), message)
+            yield OptionError(("cases", number, "match"), message)
         every, same = earlier.get((None, None)), earlier.get((match, where))
         if every is not None or same is not None:
             why = f"{same} asks for the same" if every is None else f"{every} fits everything"
-            yield Wrong(("cases", number), f"this case can never be reached: case {why}")
+            yield OptionError(("cases", number), f"this case can never be reached: case {why}")
         earlier.setdefault((match, where), number + 1)
 
 
-def _unknown(leaf: Leaf, case: Case, number: int) -> Iterator[Wrong]:
+def _unknown(leaf: Leaf, case: RecastCase, number: int) -> Iterator[OptionError]:
     """Yield what a leaf takes from a case that the case does not have."""
     known = ["text", *(case.match.groups if case.match is not None else ())]
     part, matched = leaf.part, case.match is not None and leaf.at[0] == "cases"
@@ -271,19 +271,19 @@ def _unknown(leaf: Leaf, case: Case, number: int) -> Iterator[Wrong]:
         try:
             names = spelled(part)[1::2]
         except ValueError as error:
-            yield Wrong(leaf.at, str(error))
+            yield OptionError(leaf.at, str(error))
             return
         braced = [f"{{{each}}}" for each in known]
         for name in names:
             if name not in known:
-                yield Wrong(leaf.at, _no_capture(f"{{{name}}}", braced, number))
-    elif matched and isinstance(part, Sourced) and part.path.steps:
+                yield OptionError(leaf.at, _no_capture(f"{{{name}}}", braced, number))
+    elif matched and isinstance(part, FromPath) and part.path.steps:
         message = f"a text, which 'match' is for, has no {part.path.text!r}"
-        yield Wrong((*leaf.at, "path"), f"{message}; a capture is written '{{name}}'")
-    elif matched and isinstance(part, Computed):
+        yield OptionError((*leaf.at, "path"), f"{message}; a capture is written '{{name}}'")
+    elif matched and isinstance(part, FromExpression):
         for name in part.jmespath.names or ():
             if name not in known:
-                yield Wrong((*leaf.at, "jmespath"), _no_capture(name, known, number))
+                yield OptionError((*leaf.at, "jmespath"), _no_capture(name, known, number))
 
 
 def _no_capture(name: str, known: list[str], number: int) -> str:
@@ -291,24 +291,26 @@ def _no_capture(name: str, known: list[str], number: int) -> str:
     return f"{name!r} is no capture of case {number + 1}{advice}"
 
 
-def _unworded(shapes: tuple[Shape, ...], path: Path, words: tuple[str, ...]) -> Iterator[Wrong]:
+def _unworded(
+    shapes: tuple[Shape, ...], path: Path, words: tuple[str, ...]
+) -> Iterator[OptionError]:
     """Yield the constants at `path` that are none of its words; the path where nothing stands."""
     place = ("vocabulary", path.text)
     if not path.plain or not path.steps:
-        yield Wrong(place, f"{path.text!r} is not names joined by dots", of_key=True)
+        yield OptionError(place, f"{path.text!r} is not names joined by dots", of_key=True)
         return
     found = [pair for shape in shapes for pair in standing(shape, path.steps)]
     if not found:
         known = list(dict.fromkeys(each for shape in shapes for each in paths(shape)))
         advice = did_you_mean(path.text, known) or f"; known: {', '.join(known) or 'nothing'}"
-        yield Wrong(place, f"no case puts anything at {path.text!r}{advice}", of_key=True)
+        yield OptionError(place, f"no case puts anything at {path.text!r}{advice}", of_key=True)
     for leaf, rest in found:
         other = stranger(constant(leaf, rest), words)
         if other is not None:
             advice = did_you_mean(other, words) if isinstance(other, str) else ""
             advice = advice or f"; known: {', '.join(words)}"
             said = f"{_shown(other)} is none of the words of {path.text!r}{advice}"
-            yield Wrong(leaf.at, said)
+            yield OptionError(leaf.at, said)
 
 
 def _shown(value: Value) -> str:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from proxy.document.paths import Name, Path, Paths, Seen, bare
+from proxy.document.paths import Name, Path, PathMatches, Paths, bare
 from proxy.document.tree import Slot, Value, objects, opened
 from proxy.schema.derive import renamed
 from proxy.transforms.base import Call, Parameter, Schema
@@ -49,7 +49,7 @@ class Rename(Struct, frozen=True, dict=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Rename the members."""
-        seen = Seen()
+        seen = PathMatches()
         names = [bare(name) for name in self.names.values()]
         value = _renamed(root.get(), self._start, names, seen)
         if seen.found:
@@ -82,7 +82,7 @@ class Rename(Struct, frozen=True, dict=True):
         return Paths.of(self.names)
 
 
-def _renamed(value: Value, paths: Paths, names: list[str], seen: Seen) -> Value:
+def _renamed(value: Value, paths: Paths, names: list[str], seen: PathMatches) -> Value:
     """Return `value` with what `paths` name renamed to the one of `names` with their number."""
     found = objects(value)
     inner = opened(value) if found is None else found
@@ -100,7 +100,7 @@ def _renamed(value: Value, paths: Paths, names: list[str], seen: Seen) -> Value:
 
 
 def _moved(
-    members: dict[str, Value], paths: Paths, names: list[str], seen: Seen
+    members: dict[str, Value], paths: Paths, names: list[str], seen: PathMatches
 ) -> dict[str, Value]:
     moves: dict[str, str] = {}
     for name, after in paths.members(members):

@@ -10,19 +10,19 @@ from msgspec import UNSET, Struct
 from proxy.document.gather import gather
 from proxy.document.paths import Name, Step
 from proxy.document.tree import Value, opened, text
-from proxy.transforms.project import Computed, Sourced
+from proxy.transforms.project import FromExpression, FromPath
 
 
-class Passed(Struct, frozen=True):
+class FromArgument(Struct, frozen=True):
     """`{argument, default}`: what the call carries, and what comes where it carries none."""
 
     argument: str
     default: Any = UNSET
 
 
-Source = Passed | Sourced | Computed
-SOURCES: tuple[type[Struct], ...] = (Passed, Sourced, Computed)
-Part = Passed | Sourced | Computed | Any
+Source = FromArgument | FromPath | FromExpression
+SOURCES: tuple[type[Struct], ...] = (FromArgument, FromPath, FromExpression)
+Part = FromArgument | FromPath | FromExpression | Any
 """A constant, a text with captures, a source; or a mapping or a list of such parts."""
 
 

@@ -8,7 +8,7 @@ from proxy.document import message
 from proxy.document.message import Message, id_key, members
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
-from proxy.transports.stdio.lines import Discarded, Over
+from proxy.transports.stdio.lines import LineDropped, LineTooLong
 
 _LARGE = 4096  # bytes from which a response is known by its head and tail where that is certain
 _ENDS = 512
@@ -17,7 +17,7 @@ _BEGINS = b'{"jsonrpc"'  # how a message looks behind noise on the same line
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 
-class Address(Struct, frozen=True):
+class Correlation(Struct, frozen=True):
     """What a message of the server says of the request it belongs to; keys are `message.id_key`s.
 
     `answers` is the id of a response; `token` and `subscription` those of a notification;
@@ -32,10 +32,10 @@ class Address(Struct, frozen=True):
     """True for a response that is an error."""
 
 
-NOWHERE = Address()
+NOWHERE = Correlation()
 
 
-def address(raw: bytes, *, glued: bool = True) -> Address:
+def address(raw: bytes, *, glued: bool = True) -> Correlation:
     """Read to whom `raw` belongs; NOWHERE where it does not say. Noise before it may be `glued` on.
 
     >>> address(b'{"jsonrpc":"2.0","id":7,"result":{}}').answers
@@ -46,28 +46,28 @@ def address(raw: bytes, *, glued: bool = True) -> Address:
     if len(raw) > _LARGE:
         key = message.response_key(raw[:_ENDS], raw[-_ENDS:])
         if key is not None:
-            return Address(answers=key, failed=not message.succeeds(raw[:_ENDS]))
+            return Correlation(answers=key, failed=not message.succeeds(raw[:_ENDS]))
     try:
         read = message.read(raw)
     except DocumentError:
         at = raw.find(_BEGINS, 1) if glued else -1
         if at > 0:
             return address(raw[at:], glued=False)
-        return Address(answers=message.response_key(raw[:_ENDS], raw[-_ENDS:]))
+        return Correlation(answers=message.response_key(raw[:_ENDS], raw[-_ENDS:]))
     if not isinstance(read, Message):
         return NOWHERE
     if read.responds:
-        return Address(answers=read.key, failed=read.error is not ABSENT)
+        return Correlation(answers=read.key, failed=read.error is not ABSENT)
     if read.id is not ABSENT or read.params is ABSENT:
         return NOWHERE
     try:
         params = members(read.params)
         if read.verb == "notifications/progress":
-            return Address(token=_key(params.get("progressToken")))
+            return Correlation(token=_key(params.get("progressToken")))
         if read.verb == "notifications/cancelled":
-            return Address(cancels=_key(params.get("requestId")))
+            return Correlation(cancels=_key(params.get("requestId")))
         meta = members(params["_meta"]) if "_meta" in params else {}
-        return Address(subscription=_key(meta.get(SUBSCRIPTION)))
+        return Correlation(subscription=_key(meta.get(SUBSCRIPTION)))
     except DocumentError:
         return NOWHERE
 
@@ -92,14 +92,16 @@ def elements(raw: bytes) -> list[bytes]:
     return [raw] if isinstance(read, Message) else [bytes(each) for each in read]
 
 
-def said_of_long(event: Over | Discarded, waiting: Collection[bytes], limit: int) -> bytes | None:
+def said_of_long(
+    event: LineTooLong | LineDropped, waiting: Collection[bytes], limit: int
+) -> bytes | None:
     """Return an answer of the server's in place of one that was thrown away, where it was one.
 
     `waiting` are the ids of the requests that are open. Such a line is looked at twice: when it is
     found to be too long, and when it has ended; some servers write the id last.
     """
-    key = message.response_key(event.start, b"" if isinstance(event, Over) else event.end)
-    if key is None and isinstance(event, Over) and len(waiting) == 1:
+    key = message.response_key(event.start, b"" if isinstance(event, LineTooLong) else event.end)
+    if key is None and isinstance(event, LineTooLong) and len(waiting) == 1:
         # Nothing else is awaited, so it is the answer to this.
         key = None if message.asks(event.start) else next(iter(waiting))
     if key is None or key not in waiting:

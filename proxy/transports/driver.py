@@ -13,23 +13,23 @@ from msgspec.structs import replace
 
 from proxy.errors import RuleErrors, StoreError, raised
 from proxy.session import failures as fallback
-from proxy.session.active_rules import Known
+from proxy.session.active_rules import PeerInfo
 from proxy.session.outputs import (
-    Forget,
+    DropSnapshots,
     Forward,
-    Keep,
-    Load,
+    LoadSnapshot,
     Noise,
+    Notify,
     Output,
     Probe,
     Reply,
+    RunInBackground,
     Shape,
-    Tell,
-    Work,
+    StoreSnapshot,
 )
 from proxy.session.session import Session
 from proxy.shaping import pipeline
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Key, Snapshot, Store
 from proxy.transports.aio import others, threaded
 from proxy.transports.log import Log
@@ -39,7 +39,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Sent(NamedTuple):
+class Routed(NamedTuple):
     """Messages for either side, each in order; `told` are for the client and answer nothing.
 
     `probes` are for the server, after what else there is for it.
@@ -94,7 +94,7 @@ class Driver:
         try:
             found = await self._ask(self._store.get, key)
             if found is not None:
-                self.session.recall(msgspec.json.decode(found.document, type=Known))
+                self.session.recall(msgspec.json.decode(found.document, type=PeerInfo))
                 self._shared = found.document
         except Exception as cause:
             said = f"what other replicas know of the server was not read: {_said(cause)}"
@@ -118,7 +118,7 @@ class Driver:
 
     async def from_client(
         self, raw: bytes, exchange: bytes = b"", scope: str | None = None
-    ) -> Sent:
+    ) -> Routed:
         """Take a message of the client; never raises.
 
         `scope` is whose snapshots it may see, where that may differ between its messages.
@@ -128,23 +128,23 @@ class Driver:
             self.session.scope = scope
         return await self._take(raw, exchange, of_client=True)
 
-    async def from_server(self, raw: bytes, exchange: bytes = b"") -> Sent:
+    async def from_server(self, raw: bytes, exchange: bytes = b"") -> Routed:
         """Take a message of the server; never raises."""
         await others(len(raw))
         return await self._take(raw, exchange, of_client=False)
 
-    async def unanswered(self, token: bytes, cause: str = "") -> Sent:
+    async def unanswered(self, token: bytes, cause: str = "") -> Routed:
         """Go on without an answer to a probe, see `Session.unanswered`; never raises."""
-        sent = Sent([], [], [], [])
+        sent = Routed([], [], [], [])
         outputs = self.session.unanswered(token, cause)
         await self._carry_out(outputs, sent, sent.to_server, sent.to_client)
         return sent
 
-    def overdue(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Sent:
+    def overdue(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Routed:
         """Return what is to be said of calls that were left alone, see `Session.overdue`."""
         outputs = self.session.overdue(exchange, ids)
         to_server = [output.raw for output in outputs if isinstance(output, Forward)]
-        return Sent(to_server, [each.raw for each in outputs if isinstance(each, Reply)], [], [])
+        return Routed(to_server, [each.raw for each in outputs if isinstance(each, Reply)], [], [])
 
     def ended(
         self,
@@ -156,10 +156,10 @@ class Driver:
         outputs = self.session.ended(cause, exchange, ids)
         return [output.raw for output in outputs if isinstance(output, Forward)]
 
-    async def _take(self, raw: bytes, exchange: bytes, *, of_client: bool) -> Sent:
+    async def _take(self, raw: bytes, exchange: bytes, *, of_client: bool) -> Routed:
         enter: Callable[[bytes, bytes], tuple[Output, ...]]
         enter = self.session.from_client if of_client else self.session.from_server
-        sent = Sent([], [], [], [])
+        sent = Routed([], [], [], [])
         ahead, back = sent.to_client, sent.to_server
         if of_client:
             ahead, back = back, ahead
@@ -186,7 +186,7 @@ class Driver:
             await self._recalled(self._memory)
 
     async def _carry_out(
-        self, outputs: Sequence[Output], sent: Sent, ahead: list[bytes], back: list[bytes]
+        self, outputs: Sequence[Output], sent: Routed, ahead: list[bytes], back: list[bytes]
     ) -> None:
         try:
             for output in outputs:
@@ -198,16 +198,18 @@ class Driver:
                     await asyncio.sleep(0)
         except asyncio.CancelledError:
             for output in outputs:
-                if isinstance(output, Load | Shape):
+                if isinstance(output, LoadSnapshot | Shape):
                     self.session.given_up(output)
             raise
 
-    async def _do(self, output: Output, sent: Sent, ahead: list[bytes], back: list[bytes]) -> None:
+    async def _do(
+        self, output: Output, sent: Routed, ahead: list[bytes], back: list[bytes]
+    ) -> None:
         if isinstance(output, Forward):
             ahead.append(output.raw)
         elif isinstance(output, Reply):
             back.append(output.raw)
-        elif isinstance(output, Tell):
+        elif isinstance(output, Notify):
             sent.told.append(output.raw)
         elif isinstance(output, Probe):
             sent.probes.append(output)
@@ -216,16 +218,16 @@ class Driver:
             # Whoever asked for it, the answer goes to the client.
             outputs = self.session.shaped(output.job, outcome)
             await self._carry_out(outputs, sent, sent.to_client, sent.to_server)
-        elif isinstance(output, Work):
+        elif isinstance(output, RunInBackground):
             outputs = output.then(await threaded(output.do))
             await self._carry_out(outputs, sent, ahead, back)
-        elif isinstance(output, Load):
+        elif isinstance(output, LoadSnapshot):
             found, failure = await self._load(output.key)
             outputs = self.session.loaded(output.token, found, failure)
             await self._carry_out(outputs, sent, ahead, back)
-        elif isinstance(output, Keep):
+        elif isinstance(output, StoreSnapshot):
             await self._keep(output)
-        elif isinstance(output, Forget):
+        elif isinstance(output, DropSnapshots):
             await self._forget(output)
         elif isinstance(output, Noise):
             if self._aside is None:
@@ -234,7 +236,7 @@ class Driver:
                 # Waits for a moment where nobody reads what we say.
                 await threaded(self._aside, output.raw)
 
-    async def _shaped(self, job: Job) -> Outcome:
+    async def _shaped(self, job: ShapeJob) -> ShapeResult:
         try:
             return await self._workers.shape(job)
         except Exception as error:  # no thread or no memory for what it takes to get there, ...
@@ -254,13 +256,13 @@ class Driver:
             self._log.error(said)
             return None, said
 
-    async def _keep(self, output: Keep) -> None:
+    async def _keep(self, output: StoreSnapshot) -> None:
         try:
             await self._ask(self._store.put, output.key, output.snapshot)
         except Exception as cause:
             self._log.error(f"the answer was not kept for later pages and views: {_said(cause)}")
 
-    async def _forget(self, output: Forget) -> None:
+    async def _forget(self, output: DropSnapshots) -> None:
         try:
             await self._ask(self._store.drop, output.key)
         except Exception as cause:
@@ -281,7 +283,7 @@ class Timer:
     def __init__(
         self,
         driver: Driver,
-        late: Callable[[Sent], None],
+        late: Callable[[Routed], None],
         exchange: bytes = b"",
         ids: Collection[bytes] | None = None,
     ) -> None:

@@ -9,11 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from proxy.cli.account import explained
-from proxy.ruleset.guard import Ask, Decision, Found
+from proxy.ruleset.guard import Decision, Query, QueryResult
 from proxy.ruleset.rule import RuleFile, RuleSet
 from proxy.ruleset.selection import load
 from proxy.testing import exchange
-from proxy.testing.play import Play
+from proxy.testing.play import Replay
 from proxy.transforms.base import Call, Parameter
 from tests.given import answer, call, document, line, rule, rules, said
 from tests.rulecases import PYTHON
@@ -46,7 +46,7 @@ def account(
     asked = call(tool, arguments)
     both = json.dumps({"request": asked.decode(), "response": raw.decode()}).encode()
     answer = None if found is None else exchange.of_text(found)
-    return explained(Play(given, exchange.recorded(both), found=answer))
+    return explained(Replay(given, exchange.recorded(both), found=answer))
 
 
 def steps(found: dict[str, Any], *keys: str) -> list[Any]:
@@ -194,12 +194,12 @@ class Failing(Struct, frozen=True):
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
-    def __call__(self, call: Call, found: Found | None) -> Decision:
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
         if found is None and call.argument("again"):
-            return Ask("a")
+            return Query("a")
         if found is None:
             raise ValueError("no")
-        return Ask("b")
+        return Query("b")
 
 
 @pytest.mark.parametrize("arguments", [{}, {"again": True}])

@@ -5,17 +5,31 @@ from msgspec import Struct
 from proxy.cli.descriptions import DESCRIPTIONS
 from proxy.ruleset.loading import config_model as configkeys
 from proxy.ruleset.loading.convert import TEXTS, fields
-from proxy.ruleset.loading.rule_model import Defaults, Guarding, Head, Own, Rules, Steps, Written
+from proxy.ruleset.loading.rule_model import (
+    Defaults,
+    GuardSpec,
+    PluginClasses,
+    RuleFileSpec,
+    RuleNodes,
+    RuleSpec,
+    Steps,
+)
 from proxy.transforms import TRANSFORMS
 
 # Structs that are read from something else than a mapping of their fields.
-NOTATIONS = (Steps, Guarding, Own, Rules, Defaults)
+NOTATIONS = (Steps, GuardSpec, PluginClasses, RuleNodes, Defaults)
 
 
 def written() -> set[type[Struct]]:
     """Return every Struct that a rule file or a configuration is read as."""
     found: set[type[Struct]] = set()
-    waiting: list[Any] = [Head, Written, *TRANSFORMS.values(), configkeys.Head, configkeys.Written]
+    waiting: list[Any] = [
+        RuleFileSpec,
+        RuleSpec,
+        *TRANSFORMS.values(),
+        configkeys.ConfigSpec,
+        configkeys.RouteSpec,
+    ]
     while waiting:
         kind = waiting.pop()
         if kind in found or kind in TEXTS or kind in NOTATIONS:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from proxy.cli import report
-from proxy.storage.ledger import Book
+from proxy.storage.ledger import LedgerFile
 from proxy.storage.meter import Row, Warnings
 
 ROOT = Path(__file__).parents[2]
@@ -49,12 +49,12 @@ def filled(
     client: str | None = None,
     days_ago: int = 0,
 ) -> None:
-    with closing(Book(path, clock=lambda: time.time() - days_ago * 86_400)) as book:
+    with closing(LedgerFile(path, clock=lambda: time.time() - days_ago * 86_400)) as book:
         book.write([(server, client, row) for row in rows], "a session")
 
 
 def warned(path: str, *warnings: tuple[str, str, int]) -> None:
-    with closing(Book(path)) as book:
+    with closing(LedgerFile(path)) as book:
         book.write(
             (),
             "a session",
@@ -291,7 +291,7 @@ def test_an_empty_ledger_says_what_to_do_next(
     assert run() == 0
     assert capsys.readouterr() == ("", advice)
 
-    Book(path).close()
+    LedgerFile(path).close()
     assert run() == 0
     assert capsys.readouterr() == ("", advice)
 

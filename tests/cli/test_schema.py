@@ -11,7 +11,15 @@ from msgspec import Struct
 from proxy.cli import reference, schema, sidecar
 from proxy.ruleset.loading import config_model as configkeys
 from proxy.ruleset.loading.convert import TEXTS, fields
-from proxy.ruleset.loading.rule_model import Defaults, Guarding, Head, Own, Rules, Steps, Written
+from proxy.ruleset.loading.rule_model import (
+    Defaults,
+    GuardSpec,
+    PluginClasses,
+    RuleFileSpec,
+    RuleNodes,
+    RuleSpec,
+    Steps,
+)
 from proxy.ruleset.loading.yaml_nodes import read, unwrapped
 from proxy.ruleset.selection import library
 from proxy.transforms import TRANSFORMS
@@ -150,7 +158,10 @@ def test_every_definition_is_there_and_used(whole: schema.Schema) -> None:
 
 
 def test_two_types_of_one_name_are_not_taken_for_each_other() -> None:
-    files = (Head, Written, *TRANSFORMS.values()), (configkeys.Head, configkeys.Written)
+    files = (
+        (RuleFileSpec, RuleSpec, *TRANSFORMS.values()),
+        (configkeys.ConfigSpec, configkeys.RouteSpec),
+    )
     for kinds in files:
         names = [schema._name(kind) for kind in _structs(*kinds)]
         assert len(names) == len(set(names))
@@ -162,7 +173,11 @@ def _structs(*kinds: Any) -> set[type[Struct]]:
     waiting = list(kinds)
     while waiting:
         kind = waiting.pop()
-        if kind in found or kind in TEXTS or kind in (Steps, Guarding, Own, Rules, Defaults):
+        if (
+            kind in found
+            or kind in TEXTS
+            or kind in (Steps, GuardSpec, PluginClasses, RuleNodes, Defaults)
+        ):
             continue
         if isinstance(kind, type) and issubclass(kind, Struct):
             found.add(kind)

@@ -21,7 +21,7 @@ from proxy.cli.options import Option
 from proxy.cli.serve import OPTIONS, Settings, _ruled, _store
 from proxy.errors import RuleErrors
 from proxy.ruleset.loading.config import Config
-from proxy.ruleset.loading.config_model import Limits, Store
+from proxy.ruleset.loading.config_model import LimitsSpec, StoreUrl
 from proxy.storage.redis import Redis
 from proxy.storage.snapshots import Memory
 from proxy.transports.log import Log
@@ -41,18 +41,18 @@ RESULT = {"content": [{"type": "text", "text": '{"a":1,"b":2}'}]}
 @pytest.mark.parametrize(
     ("given", "limits", "size", "seconds"),
     [
-        ({}, Limits(), 256_000_000, 1800.0),
-        ({}, Limits(snapshots=5000, snapshot_seconds=60), 5000, 60),
-        ({"snapshots": 9, "snapshot_age": 2.5}, Limits(snapshots=5000), 9, 2.5),
+        ({}, LimitsSpec(), 256_000_000, 1800.0),
+        ({}, LimitsSpec(snapshots=5000, snapshot_seconds=60), 5000, 60),
+        ({"snapshots": 9, "snapshot_age": 2.5}, LimitsSpec(snapshots=5000), 9, 2.5),
     ],
 )
 def test_the_store_keeps_as_much_and_as_long_as_is_said(
-    given: dict[str, Any], limits: Limits, size: int, seconds: float
+    given: dict[str, Any], limits: LimitsSpec, size: int, seconds: float
 ) -> None:
     store = _store(Settings(given, Config((), limits=limits)))
     assert isinstance(store, Memory)
     assert (vars(store)["_size"], vars(store)["_seconds"]) == (size, seconds)
-    shared = _store(Settings(given, Config((), Store("redis://127.0.0.1:6379/0"), limits)))
+    shared = _store(Settings(given, Config((), StoreUrl("redis://127.0.0.1:6379/0"), limits)))
     assert isinstance(shared, Redis)
     assert vars(shared)["_seconds"] == ceil(seconds)
 

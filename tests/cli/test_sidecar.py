@@ -11,9 +11,9 @@ from proxy.cli.options import Option
 from proxy.document.sizes import size
 from proxy.ruleset.loading import config
 from proxy.ruleset.loading import config_model as configkeys
-from proxy.ruleset.loading.config_model import Head, Place, Url, Written
+from proxy.ruleset.loading.config_model import ConfigSpec, RoutePath, RouteSpec, Url
 from proxy.ruleset.loading.convert import fields
-from proxy.transports.sidecar.route import Limits, Route
+from proxy.transports.sidecar.route import Route, RouteLimits
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = sidecar.page()
@@ -55,18 +55,19 @@ def test_every_flag_stands_there_with_its_variable(title: str, flags: tuple[Opti
 
 
 @pytest.mark.parametrize(
-    ("title", "kind"), [("The top", Head), ("A route", Written), ("Limits", configkeys.Limits)]
+    ("title", "kind"),
+    [("The top", ConfigSpec), ("A route", RouteSpec), ("Limits", configkeys.LimitsSpec)],
 )
 def test_every_key_stands_there(title: str, kind: type[Struct]) -> None:
     assert rows(title) == list(fields(kind))
 
 
 def test_the_defaults_that_are_said_are_those_that_hold() -> None:
-    limits = Limits()
+    limits = RouteLimits()
     for name, (_, own) in serve.LIMITS.items():
         said = sidecar.default(FLAGS[name])
         assert (size(said) if name.startswith("max_") else float(said)) == getattr(limits, own)
-    route = serve._route(Written(path=Place("/mcp"), upstream=Url("http://a")))
+    route = serve._route(RouteSpec(path=RoutePath("/mcp"), upstream=Url("http://a")))
     for name in ("listen", "auth"):
         assert sidecar.default(FLAGS[name]) == getattr(route, name) == fields(Route)[name].default
 

@@ -2,7 +2,7 @@ import pytest
 from msgspec import Raw, Struct
 
 from proxy.document.fuel import LITTLE, MOST, Fuel, pay
-from proxy.errors import Spent
+from proxy.errors import OutOfFuel
 
 
 class Row(Struct):
@@ -19,7 +19,7 @@ def test_fuel_lasts_to_the_last_unit() -> None:
 def test_what_is_spent_stays_spent() -> None:
     fuel = Fuel(10)
     for _ in range(2):
-        with pytest.raises(Spent, match=r"^it takes more than 10 units of work$"):
+        with pytest.raises(OutOfFuel, match=r"^it takes more than 10 units of work$"):
             fuel.burn(11)
 
 
@@ -60,5 +60,5 @@ def test_what_stands_in_several_places_is_paid_for_in_each() -> None:
     assert paid(value) == 3 * (2**15 - 1)
     for _ in range(50):
         value = [value, value]
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         pay(value, Fuel(LITTLE))

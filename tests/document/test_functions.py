@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from proxy.document.fuel import MOST, Fuel
-from proxy.document.functions import Paid
+from proxy.document.functions import MeteredFunctions
 from proxy.document.patterns import Expression
-from proxy.errors import Refusal, Spent
+from proxy.errors import OutOfFuel, Refusal
 
 
 def burned(text: str, value: Any) -> int:
@@ -59,8 +59,8 @@ def test_a_function_is_paid_by_what_it_looks_at_and_makes(
 @pytest.mark.fault(36, "inside")
 def test_nothing_is_made_where_it_cannot_be_paid_for() -> None:
     fuel = Fuel(1000)
-    with pytest.raises(Spent):
-        Paid(fuel).call_function("join", ["", ["x" * 1000] * 1000])
+    with pytest.raises(OutOfFuel):
+        MeteredFunctions(fuel).call_function("join", ["", ["x" * 1000] * 1000])
     assert fuel.left < -50_000
 
 

@@ -17,7 +17,7 @@ from proxy.document.fuel import LITTLE, MOST, Fuel
 from proxy.document.jmespath import Interpreter
 from proxy.document.patterns import Expression, PatternError
 from proxy.document.tree import loads
-from proxy.errors import Refusal, Spent
+from proxy.errors import OutOfFuel, Refusal
 from tests.documents import values
 from tests.explosive import EXPLOSIVE, ended
 from tests.faults.scale import scaled
@@ -194,5 +194,5 @@ def test_arguments_are_named_only_where_there_are_any() -> None:
 def test_a_text_that_is_no_expression_is_known_before_it_burns_anything() -> None:
     with pytest.raises(PatternError):
         Expression("a[")
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         Expression("a").bind({}, Fuel(0))({})

@@ -7,7 +7,7 @@ import pytest
 from proxy.document.fuel import LITTLE, MOST, Fuel
 from proxy.document.lookups import Lookups, compared
 from proxy.document.patterns import Expression
-from proxy.errors import Spent
+from proxy.errors import OutOfFuel
 
 
 def looked(text: str, rows: list[Any], fuel: Fuel | None = None, *, guess: bool = True) -> Lookups:
@@ -23,7 +23,7 @@ def test_members_are_looked_for_as_long_as_the_fuel_lasts() -> None:
     fuel = Fuel()
     looked(text, [{"a": 1}] * 1000, fuel)
     assert 100_000 < MOST - fuel.left < 120_000
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         looked(text, [{"a": 1}] * 1000, Fuel(LITTLE))
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document.measure import (
-    Outside,
+    TextFrame,
     fitting,
     member,
     most_of,
@@ -18,7 +18,7 @@ from proxy.document.measure import (
 )
 from proxy.document.paths import Path
 from proxy.document.tree import Document, Pieces, encode, row_type
-from proxy.errors import Mismatch
+from proxy.errors import ShapeMismatch
 from proxy.transforms.parse import Parse
 from tests.documents import SURROGATES, TEXTS, call, values
 
@@ -52,11 +52,11 @@ def test_a_text_read_as_structure_weighs_what_it_is_written_back_in() -> None:
 
 def test_lines_end_as_the_text_did_and_with_more_to_come_as_lines_do() -> None:
     lines = Pieces(["a", "b"])
-    assert Outside(before="<", after=">", separator="\n").text(lines) == "<a\nb>"
-    assert Outside(separator="\n", ended=True).text(lines) == "a\nb\n"
-    assert Outside(separator="\n").text(lines, more=True) == "a\nb\n"
-    assert Outside(separator="\n", ended=True).text(Pieces()) == ""
-    assert Outside(separator="\n").text([{"a": 1}, "b"]) == '{"a":1}\nb'
+    assert TextFrame(before="<", after=">", separator="\n").text(lines) == "<a\nb>"
+    assert TextFrame(separator="\n", ended=True).text(lines) == "a\nb\n"
+    assert TextFrame(separator="\n").text(lines, more=True) == "a\nb\n"
+    assert TextFrame(separator="\n", ended=True).text(Pieces()) == ""
+    assert TextFrame(separator="\n").text([{"a": 1}, "b"]) == '{"a":1}\nb'
 
 
 @given(TEXTS, st.integers(-5, 1000))
@@ -84,7 +84,7 @@ def test_a_member_is_found_by_names_alone() -> None:
     assert member(document.root, Path()) is not None
     assert member(document.root, Path.parse("a.x")) is None
     assert member(document.root, Path.parse("a.b.c")) is None
-    with pytest.raises(Mismatch, match=r"^c.d steps through an array at c$"):
+    with pytest.raises(ShapeMismatch, match=r"^c.d steps through an array at c$"):
         member(document.root, Path.parse("c.d"))
 
 

@@ -16,8 +16,8 @@ from proxy.document.paths import (
     Index,
     Name,
     Path,
+    PathMatches,
     Paths,
-    Seen,
     bare,
     blocked,
     find,
@@ -289,10 +289,10 @@ def test_keys_of_a_map_do_not_pile_up_in_what_is_remembered_of_paths() -> None:
 
 def test_what_was_seen_of_paths_adds_up() -> None:
     wanted = [Path.parse(text) for text in ("a", "b", "c", "a.x")]
-    seen = Seen()
+    seen = PathMatches()
     after = Paths.of(wanted).member("a")
     assert after is not None
     seen.note(after)
-    seen.add(Seen(set(), {2}))
+    seen.add(PathMatches(set(), {2}))
     assert seen.missing(wanted) == [wanted[1]]
-    assert Seen().found == set()
+    assert PathMatches().found == set()

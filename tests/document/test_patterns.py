@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from proxy.document.fuel import LITTLE, MOST, Fuel
 from proxy.document.patterns import Expression, Pattern, PatternError, truthy
 from proxy.document.tree import loads
-from proxy.errors import Refusal, Spent
+from proxy.errors import OutOfFuel, Refusal
 from tests.faults.scale import scaled
 
 TOKENS = ["a", "b", "*", ".", "[", "]", "[?", "[::0]", "`1`", "'x'", "sum(", "max_by(", ")", ","]
@@ -73,7 +73,7 @@ def test_a_pattern_that_blows_others_up_takes_linear_time() -> None:
 def test_a_search_that_would_take_too_long_is_not_begun() -> None:
     slow = Pattern("(?:a|b)*a(?:a|b){1000}c")  # five microseconds for each character
     subject = "".join(Random(1).choices("ab", k=scaled(100_000, 10_000_000)))
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         # Nothing stops it once it has begun.
         slow.search(subject, fuel=Fuel(scaled(LITTLE, MOST)))
 
@@ -90,9 +90,9 @@ def test_a_search_that_might_take_long_but_does_not_is_done() -> None:
 @pytest.mark.fault(37, "inside")
 def test_matches_that_take_quadratic_time_end_where_the_fuel_does() -> None:
     subject, fuel = "a" * 300_000, Fuel(LITTLE)
-    with pytest.raises(Spent, match=r"^it takes more than 20000 units of work$"):
+    with pytest.raises(OutOfFuel, match=r"^it takes more than 20000 units of work$"):
         list(Pattern("a(.*b)?").finditer(subject, fuel))
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         Pattern("a(.*b)?").replace(subject, "x", Fuel(LITTLE))
 
 
@@ -101,14 +101,14 @@ def test_matches_that_take_quadratic_time_end_where_the_fuel_does() -> None:
 def test_a_replacement_that_grows_without_end_is_paid_for_before_it_is_made(
     pattern: str, replacement: str
 ) -> None:
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         Pattern(pattern).replace("x" * 10_000, replacement, Fuel(LITTLE))
 
 
 @pytest.mark.fault(37, "inside")
 def test_many_searches_burn_too() -> None:
     pattern, fuel = Pattern("b"), Fuel(1000)
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         [pattern.search("a", fuel=fuel) for _ in range(1000)]
 
 

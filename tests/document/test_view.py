@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from proxy.document.fuel import LITTLE, MOST, Fuel
 from proxy.document.tree import Document, encode, plain
 from proxy.document.view import look
-from proxy.errors import Refusal, Spent
+from proxy.errors import OutOfFuel, Refusal
 from proxy.transforms.parse import Parse
 from tests.documents import TEXTS, call, values
 from tests.explosive import EXPLOSIVE
@@ -176,7 +176,7 @@ def test_an_explosive_view_is_refused_where_its_fuel_ends(name: str) -> None:
     with pytest.raises(Refusal) as refused:
         look(Document.read(encode(value)), text, "text", fuel)
     assert str(refused.value) == f"view: {text!r} takes too much work; narrow it"
-    assert isinstance(refused.value.__cause__, Spent)
+    assert isinstance(refused.value.__cause__, OutOfFuel)
 
 
 ROWS = b"[%s]" % b",".join(b'{"id":%d.0,"name":"name %d"}' % (n, n) for n in range(20_000))

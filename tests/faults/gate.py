@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from proxy.ruleset.guard import Answer, Ask, Decision, Forward, Found
+from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
 from proxy.transforms.base import Call, Parameter
 
 
@@ -16,18 +16,18 @@ class Gate(Struct, frozen=True):
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
-    def __call__(self, call: Call, found: Found | None) -> Decision:
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
         """Decide on a call; without `how` nothing is asked."""
         how, then = call.argument("how"), call.argument("then")
         if found is None and how is not None:
-            return Ask("check", {"how": how}, call.argument("seconds") or 20.0)
+            return Query("check", {"how": how}, call.argument("seconds") or 20.0)
         match then:
             case "pass":
-                return Forward()
+                return Allow()
             case "change":
-                return Forward({"then": "changed"})
+                return Allow({"then": "changed"})
             case "raise":
                 raise KeyError("on purpose")
             case "ask again":
-                return Ask("check", {"how": how})
-        return Answer("no question" if found is None else found.failure or found.document)
+                return Query("check", {"how": how})
+        return Respond("no question" if found is None else found.failure or found.document)

@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 from proxy.cli import main  # noqa: E402
 from proxy.session import probe  # noqa: E402
 from proxy.session import tool_lists as lists  # noqa: E402
-from proxy.session.guards import Guarding  # noqa: E402
+from proxy.session.guards import GuardRunner  # noqa: E402
 from proxy.session.session import Session  # noqa: E402
 from proxy.session.tool_lists import Lists  # noqa: E402
 from proxy.shaping import pipeline  # noqa: E402
@@ -31,7 +31,7 @@ FAILS = b'"fail-'
 # What takes long goes on by itself: `edit` and `heard`, and the session after them.
 ENTRIES = {
     Session: ("from_server", "shaped", "loaded", "unanswered"),
-    Guarding: ("heard",),
+    GuardRunner: ("heard",),
     Lists: ("passed_later",),
     lists: ("edit",),
     probe: ("heard",),

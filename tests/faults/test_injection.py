@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from proxy.ruleset.rule import Rule
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from tests.faults.injector import Injector
 from tests.faults.scale import scaled
@@ -27,16 +27,16 @@ CONTRACT = "output_schema: {type: object, properties: {n: {type: integer}}, requ
 ARGUMENTS = {"limit": 2, "offset": 0, "pattern": "a/*.md", "maxLength": 10, "startIndex": 0}
 
 
-def job(text: str, value: dict[str, Any] | bytes, **members: Any) -> Job:
+def job(text: str, value: dict[str, Any] | bytes, **members: Any) -> ShapeJob:
     raw = value if isinstance(value, bytes) else answer(value)
-    return Job(rule=rule(text), tool="t", id=b"1", raw=raw, arguments=ARGUMENTS, **members)
+    return ShapeJob(rule=rule(text), tool="t", id=b"1", raw=raw, arguments=ARGUMENTS, **members)
 
 
-def later(text: str, value: dict[str, Any], **members: Any) -> Job:
+def later(text: str, value: dict[str, Any], **members: Any) -> ShapeJob:
     """Return the job of a later page or view of the same call."""
     first = shape(job(text, value, keep=True))
     assert first.snapshot is not None
-    return Job(rule=rule(text), tool="t", id=b"2", snapshot=first.snapshot, **members)
+    return ShapeJob(rule=rule(text), tool="t", id=b"2", snapshot=first.snapshot, **members)
 
 
 OBJECTS = """
@@ -168,7 +168,7 @@ KEPT = {
 }
 
 
-def outcomes(given: Job) -> Iterator[tuple[Any, Outcome]]:
+def outcomes(given: ShapeJob) -> Iterator[tuple[Any, ShapeResult]]:
     """Yield what comes of a job for each place at which something fails, and where that is."""
     injector = Injector(DEEP)
     while True:
@@ -186,7 +186,7 @@ def is_error(raw: bytes, id: int) -> bool:
     return bool(found["id"] == id and found["result"].get("isError") is True)
 
 
-def alike(given: Job, raw: bytes, *right: bytes) -> bool:
+def alike(given: ShapeJob, raw: bytes, *right: bytes) -> bool:
     """Say whether an answer is one of the right ones.
 
     The structuredContent that is promised may be missing, or be the text, where it cannot be made.
@@ -209,7 +209,7 @@ def bare(raw: bytes) -> tuple[Any, Any]:
 
 @pytest.mark.fault(34, "inside")
 @pytest.mark.parametrize("given", OPEN.values(), ids=OPEN)
-def test_whatever_fails_the_answer_is_the_rules_or_what_came(given: Job) -> None:
+def test_whatever_fails_the_answer_is_the_rules_or_what_came(given: ShapeJob) -> None:
     assert given.raw is not None
     right = given.raw, shape(given).raw
     for place, outcome in outcomes(given):
@@ -220,7 +220,7 @@ def test_whatever_fails_the_answer_is_the_rules_or_what_came(given: Job) -> None
 
 @pytest.mark.fault(34, "inside")
 @pytest.mark.parametrize("given", CLOSED.values(), ids=CLOSED)
-def test_whatever_fails_a_rule_that_withholds_lets_nothing_go(given: Job) -> None:
+def test_whatever_fails_a_rule_that_withholds_lets_nothing_go(given: ShapeJob) -> None:
     right = shape(given).raw
     assert SECRET not in right.decode()
     for place, outcome in outcomes(given):
@@ -230,7 +230,7 @@ def test_whatever_fails_a_rule_that_withholds_lets_nothing_go(given: Job) -> Non
 
 @pytest.mark.fault(34, "inside")
 @pytest.mark.parametrize("given", KEPT.values(), ids=KEPT)
-def test_whatever_fails_a_page_or_view_is_the_right_one_or_an_error(given: Job) -> None:
+def test_whatever_fails_a_page_or_view_is_the_right_one_or_an_error(given: ShapeJob) -> None:
     right = shape(given).raw
     for place, outcome in outcomes(given):
         assert is_error(outcome.raw, 2) or alike(given, outcome.raw, right), place
@@ -243,14 +243,14 @@ class Unsayable(str):
         raise MemoryError
 
 
-def unsayable(given: Job) -> Job:
+def unsayable(given: ShapeJob) -> ShapeJob:
     made: Rule = replace(given.rule, name=Unsayable("r"))
     return replace(given, rule=made)
 
 
 @pytest.mark.fault(34, "inside")
 @pytest.mark.parametrize("given", [OPEN["failing"], OPEN["another shape"]])
-def test_where_even_the_failure_cannot_be_told_what_came_goes_out(given: Job) -> None:
+def test_where_even_the_failure_cannot_be_told_what_came_goes_out(given: ShapeJob) -> None:
     assert shape(unsayable(given)).raw == given.raw
 
 
@@ -259,7 +259,7 @@ def test_where_even_the_failure_cannot_be_told_what_came_goes_out(given: Job) ->
     "given",
     [CLOSED["failing"], CLOSED["another shape"], KEPT["failing"]],
 )
-def test_where_even_the_failure_cannot_be_told_nothing_is_let_go(given: Job) -> None:
+def test_where_even_the_failure_cannot_be_told_nothing_is_let_go(given: ShapeJob) -> None:
     outcome = shape(unsayable(given))
     assert is_error(outcome.raw, 1 if given.raw is not None else 2)
     assert "its rule failed on it" in outcome.raw.decode()

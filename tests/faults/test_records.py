@@ -25,7 +25,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("limits are set by prlimit, and /sys is read-only", allow_module_level=True)
 
-from proxy.storage.ledger import BY, Book, rows
+from proxy.storage.ledger import BY, LedgerFile, rows
 from proxy.storage.meter import Row
 from proxy.storage.retention import MOST_BYTES
 from tests.faults.naughty import result
@@ -59,7 +59,7 @@ def row(tool: str = "before", size: int = 10) -> Row:
 
 def filled(path: str) -> None:
     """Record one call."""
-    with closing(Book(path)) as book:
+    with closing(LedgerFile(path)) as book:
         book.write([(None, None, row())], "a session")
 
 
@@ -106,7 +106,7 @@ def of_a_later_version(path: str) -> str:
 
 
 def damaged(path: str) -> str:
-    with closing(Book(path)) as book:
+    with closing(LedgerFile(path)) as book:
         book.write([(None, None, row(f"tool {number}")) for number in range(2_000)], "a session")
     with open(path, "r+b") as file:
         file.seek(4_096)
@@ -375,7 +375,7 @@ def test_a_ledger_that_has_grown_too_large_is_made_smaller_and_reports_the_same(
 
     days = 20
     now = [time.time() - days * DAY]
-    with closing(Book(path, most=1 << 40, clock=lambda: now[0])) as book:
+    with closing(LedgerFile(path, most=1 << 40, clock=lambda: now[0])) as book:
         for _ in range(days):
             calls = [("a server", "a client", spread(number)) for number in range(10_000)]
             book.write(calls, "a session")

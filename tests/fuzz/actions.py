@@ -4,8 +4,8 @@ from collections.abc import Callable, Hashable
 
 import msgspec
 
-from proxy.session.active_rules import Known
-from proxy.session.outputs import Load, Reply, Shape
+from proxy.session.active_rules import PeerInfo
+from proxy.session.outputs import LoadSnapshot, Reply, Shape
 from tests.fuzz import speech
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong
@@ -140,7 +140,7 @@ def reload(world: World, dice: Dice) -> None:
 
 def learn(world: World, dice: Dice) -> None:
     """Have the session learn what another one knows, which is what it knows itself."""
-    known = msgspec.json.decode(msgspec.json.encode(world.session.known), type=Known)
+    known = msgspec.json.decode(msgspec.json.encode(world.session.known), type=PeerInfo)
     world.session.recall(known)
     if world.session.known != known:
         raise Wrong("what is known is what was learned", f"{known}")
@@ -154,7 +154,7 @@ def leave(world: World, dice: Dice) -> None:
     for task in [task for task in world.tasks if task.exchange == exchange]:
         for output in task.outputs:
             begun = output.output if isinstance(output, Done) else output
-            if isinstance(begun, Load | Shape):
+            if isinstance(begun, LoadSnapshot | Shape):
                 world.session.given_up(begun)
         world.tasks.remove(task)
     world.excuse(exchange)

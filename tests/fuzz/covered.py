@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import Answer, Decision, Forward, Found
+from proxy.ruleset.guard import Allow, Decision, QueryResult, Respond
 from proxy.ruleset.rule import Rule, RuleFile, RuleSet
 from tests.fuzz.dice import Dice
 from tests.given import file
@@ -88,16 +88,16 @@ def _guarded(rule: Rule) -> Rule:
     return replace(rule, guard=Careful(then, 20.0, "status", {}))
 
 
-def _asked(found: Found) -> Decision:
+def _asked(found: QueryResult) -> Decision:
     """Let the call go unless the answer to the question was no document."""
     if found.failure is None:
-        return Forward({"seen": True}, {"found": "yes"})
-    return Answer(f"no: {found.failure[:40]}", error=True)
+        return Allow({"seen": True}, {"found": "yes"})
+    return Respond(f"no: {found.failure[:40]}", error=True)
 
 
-def _said(found: Found) -> Decision:
-    return Answer({"status": "blocked", "found": found.failure is None})
+def _said(found: QueryResult) -> Decision:
+    return Respond({"status": "blocked", "found": found.failure is None})
 
 
-def _broken(found: Found) -> Decision:
+def _broken(found: QueryResult) -> Decision:
     raise KeyError("on purpose")

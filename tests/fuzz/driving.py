@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Hashable, Iterator
 from proxy.session.session import Session
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory
-from proxy.transports.driver import Driver, Sent
+from proxy.transports.driver import Driver, Routed
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
 from tests.fuzz import covered, speech
@@ -98,7 +98,7 @@ class _Drive:
         for raw in self.driver.ended("the server is gone"):
             self.account.client_hears(raw, b"")
 
-    def _run(self, coming: Awaitable[Sent], raw: bytes) -> None:
+    def _run(self, coming: Awaitable[Routed], raw: bytes) -> None:
         async def take() -> None:
             self._said(await coming)
 
@@ -117,7 +117,7 @@ class _Drive:
         if not task.cancelled() and (error := task.exception()) is not None:
             raise error
 
-    def _said(self, sent: Sent) -> None:
+    def _said(self, sent: Routed) -> None:
         for raw in (*sent.to_server, *(probe.raw for probe in sent.probes)):
             self.inbox += self.account.server_hears(raw, b"")
         self.probes += [probe.token for probe in sent.probes]

@@ -8,7 +8,7 @@ from threading import enumerate as threads
 
 from msgspec import Struct
 
-from proxy.transports.stdio.pipes import Inlet, Outlet
+from proxy.transports.stdio.pipes import PipeReader, PipeWriter
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong
 
@@ -40,7 +40,7 @@ def talk(dice: Dice) -> Talk:
 def check(given: Talk) -> Iterator[Hashable]:
     """Write it all, and read what comes out. Raises Wrong."""
     out, into = os.pipe()
-    outlet = Outlet(into, lambda: None)
+    outlet = PipeWriter(into, lambda: None)
     expected: list[bytes] = []
     unfinished = False
     try:
@@ -85,7 +85,7 @@ def check(given: Talk) -> Iterator[Hashable]:
 
 
 def _lines(descriptor: int) -> Iterator[bytes]:
-    inlet, raw = Inlet(descriptor), bytearray()
+    inlet, raw = PipeReader(descriptor), bytearray()
     while True:
         buffer, size = inlet.read()
         if not size:

@@ -13,7 +13,7 @@ from proxy.ruleset.loading import rulefile
 from proxy.ruleset.rule import Rule
 from proxy.session import arguments as argument
 from proxy.shaping import pipeline
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from tests.fuzz import expressions, results, rulefiles, shrinking, verdicts
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong, raised
@@ -162,7 +162,7 @@ def check(made: Pair, *, process: bool = False) -> Iterator[Hashable]:
         yield from _looked(made, job, outcome)
 
 
-def asked(made: Pair, rule: Rule, arguments: dict[str, Any]) -> Job | None:
+def asked(made: Pair, rule: Rule, arguments: dict[str, Any]) -> ShapeJob | None:
     """Return the job for a call with these arguments, None where it is refused or another's."""
     plan = argument.plan(rule, ())
     try:
@@ -171,7 +171,7 @@ def asked(made: Pair, rule: Rule, arguments: dict[str, Any]) -> Job | None:
         completed = argument.complete(plan, (), arguments)
     except Refusal:
         return None
-    return Job(
+    return ShapeJob(
         rule=rule,
         tool="get",
         id=made.id,
@@ -187,7 +187,7 @@ def asked(made: Pair, rule: Rule, arguments: dict[str, Any]) -> Job | None:
     )
 
 
-def _looked(made: Pair, job: Job, outcome: Outcome) -> Iterator[Hashable]:
+def _looked(made: Pair, job: ShapeJob, outcome: ShapeResult) -> Iterator[Hashable]:
     """Ask for later pages and views of an answer."""
     kept = replace(job, raw=None, snapshot=outcome.snapshot)
     if made.view is None and outcome.word != "error":
@@ -206,7 +206,7 @@ def _looked(made: Pair, job: Job, outcome: Outcome) -> Iterator[Hashable]:
         yield _state(looking, seen)
 
 
-def _state(job: Job, outcome: Outcome) -> Hashable:
+def _state(job: ShapeJob, outcome: ShapeResult) -> Hashable:
     """Return what tells this from what was tried before: the steps, and what came of them."""
     rule = job.rule
     return (

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from proxy.document.paths import Name, Path
 from proxy.ruleset.rule import Rule
 from proxy.shaping import pipeline
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.transforms.base import Transform
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.truncate import Truncate
@@ -19,7 +19,7 @@ from tests.fuzz.reading import Response, bare, elements, members, valid, value
 MOST = 40  # pages that are asked for
 
 
-def rejoined(job: Job, outcome: Outcome) -> Iterator[Hashable]:
+def rejoined(job: ShapeJob, outcome: ShapeResult) -> Iterator[Hashable]:
     """Hold the pages of an answer against the document that its rule makes without windows.
 
     Only where one window is the last step of the rule, and the document stands in one text.
@@ -84,7 +84,7 @@ def _window(rule: Rule) -> Any:
     return last if last is not None and last.window and len(rule.windows) == 1 else None
 
 
-def _asking(job: Job, outcome: Outcome, window: Any, at: int | None) -> Job:
+def _asking(job: ShapeJob, outcome: ShapeResult, window: Any, at: int | None) -> ShapeJob:
     name = "offset" if isinstance(window, Paginate) else "startIndex"
     asked = {**job.arguments, window.arguments.get(name, name): at}
     if not isinstance(window, Paginate):

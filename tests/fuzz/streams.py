@@ -4,7 +4,16 @@ from collections.abc import Hashable, Iterator
 
 from msgspec import Struct
 
-from proxy.transports.stdio.lines import ENDS, Cut, Discarded, Event, Lines, Over, Passed, Piece
+from proxy.transports.stdio.lines import (
+    ENDS,
+    Chunk,
+    Event,
+    LineDropped,
+    Lines,
+    LineStreamed,
+    LineTooLong,
+    LineTruncated,
+)
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong
 
@@ -91,7 +100,7 @@ def check(given: Stream) -> Iterator[Hashable]:
     )
 
 
-Seen = bytes | Piece | Passed | Over | Discarded | Cut
+Seen = bytes | Chunk | LineStreamed | LineTooLong | LineDropped | LineTruncated
 
 
 def _events(lines: Lines, given: Stream) -> Iterator[Seen]:
@@ -118,7 +127,7 @@ def _copied(event: Event) -> Iterator[Seen]:
     if isinstance(event, list):
         yield from event
     else:
-        yield Piece(bytes(event.raw), event.last) if isinstance(event, Piece) else event
+        yield Chunk(bytes(event.raw), event.last) if isinstance(event, Chunk) else event
 
 
 def _matched(given: Stream, line: bytes, ended: bool, found: list[Seen], at: int) -> int:
@@ -132,21 +141,21 @@ def _matched(given: Stream, line: bytes, ended: bool, found: list[Seen], at: int
         return found[at - 1]
 
     event, pieces = taken(), b""
-    while isinstance(event, Piece):
+    while isinstance(event, Chunk):
         pieces += event.raw
         last, event = event.last, taken()
-        if last != (not isinstance(event, Piece)):
+        if last != (not isinstance(event, Chunk)):
             raise Wrong("the last piece is the last one", f"{line!r}: {event!r}")
-    if isinstance(event, Over):
+    if isinstance(event, LineTooLong):
         _over(given, line, event, taken(), pieces)
     elif len(line) > given.limit or (pieces, event) not in _expected(given, line, ended):
         raise Wrong("a line comes whole or in pieces", f"{line!r}: {pieces!r} {event!r}")
     return at
 
 
-def _over(given: Stream, line: bytes, event: Over, after: Seen, pieces: bytes) -> None:
+def _over(given: Stream, line: bytes, event: LineTooLong, after: Seen, pieces: bytes) -> None:
     """Hold what is said of a line against one that is over the limit."""
-    thrown = Discarded(line[:ENDS], line[-ENDS:], len(line))
+    thrown = LineDropped(line[:ENDS], line[-ENDS:], len(line))
     if len(line) <= given.limit or after != thrown or not line.startswith(event.start):
         said = f"{line!r}: {event} {after!r}"
         raise Wrong("a line over the limit is thrown away and told of", said)
@@ -161,9 +170,13 @@ def _expected(given: Stream, line: bytes, ended: bool) -> list[tuple[bytes, Seen
     # Only its end can tell a last line without newline from one that was cut.
     whole = ended or line[-ENDS:].rstrip()[-1:] in (b"}", b"]")
     least = min(given.long, given.limit)
-    held: tuple[bytes, Seen] = (b"", line if whole else Cut(line, len(line)))
+    held: tuple[bytes, Seen] = (b"", line if whole else LineTruncated(line, len(line)))
     if not (line and given.yes and line[:1] in given.yes and len(line) + 1 >= least):
         return [held]
-    told = Passed(line[:ENDS], line[-ENDS:], len(line)) if whole else Cut(b"", len(line))
+    told = (
+        LineStreamed(line[:ENDS], line[-ENDS:], len(line))
+        if whole
+        else LineTruncated(b"", len(line))
+    )
     # One that is long only by its newline passes if that comes in a chunk of its own.
     return [(line + b"\n", told), *([held] if len(line) < least else [])]

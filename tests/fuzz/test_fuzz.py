@@ -16,21 +16,21 @@ from msgspec.structs import replace
 from proxy.document import message
 from proxy.document.tree import Document
 from proxy.ruleset.loading.convert import fields
-from proxy.ruleset.loading.rule_model import Written
+from proxy.ruleset.loading.rule_model import RuleSpec
 from proxy.session import calls
-from proxy.session.active_rules import Standing
-from proxy.session.inflight import Unwanted
+from proxy.session.active_rules import ActiveRules
+from proxy.session.inflight import StrayResponses
 from proxy.session.outputs import Output
 from proxy.session.session import Session
 from proxy.shaping import pages, pipeline
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.result import write as writing
 from proxy.shaping.result.frame import Frame
 from proxy.transforms import TRANSFORMS
 from proxy.transports.driver import Driver
 from proxy.transports.http.sse import Event, Events
 from proxy.transports.stdio.lines import Lines
-from proxy.transports.stdio.pipes import Outlet
+from proxy.transports.stdio.pipes import PipeWriter
 from tests.fuzz import driving, fuzzer, outlets, relaying, rulefiles, shrinking
 from tests.fuzz.__main__ import main
 from tests.fuzz.dice import Dice
@@ -100,7 +100,7 @@ def test_every_option_of_every_transform_and_nearly_every_key_of_a_rule_is_tried
     known = {(word, name) for word, kind in TRANSFORMS.items() for name in fields(kind)}
     assert known - tried == set()
     # These say what becomes of a call or of a list, not of a response.
-    assert set(fields(Written)) - keys == {"guard", "definition", "hide", "tests"}
+    assert set(fields(RuleSpec)) - keys == {"guard", "definition", "hide", "tests"}
 
 
 def options(steps: list[Any]) -> Iterator[tuple[str, str]]:
@@ -151,41 +151,41 @@ def test_an_id_that_stands_deeper_is_found_to_be_wrong(monkeypatch: pytest.Monke
 
 
 def test_a_line_that_breaks_into_another_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def send(self: Outlet, lines: list[bytes]) -> None:
+    def send(self: PipeWriter, lines: list[bytes]) -> None:
         self._write(b"\n".join(lines) + b"\n")
 
-    monkeypatch.setattr(Outlet, "send", send)
+    monkeypatch.setattr(PipeWriter, "send", send)
     with pytest.raises(Wrong, match="each line goes out once and whole"):
         list(outlets.check(outlets.Talk((("piece", (b"one",)),))))
 
 
-def shaped(change: Callable[[Job, Outcome], Outcome]) -> Callable[..., Outcome]:
+def shaped(change: Callable[[ShapeJob, ShapeResult], ShapeResult]) -> Callable[..., ShapeResult]:
     """Return `pipeline.shape` with something done to what comes of it."""
     plain = pipeline.shape
     return lambda job, *more: change(job, plain(job, *more))
 
 
-def rounded(job: Job, outcome: Outcome) -> Outcome:
+def rounded(job: ShapeJob, outcome: ShapeResult) -> ShapeResult:
     return replace(outcome, raw=outcome.raw.replace(b"1.10", b"1.1"))
 
 
-def renumbered(job: Job, outcome: Outcome) -> Outcome:
+def renumbered(job: ShapeJob, outcome: ShapeResult) -> ShapeResult:
     return replace(outcome, raw=outcome.raw.replace(b'"id":5.0', b'"id":5'))
 
 
-def unbounded(job: Job, outcome: Outcome) -> Outcome:
+def unbounded(job: ShapeJob, outcome: ShapeResult) -> ShapeResult:
     longer = outcome.raw.replace(b'"text":"', b'"text":"' + b"x" * 9000)
     return outcome if job.rule.max_bytes is None else replace(outcome, raw=longer)
 
 
-def forgetful(job: Job, outcome: Outcome) -> Outcome:
+def forgetful(job: ShapeJob, outcome: ShapeResult) -> ShapeResult:
     def further(seen: re.Match[bytes]) -> bytes:
         return b'nextOffset\\":%d' % (int(seen[1]) + 1)
 
     return replace(outcome, raw=re.sub(rb'nextOffset\\":(\d+)', further, outcome.raw))
 
 
-def torn(job: Job, outcome: Outcome) -> Outcome:
+def torn(job: ShapeJob, outcome: ShapeResult) -> ShapeResult:
     return replace(outcome, raw=outcome.raw[:-1] + b",}")
 
 
@@ -199,7 +199,9 @@ def torn(job: Job, outcome: Outcome) -> Outcome:
     ],
 )
 def test_a_pipeline_that_is_broken_is_found(
-    change: Callable[[Job, Outcome], Outcome], rule: str, monkeypatch: pytest.MonkeyPatch
+    change: Callable[[ShapeJob, ShapeResult], ShapeResult],
+    rule: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pipeline, "shape", shaped(change))
     assert finds("pairs", rule, 1500)
@@ -220,7 +222,7 @@ def test_structured_content_that_is_only_a_note_is_found(monkeypatch: pytest.Mon
     given = Pair(rule, answer(said("word " * 200)), b"1")
     assert list(check(given))
 
-    def written(job: Job, frame: Frame, document: Document, *more: Any) -> Any:
+    def written(job: ShapeJob, frame: Frame, document: Document, *more: Any) -> Any:
         return writing.write(frame, document, *more)
 
     monkeypatch.setattr(pages, "written", written)
@@ -229,7 +231,7 @@ def test_structured_content_that_is_only_a_note_is_found(monkeypatch: pytest.Mon
 
 
 def test_a_pipeline_that_raises_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def raises(job: Job, outcome: Outcome) -> Outcome:
+    def raises(job: ShapeJob, outcome: ShapeResult) -> ShapeResult:
         raise KeyError(job.tool)
 
     monkeypatch.setattr(pipeline, "shape", shaped(raises))
@@ -251,9 +253,9 @@ FROM_SERVER = Session.from_server
         (Session, "ended", lambda *_: (), "each request is answered"),
         (Session, "from_server", twice, "what no rule is for goes to the client as it came"),
         (calls, "refuse", lambda *_: (), "each request is answered"),
-        (Unwanted, "holds", lambda *_: False, "no client sees a question of the proxy's own"),
+        (StrayResponses, "holds", lambda *_: False, "no client sees a question of the proxy's own"),
         (Session, "streamed", lambda *_: None, "no request is answered twice"),
-        (Standing, "hiding", lambda *_: (None, None), "a hidden tool is never called"),
+        (ActiveRules, "hiding", lambda *_: (None, None), "a hidden tool is never called"),
     ],
 )
 def test_a_session_that_is_broken_is_found(

@@ -9,9 +9,9 @@ from io import BytesIO
 from proxy.ruleset.clients import Shows
 from proxy.ruleset.rule import Rule
 from proxy.shaping import pipeline
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.transports.workers.pool import Worker
-from proxy.transports.workers.process import Message
+from proxy.transports.workers.process import WorkerMessage
 from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.reading import Response, bare, members, numbers, valid
 
@@ -30,7 +30,7 @@ _DEEP = ("RecursionError", "nested too deeply")
 AS_CAME = ("untouched", "shadow", "error", "failed")
 
 
-def same(one: Outcome, other: Outcome | str, rule: str) -> None:
+def same(one: ShapeResult, other: ShapeResult | str, rule: str) -> None:
     """Hold two outcomes against each other; a text says why there is no other one."""
     if isinstance(other, str):
         raise Wrong(rule, other)
@@ -42,30 +42,34 @@ def same(one: Outcome, other: Outcome | str, rule: str) -> None:
             raise Wrong(rule, f"{name}: {here!r}\nand {there!r}")
 
 
-def travels(job: Job, outcome: Outcome) -> None:
+def travels(job: ShapeJob, outcome: ShapeResult) -> None:
     """Hold what a worker process makes of a job against what this one has made of it."""
-    there = _sent(Message.asking(job)).job()
-    back = _sent(Message.answering(there, pipeline.shape(there))).outcome(job)
+    there = _sent(WorkerMessage.asking(job)).job()
+    back = _sent(WorkerMessage.answering(there, pipeline.shape(there))).outcome(job)
     same(outcome, back, "a worker gives the same")
 
 
-def elsewhere(job: Job, outcome: Outcome) -> None:
+def elsewhere(job: ShapeJob, outcome: ShapeResult) -> None:
     """Hold what a real worker process makes of a job against what this one has made of it."""
     worker = Worker()
     try:
-        same(outcome, worker.ask(Message.asking(job), job, _SECONDS), "a process gives the same")
+        same(
+            outcome,
+            worker.ask(WorkerMessage.asking(job), job, _SECONDS),
+            "a process gives the same",
+        )
     finally:
         worker.end()
 
 
-def _sent(message: Message) -> Message:
+def _sent(message: WorkerMessage) -> WorkerMessage:
     stream = BytesIO()
     message.write(stream)
     stream.seek(0)
-    return Message.read(stream)
+    return WorkerMessage.read(stream)
 
 
-def judge(job: Job, outcome: Outcome) -> None:
+def judge(job: ShapeJob, outcome: ShapeResult) -> None:
     """Look at what came of a response. Raises Wrong."""
     assert job.raw is not None
     before, after = Response.of(job.raw), _line(job, outcome)
@@ -107,7 +111,7 @@ def judge(job: Job, outcome: Outcome) -> None:
         _spelled(rule, before, after)
 
 
-def judge_later(job: Job, outcome: Outcome) -> None:
+def judge_later(job: ShapeJob, outcome: ShapeResult) -> None:
     """Look at a page or view that was cut from a snapshot. Raises Wrong."""
     after = _line(job, outcome)
     if valid(after.line) is False:
@@ -123,7 +127,7 @@ def judge_later(job: Job, outcome: Outcome) -> None:
         _sized(job, outcome, after)
 
 
-def _line(job: Job, outcome: Outcome) -> Response:
+def _line(job: ShapeJob, outcome: ShapeResult) -> Response:
     if b"\n" in outcome.raw:
         raise Wrong("what is sent is one line", repr(outcome.raw))
     after = Response.of(outcome.raw)
@@ -138,7 +142,7 @@ def _dropped(block: str, rule: Rule) -> bool:
     return any(f'"type":"{kind}"' in block for kind in rule.drop_blocks)
 
 
-def _sized(job: Job, outcome: Outcome, after: Response) -> None:
+def _sized(job: ShapeJob, outcome: ShapeResult, after: Response) -> None:
     """Hold the sizes against what a model sees, and against the bound."""
     shown = visible(after, job.shows)
     # A surrogate by itself is counted in another spelling.
@@ -235,7 +239,7 @@ def _numbers(before: Response) -> Iterator[str]:
         yield from numbers(place)
 
 
-def first_page(job: Job, outcome: Outcome, again: Outcome) -> None:
+def first_page(job: ShapeJob, outcome: ShapeResult, again: ShapeResult) -> None:
     """Hold the first page against the one that is cut from its snapshot."""
     if outcome.word != "shaped" or again.word != "page":
         raise Wrong(

@@ -9,17 +9,17 @@ from msgspec import Struct
 from proxy.document import message
 from proxy.ruleset.rule import RuleSet
 from proxy.session.outputs import (
-    Forget,
+    DropSnapshots,
     Forward,
-    Keep,
-    Load,
+    LoadSnapshot,
     Noise,
+    Notify,
     Output,
     Probe,
     Reply,
+    RunInBackground,
     Shape,
-    Tell,
-    Work,
+    StoreSnapshot,
 )
 from proxy.session.session import Session
 from proxy.shaping import pipeline
@@ -38,7 +38,7 @@ _LONG = 700  # bytes from which it is asked whether a line may be streamed
 class Done(Struct):
     """What took long is done, and the session is to be told so."""
 
-    output: Shape | Work
+    output: Shape | RunInBackground
     then: Callable[[], tuple[Output, ...]]
     of_client: bool
 
@@ -109,7 +109,7 @@ class World:
         self.account.client_says(raw, exchange)
         free = self.account.free(raw) and not self._taken(raw, exchange)
         outputs = self.session.from_client(raw, exchange)
-        through = tuple(each for each in outputs if not isinstance(each, Tell))
+        through = tuple(each for each in outputs if not isinstance(each, Notify))
         if free and through != (Forward(raw),):
             raise Wrong("what no rule is for goes to the server as it came", f"{outputs}")
         hidden = {tool for tool in covered.TOOLS if self._hidden(tool)}
@@ -192,23 +192,23 @@ class World:
         if isinstance(output, Forward | Reply):
             ahead = isinstance(output, Forward) == task.of_client
             (self._to_server if ahead else self._to_client)(output.raw, exchange)
-        elif isinstance(output, Tell):
+        elif isinstance(output, Notify):
             self._to_client(output.raw, exchange)
         elif isinstance(output, Probe):
             self.probes[output.token] = exchange
             self._to_server(output.raw, exchange)
-        elif isinstance(output, Keep):
+        elif isinstance(output, StoreSnapshot):
             self.store.put(output.key, output.snapshot)
-        elif isinstance(output, Forget):
+        elif isinstance(output, DropSnapshots):
             self.store.drop(output.key)
-        elif isinstance(output, Load):
+        elif isinstance(output, LoadSnapshot):
             away = "the store is away" if dice is not None and dice.one_in(12) else None
             found = None if away else self.store.get(output.key)
             self._follow(task, self.session.loaded(output.token, found, away), of_client=True)
         elif isinstance(output, Shape):
             then = partial(self.session.shaped, output.job, pipeline.shape(output.job))
             self._later(task, Done(output, then, of_client=False))
-        elif isinstance(output, Work):
+        elif isinstance(output, RunInBackground):
             self._later(task, Done(output, partial(output.then, output.do()), task.of_client))
         elif isinstance(output, Done):
             self._follow(task, output.then(), of_client=output.of_client)

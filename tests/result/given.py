@@ -7,7 +7,7 @@ from msgspec import Raw
 
 from proxy.document.tree import encode, plain
 from proxy.shaping.result.frame import Copy
-from proxy.shaping.result.locate import Kind, Reading, read
+from proxy.shaping.result.locate import Kind, LocatedDocument, read
 from proxy.shaping.result.write import write
 from proxy.transforms.base import Notice
 
@@ -18,7 +18,7 @@ def members(value: dict[str, Any]) -> dict[str, Raw]:
     return {name: Raw(encode(member)) for name, member in value.items()}
 
 
-def reading(value: dict[str, Any], kind: Kind = "auto") -> Reading:
+def reading(value: dict[str, Any], kind: Kind = "auto") -> LocatedDocument:
     found = read(members(value), kind)
     assert found is not None
     return found

@@ -1,10 +1,10 @@
 """How many failures it takes to put a rule out of service, and that nothing puts it back."""
 
-from proxy.ruleset.circuit_breaker import MOST, Circuit
+from proxy.ruleset.circuit_breaker import MOST, CircuitBreaker
 
 
 def test_a_rule_is_out_of_service_after_five_failures_in_a_row() -> None:
-    circuit = Circuit()
+    circuit = CircuitBreaker()
     for _ in range(MOST - 1):
         assert not circuit.failed()
     assert not circuit.open
@@ -13,7 +13,7 @@ def test_a_rule_is_out_of_service_after_five_failures_in_a_row() -> None:
 
 
 def test_what_worked_in_between_begins_the_count_anew() -> None:
-    circuit = Circuit()
+    circuit = CircuitBreaker()
     for _ in range(3):
         for _ in range(MOST - 1):
             assert not circuit.failed()
@@ -22,7 +22,7 @@ def test_what_worked_in_between_begins_the_count_anew() -> None:
 
 
 def test_a_rule_stays_out_of_service_and_that_is_said_once() -> None:
-    circuit = Circuit()
+    circuit = CircuitBreaker()
     assert [circuit.failed() for _ in range(20)].count(True) == 1
     circuit.worked()
     assert circuit.open

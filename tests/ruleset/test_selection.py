@@ -7,7 +7,7 @@ import pytest
 from proxy.errors import RuleErrors
 from proxy.ruleset import selection as ruleset
 from proxy.ruleset.clients import CLIENTS, UNKNOWN
-from proxy.ruleset.rule import RuleFile, Server
+from proxy.ruleset.rule import RuleFile, ServerMatch
 from proxy.ruleset.selection import Selection, _of_library, library, load, read_library, readings
 
 RULES = "version: 1\nrules: [{{tools: {}}}]\n"
@@ -157,9 +157,9 @@ def test_every_bundled_file_is_found_by_its_server_without_being_loaded() -> Non
 
 def test_files_apply_to_the_servers_they_are_for() -> None:
     files = (
-        RuleFile(name="a.yaml", server=Server("git*")),
+        RuleFile(name="a.yaml", server=ServerMatch("git*")),
         RuleFile(name="b.yaml"),
-        RuleFile(name="c.yaml", server=Server("other")),
+        RuleFile(name="c.yaml", server=ServerMatch("other")),
     )
     said: list[str] = []
     selection = Selection(files, "off", said.append)
@@ -169,7 +169,7 @@ def test_files_apply_to_the_servers_they_are_for() -> None:
 
 
 def test_while_the_server_is_unknown_every_file_applies() -> None:
-    files = (RuleFile(name="a.yaml", server=Server("git*")),)
+    files = (RuleFile(name="a.yaml", server=ServerMatch("git*")),)
     said: list[str] = []
     assert Selection(files, "off", said.append)(None, None).files == files
     assert said == []
@@ -228,7 +228,7 @@ def test_a_choice_is_made_once() -> None:
 
 def test_an_endless_row_of_clients_fills_no_memory() -> None:
     said: list[str] = []
-    selection = Selection((RuleFile(name="a", server=Server("x")),), "auto", said.append)
+    selection = Selection((RuleFile(name="a", server=ServerMatch("x")),), "auto", said.append)
     for number in range(2_000):
         selection("server", f"client {number}")
     assert len(selection._made) <= 256

@@ -5,15 +5,15 @@ import tracemalloc
 import pytest
 
 from proxy.ruleset.rule import EMPTY, RuleSet
-from proxy.session.active_rules import Known, Standing
-from proxy.session.tools.definitions import Seen
+from proxy.session.active_rules import ActiveRules, PeerInfo
+from proxy.session.tools.definitions import ToolFacts
 from tests.given import file, rules
 
 DROP = rules("- {name: drop, tools: get, response: [{drop: a}]}")
 
 
-def standing(made: RuleSet = DROP, log: list[str] | None = None) -> Standing:
-    return Standing(lambda *_: made, ([] if log is None else log).append)
+def standing(made: RuleSet = DROP, log: list[str] | None = None) -> ActiveRules:
+    return ActiveRules(lambda *_: made, ([] if log is None else log).append)
 
 
 def test_rules_are_asked_for_by_the_names_that_are_known() -> None:
@@ -24,7 +24,7 @@ def test_rules_are_asked_for_by_the_names_that_are_known() -> None:
         return EMPTY
 
     renamed: list[tuple[str | None, str | None]] = []
-    made = Standing(given, print, lambda *names: renamed.append(names))
+    made = ActiveRules(given, print, lambda *names: renamed.append(names))
     made.now()
     made.named(server="s")
     made.named(client="c")
@@ -47,7 +47,7 @@ def test_a_file_for_a_server_with_other_tools_does_not_hold() -> None:
 
 def test_other_rules_than_before_are_outdated_news() -> None:
     current = [EMPTY]
-    made = Standing(lambda *_: current[0], print)
+    made = ActiveRules(lambda *_: current[0], print)
     made.now()
     assert not made.outdated
     current[0] = DROP
@@ -59,10 +59,10 @@ def test_the_arguments_of_a_tool_decide_on_the_names_of_ours() -> None:
     made = standing(rules("- {tools: list, response: [{paginate: {at: items}}]}"))
     [(_, plan)] = made.covering("list")
     assert plan.names == {}
-    made.learn({"list": Seen(frozenset({"limit"}))})
+    made.learn({"list": ToolFacts(frozenset({"limit"}))})
     [(_, plan)] = made.covering("list")
     assert plan.names == {"limit": "page_limit"}
-    assert made.seen("list") == Seen(frozenset({"limit"}))
+    assert made.seen("list") == ToolFacts(frozenset({"limit"}))
 
 
 def test_a_tool_that_was_not_listed_has_the_arguments_that_a_call_implies() -> None:
@@ -75,9 +75,9 @@ def test_what_one_session_knows_another_goes_on_with() -> None:
     one, other = standing(), standing()
     one.named(server="s", client="c")
     one.offers(frozenset({"get"}))
-    one.learn({"get": Seen(reads_only=True)})
+    one.learn({"get": ToolFacts(reads_only=True)})
     other.recall(one.known)
-    assert other.known == one.known == Known("s", "c", frozenset({"get"}), one.known.seen, {})
+    assert other.known == one.known == PeerInfo("s", "c", frozenset({"get"}), one.known.seen, {})
     assert other.listed
 
 
@@ -108,7 +108,7 @@ def test_names_without_an_end_are_kept_in_part_and_their_plans_not_at_all() -> N
         asked.append((server, client))
         return rules("- {name: all, tools: '*', response: [{drop: a}]}")
 
-    made = Standing(given, print)
+    made = ActiveRules(given, print)
     made.named(server="s" * 1_000_000, client="c" * 1_000_000)
     made.now()
     assert asked == [("s" * 200, "c" * 200)]
@@ -131,7 +131,7 @@ def test_names_without_an_end_are_kept_in_part_and_their_plans_not_at_all() -> N
 def test_sessions_that_are_told_the_same_share_what_they_know() -> None:
     one, other = standing(), standing()
     for each in (one, other):
-        each.learn({"list": Seen(frozenset({"limit", "".join(("off", "set"))}))})
+        each.learn({"list": ToolFacts(frozenset({"limit", "".join(("off", "set"))}))})
         each.offers(frozenset({"list", "".join(("g", "et"))}))
     assert one.seen("list") is other.seen("list")
     assert one.known.tools is other.known.tools

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from proxy.document.tree import encode, loads
 from proxy.errors import Refusal
 from proxy.session import arguments
-from proxy.session.arguments import Completed, Plan, complete, plan
+from proxy.session.arguments import ArgumentPlan, Completed, complete, plan
 from tests.given import rule
 
 PAGES = "response: [{paginate: {limit: 20, max_limit: 50}}]"
@@ -27,7 +27,7 @@ def refusal(text: str, sent: dict[str, Any]) -> str:
     return str(caught.value)
 
 
-def names(made: Plan) -> dict[str, str]:
+def names(made: ArgumentPlan) -> dict[str, str]:
     return {entry.name: entry.shown for entry in made.entries}
 
 
@@ -152,7 +152,7 @@ def test_an_alias_is_checked_as_the_argument_it_names() -> None:
 
 
 def test_what_further_rules_add_to_the_tool_is_taken_off_too() -> None:
-    done = complete(Plan(), [plan(rule(PAGES), ())], {"limit": 5, "path": "a"})
+    done = complete(ArgumentPlan(), [plan(rule(PAGES), ())], {"limit": 5, "path": "a"})
 
     assert (done.upstream, done.arguments) == ({"path": "a"}, {"limit": 5, "path": "a"})
 

@@ -7,7 +7,7 @@ import pytest
 
 from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
 from proxy.ruleset.selection import Selection
-from proxy.session.outputs import Load, Reply
+from proxy.session.outputs import LoadSnapshot, Reply
 from tests.given import answer, call, document, file, line, result, rules, texts
 from tests.samples import (
     ABS_PAGES,
@@ -420,7 +420,7 @@ def test_a_page_that_cannot_be_looked_up_is_refused_with_the_reason() -> None:
     talk = Talk(PAGES)
     talk.exchange(call("list", {}), answer(ITEMS))
     [load] = talk.session.from_client(call("list", {"offset": 2}))
-    assert isinstance(load, Load)
+    assert isinstance(load, LoadSnapshot)
     [reply] = talk.session.loaded(load.token, None, "the store is away")
     assert isinstance(reply, Reply)
     [text] = texts(reply.raw)
@@ -435,7 +435,7 @@ def test_a_tool_that_only_reads_may_be_called_anew_where_a_page_cannot_be_looked
     list_tools(talk, {"name": "list", "annotations": {"readOnlyHint": True}})
     talk.exchange(call("list", {}), answer(ITEMS))
     [load] = talk.session.from_client(call("list", {"offset": 2}))
-    assert isinstance(load, Load)
+    assert isinstance(load, LoadSnapshot)
     [reply] = talk.session.loaded(load.token, None, "the store is away")
     assert isinstance(reply, Reply)
     [text] = texts(reply.raw)

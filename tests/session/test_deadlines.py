@@ -7,8 +7,8 @@ import pytest
 
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session import deadlines as timing
-from proxy.session.deadlines import Timing
-from proxy.session.inflight import InFlight, Pending
+from proxy.session.deadlines import Deadlines
+from proxy.session.inflight import InFlight, PendingRequest
 from tests.given import answer, call, document, line, result, rules, texts
 from tests.talk import Talk
 from tests.transports.guarded import asked, guarded, onward
@@ -61,7 +61,7 @@ def progress(token: object) -> bytes:
 
 def test_the_first_that_is_due_is_whichever_was_heard_of_longest_ago() -> None:
     clock = Clock()
-    made = Timing(10.0, clock)
+    made = Deadlines(10.0, clock)
     assert made.patience() is None
     made.begin(b"1")
     clock.now += 4
@@ -78,7 +78,7 @@ def test_the_first_that_is_due_is_whichever_was_heard_of_longest_ago() -> None:
 
 
 def test_nothing_is_kept_of_calls_that_are_over() -> None:
-    made = Timing(10.0, Clock())
+    made = Deadlines(10.0, Clock())
     for number in range(100):
         made.begin(b"%d" % number, b"same")
         made.end(b"%d" % number)
@@ -87,7 +87,7 @@ def test_nothing_is_kept_of_calls_that_are_over() -> None:
 
 
 def test_a_bounded_number_of_late_answers_is_known() -> None:
-    made = Timing(10.0, Clock())
+    made = Deadlines(10.0, Clock())
     for number in range(2000):
         made.begin(b"%d" % number)
         made.give_up(b"%d" % number)
@@ -103,7 +103,7 @@ def test_a_bounded_number_of_late_answers_is_known() -> None:
 
 def test_a_call_that_begins_anew_has_its_whole_time_and_its_new_token() -> None:
     clock = Clock()
-    made = Timing(10.0, clock)
+    made = Deadlines(10.0, clock)
     made.begin(b"1", b"old")
     clock.now += 9
     made.begin(b"1", b"new")
@@ -123,10 +123,10 @@ def test_a_time_is_said_in_words(seconds: float, said: str) -> None:
 
 
 def test_requests_that_are_over_are_no_longer_timed() -> None:
-    made = Timing(10.0, Clock())
+    made = Deadlines(10.0, Clock())
     waiting = InFlight(resumable=False, timing=made)
     for id in (b"1", b"2"):
-        waiting.add(Pending(b"", id, "tools/call"))
+        waiting.add(PendingRequest(b"", id, "tools/call"))
         made.begin(id)
     assert waiting.only() is None
     waiting.answer(b"1")
@@ -135,7 +135,7 @@ def test_requests_that_are_over_are_no_longer_timed() -> None:
     # A message of which nobody knows the id may be the late answer to another.
     made.give_up(b"1")
     assert waiting.only() is None
-    waiting.add(Pending(b"", b"1", "ping"))
+    waiting.add(PendingRequest(b"", b"1", "ping"))
     assert not made.late(b"1")
 
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from proxy.document.tree import encode
 from proxy.ruleset.rule import Rule, RuleFile, RuleSet
-from proxy.session.tool_lists import Edited, edit
-from proxy.session.tools.definitions import Seen
+from proxy.session.tool_lists import RewrittenToolList, edit
+from proxy.session.tools.definitions import ToolFacts
 from tests.given import rule, rules
 from tests.tool_list import PAGES, listed, tool
 from tests.transports.steps import Unsure
@@ -26,13 +26,13 @@ def test_a_list_is_edited_as_definitions_are() -> None:
     found = edit(given(tool(), tool("other")), rules(PAGES))
 
     assert found.result == listed(PAGES, tool(), tool("other")).raw
-    assert found.seen == {"list": Seen(), "other": Seen()}
+    assert found.seen == {"list": ToolFacts(), "other": ToolFacts()}
     assert (found.said, found.error) == ((), None)
 
 
 def test_a_list_that_no_rule_is_for_stays_as_it_came() -> None:
     raw = given(tool("other"))
-    assert edit(raw, rules(PAGES)) == Edited(raw, seen={"other": Seen()})
+    assert edit(raw, rules(PAGES)) == RewrittenToolList(raw, seen={"other": ToolFacts()})
 
 
 def test_what_is_to_be_logged_is_kept() -> None:

@@ -7,21 +7,21 @@ import pytest
 
 from proxy.errors import RuleErrors
 from proxy.session import failures as fallback
-from proxy.session.inflight import InFlight, Pending, Waiting
+from proxy.session.inflight import InFlight, PendingRequest, SuspendedCalls
 from proxy.session.outputs import Forward, Output, Reply
 from tests.given import answer, call, line, result, rule, said
 
 SAID = "the proxy failed on a message: KeyError: 'x'"
 ERROR = {"code": -1, "message": SAID}
-PLAIN = Pending(b"", b"1", "tools/call", "get", rule("response: [{drop: a}]"))
-CLOSED = Pending(b"", b"1", "tools/call", "get", rule("on_failure: refuse"))
+PLAIN = PendingRequest(b"", b"1", "tools/call", "get", rule("response: [{drop: a}]"))
+CLOSED = PendingRequest(b"", b"1", "tools/call", "get", rule("on_failure: refuse"))
 ANSWER = answer(said("secret"))
 
 
 def inflight(*ids: bytes) -> InFlight:
     made = InFlight(resumable=False)
     for id in ids:
-        made.add(Pending(b"e", id, "tools/call"))
+        made.add(PendingRequest(b"e", id, "tools/call"))
     return made
 
 
@@ -45,7 +45,7 @@ def test_of_rules_that_cannot_be_used_no_more_is_said_than_a_client_needs() -> N
 
 
 def test_a_failure_is_logged_and_what_has_begun_to_wait_since_is_forgotten() -> None:
-    waiting, log = Waiting(), list[str]()
+    waiting, log = SuspendedCalls(), list[str]()
     before = waiting.hold(PLAIN)
     mark = waiting.last
     waiting.hold(CLOSED)
@@ -55,7 +55,7 @@ def test_a_failure_is_logged_and_what_has_begun_to_wait_since_is_forgotten() -> 
 
 def test_rules_that_cannot_be_used_are_not_logged_for_each_message() -> None:
     log: list[str] = []
-    assert fallback.failed(RuleErrors([]), 0, Waiting(), log.append) == RuleErrors.brief
+    assert fallback.failed(RuleErrors([]), 0, SuspendedCalls(), log.append) == RuleErrors.brief
     assert log == []
 
 
@@ -63,7 +63,7 @@ def test_a_log_that_fails_costs_nothing() -> None:
     def log(said: str) -> None:
         raise OSError(said)
 
-    assert fallback.failed(KeyError("x"), 0, Waiting(), log) == SAID
+    assert fallback.failed(KeyError("x"), 0, SuspendedCalls(), log) == SAID
 
 
 def test_a_call_that_was_given_up_is_answered_and_forgotten() -> None:
@@ -114,12 +114,12 @@ def test_a_request_that_cannot_be_read_is_answered_by_its_id() -> None:
     assert errors(of_client(raw, inflight())) == [7]
 
 
-def of_server(*taken: Pending, closed: bool = False) -> tuple[Output, ...]:
+def of_server(*taken: PendingRequest, closed: bool = False) -> tuple[Output, ...]:
     return fallback.of_server(ANSWER, taken, SAID, closed=closed)
 
 
-@pytest.mark.parametrize("taken", [(), (PLAIN,), (Pending(b"", b"1", "initialize"),)])
-def test_an_answer_goes_on_as_it_came(taken: tuple[Pending, ...]) -> None:
+@pytest.mark.parametrize("taken", [(), (PLAIN,), (PendingRequest(b"", b"1", "initialize"),)])
+def test_an_answer_goes_on_as_it_came(taken: tuple[PendingRequest, ...]) -> None:
     assert of_server(*taken) == (Forward(ANSWER),)
 
 
@@ -132,14 +132,14 @@ def test_an_answer_that_a_rule_withholds_is_an_error() -> None:
 
 
 def test_of_a_batch_nothing_goes_on_where_one_answer_is_withheld() -> None:
-    other = Pending(b"", b"2", "ping")
+    other = PendingRequest(b"", b"2", "ping")
     outputs = of_server(other, CLOSED)
     assert [json.loads(each.raw)["id"] for each in outputs if isinstance(each, Forward)] == [2, 1]
     assert "secret" not in str(outputs)
 
 
 def test_an_answer_to_our_own_question_answers_the_call_that_is_held() -> None:
-    asked = Pending(b"", b'"own"', "tools/call", "status", held=PLAIN)
+    asked = PendingRequest(b"", b'"own"', "tools/call", "status", held=PLAIN)
     [output] = of_server(asked)
     assert isinstance(output, Forward)
     assert json.loads(output.raw)["id"] == 1
@@ -147,7 +147,7 @@ def test_an_answer_to_our_own_question_answers_the_call_that_is_held() -> None:
 
 
 def test_a_list_that_may_have_hidden_tools_is_an_error() -> None:
-    listing = Pending(b"", b"1", "tools/list")
+    listing = PendingRequest(b"", b"1", "tools/list")
     assert of_server(listing) == (Forward(ANSWER),)
     [output] = of_server(listing, closed=True)
     assert isinstance(output, Forward)

@@ -1,10 +1,10 @@
 """What is remembered, and what is dropped, where a call goes to the server."""
 
 from proxy.ruleset.rule import EMPTY
-from proxy.session.active_rules import Standing
-from proxy.session.deadlines import Timing
+from proxy.session.active_rules import ActiveRules
+from proxy.session.deadlines import Deadlines
 from proxy.session.forwarding import Sending
-from proxy.session.inflight import InFlight, Pending, Unwanted
+from proxy.session.inflight import InFlight, PendingRequest, StrayResponses
 from proxy.session.outputs import Forward
 from proxy.session.probe import Ids
 from tests.given import answer, call, result, rules, said
@@ -33,11 +33,11 @@ def test_other_calls_leave_the_snapshot_alone() -> None:
 
 
 def test_a_request_that_goes_is_found_by_its_answer_and_only_a_call_is_timed() -> None:
-    timing = Timing(5.0, lambda: 0.0)
-    inflight, unwanted = InFlight(resumable=False, timing=timing), Unwanted(Ids(), timing)
-    sending = Sending(Standing(lambda *_: EMPTY, print), inflight, unwanted, timing)
+    timing = Deadlines(5.0, lambda: 0.0)
+    inflight, unwanted = InFlight(resumable=False, timing=timing), StrayResponses(Ids(), timing)
+    sending = Sending(ActiveRules(lambda *_: EMPTY, print), inflight, unwanted, timing)
     unwanted.guess(b"1")
-    ping, get = Pending(b"", b"1", "ping"), Pending(b"", b"2", "tools/call", "get")
+    ping, get = PendingRequest(b"", b"1", "ping"), PendingRequest(b"", b"2", "tools/call", "get")
 
     assert sending.send(b"{}", ping) == (Forward(b"{}"),)
     assert timing.patience() is None

@@ -9,7 +9,7 @@ import pytest
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import Answer, Ask, Decision, Forward, Found
+from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
 from proxy.ruleset.rule import EMPTY, RuleFile, RuleSet
 from proxy.session import outputs
 from proxy.transforms.base import Call, Parameter
@@ -28,23 +28,23 @@ class Scripted(Struct, frozen=True):
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {"force": FORCE}
 
-    decide: Callable[[Call, Found | None], Decision]
+    decide: Callable[[Call, QueryResult | None], Decision]
 
-    def __call__(self, call: Call, found: Found | None) -> Decision:
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
         return self.decide(call, found)
 
 
-def talk(decide: Callable[[Call, Found | None], Decision], more: str = "") -> Talk:
+def talk(decide: Callable[[Call, QueryResult | None], Decision], more: str = "") -> Talk:
     made = replace(rule(f"name: guarded\ntools: reindex\n{more}"), guard=Scripted(decide))
     return Talk(RuleSet((RuleFile(name="rules.yaml", rules=(made,)),)))
 
 
-def asking(then: Callable[[Found], Decision], *, seconds: float = 5.0) -> Any:
+def asking(then: Callable[[QueryResult], Decision], *, seconds: float = 5.0) -> Any:
     """Return a decision that asks first."""
 
-    def decide(call: Call, found: Found | None) -> Decision:
+    def decide(call: Call, found: QueryResult | None) -> Decision:
         if found is None:
-            return Ask("status", {"path": call.argument("path")}, seconds)
+            return Query("status", {"path": call.argument("path")}, seconds)
         return then(found)
 
     return decide
@@ -58,7 +58,7 @@ REINDEX = call("reindex", {"path": "a"})
 
 
 def test_a_call_goes_on_as_it_is() -> None:
-    guarded = talk(lambda call, found: Forward())
+    guarded = talk(lambda call, found: Allow())
     assert guarded.exchange(REINDEX, answer(said("done"))) == answer(said("done"))
     assert guarded.to_server == [REINDEX]
 
@@ -66,9 +66,9 @@ def test_a_call_goes_on_as_it_is() -> None:
 def test_an_argument_of_the_guard_is_advertised_checked_and_never_sent() -> None:
     seen: list[Any] = []
 
-    def decide(call: Call, found: Found | None) -> Decision:
+    def decide(call: Call, found: QueryResult | None) -> Decision:
         seen.append(call.argument("force"))
-        return Forward()
+        return Allow()
 
     guarded = talk(decide)
     tools = {"tools": [{"name": "reindex", "inputSchema": {"type": "object"}}]}
@@ -83,13 +83,13 @@ def test_an_argument_of_the_guard_is_advertised_checked_and_never_sent() -> None
 
 
 def test_arguments_are_changed_added_and_taken_away() -> None:
-    guarded = talk(lambda call, found: Forward({"path": "b", "deep.er": 1, "old": UNSET}))
+    guarded = talk(lambda call, found: Allow({"path": "b", "deep.er": 1, "old": UNSET}))
     guarded.client(call("reindex", {"path": "a", "kept": 1.5, "old": 2}))
     assert arguments(guarded.to_server[-1]) == {"path": "b", "kept": 1.5, "deep": {"er": 1}}
 
 
 def test_an_argument_that_is_ours_is_not_sent_even_where_the_guard_says_so() -> None:
-    guarded = talk(lambda call, found: Forward({"force": True, "path": "b"}))
+    guarded = talk(lambda call, found: Allow({"force": True, "path": "b"}))
     guarded.client(REINDEX)
     assert arguments(guarded.to_server[0]) == {"path": "b"}
 
@@ -97,12 +97,12 @@ def test_an_argument_that_is_ours_is_not_sent_even_where_the_guard_says_so() -> 
 @pytest.mark.parametrize(
     ("decision", "content", "failed"),
     [
-        (Answer({"status": "blocked"}), '{"status":"blocked"}', False),
-        (Answer("not now", error=True), "not now", True),
-        (Answer([1]), "[1]", False),
+        (Respond({"status": "blocked"}), '{"status":"blocked"}', False),
+        (Respond("not now", error=True), "not now", True),
+        (Respond([1]), "[1]", False),
     ],
 )
-def test_an_answer_of_the_guard_is_a_result(decision: Answer, content: str, failed: bool) -> None:
+def test_an_answer_of_the_guard_is_a_result(decision: Respond, content: str, failed: bool) -> None:
     guarded = talk(lambda call, found: decision)
     tools = {"tools": [{"name": "reindex", "inputSchema": {}}]}
     guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
@@ -119,7 +119,7 @@ def test_an_answer_of_the_guard_is_a_result(decision: Answer, content: str, fail
 def test_an_answer_for_a_tool_that_may_have_an_output_schema_is_structured(
     value: Any, listed: bool
 ) -> None:
-    guarded = talk(lambda call, found: Answer(value))
+    guarded = talk(lambda call, found: Respond(value))
     tools = {"tools": [{"name": "reindex", "inputSchema": {}, "outputSchema": {"type": "object"}}]}
     if listed:
         guarded.exchange(line(id=9, method="tools/list"), answer(tools, 9))
@@ -129,7 +129,7 @@ def test_an_answer_for_a_tool_that_may_have_an_output_schema_is_structured(
 
 def test_a_modern_answer_says_that_it_is_complete() -> None:
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
-    guarded = talk(lambda call, found: Answer("no"))
+    guarded = talk(lambda call, found: Respond("no"))
     assert result(guarded.replied(call("reindex", {}, _meta=meta)))["resultType"] == "complete"
 
 
@@ -153,7 +153,7 @@ DEEP = b"[" * 1500 + b"]" * 1500
     ],
 )
 def test_no_guard_is_got_around_by_what_only_another_reader_takes_for_a_call(raw: bytes) -> None:
-    guarded = talk(lambda call, found: Answer("no", error=True))
+    guarded = talk(lambda call, found: Respond("no", error=True))
     guarded.client(raw)
     assert guarded.to_server == []
     [got] = guarded.to_client
@@ -164,7 +164,7 @@ def test_no_guard_is_got_around_by_what_only_another_reader_takes_for_a_call(raw
 
 
 def test_answers_of_the_client_pass_whatever_they_are_about() -> None:
-    guarded = talk(lambda call, found: Answer("no"))
+    guarded = talk(lambda call, found: Respond("no"))
     raw = b'{"jsonrpc":"2.0","id":1,"result":{"a":"call"},"result":{"a":"call"}}'
     guarded.client(raw)
     assert guarded.to_server == [raw]
@@ -174,7 +174,7 @@ def test_answers_of_the_client_pass_whatever_they_are_about() -> None:
 def test_arguments_that_are_no_object_are_none_to_the_guard_and_to_what_it_sets(
     given: bytes,
 ) -> None:
-    guarded = talk(lambda call, found: Forward({"dry": not call.arguments}))
+    guarded = talk(lambda call, found: Allow({"dry": not call.arguments}))
     guarded.client(REINDEX.replace(b'{"path":"a"}', given))
     assert arguments(guarded.to_server[0]) == {"dry": True}
 
@@ -182,7 +182,7 @@ def test_arguments_that_are_no_object_are_none_to_the_guard_and_to_what_it_sets(
 @pytest.mark.parametrize("held", ["%s", '{"deep":%s}'])
 def test_a_guard_is_not_got_around_by_members_that_stand_there_twice(held: str) -> None:
     name = "action" if held == "%s" else "deep.action"
-    guarded = talk(lambda call, found: Answer("no"), f"when: {name} == 'write'")
+    guarded = talk(lambda call, found: Respond("no"), f"when: {name} == 'write'")
     sent = held % '{"action":"write","action":"read"}'
     guarded.client(REINDEX.replace(b'{"path":"a"}', sent.encode()))
     assert guarded.to_server[0].count(b"action") == 1
@@ -193,11 +193,11 @@ def test_a_guard_is_not_got_around_by_members_that_stand_there_twice(held: str) 
 
 
 def test_a_call_is_held_until_the_question_is_answered() -> None:
-    found: list[Found] = []
+    found: list[QueryResult] = []
 
-    def then(what: Found) -> Decision:
+    def then(what: QueryResult) -> Decision:
         found.append(what)
-        return Forward()
+        return Allow()
 
     guarded = talk(asking(then))
     guarded.client(REINDEX)
@@ -209,7 +209,7 @@ def test_a_call_is_held_until_the_question_is_answered() -> None:
     assert asked["params"] == {"name": "status", "arguments": {"path": "a"}}
     assert probe.seconds == 5.0
     guarded.server(answer(document({"state": "ready"}), asked["id"]))
-    assert found == [Found({"state": "ready"})]
+    assert found == [QueryResult({"state": "ready"})]
     assert guarded.to_server[1:] == [REINDEX]
     assert guarded.to_client == []
     assert guarded.got(answer(said("done"))) == answer(said("done"))
@@ -224,7 +224,7 @@ response:
     cases: [{to: {by: {argument: guard.by, default: nobody}, items: {path: items}}}]
 - {paginate: {at: items, limit: 2}}
 """
-    guarded = talk(lambda call, found: Forward(facts=facts), more)
+    guarded = talk(lambda call, found: Allow(facts=facts), more)
     first = guarded.exchange(REINDEX, answer(document({"items": [1, 2, 3]})))
     later = guarded.replied(call("reindex", {"path": "a", "offset": 2}))
     pages = [json.loads(texts(page)[0]) for page in (first, later)]
@@ -234,7 +234,7 @@ response:
 
 def test_facts_that_later_pages_cannot_find_are_said_to_be_none() -> None:
     guarded = talk(
-        lambda call, found: Forward(facts={"by": object()}),
+        lambda call, found: Allow(facts={"by": object()}),
         "response: [{paginate: {at: items, limit: 2}}]",
     )
     response = answer(document({"items": [1, 2, 3]}))
@@ -245,7 +245,7 @@ def test_facts_that_later_pages_cannot_find_are_said_to_be_none() -> None:
 
 @pytest.mark.parametrize("later", ["[]", "- {tools: reindex, hide: true}"])
 def test_a_call_that_is_held_goes_by_the_rules_under_which_it_came(later: str) -> None:
-    guarded = talk(asking(lambda found: Forward({"force": True, "path": "b"})))
+    guarded = talk(asking(lambda found: Allow({"force": True, "path": "b"})))
     guarded.client(call("reindex", {"path": "a", "force": True}))
     guarded.rules = rules(later) if later != "[]" else EMPTY
     tools = {"tools": [{"name": "reindex", "inputSchema": {"type": "object"}}]}
@@ -266,18 +266,18 @@ def test_lone_surrogates_come_out_of_a_guard_as_they_went_in(sent: str, found: s
         guarded.server(answer(text, json.loads(probe.raw)["id"]))
         return guarded
 
-    assert arguments(held(lambda document: Forward(document)).to_server[-1]) == {
+    assert arguments(held(lambda document: Allow(document)).to_server[-1]) == {
         "path": sent,
         "s": found,
     }
-    [got] = held(Answer).to_client
+    [got] = held(Respond).to_client
     assert json.loads(texts(got)[0]) == result(got)["structuredContent"] == {"s": found}
 
 
 def test_what_the_guard_found_can_be_said_in_the_answer() -> None:
     case = "{to: {said: '{text}', warnings: {argument: guard.warnings}}}"
     more = f"response: [{{recast: {{cases: [{case}]}}}}]"
-    guarded = talk(asking(lambda found: Forward(facts={"warnings": ["A"]})), more)
+    guarded = talk(asking(lambda found: Allow(facts={"warnings": ["A"]})), more)
     guarded.client(REINDEX)
     guarded.server(answer(said("ok"), json.loads(guarded.probes[0].raw)["id"]))
     assert json.loads(texts(guarded.got(answer(said("done"))))[0]) == {
@@ -288,14 +288,14 @@ def test_what_the_guard_found_can_be_said_in_the_answer() -> None:
 
 def test_no_client_can_make_up_what_the_guard_found() -> None:
     case = "{to: {warnings: {argument: guard.warnings}}}"
-    made = talk(lambda call, found: Forward(), f"response: [{{recast: {{cases: [{case}]}}}}]")
+    made = talk(lambda call, found: Allow(), f"response: [{{recast: {{cases: [{case}]}}}}]")
     got = made.exchange(call("reindex", {"guard": {"warnings": ["A"]}}), answer(said("done")))
     assert json.loads(texts(got)[0]) == {"warnings": None}
     assert arguments(made.to_server[0]) == {"guard": {"warnings": ["A"]}}
 
 
 def test_a_blocked_call_never_reaches_the_server() -> None:
-    guarded = talk(asking(lambda found: Answer({"status": found.document})))
+    guarded = talk(asking(lambda found: Respond({"status": found.document})))
     guarded.client(REINDEX)
     guarded.server(answer(said("unnecessary"), json.loads(guarded.probes[0].raw)["id"]))
     [got] = guarded.to_client
@@ -316,11 +316,11 @@ def test_a_blocked_call_never_reaches_the_server() -> None:
     ],
 )
 def test_a_question_that_fails_is_an_outcome(response: dict[str, Any], failure: str) -> None:
-    found: list[Found] = []
+    found: list[QueryResult] = []
 
-    def then(what: Found) -> Decision:
+    def then(what: QueryResult) -> Decision:
         found.append(what)
-        return Forward()
+        return Allow()
 
     guarded = talk(asking(then))
     guarded.client(REINDEX)
@@ -337,7 +337,7 @@ def test_a_question_that_fails_is_an_outcome(response: dict[str, Any], failure: 
 
 @pytest.mark.parametrize("cause", ["", "the server answered with HTTP 500"])
 def test_a_question_without_an_answer_is_an_outcome(cause: str) -> None:
-    guarded = talk(asking(lambda found: Answer(str(found.failure))))
+    guarded = talk(asking(lambda found: Respond(str(found.failure))))
     guarded.client(REINDEX)
     id = json.loads(guarded.probes[0].raw)["id"]
     guarded.silence(cause)
@@ -353,7 +353,7 @@ def test_a_question_without_an_answer_is_an_outcome(cause: str) -> None:
 
 
 def test_a_held_call_that_is_cancelled_cancels_the_question() -> None:
-    guarded = talk(asking(lambda found: Forward()))
+    guarded = talk(asking(lambda found: Allow()))
     guarded.client(REINDEX)
     id = json.loads(guarded.probes[0].raw)["id"]
     cancel = line(method="notifications/cancelled", params={"requestId": 1, "reason": "enough"})
@@ -368,7 +368,7 @@ def test_a_held_call_that_is_cancelled_cancels_the_question() -> None:
 
 
 def test_what_ends_the_server_answers_the_held_call_alone() -> None:
-    guarded = talk(asking(lambda found: Forward()))
+    guarded = talk(asking(lambda found: Allow()))
     guarded.client(REINDEX)
     [output] = guarded.session.ended("the server died")
     assert isinstance(output, outputs.Forward)
@@ -377,7 +377,7 @@ def test_what_ends_the_server_answers_the_held_call_alone() -> None:
 
 
 def test_two_held_calls_of_one_id_in_two_exchanges_are_told_apart() -> None:
-    guarded = talk(asking(lambda found: Answer(str(found.document))))
+    guarded = talk(asking(lambda found: Respond(str(found.document))))
     guarded.client(REINDEX, b"1:")
     guarded.client(REINDEX, b"2:")
     first, second = (json.loads(probe.raw)["id"] for probe in guarded.probes)
@@ -392,14 +392,14 @@ def test_the_question_has_what_the_stateless_protocol_wants_of_a_request() -> No
         "io.modelcontextprotocol/clientInfo": {"name": "a"},
         "progressToken": 7,
     }
-    guarded = talk(asking(lambda found: Forward()))
+    guarded = talk(asking(lambda found: Allow()))
     guarded.client(call("reindex", {"path": "a"}, _meta=meta))
     del meta["progressToken"]
     assert json.loads(guarded.probes[0].raw)["params"]["_meta"] == meta
 
 
 def test_a_call_in_a_batch_is_not_held() -> None:
-    guarded = talk(asking(lambda found: Forward()))
+    guarded = talk(asking(lambda found: Allow()))
     guarded.client(b"[" + REINDEX + b"," + line(id=2, method="ping") + b"]")
     assert texts(guarded.to_client[0]) == [
         "the server must be asked something before this call: send it alone"
@@ -409,7 +409,7 @@ def test_a_call_in_a_batch_is_not_held() -> None:
 
 def test_nor_is_one_that_looks_for_a_snapshot_first() -> None:
     window = "response: [{paginate: {at: items, limit: 2, refetch: true}}]"
-    guarded = talk(asking(lambda found: Forward()), window)
+    guarded = talk(asking(lambda found: Allow()), window)
     guarded.client(b"[" + call("reindex", {"offset": 2}) + b"]")
     assert guarded.to_server == []
     [got] = guarded.to_client
@@ -429,7 +429,7 @@ def test_a_large_answer_to_a_question_is_read_while_others_may_enter_the_session
         question = json.loads(talk.probes[0].raw)["id"]
         raw = large.replace(b'"id":1', b'"id":' + json.dumps(question).encode())
         [work] = talk.session.from_server(raw)
-        assert isinstance(work, outputs.Work)
+        assert isinstance(work, outputs.RunInBackground)
         heard = work.do()
         if taken_back:
             talk.client(line(method="notifications/cancelled", params={"requestId": 5}))
@@ -442,7 +442,7 @@ def test_a_request_with_the_id_of_a_held_call_is_not_lost_with_it() -> None:
     talk.client(call("write", {}))
     question = json.loads(talk.probes[0].raw)["id"]
     [work] = talk.session.from_server(answer(said("x" * 300_000), question))
-    assert isinstance(work, outputs.Work)
+    assert isinstance(work, outputs.RunInBackground)
     talk.client(line(id=1, method="ping"))
 
     assert work.then(work.do()) == ()
@@ -454,27 +454,27 @@ def test_a_request_with_the_id_of_a_held_call_is_not_lost_with_it() -> None:
 # What goes wrong
 
 
-def raising(call: Call, found: Found | None) -> Decision:
+def raising(call: Call, found: QueryResult | None) -> Decision:
     raise KeyError("path")
 
 
-def twice(call: Call, found: Found | None) -> Decision:
-    return Ask("status")
+def twice(call: Call, found: QueryResult | None) -> Decision:
+    return Query("status")
 
 
-def hasty(call: Call, found: Found | None) -> Decision:
-    return Ask("status", {}, "soon")  # type: ignore[arg-type]
+def hasty(call: Call, found: QueryResult | None) -> Decision:
+    return Query("status", {}, "soon")  # type: ignore[arg-type]
 
 
-def endless(call: Call, found: Found | None) -> Decision:
-    return Ask("status", {}, float("nan"))
+def endless(call: Call, found: QueryResult | None) -> Decision:
+    return Query("status", {}, float("nan"))
 
 
-def leaving(call: Call, found: Found | None) -> Decision:
+def leaving(call: Call, found: QueryResult | None) -> Decision:
     raise asyncio.CancelledError("on purpose")
 
 
-def nothing(call: Call, found: Found | None) -> Decision:
+def nothing(call: Call, found: QueryResult | None) -> Decision:
     return None  # type: ignore[return-value]
 
 
@@ -507,9 +507,9 @@ def test_a_guard_that_fails_follows_on_failure(decide: Any, why: str, on_failure
 
 
 def test_a_warning_of_a_guard_is_counted_and_logged_once() -> None:
-    def decide(call: Call, found: Found | None) -> Decision:
+    def decide(call: Call, found: QueryResult | None) -> Decision:
         call.warn("odd path", f"an odd path: {call.argument('path')}")
-        return Forward()
+        return Allow()
 
     guarded = talk(decide)
     for id in (1, 2):
@@ -525,20 +525,20 @@ def test_a_rule_in_shadow_mode_asks_no_guard() -> None:
 
 
 def test_a_call_that_cannot_be_told_apart_gets_around_no_guard() -> None:
-    guarded = talk(lambda call, found: Answer("no"))
+    guarded = talk(lambda call, found: Respond("no"))
     twofold = REINDEX.replace(b'"name":"reindex"', b'"name":"other","name":"reindex"')
     assert "ambiguous" in texts(guarded.replied(twofold))[0]
 
 
 def test_a_call_that_nothing_can_answer_is_not_held() -> None:
-    guarded = talk(asking(lambda found: Forward()))
+    guarded = talk(asking(lambda found: Allow()))
     guarded.client(line(method="tools/call", params={"name": "reindex", "arguments": {}}))
     assert guarded.to_server == guarded.to_client == []
     assert guarded.session.ended("over") == ()
 
 
 def test_a_late_answer_that_cannot_be_read_is_no_concern_of_the_client() -> None:
-    guarded = talk(asking(lambda found: Answer("no")))
+    guarded = talk(asking(lambda found: Respond("no")))
     guarded.client(REINDEX)
     id = json.loads(guarded.probes[0].raw)["id"].encode()
     guarded.silence()

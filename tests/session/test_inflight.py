@@ -3,16 +3,16 @@
 import pytest
 
 from proxy.session import inflight
-from proxy.session.inflight import InFlight, Pending
+from proxy.session.inflight import InFlight, PendingRequest
 from tests.given import rule
 
 
-def plain(id: bytes, exchange: bytes = b"") -> Pending:
-    return Pending(exchange, id, "ping")
+def plain(id: bytes, exchange: bytes = b"") -> PendingRequest:
+    return PendingRequest(exchange, id, "ping")
 
 
-def ruled(id: bytes, exchange: bytes = b"") -> Pending:
-    return Pending(exchange, id, "tools/call", "get", rule("max_bytes: 1000"))
+def ruled(id: bytes, exchange: bytes = b"") -> PendingRequest:
+    return PendingRequest(exchange, id, "tools/call", "get", rule("max_bytes: 1000"))
 
 
 def test_a_request_is_found_by_its_exchange_and_id_until_it_was_answered() -> None:

@@ -6,9 +6,9 @@ from typing import ClassVar, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import Ask, Decision, Found
+from proxy.ruleset.guard import Decision, Query, QueryResult
 from proxy.ruleset.rule import EMPTY, RuleFile, RuleSet
-from proxy.session.outputs import Keep, Load, Output, Shape, Work
+from proxy.session.outputs import LoadSnapshot, Output, RunInBackground, Shape, StoreSnapshot
 from proxy.session.session import Session
 from proxy.shaping.pipeline import shape
 from proxy.storage.meter import Meters
@@ -24,8 +24,8 @@ class Asking(Struct, frozen=True):
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
-    def __call__(self, call: Call, found: Found | None) -> Decision:
-        return Ask("status")
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+        return Query("status")
 
 
 def test_a_short_conversation_uses_every_output() -> None:
@@ -42,11 +42,11 @@ def test_a_short_conversation_uses_every_output() -> None:
             used.add(type(output))
             if isinstance(output, Shape):
                 perform(session.shaped(output.job, shape(output.job)))
-            elif isinstance(output, Load):
+            elif isinstance(output, LoadSnapshot):
                 perform(session.loaded(output.token, store.get(output.key)))
-            elif isinstance(output, Work):
+            elif isinstance(output, RunInBackground):
                 perform(output.then(output.do()))
-            elif isinstance(output, Keep):
+            elif isinstance(output, StoreSnapshot):
                 store.put(output.key, output.snapshot)
 
     listed = {"capabilities": {"tools": {"listChanged": True}}}

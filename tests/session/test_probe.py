@@ -4,13 +4,13 @@ import json
 
 from msgspec import Raw
 
-from proxy.ruleset.guard import Ask, Found
+from proxy.ruleset.guard import Query, QueryResult
 from proxy.session import probe
 from tests.given import answer, document, said
 
 
 def test_a_question_is_a_call_of_a_tool() -> None:
-    asked = json.loads(probe.request(b'"a"', Ask("status", {"n": 1}), Raw(b'{"name":"x"}')))
+    asked = json.loads(probe.request(b'"a"', Query("status", {"n": 1}), Raw(b'{"name":"x"}')))
     assert asked == {
         "jsonrpc": "2.0",
         "id": "a",
@@ -34,9 +34,9 @@ def test_the_document_of_an_answer_is_found_wherever_it_is() -> None:
         document({"a": 1}, structured=True),
         said("prose", structuredContent={"a": 1}),
     ):
-        assert probe.found(answer(result)) == Found({"a": 1})
-    assert probe.found(answer(said("a text"))) == Found("a text")
-    assert probe.found(answer(document([1, 2.5]))) == Found([1, 2.5])
+        assert probe.found(answer(result)) == QueryResult({"a": 1})
+    assert probe.found(answer(said("a text"))) == QueryResult("a text")
+    assert probe.found(answer(document([1, 2.5]))) == QueryResult([1, 2.5])
 
 
 def test_a_cancellation_may_say_why() -> None:
@@ -52,12 +52,12 @@ def test_a_cancellation_may_say_why() -> None:
 def test_what_is_heard_is_what_is_found_and_never_raises() -> None:
     raw = answer(document({"a": "\ud800"}))
     assert probe.heard(raw, beside=False) == (probe.found(raw), True)
-    assert probe.heard(answer(document({"a": 1})), beside=True) == (Found({"a": 1}), False)
+    assert probe.heard(answer(document({"a": 1})), beside=True) == (QueryResult({"a": 1}), False)
 
 
 def test_what_stands_for_a_lone_surrogate_is_not_heard_beside_one() -> None:
     raw = answer(document({"a": "\U0010f123"}))
-    assert probe.heard(raw, beside=False) == (Found({"a": "\U0010f123"}), False)
+    assert probe.heard(raw, beside=False) == (QueryResult({"a": "\U0010f123"}), False)
     found, _ = probe.heard(raw, beside=True)
     assert found.failure is not None
     assert "plane 16" in found.failure
@@ -65,4 +65,4 @@ def test_what_stands_for_a_lone_surrogate_is_not_heard_beside_one() -> None:
 
 def test_a_large_answer_is_found_as_a_small_one_is() -> None:
     large = {"files": [{"name": "a", "size": 1.10}] * 20_000}
-    assert probe.found(answer(document(large))) == Found(large)
+    assert probe.found(answer(document(large))) == QueryResult(large)

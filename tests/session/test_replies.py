@@ -2,9 +2,9 @@
 
 import json
 
-from proxy.session.counts import Tally
+from proxy.session.counts import SessionMeter
 from proxy.session.forwarding import refusal, refuse, reply
-from proxy.session.inflight import Pending
+from proxy.session.inflight import PendingRequest
 from proxy.session.outputs import Reply
 from proxy.storage.meter import Meter
 from tests.given import call, result, rule, texts
@@ -19,9 +19,9 @@ errors: [{recast: {cases: [{match: busy, to: {code: BUSY, message: '{text}'}}]}}
 
 def test_a_reply_goes_back_and_is_counted_with_its_rule() -> None:
     meter = Meter()
-    pending = Pending(b"", b"1", "tools/call", "get", rule("name: r\nhide: true"))
+    pending = PendingRequest(b"", b"1", "tools/call", "get", rule("name: r\nhide: true"))
 
-    outputs = reply(Tally(lambda *_: meter, print), pending, "hidden", b"{}")
+    outputs = reply(SessionMeter(lambda *_: meter, print), pending, "hidden", b"{}")
 
     assert outputs == (Reply(b"{}"),)
     [row] = meter.drain()
@@ -32,7 +32,9 @@ def test_a_reply_goes_back_and_is_counted_with_its_rule() -> None:
 def test_a_refusal_is_an_error_result_and_counted_as_refused() -> None:
     meter = Meter()
 
-    [output] = refuse(Tally(lambda *_: meter, print), Pending(b"", b"7", "tools/call", "get"), "no")
+    [output] = refuse(
+        SessionMeter(lambda *_: meter, print), PendingRequest(b"", b"7", "tools/call", "get"), "no"
+    )
 
     assert isinstance(output, Reply)
     assert json.loads(output.raw)["id"] == 7
@@ -41,9 +43,9 @@ def test_a_refusal_is_an_error_result_and_counted_as_refused() -> None:
 
 
 def test_a_refusal_has_the_form_that_its_rule_gives_errors_unless_the_rule_is_in_shadow() -> None:
-    tally = Tally(lambda *_: Meter(), print)
-    active = Pending(b"", b"1", "tools/call", "get", rule(CODED))
-    shadow = Pending(b"", b"1", "tools/call", "get", rule(f"mode: shadow\n{CODED}"))
+    tally = SessionMeter(lambda *_: Meter(), print)
+    active = PendingRequest(b"", b"1", "tools/call", "get", rule(CODED))
+    shadow = PendingRequest(b"", b"1", "tools/call", "get", rule(f"mode: shadow\n{CODED}"))
 
     coded = json.loads(texts(refusal(tally, active, "busy"))[0])
     assert coded == {"code": "BUSY", "message": "busy"}

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.ruleset.rule import EMPTY
-from proxy.session.active_rules import Known
-from proxy.session.outputs import Forward, Keep, Shape
+from proxy.session.active_rules import PeerInfo
+from proxy.session.outputs import Forward, Shape, StoreSnapshot
 from proxy.shaping import pipeline
 from tests.given import answer, call, line, rules, said, texts
 from tests.samples import DROP, ITEMS, PAGES, SECRET, asked, list_tools, own
@@ -343,7 +343,7 @@ def test_a_session_at_rest_has_forgotten_what_was_answered_but_not_what_waits() 
 def test_another_session_goes_on_with_what_one_has_learned() -> None:
     one, other = Talk(PAGES), Talk(PAGES)
     list_tools(one, own("limit"))
-    known = msgspec.json.decode(msgspec.json.encode(one.session.known), type=Known)
+    known = msgspec.json.decode(msgspec.json.encode(one.session.known), type=PeerInfo)
     other.session.recall(known)
     other.client(call("list", {"limit": 4, "page_limit": 2}))
     assert asked(other) == {"limit": 4}
@@ -357,5 +357,5 @@ def test_snapshots_are_kept_under_the_scope_of_the_session() -> None:
     [shape] = talk.session.from_server(answer(ITEMS))
     assert isinstance(shape, Shape)
     keep, _ = talk.session.shaped(shape.job, pipeline.shape(shape.job))
-    assert isinstance(keep, Keep)
+    assert isinstance(keep, StoreSnapshot)
     assert (keep.key.scope, keep.key.rule) == ("mine", "pages")

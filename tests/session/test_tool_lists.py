@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from proxy.ruleset.rule import EMPTY, Rule, RuleFile, RuleSet
-from proxy.session.outputs import Forward, Work
+from proxy.session.outputs import Forward, RunInBackground
 from tests.given import answer, call, document, file, line, result, rules, texts
 from tests.samples import BOUND, DROP, HIDE, ITEMS, PAGES, SECRET, asked, items, list_tools, own
 from tests.talk import Talk
@@ -153,7 +153,7 @@ def test_a_long_list_of_tools_is_edited_while_others_may_enter_the_session() -> 
     raw = answer({"tools": [own(), {"name": "gone"}, LONG_TOOL]}, 1)
     talk.client(listing_tools)
     [work] = talk.session.from_server(raw)
-    assert isinstance(work, Work)
+    assert isinstance(work, RunInBackground)
     found = work.do()
     assert talk.exchange(line(id=2, method="ping"), answer({}, 2)) == answer({}, 2)
     [listed] = work.then(found)
@@ -170,7 +170,7 @@ def test_a_client_is_told_of_rules_that_have_changed_while_its_long_list_was_edi
     talk.exchange(line(id=1, method="initialize"), CAPABLE)
     talk.client(line(id=2, method="tools/list"))
     [work] = talk.session.from_server(answer({"tools": [own(), {"name": "gone"}, LONG_TOOL]}, 2))
-    assert isinstance(work, Work)
+    assert isinstance(work, RunInBackground)
     found = work.do()
     talk.rules = HIDE
     talk.client(call("list", {}, id=3))

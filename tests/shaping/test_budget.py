@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from proxy.document.tree import Document
 from proxy.ruleset.clients import Shows
-from proxy.shaping.job import Job
+from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
 from proxy.shaping.result.frame import Frame
 from tests.documents import values
@@ -57,7 +57,7 @@ def test_prose_that_crowds_a_json_text_out_is_abridged_with_it() -> None:
     assert json.loads(small) == {"items": [1]}
     assert len(prose + small + told) <= 4000
     view = json.loads(told)["_abridged"]["more"].split("'")[1]
-    more = shape(Job(rule=rule(text), tool="t", id=b"2", snapshot=made.snapshot, view=view))
+    more = shape(ShapeJob(rule=rule(text), tool="t", id=b"2", snapshot=made.snapshot, view=view))
     [answered, *_] = texts(more.raw)
     assert PROSE.startswith(prose.removesuffix("…") + answered)
 

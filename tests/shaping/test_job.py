@@ -2,7 +2,7 @@
 
 import json
 
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
 from tests.given import answer, document, result, rule, texts
 from tests.jobs import job
@@ -12,7 +12,7 @@ def test_what_goes_out_as_it_came_is_seen_as_it_was() -> None:
     raw = answer(document({"a": 1}))
     made = job(rule(""), raw)
 
-    assert made.original("untouched", "why") == Outcome(
+    assert made.original("untouched", "why") == ShapeResult(
         raw=raw, word="untouched", visible_before=len(raw), visible_after=len(raw), said="why"
     )
     seen = made.original("error", None, 7)
@@ -20,7 +20,7 @@ def test_what_goes_out_as_it_came_is_seen_as_it_was() -> None:
 
 
 def test_where_nothing_came_an_error_goes_out() -> None:
-    later = Job(rule=rule(""), tool="t", id=b"2", snapshot=Snapshot(b"{}", b"{}"))
+    later = ShapeJob(rule=rule(""), tool="t", id=b"2", snapshot=Snapshot(b"{}", b"{}"))
 
     refused, told = later.original("failed"), later.original("failed", "r: failed")
 

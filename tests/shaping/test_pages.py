@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from proxy.shaping.job import Job
+from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
 from tests.given import document, result, rule, said, texts
 from tests.jobs import Raises, job, kept, page, shaped, with_step
@@ -79,7 +79,7 @@ def test_lone_surrogates_survive_a_snapshot_wherever_they_stand(item: str, meta:
 
 def test_what_stands_for_a_lone_surrogate_is_not_taken_for_one_in_the_id_of_a_page() -> None:
     snapshot = kept(PAGES, said('{"items":[1,2,"\\ud800"]}'))
-    asked = Job(rule=rule(PAGES), tool="t", id='"\U0010f123"'.encode(), snapshot=snapshot)
+    asked = ShapeJob(rule=rule(PAGES), tool="t", id='"\U0010f123"'.encode(), snapshot=snapshot)
 
     made = shape(replace(asked, arguments={"offset": 2}))
 
@@ -93,7 +93,9 @@ def test_a_step_that_fails_on_a_snapshot_is_answered_with_an_error() -> None:
     snapshot = kept(PAGES, document({"items": [1, 2, 3]}))
     failing = with_step(rule(f"name: r\n{PAGES}"), Raises(TypeError("no")), 2)
 
-    made = shape(Job(rule=failing, tool="t", id=b"2", snapshot=snapshot, arguments={"offset": 2}))
+    made = shape(
+        ShapeJob(rule=failing, tool="t", id=b"2", snapshot=snapshot, arguments={"offset": 2})
+    )
 
     assert result(made.raw)["isError"] is True
     assert json.loads(made.raw)["id"] == 2
@@ -111,7 +113,9 @@ LONG = document({"items": [{"id": n, "body": "x" * 20} for n in range(100)]}, st
 def test_a_view_looks_into_the_snapshot() -> None:
     snapshot = kept(BOUND, LONG)
 
-    made = shape(Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[98:].id"))
+    made = shape(
+        ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[98:].id")
+    )
 
     assert made.word == "view"
     assert result(made.raw)["structuredContent"] == {"view": [98, 99]}
@@ -122,7 +126,7 @@ def test_a_view_of_a_text_is_a_text() -> None:
     snapshot = kept(BOUND, said("".join(f"{n:04}" for n in range(1000))))
 
     made = shape(
-        Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="text[2000:2008]")
+        ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="text[2000:2008]")
     )
 
     assert texts(made.raw) == ["05000501"]
@@ -131,7 +135,7 @@ def test_a_view_of_a_text_is_a_text() -> None:
 def test_a_view_that_is_too_long_is_abridged_in_turn() -> None:
     snapshot = kept(BOUND, LONG)
 
-    made = shape(Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items"))
+    made = shape(ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items"))
 
     assert len(texts(made.raw)[0]) <= 1000
 
@@ -139,7 +143,7 @@ def test_a_view_that_is_too_long_is_abridged_in_turn() -> None:
 def test_a_wrong_view_is_refused_with_an_advice() -> None:
     snapshot = kept(BOUND, LONG)
 
-    made = shape(Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[["))
+    made = shape(ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[["))
 
     assert made.word == "refused"
     assert result(made.raw)["isError"] is True
@@ -149,7 +153,9 @@ def test_a_wrong_view_is_refused_with_an_advice() -> None:
 def test_a_view_of_a_member_that_no_element_has_is_refused_and_named() -> None:
     snapshot = kept(BOUND, LONG)
 
-    made = shape(Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[*].ix"))
+    made = shape(
+        ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[*].ix")
+    )
 
     assert result(made.raw)["isError"] is True
     assert texts(made.raw)[0].startswith("view: no element of items has 'ix'; members: ")
@@ -158,7 +164,9 @@ def test_a_view_of_a_member_that_no_element_has_is_refused_and_named() -> None:
 def test_a_view_that_tests_for_a_member_that_is_nowhere_says_so_beside_the_answer() -> None:
     snapshot = kept(BOUND, LONG)
 
-    made = shape(Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[?ix].id"))
+    made = shape(
+        ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[?ix].id")
+    )
 
     answer = json.loads(texts(made.raw)[0])
     assert answer["view"] == []
@@ -169,7 +177,7 @@ def test_a_view_sees_the_document_after_what_the_rule_drops() -> None:
     text = f"response: [{{drop: secret}}]\n{BOUND}"
     snapshot = kept(text, document({"items": ["x" * 20] * 100, "secret": "s"}))
 
-    made = shape(Job(rule=rule(text), tool="t", id=b"2", snapshot=snapshot, view="secret"))
+    made = shape(ShapeJob(rule=rule(text), tool="t", id=b"2", snapshot=snapshot, view="secret"))
 
     assert json.loads(texts(made.raw)[0]) == {
         "view": None,
@@ -183,7 +191,7 @@ def test_a_text_can_be_viewed_by_the_name_of_the_member_that_holds_it() -> None:
     snapshot = kept(BOUND, said(long, structuredContent={"content": long}))
 
     for view in ("content[1002:1005]", "text[1002:1005]"):
-        made = shape(Job(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view=view))
+        made = shape(ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view=view))
 
         assert result(made.raw)["structuredContent"] == {"content": "234"}
         assert texts(made.raw) == ["234"]

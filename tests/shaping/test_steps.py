@@ -9,7 +9,7 @@ import pytest
 
 from proxy.document.fuel import LITTLE
 from proxy.document.tree import Document, Slot
-from proxy.errors import Mismatch, TransformError
+from proxy.errors import ShapeMismatch, TransformError
 from proxy.shaping.pipeline import shape
 from proxy.shaping.steps import run
 from proxy.transforms.base import Call, Parameter
@@ -27,9 +27,9 @@ def test_run_says_which_step_raised() -> None:
 
 
 def test_run_lets_a_mismatch_pass() -> None:
-    made = with_step(rule("response: [{drop: a}]"), Raises(Mismatch("other")), 0)
+    made = with_step(rule("response: [{drop: a}]"), Raises(ShapeMismatch("other")), 0)
 
-    with pytest.raises(Mismatch):
+    with pytest.raises(ShapeMismatch):
         run(made, Document({"a": 1}), Call("t", notices=[], missing=[]), slice(None))
 
 

@@ -15,11 +15,11 @@ import pytest
 
 from proxy.storage import ledger as module
 from proxy.storage.ledger import (
-    Book,
     Counted,
     Figures,
     Ledger,
     LedgerError,
+    LedgerFile,
     default_path,
     rows,
     warnings,
@@ -83,7 +83,7 @@ def of(
 
 
 def filled(path: str, *rows: Row) -> str:
-    with closing(Book(path)) as book:
+    with closing(LedgerFile(path)) as book:
         book.write(of(*(rows or [row("before")])), "a session")
     return path
 
@@ -204,7 +204,7 @@ def test_the_ledger_is_its_owners_alone(tmp_path: Path, umask: int) -> None:
     folder = tmp_path / "home" / "state"
     before = os.umask(umask)
     try:
-        with closing(Book(str(folder / "ledger.sqlite3"))) as book:
+        with closing(LedgerFile(str(folder / "ledger.sqlite3"))) as book:
             book.write(of(row()), "a session")
             modes = {each.name: oct(each.stat().st_mode & 0o777) for each in folder.iterdir()}
     finally:
@@ -298,9 +298,9 @@ def test_a_process_killed_while_it_writes_leaves_no_half_row_and_no_half_flush(
 ) -> None:
     script = """
 import sys
-from proxy.storage.ledger import Book
+from proxy.storage.ledger import LedgerFile
 from proxy.storage.meter import Row
-book = Book(sys.argv[1])
+book = LedgerFile(sys.argv[1])
 for number in range(1_000_000):
     tool = f"{sys.argv[2]} {number}"
     row = Row(tool, None, "untouched", 1, 1, 1, 1, 1)
@@ -387,9 +387,9 @@ def test_a_full_disk_ends_the_recording_and_leaves_what_was_there(path: str, sta
     # A limit on the size of files fails a write as a full disk does: in the middle of a flush.
     setting = """
 import resource
-from proxy.storage.ledger import Book
+from proxy.storage.ledger import LedgerFile
 from proxy.storage.meter import Row
-book = Book(sys.argv[1])
+book = LedgerFile(sys.argv[1])
 book.write([(None, None, Row("before", None, "untouched", 1, 1, 1, 1, 1))], "a session")
 size = os.path.getsize(sys.argv[1] + "-wal")
 resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
@@ -510,7 +510,7 @@ def test_an_older_ledger_is_brought_up_to_date_and_keeps_its_rows(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     version = len(module._MIGRATIONS)
-    with closing(Book(path)) as still_running:
+    with closing(LedgerFile(path)) as still_running:
         still_running.write(of(row("before")), "a session")
         later = (*module._MIGRATIONS, ("ALTER TABLE calls ADD COLUMN country TEXT",))
         monkeypatch.setattr(module, "_MIGRATIONS", later)
@@ -533,7 +533,7 @@ def test_a_ledger_from_before_there_were_warnings_is_read_and_then_written(path:
     assert [each.name for each in rows(path)] == ["before"]
     assert warnings(path) == []
 
-    with closing(Book(path)) as book:
+    with closing(LedgerFile(path)) as book:
         book.write((), "a session", [(None, None, Warnings("get_job", "jobs", "kind", 3))])
 
     assert [each.name for each in rows(path)] == ["before"]
@@ -570,7 +570,7 @@ def test_rows_older_than_the_age_bound_go_when_a_ledger_is_opened(
 
 @pytest.mark.parametrize(("age_in_days", "kept"), [(KEPT_DAYS - 1, 2), (KEPT_DAYS + 2, 0)])
 def test_warnings_older_than_the_age_bound_go_too(path: str, age_in_days: int, kept: int) -> None:
-    with closing(Book(path)) as book:
+    with closing(LedgerFile(path)) as book:
         book.write((), "a session", [(None, None, Warnings("get_job", "jobs", "kind", 2))])
     query(path, "UPDATE warnings SET time = time - ?", age_in_days * DAY)
     filled(path, row("newer"))
@@ -579,7 +579,7 @@ def test_warnings_older_than_the_age_bound_go_too(path: str, age_in_days: int, k
 
 
 def test_the_figures_are_summed_as_asked_and_those_that_saved_most_come_first(path: str) -> None:
-    with closing(Book(path)) as book:
+    with closing(LedgerFile(path)) as book:
         shaped: dict[str, Any] = {
             "outcome": "shaped",
             "rule": "issues",
@@ -632,7 +632,7 @@ def test_only_what_was_recorded_since_is_summed_and_days_come_in_order(path: str
 
 
 def test_warnings_are_summed_by_rule_and_kind_since_then_and_the_most_come_first(path: str) -> None:
-    with closing(Book(path)) as book:
+    with closing(LedgerFile(path)) as book:
         book.write(
             (),
             "a session",

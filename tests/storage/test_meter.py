@@ -6,7 +6,7 @@ from threading import Event, Thread, current_thread
 
 import pytest
 
-from proxy.storage.meter import OTHER, Meter, Meters, Outcome, Row, Sizes, Warnings
+from proxy.storage.meter import OTHER, Meter, Meters, OutcomeKind, Row, Sizes, Warnings
 
 SIZES = Sizes(wire_before=1_000, wire_after=100, visible_before=900, visible_after=90)
 
@@ -33,7 +33,7 @@ def test_calls_that_no_rule_touched_are_summed_by_tool() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["shaped", "page", "view", "failed", "shadow"])
-def test_calls_that_a_rule_worked_on_are_kept_one_row_each(outcome: Outcome) -> None:
+def test_calls_that_a_rule_worked_on_are_kept_one_row_each(outcome: OutcomeKind) -> None:
     meter = Meter()
     meter.count("list_issues", "issues", SIZES, outcome)
     meter.count("list_issues", "issues", SIZES, outcome)
@@ -42,7 +42,7 @@ def test_calls_that_a_rule_worked_on_are_kept_one_row_each(outcome: Outcome) -> 
 
 
 @pytest.mark.parametrize("outcome", ["untouched", "refused", "answered", "hidden", "error"])
-def test_calls_whose_sizes_tell_nothing_of_a_rule_are_summed(outcome: Outcome) -> None:
+def test_calls_whose_sizes_tell_nothing_of_a_rule_are_summed(outcome: OutcomeKind) -> None:
     meter = Meter()
     meter.count("list_issues", "issues", SIZES, outcome)
     meter.count("list_issues", None, SIZES, outcome)

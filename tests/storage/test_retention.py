@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.storage.ledger import BY, Book, Counted, rows, warnings
+from proxy.storage.ledger import BY, Counted, LedgerFile, rows, warnings
 from proxy.storage.meter import Row, Warnings
 from proxy.storage.retention import KEPT_DAYS
 
@@ -38,8 +38,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def book(path: str, clock: Clock) -> Iterator[Book]:
-    with closing(Book(path, most=MOST, clock=clock)) as book:
+def book(path: str, clock: Clock) -> Iterator[LedgerFile]:
+    with closing(LedgerFile(path, most=MOST, clock=clock)) as book:
         yield book
 
 
@@ -49,7 +49,7 @@ def calls(count: int, tool: str = "list") -> Iterator[tuple[str | None, str | No
         yield "a server", ("one", None)[number % 2], row
 
 
-def write(book: Book, rows: Iterable[tuple[str | None, str | None, Row]]) -> None:
+def write(book: LedgerFile, rows: Iterable[tuple[str | None, str | None, Row]]) -> None:
     book.write(list(rows), "a session")
 
 
@@ -61,7 +61,7 @@ def count(path: str, table: str = "calls") -> int:
 
 @pytest.mark.fault(45, "inside")
 def test_calls_of_earlier_days_become_sums_of_days_where_there_is_no_room(
-    path: str, book: Book, clock: Clock
+    path: str, book: LedgerFile, clock: Clock
 ) -> None:
     warned = [("a server", None, Warnings("list 1", "a rule", "a kind", 2))]
     for day in range(20):
@@ -77,7 +77,7 @@ def test_calls_of_earlier_days_become_sums_of_days_where_there_is_no_room(
     assert os.path.getsize(path) <= MOST * 2
 
 
-def test_calls_of_the_last_day_keep_their_hours(path: str, book: Book, clock: Clock) -> None:
+def test_calls_of_the_last_day_keep_their_hours(path: str, book: LedgerFile, clock: Clock) -> None:
     for hour in range(20 * 24):
         clock.now = NOW + hour * 3_600
         write(book, calls(50))
@@ -88,7 +88,7 @@ def test_calls_of_the_last_day_keep_their_hours(path: str, book: Book, clock: Cl
 
 @pytest.mark.parametrize(("seconds", "flushes"), [(60, 400), (1, 1_000)])
 def test_so_many_calls_in_a_day_that_there_is_no_room_become_sums_of_hours_and_minutes(
-    path: str, book: Book, clock: Clock, seconds: int, flushes: int
+    path: str, book: LedgerFile, clock: Clock, seconds: int, flushes: int
 ) -> None:
     for flush in range(flushes):
         clock.now = NOW + flush * seconds
@@ -101,7 +101,7 @@ def test_so_many_calls_in_a_day_that_there_is_no_room_become_sums_of_hours_and_m
 
 @pytest.mark.fault(45, "inside")
 def test_of_more_names_than_there_is_room_for_the_oldest_go(
-    path: str, book: Book, clock: Clock
+    path: str, book: LedgerFile, clock: Clock
 ) -> None:
     for second in range(120):
         clock.now = NOW + second
@@ -114,7 +114,7 @@ def test_of_more_names_than_there_is_room_for_the_oldest_go(
 
 
 @pytest.mark.fault(45, "inside")
-def test_a_flood_of_warnings_finds_no_more_room(path: str, book: Book) -> None:
+def test_a_flood_of_warnings_finds_no_more_room(path: str, book: LedgerFile) -> None:
     for flush in range(100):
         warned = [(None, None, Warnings("get", "a rule", f"{flush} {n}", 1)) for n in range(100)]
         book.write((), "a session", warned)
@@ -124,7 +124,7 @@ def test_a_flood_of_warnings_finds_no_more_room(path: str, book: Book) -> None:
 
 @pytest.mark.fault(45, "inside")
 def test_what_is_freed_is_used_again_and_the_log_of_writes_stays_small(
-    path: str, book: Book, clock: Clock
+    path: str, book: LedgerFile, clock: Clock
 ) -> None:
     for day in range(40):
         clock.now = NOW + day * DAY
@@ -134,7 +134,7 @@ def test_what_is_freed_is_used_again_and_the_log_of_writes_stays_small(
 
 
 def test_a_process_that_runs_for_long_forgets_what_is_too_old(
-    path: str, book: Book, clock: Clock
+    path: str, book: LedgerFile, clock: Clock
 ) -> None:
     write(book, calls(1, "old"))
     clock.now = NOW + (KEPT_DAYS - 1) * DAY

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from proxy.errors import DocumentError
-from proxy.shaping.result.visible import Shown
+from proxy.shaping.result.visible import VisibleSize
 from proxy.testing import answer as answers
-from proxy.testing.answer import Answer
+from proxy.testing.answer import ClientView
 from tests.given import answer, document, line, rule, said
 
 
-def read(result: dict[str, Any]) -> Answer:
+def read(result: dict[str, Any]) -> ClientView:
     return answers.read(answer(result))
 
 
@@ -29,7 +29,7 @@ def test_texts_and_structured_content_are_read() -> None:
     assert found.texts == ("a", "b")
     assert found.structured is not None
     assert bytes(found.structured) == b'{"x":1}'
-    assert found.shown == Shown(7, 2)
+    assert found.shown == VisibleSize(7, 2)
     assert (found.failed, found.error, found.said) == (False, None, "a\nb")
 
 

@@ -10,7 +10,7 @@ import pytest
 from proxy.ruleset.loading import rulefile
 from proxy.ruleset.rule import RuleFile
 from proxy.testing import cases
-from proxy.testing.cases import CaseError, Verdict, expand
+from proxy.testing.cases import CaseError, CaseResult, expand
 from tests.given import answer, call, document, file, line, said
 from tests.rulecases import PYTHON
 
@@ -556,7 +556,7 @@ REJOINING = r"""
     "verdict",
     [pytest.param(each, id=f"{each.rule}: {each.case}") for each in cases.run(ruled(REJOINING))],
 )
-def test_pages_and_windows_rejoin(verdict: Verdict) -> None:
+def test_pages_and_windows_rejoin(verdict: CaseResult) -> None:
     assert verdict.ok, verdict.message
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import Ask, Decision, Forward, Found
+from proxy.ruleset.guard import Allow, Decision, Query, QueryResult
 from proxy.ruleset.rule import Rule, RuleFile, RuleSet
 from proxy.testing.decisions import Decided, watched
 from proxy.transforms.base import Call, Parameter, Warned
@@ -19,11 +19,11 @@ class Careful(Struct, frozen=True):
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {"force": Parameter({"type": "boolean"})}
 
-    def __call__(self, call: Call, found: Found | None) -> Decision:
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
         if call.argument("fails"):
             raise ValueError("no")
         call.warn("asked", "first")
-        return Ask("may") if found is None else Forward()
+        return Query("may") if found is None else Allow()
 
 
 def watching(note: list[Decided], *made: Rule) -> tuple[Rule, ...]:
@@ -36,17 +36,17 @@ def test_each_decision_is_noted_with_what_the_guard_was_given_and_said() -> None
     noted: list[Decided] = []
     [held] = watching(noted, replace(rule("tools: a"), guard=Careful()))
     assert held.guard is not None
-    yes = Found("yes")
+    yes = QueryResult("yes")
 
-    assert held.guard(Call("a", warnings=[]), None) == Ask("may")
-    assert held.guard(Call("a", warnings=[]), yes) == Forward()
+    assert held.guard(Call("a", warnings=[]), None) == Query("may")
+    assert held.guard(Call("a", warnings=[]), yes) == Allow()
     with pytest.raises(ValueError, match="no"):
         held.guard(Call("a", {"fails": True}, warnings=[]), None)
 
     warned = (Warned("asked", "first"),)
     assert noted == [
-        Decided("careful", None, Ask("may"), warned),
-        Decided("careful", yes, Forward(), warned),
+        Decided("careful", None, Query("may"), warned),
+        Decided("careful", yes, Allow(), warned),
         Decided("careful", None, None, ()),
     ]
 

@@ -14,7 +14,7 @@ REQUEST, RESPONSE = call("t", {"x": 1}, id=7), answer(said("a"), 7)
 RECORDED = {"server": "s", "request": REQUEST.decode(), "response": RESPONSE.decode()}
 
 
-def recorded(value: Any, *more: Any) -> exchange.Exchange:
+def recorded(value: Any, *more: Any) -> exchange.RecordedExchange:
     return exchange.recorded(json.dumps(value, indent=2).encode(), *more)
 
 

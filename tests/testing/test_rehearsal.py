@@ -3,7 +3,7 @@
 import json
 
 from proxy.ruleset.rule import EMPTY
-from proxy.testing.rehearsal import Rehearsal
+from proxy.testing.rehearsal import InMemoryTransport
 from tests.given import answer, call, document, line, rules, texts
 
 PAGES = rules("- {tools: list, response: [{paginate: {at: items, limit: 2, drop_on: [delete]}}]}")
@@ -24,17 +24,19 @@ class Server:
 def test_without_rules_what_is_said_reaches_the_server_and_its_answer_the_client() -> None:
     server = Server()
 
-    assert Rehearsal(EMPTY, server).say(call("list")) == [answer(document({"items": [1, 2, 3]}))]
+    assert InMemoryTransport(EMPTY, server).say(call("list")) == [
+        answer(document({"items": [1, 2, 3]}))
+    ]
     assert server.seen == [call("list")]
 
 
 def test_what_is_not_answered_gives_nothing() -> None:
-    assert Rehearsal(EMPTY, Server()).say(line(method="notifications/initialized")) == []
+    assert InMemoryTransport(EMPTY, Server()).say(line(method="notifications/initialized")) == []
 
 
 def test_pages_come_from_the_snapshots_of_the_session() -> None:
     server = Server()
-    rehearsal = Rehearsal(PAGES, server)
+    rehearsal = InMemoryTransport(PAGES, server)
 
     rehearsal.say(call("list"))
     [page] = rehearsal.say(call("list", {"offset": 2}, id=2))
@@ -46,7 +48,7 @@ def test_pages_come_from_the_snapshots_of_the_session() -> None:
 
 def test_snapshots_are_dropped_as_the_rules_say() -> None:
     server = Server()
-    rehearsal = Rehearsal(PAGES, server)
+    rehearsal = InMemoryTransport(PAGES, server)
     rehearsal.say(call("list"))
     rehearsal.say(call("delete", id=2))
 
@@ -59,14 +61,16 @@ def test_snapshots_are_dropped_as_the_rules_say() -> None:
 def test_what_the_proxy_answers_itself_reaches_no_server() -> None:
     server = Server()
 
-    [refused] = Rehearsal(PAGES, server).say(call("list", {"limit": 0}))
+    [refused] = InMemoryTransport(PAGES, server).say(call("list", {"limit": 0}))
 
     assert texts(refused) == ["limit: 0 is less than the minimum of 1"]
     assert server.seen == []
 
 
 def test_what_is_logged_is_kept() -> None:
-    rehearsal = Rehearsal(rules("- {name: r, tools: list, response: [{keep: [a.b]}]}"), Server())
+    rehearsal = InMemoryTransport(
+        rules("- {name: r, tools: list, response: [{keep: [a.b]}]}"), Server()
+    )
 
     rehearsal.say(call("list"))
 

@@ -7,9 +7,9 @@ import pytest
 from proxy.ruleset.rule import RuleSet
 from proxy.testing import answer as answers
 from proxy.testing import walk
-from proxy.testing.answer import Answer
-from proxy.testing.exchange import Exchange, made, of_text
-from proxy.testing.play import Play
+from proxy.testing.answer import ClientView
+from proxy.testing.exchange import RecordedExchange, made, of_text
+from proxy.testing.play import Replay
 from proxy.testing.walk import WalkError
 from tests.given import answer, document, rules, said
 
@@ -17,9 +17,9 @@ PAGES = rules("- {tools: t, response: [{paginate: {at: items, limit: 2}}]}")
 ITEMS = made("t", {}, of_text('{"items":[1,2,3,4,5]}'))
 
 
-def told(chosen: RuleSet, exchange: Exchange) -> list[str]:
+def told(chosen: RuleSet, exchange: RecordedExchange) -> list[str]:
     [rule] = chosen.files[0].rules
-    play = Play(chosen, exchange)
+    play = Replay(chosen, exchange)
     return list(walk.mismatches(rule, exchange, play.opening, play.ask))
 
 
@@ -30,7 +30,7 @@ def faked(*pages: Any) -> list[str]:
         answers.read(page if isinstance(page, bytes) else answer(document(page))) for page in pages
     ]
 
-    def ask(arguments: dict[str, Any]) -> Answer:
+    def ask(arguments: dict[str, Any]) -> ClientView:
         asked.append(arguments)
         return rest.pop(0)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.errors import Mismatch
+from proxy.errors import ShapeMismatch
 from proxy.transforms.base import Argument, Call, constant
 
 
@@ -26,5 +26,5 @@ def test_a_constant_may_come_from_the_call() -> None:
     assert constant("b/", call) == "b/"
     assert constant(Argument("prefix"), call) == "a/"
     assert constant(Argument("absent"), call) is None
-    with pytest.raises(Mismatch, match="count: 3 is not a string"):
+    with pytest.raises(ShapeMismatch, match="count: 3 is not a string"):
         constant(Argument("count"), call)

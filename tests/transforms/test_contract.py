@@ -9,7 +9,7 @@ import pytest
 
 from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.tree import Document
-from proxy.errors import Refusal, Spent
+from proxy.errors import OutOfFuel, Refusal
 from proxy.schema.keywords import checker
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.base import Call, Warned
@@ -246,7 +246,7 @@ def test_a_check_that_takes_too_much_work_is_not_begun() -> None:
     step = Contract({"items": {"type": "integer"}}, refuses=False)
     for units, spent in ((2000, True), (10_000, False)):
         call = Call("list", warnings=[], fuel=Fuel(units))
-        with pytest.raises(Spent) if spent else nullcontext():
+        with pytest.raises(OutOfFuel) if spent else nullcontext():
             step(Document.read(b"[%s]" % b",".join([b"1"] * 1000)).root, call)
 
 
@@ -261,5 +261,5 @@ def test_a_pattern_of_the_contract_burns_the_fuel_of_the_call() -> None:
     ]
     for schema, value in cases:
         call = Call("list", warnings=[], fuel=Fuel(4 * LITTLE))
-        with pytest.raises(Spent):
+        with pytest.raises(OutOfFuel):
             Contract(schema, refuses=False)(Document(value).root, call)

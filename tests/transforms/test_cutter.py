@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from proxy.document.tree import Document
-from proxy.transforms.cutter import Cutter, ending
+from proxy.transforms.cutter import SizeReducer, ending
 from tests.documents import values
 
 
 def cut(value: Any, room: int) -> tuple[Any, dict[str, str]]:
     raw = Document.read(json.dumps(value).encode()).encode()
-    cutter = Cutter(Document(None))
+    cutter = SizeReducer(Document(None))
     fitted = cutter.fit(Raw(raw), room, "", "", 0)
     assert fitted is not None
     assert len(bytes(fitted)) <= room
@@ -22,7 +22,7 @@ def cut(value: Any, room: int) -> tuple[Any, dict[str, str]]:
 @given(values(leaves=60), st.integers(0, 1000))
 def test_what_is_cut_takes_no_more_room_than_there_is(raw: bytes, room: int) -> None:
     whole = Document.read(raw).encode()
-    fitted = Cutter(Document(None)).fit(Raw(whole), room, "", "", 0)
+    fitted = SizeReducer(Document(None)).fit(Raw(whole), room, "", "", 0)
     if fitted is None:
         # Only what cannot be cut, or no room for brackets or quotes.
         assert room < 2 or whole[:1] not in b'{["' or len(json.loads(whole)) <= 40
@@ -69,7 +69,7 @@ def test_a_text_ends_at_a_line_else_a_word_else_anywhere() -> None:
 
 
 def test_a_text_that_is_only_spelled_in_many_bytes_stays_whole() -> None:
-    cutter = Cutter(Document(None))
+    cutter = SizeReducer(Document(None))
     escaped = Raw(json.dumps("\u00e9" * 50).encode())
     fitted = cutter.fit(escaped, 110, "", "", 0)
     assert fitted is not None

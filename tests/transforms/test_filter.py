@@ -12,7 +12,7 @@ from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern
 from proxy.document.surrogates import mask, unmask
 from proxy.document.tree import Document, Pieces, compact
-from proxy.errors import Mismatch, Refusal, Spent, TransformError
+from proxy.errors import OutOfFuel, Refusal, ShapeMismatch, TransformError
 from proxy.transforms.base import Argument
 from proxy.transforms.filter import Filter
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
@@ -192,7 +192,7 @@ def test_a_document_that_is_no_array_is_noted() -> None:
 
 
 def test_an_argument_that_is_no_text_is_a_mismatch() -> None:
-    with pytest.raises(Mismatch, match="pattern: 5 is not a string"):
+    with pytest.raises(ShapeMismatch, match="pattern: 5 is not a string"):
         shaped(b'["a"]', Filter(glob=Argument("pattern")), at=call(pattern=5))
 
 
@@ -292,7 +292,7 @@ def test_what_a_model_asks_for_has_at_most_1000_characters(step: Filter) -> None
 def test_a_condition_of_the_rule_that_takes_too_much_work_fails_the_rule() -> None:
     told = call()
     told.fuel = Fuel(1000)
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         shaped(b"[%s]" % b",".join([b"1"] * 1000), Filter(where=Expression("@ > `0`")), at=told)
 
 

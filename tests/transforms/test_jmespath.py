@@ -5,7 +5,7 @@ from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression
 from proxy.document.tree import Document, encode
-from proxy.errors import AbridgeError, Spent, TransformError
+from proxy.errors import AbridgeError, OutOfFuel, TransformError
 from proxy.transforms.jmespath import Jmespath
 from proxy.transforms.parse import Parse
 from tests.documents import call, said, shaped, values
@@ -66,7 +66,7 @@ def test_an_explosive_expression_fails_where_the_fuel_ends(name: str) -> None:
     text, value = EXPLOSIVE[name]
     told = call()
     told.fuel = Fuel(LITTLE)
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         shaped(encode(value), Jmespath(Expression(text)), at=told)
 
 
@@ -74,5 +74,5 @@ def test_an_explosive_expression_fails_where_the_fuel_ends(name: str) -> None:
 def test_a_document_that_takes_more_to_decode_than_there_is_is_not_decoded() -> None:
     told = call()
     told.fuel = Fuel(100)
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         shaped(b'"%s"' % (b"x" * 10_000), Jmespath(Expression("@")), at=told)

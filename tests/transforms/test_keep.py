@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from proxy.document.paths import ROOT, Path
 from proxy.document.surrogates import mask, unmask
 from proxy.document.tree import Document, Pieces, Slot, compact
-from proxy.errors import Mismatch
+from proxy.errors import ShapeMismatch
 from proxy.transforms.keep import Keep
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
 from tests.fitting import assert_reshaped, fitting, there
@@ -154,7 +154,7 @@ MISMATCHES: list[tuple[Keep, str, str]] = [
 
 @pytest.mark.parametrize(("step", "before", "message"), MISMATCHES)
 def test_a_document_of_another_shape_is_a_mismatch(step: Keep, before: str, message: str) -> None:
-    with pytest.raises(Mismatch) as mismatch:
+    with pytest.raises(ShapeMismatch) as mismatch:
         shaped(before.encode(), step)
     assert str(mismatch.value) == message
 
@@ -173,7 +173,7 @@ def test_a_document_with_nothing_in_it_is_no_mismatch(step: Keep, before: str) -
 
 
 def test_a_text_read_as_lines_is_a_mismatch() -> None:
-    with pytest.raises(Mismatch):
+    with pytest.raises(ShapeMismatch):
         keep("id")(Document(Pieces(["a", "b"])).root, call())
 
 
@@ -220,7 +220,7 @@ def test_rows_and_the_tree_keep_the_same(data: bytes, paths: list[str]) -> None:
             open_all(document.root)
         try:
             keep(*paths)(document.root, told)
-        except Mismatch as mismatch:
+        except ShapeMismatch as mismatch:
             outcomes.append(str(mismatch))
         else:
             outcomes.append((spelled(document.encode()), told.missing))

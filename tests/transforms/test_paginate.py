@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from proxy.document.paths import Path
 from proxy.document.patterns import Pattern
 from proxy.document.tree import Document
-from proxy.errors import Mismatch
+from proxy.errors import ShapeMismatch
 from proxy.transforms.base import Call, Transform
 from proxy.transforms.clip import Clip
 from proxy.transforms.paginate import Paginate
@@ -96,7 +96,7 @@ def test_page_info_names_the_metadata_and_replaces_what_has_these_names() -> Non
 
 def test_page_info_below_what_is_no_object_is_a_mismatch() -> None:
     step = Paginate(at=FILES, page_info={"meta.count": "returned"})
-    with pytest.raises(Mismatch, match=r"page_info names meta.count, but meta is no object"):
+    with pytest.raises(ShapeMismatch, match=r"page_info names meta.count, but meta is no object"):
         shaped(b'{"files": [], "meta": "text"}', step)
 
 
@@ -130,7 +130,7 @@ def test_where_no_array_stands_nothing_is_done_and_the_path_is_reported(raw: byt
 
 
 def test_a_path_through_an_array_is_a_mismatch() -> None:
-    with pytest.raises(Mismatch, match=r"^groups.files steps through an array at groups$"):
+    with pytest.raises(ShapeMismatch, match=r"^groups.files steps through an array at groups$"):
         shaped(b'{"groups": [{"files": []}]}', Paginate(at=Path.parse("groups.files")))
 
 

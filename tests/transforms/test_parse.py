@@ -10,7 +10,7 @@ from proxy.document.fuel import MOST, Fuel
 from proxy.document.paths import Path
 from proxy.document.patterns import Pattern
 from proxy.document.tree import Document, Pieces
-from proxy.errors import Mismatch, Spent
+from proxy.errors import OutOfFuel, ShapeMismatch
 from proxy.transforms.clip import Clip
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
@@ -113,7 +113,9 @@ def test_the_last_record_gets_an_end_where_others_follow_it_now() -> None:
 
 
 def test_a_text_without_any_record_is_a_mismatch() -> None:
-    with pytest.raises(Mismatch, match=r"^no record begins by '\(\?m\)\^\(\?=Commit: \)' in the"):
+    with pytest.raises(
+        ShapeMismatch, match=r"^no record begins by '\(\?m\)\^\(\?=Commit: \)' in the"
+    ):
         said("fatal: not a repository", Parse(as_="records", split="(?m)^(?=Commit: )"))
 
 
@@ -130,7 +132,9 @@ def test_the_lines_of_a_fenced_block_are_read_and_what_stands_around_it_stays() 
 
 @pytest.mark.parametrize("text", ["no fence", "```yaml\nnot closed\n", "```yamlish\n```\n"])
 def test_a_text_without_the_fenced_block_is_a_mismatch(text: str) -> None:
-    with pytest.raises(Mismatch, match=r"^no block of 'yaml' between lines of three backticks"):
+    with pytest.raises(
+        ShapeMismatch, match=r"^no block of 'yaml' between lines of three backticks"
+    ):
         said(text, Parse(as_="lines", fence="yaml"))
 
 
@@ -169,18 +173,18 @@ def test_yaml_and_python_literals_are_written_as_json() -> None:
     ],
 )
 def test_what_cannot_be_read_is_a_mismatch(form: Any, text: str) -> None:
-    with pytest.raises(Mismatch, match=r"^the text "):
+    with pytest.raises(ShapeMismatch, match=r"^the text "):
         said(text, Parse(as_=form))
 
 
 def test_a_text_without_the_beginning_is_a_mismatch() -> None:
-    with pytest.raises(Mismatch, match=r"^no 'Rows:' in the text$"):
+    with pytest.raises(ShapeMismatch, match=r"^no 'Rows:' in the text$"):
         said("[1]", Parse(as_="json", after=Pattern("Rows:")))
 
 
 def test_deep_nesting_is_a_mismatch_not_a_crash() -> None:
     for form in ("json", "yaml", "python"):
-        with pytest.raises(Mismatch):
+        with pytest.raises(ShapeMismatch):
             said("[" * 100_000, Parse(as_=form))
 
 
@@ -219,7 +223,9 @@ def test_nulls_beside_the_texts_stay_null() -> None:
 
 def test_texts_beside_objects_are_a_mismatch() -> None:
     raw = b'[{"content":{}},{"content":"{}"}]'
-    with pytest.raises(Mismatch, match=r"^at content, some values are texts and some are not$"):
+    with pytest.raises(
+        ShapeMismatch, match=r"^at content, some values are texts and some are not$"
+    ):
         shaped(raw, Parse(as_="json", at=CONTENT))
 
 
@@ -227,7 +233,9 @@ def test_texts_that_can_no_longer_be_told_apart_are_a_mismatch() -> None:
     document = Document.read(b'[{"content":"a\\n"},{"content":"b"}]')
     Parse(as_="lines", at=CONTENT)(document.root, call())
     document.root.child(0).remove()
-    with pytest.raises(Mismatch, match=r"^content: some of the texts read as structure were moved"):
+    with pytest.raises(
+        ShapeMismatch, match=r"^content: some of the texts read as structure were moved"
+    ):
         document.close()
 
 
@@ -267,7 +275,7 @@ def test_records_rejoin_to_the_text(text: str, split: str | None) -> None:
     document = Document(text)
     try:
         Parse(as_="records", split=split)(document.root, call())
-    except Mismatch:
+    except ShapeMismatch:
         assert split is not None
         assert split.endswith(")")
         assert split[-2] not in text[:1] + text.partition(split[:-4])[2]
@@ -297,12 +305,12 @@ def test_lines_leave_the_schema_and_structure_says_nothing() -> None:
 def test_a_text_that_takes_long_to_read_ends_where_the_fuel_does(step: Parse, text: str) -> None:
     told = call()
     told.fuel = Fuel(100)  # a search is paid for by the time it takes
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         said(text, step, at=told)
 
 
 def test_yaml_that_is_too_long_is_left_as_it_came_and_burns_nothing() -> None:
     told = call()
-    with pytest.raises(Mismatch, match="characters of YAML are more than"):
+    with pytest.raises(ShapeMismatch, match="characters of YAML are more than"):
         said("a" * 2_000_000, Parse(as_="yaml"), at=told)
     assert told.fuel.left == MOST

@@ -10,12 +10,12 @@ from proxy.document.paths import ROOT, Path
 from proxy.document.patterns import Expression
 from proxy.document.surrogates import mask, unmask
 from proxy.document.tree import Document, Pieces, compact, encode
-from proxy.errors import AbridgeError, Mismatch, Spent
+from proxy.errors import AbridgeError, OutOfFuel, ShapeMismatch
 from proxy.ruleset.loading.rulefile import read
 from proxy.transforms.base import Transform
 from proxy.transforms.drop import Drop
 from proxy.transforms.filter import Filter
-from proxy.transforms.project import Computed, Field, Project, Sourced
+from proxy.transforms.project import Field, FromExpression, FromPath, Project
 from proxy.transforms.sort import Sort
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
 from tests.explosive import EXPLOSIVE
@@ -164,13 +164,13 @@ MISMATCHES: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("options", "before", "place"), MISMATCHES)
 def test_a_document_of_another_shape_is_a_mismatch(options: str, before: str, place: str) -> None:
-    with pytest.raises(Mismatch) as mismatch:
+    with pytest.raises(ShapeMismatch) as mismatch:
         shaped(before.encode(), project(options))
     assert str(mismatch.value) == f"none of the fields to project is in {place}"
 
 
 def test_lines_are_a_mismatch() -> None:
-    with pytest.raises(Mismatch):
+    with pytest.raises(ShapeMismatch):
         project("[a]")(Document(Pieces(["a"])).root, call())
 
 
@@ -242,7 +242,7 @@ def test_what_is_projected_is_spelled_as_it_came(one: bytes, other: bytes, gone:
 @given(fitting(), st.data())
 def test_what_is_projected_fits_its_schema(pair: tuple[Any, Any], data: st.DataObject) -> None:
     schema, document = pair
-    source = there(document) | there(document).map(lambda path: Sourced(path, "none", True))
+    source = there(document) | there(document).map(lambda path: FromPath(path, "none", True))
     outs = data.draw(st.dictionaries(st.sampled_from("abxy"), source, min_size=1))
     default: Any = data.draw(st.sampled_from([None, 0, []]))
     at, to = ROOT, None
@@ -252,7 +252,7 @@ def test_what_is_projected_fits_its_schema(pair: tuple[Any, Any], data: st.DataO
         to = data.draw(st.sampled_from([None, "a", "new"])) if named else None
     fields: list[Any] = [outs]
     if data.draw(st.booleans()):
-        fields.append({"z": Computed(Expression("a || b"))})
+        fields.append({"z": FromExpression(Expression("a || b"))})
     assert_reshaped(Project(tuple(fields), at, to, default), schema, document)
 
 
@@ -296,7 +296,7 @@ def test_a_default_that_stands_over_null_leaves_no_null_in_the_schema() -> None:
     }
     defaults = {"title": "", "tags": [], "revision": 0}
     fields: tuple[Field, ...] = tuple(
-        {name: Sourced(Path.parse(name), each, True)} for name, each in defaults.items()
+        {name: FromPath(Path.parse(name), each, True)} for name, each in defaults.items()
     )
     reshaped = Project(fields).reshape(schema)
     assert reshaped is not None
@@ -359,7 +359,7 @@ REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
 @pytest.mark.parametrize("default", [{}, {"default": None}])
 def test_a_default_that_is_null_cannot_stand_over_null(default: dict[str, None]) -> None:
     with pytest.raises(ValueError, match="there is no default here to stand over a null"):
-        Sourced(Path.parse("a"), over_null=True, **default)
+        FromPath(Path.parse("a"), over_null=True, **default)
 
 
 @pytest.mark.parametrize(("fields", "options", "message"), REFUSED)
@@ -377,8 +377,8 @@ def test_an_explosive_field_fails_where_the_fuel_ends(name: str) -> None:
     text, value = EXPLOSIVE[name]
     told = call()
     told.fuel = Fuel(LITTLE)
-    step = Project(({"a": Computed(Expression(f"v | {text}"))},))
-    with pytest.raises(Spent):
+    step = Project(({"a": FromExpression(Expression(f"v | {text}"))},))
+    with pytest.raises(OutOfFuel):
         shaped(b'{"v":%s}' % encode(value), step, at=told)
 
 
@@ -386,8 +386,8 @@ def test_an_explosive_field_fails_where_the_fuel_ends(name: str) -> None:
 def test_shared_parts_of_a_field_are_paid_for_before_they_are_written() -> None:
     told = call()
     told.fuel = Fuel(LITTLE)
-    step = Project(({"a": Computed(Expression(" | ".join(["[@, @]"] * 30)))},))
-    with pytest.raises(Spent):
+    step = Project(({"a": FromExpression(Expression(" | ".join(["[@, @]"] * 30)))},))
+    with pytest.raises(OutOfFuel):
         shaped(b'{"v":1}', step, at=told)
 
 

@@ -11,14 +11,14 @@ from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.paths import Path
 from proxy.document.patterns import Pattern
 from proxy.document.tree import Document
-from proxy.errors import OptionErrors, Spent, TransformError
+from proxy.errors import OptionErrors, OutOfFuel, TransformError
 from proxy.ruleset.loading.rulefile import read
-from proxy.shaping.job import Job
+from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
 from proxy.transforms.base import Call, Transform, Warned
 from proxy.transforms.drop import Drop
 from proxy.transforms.parse import Parse
-from proxy.transforms.recast import Case, Recast
+from proxy.transforms.recast import Recast, RecastCase
 from proxy.transforms.rename import Rename
 from tests.documents import SURROGATES, call, shaped, values
 from tests.given import answer, rule
@@ -278,7 +278,7 @@ def test_structure_read_from_a_text_is_written_back_into_it() -> None:
 )
 def test_every_copy_of_a_text_is_recast(held: dict[str, Any], expected: Any) -> None:
     step = "response: [{recast: {cases: [{match: 'done (?P<n>.)', to: {n: '{n}'}}]}}]"
-    outcome = shape(Job(rule=rule(step), tool="list_items", id=b"1", raw=answer(held)))
+    outcome = shape(ShapeJob(rule=rule(step), tool="list_items", id=b"1", raw=answer(held)))
     result = json.loads(outcome.raw)["result"]
 
     assert outcome.word == "shaped"
@@ -303,7 +303,7 @@ def test_nothing_is_said_of_the_schema() -> None:
 
 
 def test_options_that_are_wrong_together_are_all_told() -> None:
-    case = Case(match=Pattern("(?P<name>x)"), to={"s": "okay", "n": "{nme}"})
+    case = RecastCase(match=Pattern("(?P<name>x)"), to={"s": "okay", "n": "{nme}"})
     with pytest.raises(OptionErrors) as told:
         Recast((case, case), vocabulary={Path.parse("s"): ("ok",)})
     assert [(each.at, each.message) for each in told.value.wrong] == [
@@ -356,7 +356,7 @@ def test_any_document_is_kept_as_it_is_spelled_and_told_as_a_text(raw: bytes) ->
 def test_a_shape_that_grows_without_end_fails_where_the_fuel_ends(to: str, raw: bytes) -> None:
     told = call()
     told.fuel = Fuel(LITTLE)
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         shaped(raw, recast(f"recast: {{cases: [{{to: {to}}}]}}"), at=told)
 
 
@@ -366,5 +366,5 @@ def test_a_text_that_takes_long_to_match_fails_the_rule() -> None:
     told.fuel = Fuel(LITTLE)
     text = "".join(Random(1).choices("ab", k=100_000))
     step = recast("recast: {cases: [{match: '(?:a|b)*a(?:a|b){1000}c', to: {a: 1}}]}")
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         shaped(json.dumps(text).encode(), step, at=told)

@@ -8,7 +8,7 @@ import pytest
 from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.paths import Path
 from proxy.document.patterns import Pattern
-from proxy.errors import Spent
+from proxy.errors import OutOfFuel
 from proxy.transforms.parse import Parse
 from proxy.transforms.replace import Replace
 from tests.documents import call, said, shaped
@@ -84,5 +84,5 @@ def test_what_takes_long_to_replace_ends_where_the_fuel_does() -> None:
     told.fuel = Fuel(LITTLE)
     # The expression is quadratic, and too long for that to be looked for when it is loaded.
     step = replace(f"a(.*b)?|{'c' * 10_000}", "x", at=Path.parse("a"))
-    with pytest.raises(Spent):
+    with pytest.raises(OutOfFuel):
         shaped(b'{"a":"%s"}' % (b"a" * 300_000), step, at=told)

@@ -2,10 +2,10 @@ import pytest
 from msgspec import UNSET, Raw
 
 from proxy.document.paths import Path
-from proxy.transforms.project import Sourced
+from proxy.transforms.project import FromPath
 from proxy.transforms.shapes import (
+    FromArgument,
     Leaf,
-    Passed,
     constant,
     laid,
     leaves,
@@ -16,7 +16,7 @@ from proxy.transforms.shapes import (
     taken_apart,
 )
 
-SOURCE = Sourced(Path.parse("a"), default={"code": "X"})
+SOURCE = FromPath(Path.parse("a"), default={"code": "X"})
 SHAPE = taken_apart({"a": [{"b": 1}, {"b": SOURCE, "c": {}}], "d": "x"}, ("to",))
 
 
@@ -54,7 +54,7 @@ def test_what_stands_at_a_path_is_found_through_lists_and_in_sources() -> None:
 
 @pytest.mark.parametrize(
     ("part", "known"),
-    [("a{{b}}", "a{b}"), ("a{b}", UNSET), ("{", UNSET), (5, 5), (Passed("x"), UNSET)],
+    [("a{{b}}", "a{b}"), ("a{b}", UNSET), ("{", UNSET), (5, 5), (FromArgument("x"), UNSET)],
 )
 def test_a_constant_is_known_before_any_call(part: object, known: object) -> None:
     assert constant(Leaf(part, ()), ()) == known

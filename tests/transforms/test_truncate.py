@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from proxy.document.paths import Path
 from proxy.document.tree import Document
-from proxy.errors import Mismatch
+from proxy.errors import ShapeMismatch
 from proxy.transforms.base import Call
 from proxy.transforms.parse import Parse
 from proxy.transforms.truncate import Truncate
@@ -106,7 +106,7 @@ def test_where_no_text_stands_the_path_is_reported(raw: bytes) -> None:
 
 
 def test_texts_in_an_array_are_a_mismatch_since_a_window_needs_one_place() -> None:
-    with pytest.raises(Mismatch, match=r"^items.content steps through an array at items$"):
+    with pytest.raises(ShapeMismatch, match=r"^items.content steps through an array at items$"):
         shaped(b'{"items": [{"content": "x"}]}', Truncate(at=Path.parse("items.content")))
 
 

@@ -7,20 +7,20 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import Answer, Ask, Decision, Forward, Found
+from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
 from proxy.ruleset.rule import RuleFile, RuleSet
 from proxy.transforms.base import Call, Parameter
 from tests.given import rule
 
 
-def told(found: Found) -> Decision:
+def told(found: QueryResult) -> Decision:
     """Answer with what was found."""
-    return Answer(found.failure or found.document)
+    return Respond(found.failure or found.document)
 
 
-def onward(found: Found) -> Decision:
+def onward(found: QueryResult) -> Decision:
     """Let the call go, whatever was found."""
-    return Forward()
+    return Allow()
 
 
 class Careful(Struct, frozen=True):
@@ -30,20 +30,20 @@ class Careful(Struct, frozen=True):
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
-    then: Callable[[Found], Decision]
+    then: Callable[[QueryResult], Decision]
     seconds: float
     asks: str
     arguments: dict[str, Any]
 
-    def __call__(self, call: Call, found: Found | None) -> Decision:
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
         """Decide on a call."""
         if found is None:
-            return Ask(self.asks, self.arguments, self.seconds)
+            return Query(self.asks, self.arguments, self.seconds)
         return self.then(found)
 
 
 def guarded(
-    then: Callable[[Found], Decision],
+    then: Callable[[QueryResult], Decision],
     seconds: float = 20.0,
     *,
     covers: str = "write",

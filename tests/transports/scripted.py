@@ -12,7 +12,16 @@ from typing import Any
 
 from proxy.errors import RuleErrors
 from proxy.ruleset.rule import EMPTY
-from proxy.session.outputs import Forget, Forward, Keep, Load, Noise, Output, Reply, Shape
+from proxy.session.outputs import (
+    DropSnapshots,
+    Forward,
+    LoadSnapshot,
+    Noise,
+    Output,
+    Reply,
+    Shape,
+    StoreSnapshot,
+)
 from proxy.session.session import Session
 from proxy.shaping import pipeline
 from proxy.storage.meter import Meters
@@ -57,11 +66,11 @@ class Scripted(Session):
             case b"reply":
                 return (Reply(rest), Forward(raw), Reply(rest))
             case b"keep":
-                return (Keep(key, Snapshot(b"", rest)), Forward(b"kept"))
+                return (StoreSnapshot(key, Snapshot(b"", rest)), Forward(b"kept"))
             case b"load":
-                return (Load(7, key),)
+                return (LoadSnapshot(7, key),)
             case b"forget":
-                return (Forget(key), Forward(b"forgotten"))
+                return (DropSnapshots(key), Forward(b"forgotten"))
             case b"noise":
                 return (Noise(rest), Forward(b"after noise"))
             case b"shape":

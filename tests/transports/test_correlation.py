@@ -7,13 +7,13 @@ import pytest
 from proxy.document import message
 from proxy.transports.correlation import (
     NOWHERE,
-    Address,
+    Correlation,
     address,
     elements,
     progress_token,
     said_of_long,
 )
-from proxy.transports.stdio.lines import Discarded, Over
+from proxy.transports.stdio.lines import LineDropped, LineTooLong
 
 SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
 
@@ -21,27 +21,27 @@ SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
 @pytest.mark.parametrize(
     ("said", "whose"),
     [
-        ({"id": 7, "result": {}}, Address(answers=b"7")),
-        ({"id": "7", "error": {"code": 1}}, Address(answers=b'"7"', failed=True)),
-        ({"id": 7, "result": {"x": "y" * 9000}}, Address(answers=b"7")),
-        ({"id": 7, "error": {"x": "y" * 9000}}, Address(answers=b"7", failed=True)),
+        ({"id": 7, "result": {}}, Correlation(answers=b"7")),
+        ({"id": "7", "error": {"code": 1}}, Correlation(answers=b'"7"', failed=True)),
+        ({"id": 7, "result": {"x": "y" * 9000}}, Correlation(answers=b"7")),
+        ({"id": 7, "error": {"x": "y" * 9000}}, Correlation(answers=b"7", failed=True)),
         (
             {"method": "notifications/progress", "params": {"progressToken": 5}},
-            Address(token=b"5"),
+            Correlation(token=b"5"),
         ),
         (
             {"method": "notifications/cancelled", "params": {"requestId": "x"}},
-            Address(cancels=b'"x"'),
+            Correlation(cancels=b'"x"'),
         ),
-        ({"method": "notifications/x", "params": SUBSCRIBED}, Address(subscription=b'"a"')),
+        ({"method": "notifications/x", "params": SUBSCRIBED}, Correlation(subscription=b'"a"')),
         ({"method": "notifications/message", "params": {}}, NOWHERE),
         ({"method": "notifications/progress", "params": []}, NOWHERE),
         ({"method": "notifications/initialized"}, NOWHERE),
         ({"id": 7, "method": "sampling/createMessage", "params": {}}, NOWHERE),
-        ({"id": None, "error": {"code": -32700}}, Address(answers=b"null", failed=True)),
+        ({"id": None, "error": {"code": -32700}}, Correlation(answers=b"null", failed=True)),
     ],
 )
-def test_a_message_says_whose_it_is(said: dict[str, object], whose: Address) -> None:
+def test_a_message_says_whose_it_is(said: dict[str, object], whose: Correlation) -> None:
     assert address(json.dumps({"jsonrpc": "2.0", **said}).encode()) == whose
 
 
@@ -75,17 +75,17 @@ def test_a_batch_has_elements_and_anything_else_is_one() -> None:
 @pytest.mark.parametrize(
     ("event", "waiting", "answered"),
     [
-        (Over(b'{"jsonrpc":"2.0","id":7,"result":{', 99), [b"7", b"8"], b"7"),
-        (Over(b'{"result":{"x":', 99), [b"7"], b"7"),
-        (Over(b'{"result":{"x":', 99), [b"7", b"8"], None),
-        (Over(b'{"jsonrpc":"2.0","method":"notifications/x"', 99), [b"7"], None),
-        (Over(b'{"jsonrpc":"2.0","id":6,"result":{', 99), [b"7"], None),
-        (Discarded(b'{"result":{"x":', b'"},"jsonrpc":"2.0","id":8}', 99), [b"7", b"8"], b"8"),
-        (Discarded(b'{"result":{"x":', b'"},"jsonrpc":"2.0","id":8}', 99), [b"7"], None),
+        (LineTooLong(b'{"jsonrpc":"2.0","id":7,"result":{', 99), [b"7", b"8"], b"7"),
+        (LineTooLong(b'{"result":{"x":', 99), [b"7"], b"7"),
+        (LineTooLong(b'{"result":{"x":', 99), [b"7", b"8"], None),
+        (LineTooLong(b'{"jsonrpc":"2.0","method":"notifications/x"', 99), [b"7"], None),
+        (LineTooLong(b'{"jsonrpc":"2.0","id":6,"result":{', 99), [b"7"], None),
+        (LineDropped(b'{"result":{"x":', b'"},"jsonrpc":"2.0","id":8}', 99), [b"7", b"8"], b"8"),
+        (LineDropped(b'{"result":{"x":', b'"},"jsonrpc":"2.0","id":8}', 99), [b"7"], None),
     ],
 )
 def test_a_request_whose_answer_is_too_long_is_answered_with_that(
-    event: Over | Discarded, waiting: list[bytes], answered: bytes | None
+    event: LineTooLong | LineDropped, waiting: list[bytes], answered: bytes | None
 ) -> None:
     line = said_of_long(event, waiting, 50)
     if answered is None:

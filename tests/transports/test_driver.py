@@ -11,10 +11,10 @@ import pytest
 
 from proxy.errors import RuleErrors, StoreError
 from proxy.ruleset.rule import EMPTY, RuleSet
-from proxy.session.active_rules import Known
+from proxy.session.active_rules import PeerInfo
 from proxy.session.outputs import Output
 from proxy.session.session import Session
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Key, Memory, Snapshot
 from proxy.transports.driver import Driver
@@ -168,7 +168,7 @@ async def test_what_a_client_says_waits_until_it_is_known_what_others_know() -> 
     reached, go = threading.Event(), threading.Event()
     store, key = Slow(), Key("s", "", "known")
     one, other = driver(PAGES, store), driver(PAGES, store)
-    one.session.recall(Known(server="known"))
+    one.session.recall(PeerInfo(server="known"))
     await one.share(key)
     first = asyncio.create_task(other.recall(key))
     await asyncio.to_thread(reached.wait, 20)
@@ -190,7 +190,7 @@ async def test_nothing_is_left_of_a_call_whose_client_went_away_meanwhile() -> N
             return None
 
     class Stuck(Workers):
-        async def shape(self, job: Job) -> Outcome:
+        async def shape(self, job: ShapeJob) -> ShapeResult:
             reached.set()
             await asyncio.Event().wait()
             raise AssertionError
@@ -284,7 +284,7 @@ async def test_an_answer_on_which_the_session_fails_is_withheld_with_the_reason(
 
 
 class Overworked(Workers):
-    async def shape(self, job: Job) -> Outcome:
+    async def shape(self, job: ShapeJob) -> ShapeResult:
         raise MemoryError
 
 
@@ -316,9 +316,9 @@ async def test_rules_that_cannot_be_used_are_the_answer() -> None:
 
 async def test_a_large_document_is_shaped_elsewhere_and_comes_out_the_same() -> None:
     class Noticed(Workers):
-        jobs: ClassVar[list[Job]] = []
+        jobs: ClassVar[list[ShapeJob]] = []
 
-        async def shape(self, job: Job) -> Outcome:
+        async def shape(self, job: ShapeJob) -> ShapeResult:
             self.jobs.append(job)
             return await super().shape(job)
 

@@ -7,7 +7,7 @@ from proxy.ruleset.rule import EMPTY
 from proxy.session.session import Session
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory
-from proxy.transports.driver import Driver, Sent, Timer
+from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
 from tests.given import answer, call, said
@@ -31,7 +31,7 @@ class Watched:
             clock=lambda: self.now,
         )
         self.driver = Driver(session, Memory(), Workers(), log)
-        self.late: asyncio.Queue[Sent] = asyncio.Queue()
+        self.late: asyncio.Queue[Routed] = asyncio.Queue()
 
     def timer(self, exchange: bytes = b"", ids: list[bytes] | None = None) -> Timer:
         return Timer(self.driver, self.late.put_nowait, exchange, ids)

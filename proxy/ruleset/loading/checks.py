@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from proxy.document.paths import Name, Path, matches
 from proxy.errors import did_you_mean
 from proxy.ruleset.loading import output_schema as contracts
-from proxy.ruleset.loading.convert import BAD, Fields, led
+from proxy.ruleset.loading.convert import BAD, NodeConverter, led
 from proxy.ruleset.loading.jmespath_lint import slip
 from proxy.ruleset.loading.yaml_nodes import Node
 from proxy.ruleset.rule import Bounds, Messages
@@ -22,7 +22,7 @@ AFTER_A_WINDOW = frozenset(("clip", "table", "replace"))
 Placed = tuple[Node, Transform]
 
 
-def characters(notes: Fields, node: Node) -> None:
+def characters(notes: NodeConverter, node: Node) -> None:
     """Report texts with half a character in them, which nothing can write, but in tests."""
     held: Iterable[Node] = ()
     if isinstance(node.value, dict):
@@ -38,7 +38,7 @@ def characters(notes: Fields, node: Node) -> None:
         characters(notes, each)
 
 
-def order(notes: Fields, rules: Iterable[tuple[Node, Mapping[str, Any]]]) -> None:
+def order(notes: NodeConverter, rules: Iterable[tuple[Node, Mapping[str, Any]]]) -> None:
     """Report rules that can never match, since rules before them take every call."""
     # The earlier rules by the tools they name, and those of globs apart.
     named: dict[str, list[_Taker]] = {}
@@ -74,7 +74,7 @@ def _first(earlier: Iterable[_Taker], later: _Taker) -> _Taker | None:
     return None
 
 
-def whole_tool(notes: Fields, node: Node, members: Mapping[str, Any]) -> None:
+def whole_tool(notes: NodeConverter, node: Node, members: Mapping[str, Any]) -> None:
     """Report a wrong `when`, and one beside keys that hold for the tool whatever its arguments."""
     when = members.get("when")
     if when is None:
@@ -88,7 +88,7 @@ def whole_tool(notes: Fields, node: Node, members: Mapping[str, Any]) -> None:
             notes.report(node.keys[word], message)
 
 
-def windows(notes: Fields, steps: Sequence[Placed]) -> None:
+def windows(notes: NodeConverter, steps: Sequence[Placed]) -> None:
     """Report steps that cannot follow a window, and windows that cannot stand together."""
     before: list[Transform] = []
     for position, (node, step) in enumerate(steps):
@@ -104,7 +104,7 @@ def windows(notes: Fields, steps: Sequence[Placed]) -> None:
             before.append(step)
 
 
-def errors(notes: Fields, steps: Iterable[Placed]) -> None:
+def errors(notes: NodeConverter, steps: Iterable[Placed]) -> None:
     """Report windows among the steps for error results."""
     for node, step in steps:
         if step.window:
@@ -112,7 +112,7 @@ def errors(notes: Fields, steps: Iterable[Placed]) -> None:
             notes.report(node, said)
 
 
-def contract(notes: Fields, node: Node, members: Mapping[str, Any]) -> Any:
+def contract(notes: NodeConverter, node: Node, members: Mapping[str, Any]) -> Any:
     """Return the `output_schema` as it is advertised: None where there is none, BAD if it is wrong.
 
     Reports what is wrong in it, and a `validate` without one.
@@ -130,7 +130,7 @@ def contract(notes: Fields, node: Node, members: Mapping[str, Any]) -> Any:
     return None
 
 
-def _one_place(notes: Fields, node: Node, step: Transform) -> None:
+def _one_place(notes: NodeConverter, node: Node, step: Transform) -> None:
     for path in _at(step):
         if not path.plain:
             steps = [each for each in path.steps if not isinstance(each, Name)]
@@ -139,7 +139,7 @@ def _one_place(notes: Fields, node: Node, step: Transform) -> None:
             notes.report(_option(node, "at"), message)
 
 
-def _own_names(notes: Fields, node: Node, step: Transform, other: Transform) -> None:
+def _own_names(notes: NodeConverter, node: Node, step: Transform, other: Transform) -> None:
     shared = [name for name in step.parameters if name in other.parameters]
     # A text is windowed as the whole document or at a path of one, never both: the two may share.
     apart = step.name == other.name == "truncate" and bool(_at(step)) != bool(_at(other))
@@ -165,7 +165,7 @@ def _option(node: Node, name: str) -> Node:
 
 
 def arguments(
-    notes: Fields, node: Node, named: Mapping[str, Bounds], steps: Iterable[Placed]
+    notes: NodeConverter, node: Node, named: Mapping[str, Bounds], steps: Iterable[Placed]
 ) -> None:
     """Report bounds that contradict each other, or a window's own bounds of the same argument."""
     windows = {name: each.schema for _, step in steps for name, each in step.parameters.items()}
@@ -254,7 +254,7 @@ def _refused(value: Any, kind: str | None, bounds: Bounds, window: Mapping[str, 
     return None
 
 
-def tests(notes: Fields, node: Node, tools: Sequence[str], *, guarded: bool) -> None:
+def tests(notes: NodeConverter, node: Node, tools: Sequence[str], *, guarded: bool) -> None:
     """Report tests that give nothing, too much, or what their rule has no use for.
 
     That is a tool that is none of its `tools`; or a question, where it is not `guarded`.

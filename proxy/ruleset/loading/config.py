@@ -31,21 +31,28 @@ from proxy.errors import AbridgeError, Problem
 from proxy.ruleset.loading import checks as consistency
 from proxy.ruleset.loading import config_model as configkeys
 from proxy.ruleset.loading import yaml_nodes as positions
-from proxy.ruleset.loading.config_model import NO_DEFAULTS, NO_RULES, TOKEN, Head, Limits, Written
-from proxy.ruleset.loading.convert import BAD, Fields, Reader, fields, found, sized
-from proxy.ruleset.loading.yaml_errors import Stop, quoted
+from proxy.ruleset.loading.config_model import (
+    NO_DEFAULTS,
+    NO_RULES,
+    TOKEN,
+    ConfigSpec,
+    LimitsSpec,
+    RouteSpec,
+)
+from proxy.ruleset.loading.convert import BAD, NodeConverter, Reader, fields, found, sized
+from proxy.ruleset.loading.yaml_errors import SourceError, quoted
 from proxy.ruleset.loading.yaml_nodes import Node
 
 
 class Config(Struct, frozen=True):
     """What a configuration says."""
 
-    routes: tuple[Written, ...]
-    store: configkeys.Store | None = None
-    limits: Limits = Limits()
+    routes: tuple[RouteSpec, ...]
+    store: configkeys.StoreUrl | None = None
+    limits: LimitsSpec = LimitsSpec()
 
 
-class Reading(Struct, frozen=True):
+class LoadedConfig(Struct, frozen=True):
     """What came of one file: `config` unless there are problems."""
 
     config: Config | None
@@ -57,7 +64,7 @@ def read(
     raw: bytes,
     environment: Mapping[str, str],
     given: Mapping[str, Any] | None = None,
-) -> Reading:
+) -> LoadedConfig:
     """Read the bytes of a configuration; `file` is its name in messages, and where paths start.
 
     `given` are values that were said elsewhere, by the names of their keys: each stands in for what
@@ -69,39 +76,39 @@ def read(
     """
     root, slips = positions.read(file, raw)
     if root is None:
-        return Reading(None, tuple(slips))
-    notes = Fields(file, _readers(Path(file).parent, environment))
+        return LoadedConfig(None, tuple(slips))
+    notes = NodeConverter(file, _readers(Path(file).parent, environment))
     made = None
     try:
         if b"\\" in raw:
             consistency.characters(notes, root)
         made = _config(notes, root, given or {})
-    except Stop as stop:
+    except SourceError as stop:
         slips.append(Problem(file, stop.line, stop.column, str(stop)))
     problems = sorted({*slips, *notes.problems})
-    return Reading(None if problems else made, tuple(problems))
+    return LoadedConfig(None if problems else made, tuple(problems))
 
 
 def _readers(folder: Path, environment: Mapping[str, str]) -> dict[Any, Reader]:
     texts: dict[Any, Callable[[str], Any]] = {
         configkeys.Url: configkeys.url,
-        configkeys.Store: configkeys.store,
-        configkeys.Place: configkeys.place,
+        configkeys.StoreUrl: configkeys.store,
+        configkeys.RoutePath: configkeys.place,
         configkeys.Host: configkeys.host,
         configkeys.Origin: configkeys.origin,
-        configkeys.Name: configkeys.name,
-        configkeys.Value: lambda text: configkeys.value(text, environment),
-        configkeys.Rules: lambda text: configkeys.rules(text, folder),
-        configkeys.TokenIn: lambda text: configkeys.token_in(text, environment),
-        configkeys.TokensOf: lambda text: configkeys.tokens_of(folder / text),
+        configkeys.HeaderName: configkeys.name,
+        configkeys.HeaderValue: lambda text: configkeys.value(text, environment),
+        configkeys.RuleFileName: lambda text: configkeys.rules(text, folder),
+        configkeys.TokenFromEnv: lambda text: configkeys.token_in(text, environment),
+        configkeys.TokenFile: lambda text: configkeys.tokens_of(folder / text),
     }
     readers = {kind: _text(make) for kind, make in texts.items()}
-    own = {Size: sized, configkeys.Address: _address, configkeys.Command: _command}
+    own = {Size: sized, configkeys.ListenAddress: _address, configkeys.Command: _command}
     return {**own, **readers}
 
 
 def _text(make: Callable[[str], Any]) -> Reader:
-    def read(notes: Fields, node: Node, label: str) -> Any:
+    def read(notes: NodeConverter, node: Node, label: str) -> Any:
         text = notes.value(node, str, label)
         if text is BAD:
             return BAD
@@ -113,13 +120,13 @@ def _text(make: Callable[[str], Any]) -> Reader:
     return read
 
 
-def _address(notes: Fields, node: Node, label: str) -> Any:
+def _address(notes: NodeConverter, node: Node, label: str) -> Any:
     if type(node.value) is int:  # a port alone: say what is missing
         node = replace(node, value=str(node.value))
     return _text(configkeys.address)(notes, node, label)
 
 
-def _command(notes: Fields, node: Node, label: str) -> Any:
+def _command(notes: NodeConverter, node: Node, label: str) -> Any:
     line = node.value.get("command")
     if line is not None and isinstance(line.value, str) and not line.spoiled:
         try:
@@ -137,29 +144,29 @@ def _command(notes: Fields, node: Node, label: str) -> Any:
 _PLAIN = re.compile(r"-{0,2}[A-Za-z_/][\w./@=+-]*", re.ASCII)
 
 
-def _config(notes: Fields, root: Node, given: Mapping[str, Any]) -> Config | None:
+def _config(notes: NodeConverter, root: Node, given: Mapping[str, Any]) -> Config | None:
     if not isinstance(root.value, dict):
         notes.report(root, f"expected a mapping with version and routes, found {found(root)}")
         return None
     own = {word: node for word, node in root.value.items() if not word.startswith("x-")}
     shared = {word: node for word, node in own.items() if word in _SHARED}
-    for word in own.keys() - fields(Head).keys() - shared.keys():
+    for word in own.keys() - fields(ConfigSpec).keys() - shared.keys():
         if word in NO_DEFAULTS:
             notes.report(root.keys[word], f"{word!r} is each route's own; it has no default")
         else:
-            known = [*fields(Head), *_SHARED]
+            known = [*fields(ConfigSpec), *_SHARED]
             notes.unknown(root.keys[word], "key", known, " of a configuration")
-    values = {word: node for word, node in own.items() if word in fields(Head)}
-    head = notes.members(replace(root, value=values), Head, "a configuration", "key")
+    values = {word: node for word, node in own.items() if word in fields(ConfigSpec)}
+    head = notes.members(replace(root, value=values), ConfigSpec, "a configuration", "key")
     for word, node in shared.items():
         notes.value(node, _SHARED[word].type, word)
     defaults = {word: node for word, node in shared.items() if word not in _replaced(given)}
     starts = replace(root, value=defaults)
     top = {*defaults, *given}
-    routes: list[tuple[Node, Written | None]] = []
+    routes: list[tuple[Node, RouteSpec | None]] = []
     for node in _routes(notes, root):
         nearer = _replaced(node.value, top)
-        merged = notes.members(_merged(starts, node, nearer), Written, "a route", "key")
+        merged = notes.members(_merged(starts, node, nearer), RouteSpec, "a route", "key")
         used = {word: value for word, value in given.items() if word not in nearer}
         routes.append((node, _made(notes, node, {**used, **merged})))
     if not routes:
@@ -168,10 +175,10 @@ def _config(notes: Fields, root: Node, given: Mapping[str, Any]) -> Config | Non
     if notes.problems:
         return None
     made = tuple(route for _, route in routes if route is not None)
-    return Config(made, head.get("store"), head.get("limits", Limits()))
+    return Config(made, head.get("store"), head.get("limits", LimitsSpec()))
 
 
-_SHARED = {word: field for word, field in fields(Written).items() if word not in NO_DEFAULTS}
+_SHARED = {word: field for word, field in fields(RouteSpec).items() if word not in NO_DEFAULTS}
 # Of these, a nearer one stands in for both.
 _TOKENS = ("token_env", "token_file")
 # They are for the upstream that stands beside them, and never for another one.
@@ -188,7 +195,7 @@ def _replaced(nearer: Iterable[str], top: Iterable[str] = ()) -> set[str]:
     return words
 
 
-def _routes(notes: Fields, root: Node) -> list[Node]:
+def _routes(notes: NodeConverter, root: Node) -> list[Node]:
     node = root.value.get("routes")
     if node is None or node.spoiled:
         return []
@@ -205,13 +212,13 @@ def _merged(defaults: Node, route: Node, nearer: set[str]) -> Node:
     return replace(route, value=value, keys={**defaults.keys, **route.keys})
 
 
-def _alone(notes: Fields, root: Node, given: Mapping[str, Any]) -> dict[str, Any]:
+def _alone(notes: NodeConverter, root: Node, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the only route of a file that lists none."""
     own = {word: notes.value(node, _SHARED[word].type, word) for word, node in root.value.items()}
-    return {"path": configkeys.Place("/mcp"), **own, **given}
+    return {"path": configkeys.RoutePath("/mcp"), **own, **given}
 
 
-def _made(notes: Fields, node: Node, values: dict[str, Any]) -> Written | None:
+def _made(notes: NodeConverter, node: Node, values: dict[str, Any]) -> RouteSpec | None:
     """Check what the keys of a route say together, and make the route of them."""
     read = {word: value for word, value in values.items() if value is not BAD}
     own = {word: place for word, place in node.value.items() if word in read}
@@ -228,7 +235,7 @@ def _made(notes: Fields, node: Node, values: dict[str, Any]) -> Written | None:
         notes.report(node.keys["passes"], "'passes' needs the URL of an upstream, not a command")
     if len(read) < len(values):
         return None
-    route = Written(**read)
+    route = RouteSpec(**read)
     if TOKEN in route.path and not route.tokens:
         message = f"path: {TOKEN} needs a token to compare with: token_env or token_file"
         notes.report(own["path"], message)
@@ -248,9 +255,9 @@ def _meaningless(read: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         yield from ((word, "to a command") for word in ("headers", "auth"))
 
 
-def _once(notes: Fields, routes: Iterable[tuple[Node, Written | None]]) -> None:
+def _once(notes: NodeConverter, routes: Iterable[tuple[Node, RouteSpec | None]]) -> None:
     """Report routes that another one of the same listener already takes."""
-    seen: list[tuple[int, Written]] = []
+    seen: list[tuple[int, RouteSpec]] = []
     for node, route in routes:
         if route is None:
             continue

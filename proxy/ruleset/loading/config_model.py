@@ -44,7 +44,7 @@ class Secret(str):
         return "'***'"
 
 
-class Address(str):
+class ListenAddress(str):
     """Where to listen: `127.0.0.1:8808`, `[::1]:8808`, `0.0.0.0:80`; port 0 is any free one."""
 
     __slots__ = ()
@@ -76,7 +76,7 @@ class Url(str):
     __slots__ = ()
 
 
-class Place(str):
+class RoutePath(str):
     """The path of a route: `/mcp`, `/mcp/{token}`."""
 
     __slots__ = ()
@@ -94,19 +94,19 @@ class Origin(str):
     __slots__ = ()
 
 
-class Name(str):
+class HeaderName(str):
     """The name of a header."""
 
     __slots__ = ()
 
 
-class Value(Secret):
+class HeaderValue(Secret):
     """The value of a header, in which `${NAME}` stands for a variable of the environment."""
 
     __slots__ = ()
 
 
-class Rules(str):
+class RuleFileName(str):
     """A rule file, a directory of them, the name of a bundled one, or `none`.
 
     Paths are relative to the configuration.
@@ -115,20 +115,20 @@ class Rules(str):
     __slots__ = ()
 
 
-class TokenIn(Secret):
+class TokenFromEnv(Secret):
     """The token that a variable of the environment holds."""
 
     __slots__ = ()
 
 
-class TokensOf:
+class TokenFile:
     """The tokens in a file, one in each line; its path is relative to the configuration."""
 
     def __init__(self, tokens: tuple[Secret, ...]) -> None:
         self.tokens = tokens
 
 
-class Store(Secret):
+class StoreUrl(Secret):
     """Where windows and views are kept: `memory`, or the URL of a Redis, `redis://redis:6379/0`."""
 
     __slots__ = ()
@@ -145,7 +145,7 @@ Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class LimitsSpec(Struct, frozen=True, kw_only=True):
     """What the sidecar takes on at most; what is not given has the default of its flag.
 
     `body` and `message` are sizes: of a request's body, of a message from an upstream. `concurrent`
@@ -169,7 +169,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     snapshot_seconds: Seconds | None = None
 
 
-class Written(Struct, frozen=True, kw_only=True):
+class RouteSpec(Struct, frozen=True, kw_only=True):
     """A route as it is written.
 
     `path` is what its clients ask for, `upstream` a URL or `{command: [...]}`. `rules` and `budget`
@@ -181,19 +181,19 @@ class Written(Struct, frozen=True, kw_only=True):
     every request under `path` goes to the upstream as it is.
     """
 
-    path: Place
+    path: RoutePath
     upstream: Url | Command | None = None
-    rules: tuple[Rules, ...] | None = None
+    rules: tuple[RuleFileName, ...] | None = None
     budget: Annotated[Size, Meta(ge=300)] | Literal["auto", "off"] | None = None
     tools: tuple[str, ...] | None = None
     deadline_seconds: Seconds | None = None
-    token_env: TokenIn | None = None
-    token_file: TokensOf | None = None
+    token_env: TokenFromEnv | None = None
+    token_file: TokenFile | None = None
     hosts: tuple[Host, ...] | None = None
     origins: tuple[Origin, ...] | None = None
     auth: Literal["none", "forward"] | None = None
-    headers: dict[Name, Value] | None = None
-    listen: Address | None = None
+    headers: dict[HeaderName, HeaderValue] | None = None
+    listen: ListenAddress | None = None
     malformed_status: Literal[200, 400] | None = None
     passes: bool = False
 
@@ -217,7 +217,7 @@ class Written(Struct, frozen=True, kw_only=True):
         )
 
 
-class Head(Struct, frozen=True, kw_only=True):
+class ConfigSpec(Struct, frozen=True, kw_only=True):
     """A configuration of `serve`, beside the keys that its routes start from.
 
     `store` is `memory`, or the URL of a Redis that replicas share. Without `routes` there is one,
@@ -225,8 +225,8 @@ class Head(Struct, frozen=True, kw_only=True):
     """
 
     version: Literal[1]
-    store: Store | None = None
-    limits: Limits = Limits()
+    store: StoreUrl | None = None
+    limits: LimitsSpec = LimitsSpec()
     routes: tuple[Any, ...] = ()
 
 
@@ -234,14 +234,14 @@ class Head(Struct, frozen=True, kw_only=True):
 NO_DEFAULTS = frozenset(("path", "passes"))
 
 
-def address(text: str) -> Address:
+def address(text: str) -> ListenAddress:
     """Read where to listen; raises AbridgeError."""
     host, colon, port = text.rpartition(":")
     named = _HOST.fullmatch(host) is not None and not host.startswith("*")
     if not (colon and named and port.isascii() and port.isdigit() and int(port) < 65536):
         advice = f"; write 127.0.0.1:{text}" if text.isascii() and text.isdigit() else ""
         raise AbridgeError(f"expected HOST:PORT, found {text!r}{advice}")
-    return Address(text)
+    return ListenAddress(text)
 
 
 def url(text: str) -> Url:
@@ -263,15 +263,15 @@ def _shown(text: str) -> str:
     return repr(re.sub(r"//[^/]*@", "//***@", text))
 
 
-def store(text: str) -> Store:
+def store(text: str) -> StoreUrl:
     """Read where windows and views are kept; raises AbridgeError."""
     if text != MEMORY and text.partition("://")[0] not in STORES:
         wanted = "expected memory or a URL such as redis://redis:6379/0"
         raise AbridgeError(f"{wanted}, found {_shown(text)}")
-    return Store(text)
+    return StoreUrl(text)
 
 
-def place(text: str) -> Place:
+def place(text: str) -> RoutePath:
     """Read the path of a route; raises AbridgeError."""
     if not text.startswith("/") or re.search(r"[?#%\s\\]|//", text):
         raise AbridgeError(f"expected a path such as /mcp, found {text!r}")
@@ -283,7 +283,7 @@ def place(text: str) -> Place:
     braces = [segment for segment in segments if "{" in segment or "}" in segment]
     if braces not in ([], [TOKEN]):
         raise AbridgeError(f"a path may have one segment {TOKEN} and no other in braces")
-    return Place(text)
+    return RoutePath(text)
 
 
 def host(text: str) -> Host:
@@ -302,13 +302,13 @@ def origin(text: str) -> Origin:
     return Origin(text)
 
 
-def name(text: str) -> Name:
+def name(text: str) -> HeaderName:
     """Read the name of a header; raises AbridgeError."""
     if _HEADER.fullmatch(text) is None:
         raise AbridgeError(f"{text!r} is no name of a header")
     if text.lower() in _OURS:
         raise AbridgeError(f"{text!r} is not for a configuration to set")
-    return Name(text)
+    return HeaderName(text)
 
 
 # They say how a message is framed, or belong to the request that is passed on.
@@ -317,7 +317,7 @@ _OURS = frozenset(
 )
 
 
-def value(text: str, environment: Mapping[str, str]) -> Value:
+def value(text: str, environment: Mapping[str, str]) -> HeaderValue:
     """Put the values of variables in the place of their names.
 
     >>> str(value("Bearer ${TOKEN}", {"TOKEN": "abc"}))
@@ -334,7 +334,7 @@ def value(text: str, environment: Mapping[str, str]) -> Value:
     filled = _VARIABLE.sub(named, text)
     if _VALUE.fullmatch(filled) is None:
         raise AbridgeError("a header has no line breaks or other control characters")
-    return Value(filled)
+    return HeaderValue(filled)
 
 
 def variable(named: str, environment: Mapping[str, str]) -> str:
@@ -345,15 +345,15 @@ def variable(named: str, environment: Mapping[str, str]) -> str:
     return environment[named]
 
 
-def token_in(named: str, environment: Mapping[str, str]) -> TokenIn:
+def token_in(named: str, environment: Mapping[str, str]) -> TokenFromEnv:
     """Return the token in a variable of the environment; raises AbridgeError."""
     found = variable(named, environment).strip()
     if _BEARER.fullmatch(found) is None:
         raise AbridgeError(f"the variable {named!r} holds no token, {_TOKEN_IS}")
-    return TokenIn(found)
+    return TokenFromEnv(found)
 
 
-def tokens_of(path: Path) -> TokensOf:
+def tokens_of(path: Path) -> TokenFile:
     """Return the tokens in a file, one in each line; raises AbridgeError."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -364,22 +364,22 @@ def tokens_of(path: Path) -> TokensOf:
     found = [line.strip() for line in lines if line.strip()]
     if not found or not all(map(_BEARER.fullmatch, found)):
         raise AbridgeError(f"{path}: holds no token, {_TOKEN_IS}")
-    return TokensOf(tuple(map(Secret, found)))
+    return TokenFile(tuple(map(Secret, found)))
 
 
 _TOKEN_IS = "which is a text of ASCII characters without spaces"
 
 
-def rules(text: str, folder: Path) -> Rules:
+def rules(text: str, folder: Path) -> RuleFileName:
     """Read what names rule files, a path from `folder` on; raises AbridgeError."""
     if "/" in text or Path(text).suffix:
         path = folder / text
         if not path.exists():
             raise AbridgeError(f"no such file or directory: {str(path)!r}")
         # A path even where the configuration lies in the current directory.
-        return Rules(path if "/" in str(path) or path.suffix else f"./{path}")
+        return RuleFileName(path if "/" in str(path) or path.suffix else f"./{path}")
     words = [*library(), NO_RULES]
     if text not in words:
         advice = did_you_mean(text, words) or f"; known: {', '.join(words)}"
         raise AbridgeError(f"no bundled rule file is named {text!r}{advice}")
-    return Rules(text)
+    return RuleFileName(text)

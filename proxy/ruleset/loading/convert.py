@@ -16,16 +16,16 @@ from msgspec import Meta, Struct
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern
 from proxy.document.sizes import size
-from proxy.errors import AbridgeError, OptionErrors, Problem, Wrong, did_you_mean, nearest
+from proxy.errors import AbridgeError, OptionError, OptionErrors, Problem, did_you_mean, nearest
 from proxy.ruleset.loading.jmespath_lint import mistake
-from proxy.ruleset.loading.yaml_errors import MOST_PROBLEMS, Stop, quoted, too_many
+from proxy.ruleset.loading.yaml_errors import MOST_PROBLEMS, SourceError, quoted, too_many
 from proxy.ruleset.loading.yaml_nodes import Node, unwrapped
 from proxy.transforms import TRANSFORMS
 
 BAD: Any = object()
 """Stands for a value whose problem was reported."""
 
-Reader = Callable[["Fields", Node, str], Any]
+Reader = Callable[["NodeConverter", Node, str], Any]
 
 
 def _expression(text: str) -> Expression:
@@ -55,7 +55,7 @@ MAPS = (dict, Mapping)
 UNIONS = (Union, UnionType)
 
 
-class Fields:
+class NodeConverter:
     """Reads the values of one file, and collects what is wrong with them.
 
     `readers` holds types with a notation of their own, and how to read them. Whatever reads takes
@@ -175,12 +175,12 @@ class Fields:
         ]
         if not fitting:
             return self._unfit(node, kinds, label)
-        attempts: list[tuple[int, int, Fields]] = []
+        attempts: list[tuple[int, int, NodeConverter]] = []
         for kind in fitting:
-            attempt = Fields(self.file, self.readers)
+            attempt = NodeConverter(self.file, self.readers)
             try:
                 value = attempt.value(node, kind, label)
-            except Stop:
+            except SourceError:
                 value = BAD
             if value is not BAD:
                 return value
@@ -214,7 +214,7 @@ class Fields:
         return self.report(node, f"{label}: expected {expected}, found {found(node)}{advice}")
 
 
-def sized(notes: Fields, node: Node, label: str) -> Any:
+def sized(notes: NodeConverter, node: Node, label: str) -> Any:
     """Read a number of bytes, or a text like `8kB`."""
     if node.spoiled:
         return BAD
@@ -227,7 +227,7 @@ def sized(notes: Fields, node: Node, label: str) -> Any:
         return notes.report(node, wanted)
 
 
-def led(node: Node, wrong: Wrong) -> Node:
+def led(node: Node, wrong: OptionError) -> Node:
     """Return the place of a mistake in what stands at `node`, as near as there is a node."""
     place = node
     for depth, word in enumerate(wrong.at, 1):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from proxy.document.patterns import Pattern, PatternError
-from proxy.errors import Wrong, did_you_mean
+from proxy.errors import OptionError, did_you_mean
 from proxy.schema import keywords
 from proxy.schema.references import (
     DEFINITIONS,
@@ -57,7 +57,7 @@ _NOTES = {
 _FOREIGN = re.compile(r"\\[AzQE]|\(\?(?!:)|\[\[:")
 
 
-def problems(schema: Schema) -> list[Wrong]:
+def problems(schema: Schema) -> list[OptionError]:
     """Return every mistake in `schema`, each with the words that lead to it."""
     found = list(_root(schema))
     if any(each.at[:1] == ("$schema",) for each in found):
@@ -67,27 +67,27 @@ def problems(schema: Schema) -> list[Wrong]:
         places = {each.at for each in found}
         found += [each for each in _Walk(schema).schema(schema, ()) if each.at not in places]
     except RecursionError:
-        found.append(Wrong((), "nested too deeply"))
+        found.append(OptionError((), "nested too deeply"))
     return found
 
 
-def _root(schema: Schema) -> Iterator[Wrong]:
+def _root(schema: Schema) -> Iterator[OptionError]:
     kind = schema.get("type")
     if kind is None:
-        yield Wrong((), "the root needs 'type: object', which clients ask for")
+        yield OptionError((), "the root needs 'type: object', which clients ask for")
     elif isinstance(kind, list):
-        yield Wrong(("type",), "the root is an object for every client; write type: object")
+        yield OptionError(("type",), "the root is an object for every client; write type: object")
     elif isinstance(kind, str) and kind in TYPES.keys() - {"object"}:
-        yield Wrong(("type",), f"the root is an object for every client, not {kind!r}")
+        yield OptionError(("type",), f"the root is an object for every client, not {kind!r}")
     if schema.get("nullable") is True:
-        yield Wrong(("nullable",), "the root is an object for every client, never null")
+        yield OptionError(("nullable",), "the root is an object for every client, never null")
     dialect = schema.get("$schema", keywords.DIALECT)
     if not isinstance(dialect, str) or dialect.removesuffix("#") not in keywords.DIALECTS:
         known = " and ".join(keywords.DIALECTS)
-        yield Wrong(("$schema",), f"unknown dialect {dialect!r}; known: {known}")
+        yield OptionError(("$schema",), f"unknown dialect {dialect!r}; known: {known}")
 
 
-def _mistake(schema: Schema, found: Violation) -> Wrong:
+def _mistake(schema: Schema, found: Violation) -> OptionError:
     """Put in words what the schema of schemas says."""
     value: Any = schema
     for step in found.path:
@@ -99,7 +99,7 @@ def _mistake(schema: Schema, found: Violation) -> Wrong:
         how = f"{value!r} is no type{advice}"
         if value is None:
             how = "null is no type; quote it: 'null'"
-    return Wrong(found.path, f"{words[-1]}: {how}")
+    return OptionError(found.path, f"{words[-1]}: {how}")
 
 
 _FARTHEST = 100  # references on the way of one of them back to itself
@@ -112,20 +112,24 @@ class _Walk:
         self.root = root
         self.checked = keywords.checked(root)
 
-    def schema(self, node: Any, at: At) -> Iterator[Wrong]:
+    def schema(self, node: Any, at: At) -> Iterator[OptionError]:
         """Yield the mistakes in the schema at `at` and in those inside it."""
         if not isinstance(node, dict):
             return
         for word, value in node.items():
             here = (*at, word)
             if word in _CHECKS:
-                yield from (Wrong(here, f"{word}: {each}") for each in _CHECKS[word](self, value))
+                yield from (
+                    OptionError(here, f"{word}: {each}") for each in _CHECKS[word](self, value)
+                )
             if at and word == "$schema":
-                yield Wrong(here, "'$schema' can stand at the root only", True)
+                yield OptionError(here, "'$schema' can stand at the root only", True)
             elif word in DYNAMIC or (at and word == "$id"):
-                yield Wrong(here, f"{word!r} cannot stand here; name schemas under $defs", True)
+                yield OptionError(
+                    here, f"{word!r} cannot stand here; name schemas under $defs", True
+                )
             elif meant := self.misspelt(word):
-                yield Wrong(here, f"unknown keyword {word!r}{meant}", True)
+                yield OptionError(here, f"unknown keyword {word!r}{meant}", True)
             for inner, place in _inner(word, value, here):
                 yield from self.schema(inner, place)
         yield from self._names(node, at)
@@ -135,24 +139,24 @@ class _Walk:
         known = word in self.checked or word in _NOTES or word.startswith("x-")
         return "" if known else did_you_mean(word, self.checked)
 
-    def _names(self, node: Schema, at: At) -> Iterator[Wrong]:
+    def _names(self, node: Schema, at: At) -> Iterator[OptionError]:
         """Yield what the words of one schema say wrongly about names."""
         own, patterns = node.get("properties", {}), node.get("patternProperties", {})
         for text in patterns if isinstance(patterns, dict) else ():
             for wrong in _pattern(self, text):
-                yield Wrong((*at, "patternProperties", text), wrong, True)
+                yield OptionError((*at, "patternProperties", text), wrong, True)
         if "unevaluatedProperties" in node and _holds(self.root, "patternProperties"):
             # The library would search for them itself, in exponential time.
             where = "beside" if patterns else "in a schema with"
             said = f"'unevaluatedProperties' cannot be checked {where} 'patternProperties'"
-            yield Wrong((*at, "unevaluatedProperties"), said, True)
+            yield OptionError((*at, "unevaluatedProperties"), said, True)
         required = node.get("required")
         closed = node.get("additionalProperties") is False and not patterns
         if closed and isinstance(own, dict) and isinstance(required, list):
             for position, name in enumerate(required):
                 if isinstance(name, str) and name not in own:
                     said = f"required: {name!r} is none of the properties{did_you_mean(name, own)}"
-                    yield Wrong((*at, "required", position), said)
+                    yield OptionError((*at, "required", position), said)
 
     def leads_nowhere(self, reference: str) -> bool:
         """Say whether a reference leads back to itself before any value is looked at.

@@ -33,7 +33,7 @@ class PythonError(AbridgeError):
     """Python that a rule file names and that cannot be used: what was found, what is right."""
 
 
-class Role(Struct, frozen=True):
+class PluginKind(Struct, frozen=True):
     """What a class is for: the `noun`, the Protocol it keeps, and what its methods are given."""
 
     noun: str
@@ -48,10 +48,10 @@ class Role(Struct, frozen=True):
 
 
 ROLES = {
-    "transforms": Role(
+    "transforms": PluginKind(
         "transform", Transform, {"__call__": ("root", "call"), "reshape": ("schema",)}
     ),
-    "guards": Role("guard", Guard, {"__call__": ("call", "found")}),
+    "guards": PluginKind("guard", Guard, {"__call__": ("call", "found")}),
 }
 """By the key at the top of a rule file."""
 
@@ -118,7 +118,7 @@ class Python:
         return f"no module {name!r}: no file {self._file(name)}, and none is installed{advice}"
 
 
-def check(kind: Any, role: Role, reference: str) -> None:
+def check(kind: Any, role: PluginKind, reference: str) -> None:
     """Raise PythonError where a class cannot be what its role asks for."""
     # Each of them relies on what those before it have found to be right.
     found = chain(_struct(kind), _lacks(kind, role), _wrong(kind, role), _options(kind))
@@ -151,7 +151,7 @@ def _struct(kind: Any) -> Iterator[str]:
         yield f"can change while it is in use; write class {kind.__name__}(Struct, frozen=True)"
 
 
-def _lacks(kind: type, role: Role) -> Iterator[str]:
+def _lacks(kind: type, role: PluginKind) -> Iterator[str]:
     lacking = [name for name in role.members if not _has(kind, name)]
     if not lacking:
         others = [name for name in ROLES["transforms"].members if name not in role.members]
@@ -166,7 +166,7 @@ def _lacks(kind: type, role: Role) -> Iterator[str]:
     yield f"is no {role.noun}: it has no {_listed(lacking, 'or')}{said}"
 
 
-def _wrong(kind: Any, role: Role) -> Iterator[str]:
+def _wrong(kind: Any, role: PluginKind) -> Iterator[str]:
     name, shorthand = kind.name, kind.shorthand
     if not isinstance(name, str) or not name:
         yield "has no text as its name; write name: ClassVar[str] = ..."

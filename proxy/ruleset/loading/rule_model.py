@@ -10,7 +10,7 @@ from proxy.document.patterns import Expression, Pattern
 from proxy.document.sizes import Size
 from proxy.ruleset.guard import Guard
 from proxy.ruleset.loading.yaml_nodes import Node
-from proxy.ruleset.rule import Bounds, Definition, Hidden, Server
+from proxy.ruleset.rule import Bounds, Definition, Hidden, ServerMatch
 from proxy.transforms.base import Transform
 
 Count = Annotated[int, Meta(ge=0)]
@@ -29,13 +29,13 @@ class Steps(Struct, frozen=True):
     placed: tuple[tuple[Node, Transform], ...] = ()
 
 
-class Guarding(Struct, frozen=True):
+class GuardSpec(Struct, frozen=True):
     """The guard of a rule, with its place: `{name: options}`, a name of `guards` at the top."""
 
     placed: tuple[Node, Guard] | None = None
 
 
-class Own(Struct, frozen=True):
+class PluginClasses(Struct, frozen=True):
     """Classes of Python by the names that the file gives them, each as `module:Class`."""
 
     classes: Mapping[str, type] = {}
@@ -53,14 +53,14 @@ class Blocks(Struct, frozen=True):
     drop: tuple[Literal["text", "image", "audio", "resource", "resource_link"], ...]
 
 
-class Asks(Struct, frozen=True):
+class QuerySpec(Struct, frozen=True):
     """What a guard asks the server: a tool, and the arguments of the call."""
 
     tool: str
     arguments: dict[str, Any] = {}
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class CaseSpec(Struct, frozen=True, kw_only=True):
     """A test of a rule: what was given, and what must come of it."""
 
     name: str | None = None
@@ -84,13 +84,13 @@ class Case(Struct, frozen=True, kw_only=True):
     expect_error: str | dict[str, Any] | None = None
     untouched: bool = False
     refused: str | dict[str, Any] | None = None
-    asks: Asks | None = None
+    asks: QuerySpec | None = None
     upstream: dict[str, Any] | None = _NOT_SAID
     warns: tuple[str, ...] | None = None
     rejoins: bool = False
 
 
-class Written(Struct, frozen=True, kw_only=True):
+class RuleSpec(Struct, frozen=True, kw_only=True):
     """A rule as it is written: the first one that matches a call applies."""
 
     tools: Annotated[tuple[str, ...], Meta(min_length=1)]
@@ -98,7 +98,7 @@ class Written(Struct, frozen=True, kw_only=True):
     when: Expression | None = None
     response: Steps = Steps()
     errors: Steps = Steps()
-    guard: Guarding = Guarding()
+    guard: GuardSpec = GuardSpec()
     arguments: dict[str, Bounds] = {}
     definition: Definition | None = None
     hide: bool | Hidden = False
@@ -114,14 +114,14 @@ class Written(Struct, frozen=True, kw_only=True):
     view: bool = True
     output_schema: dict[str, Any] | None = None
     validate: Literal["warn", "refuse"] | None = None
-    tests: tuple[Case, ...] = ()
+    tests: tuple[CaseSpec, ...] = ()
 
 
 # What a file cannot say for all its rules at once.
 NO_DEFAULTS = frozenset(("tools", "name", "when", "tests"))
 
 
-class Rules(Struct, frozen=True):
+class RuleNodes(Struct, frozen=True):
     """The rules of a file as they stand there; they are read once the defaults are known."""
 
     nodes: tuple[Node, ...] = ()
@@ -133,13 +133,13 @@ class Defaults(Struct, frozen=True):
     node: Node = field(default_factory=lambda: Node({}, 1, 1))
 
 
-class Head(Struct, frozen=True, kw_only=True):
+class RuleFileSpec(Struct, frozen=True, kw_only=True):
     """A rule file of mcp-abridge. Keys that begin with `x-` are yours, for anchors."""
 
     version: Literal[1]
-    server: Server | None = None
-    transforms: Own = Own()
-    guards: Own = Own()
+    server: ServerMatch | None = None
+    transforms: PluginClasses = PluginClasses()
+    guards: PluginClasses = PluginClasses()
     expose: tuple[str, ...] | None = None
     defaults: Defaults = field(default_factory=Defaults)
-    rules: Rules = Rules()
+    rules: RuleNodes = RuleNodes()

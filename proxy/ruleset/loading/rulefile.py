@@ -10,32 +10,32 @@ from proxy.document.sizes import Size
 from proxy.errors import Problem
 from proxy.ruleset.loading import checks as consistency
 from proxy.ruleset.loading import yaml_nodes as positions
-from proxy.ruleset.loading.convert import BAD, Fields, fields, found, sized
+from proxy.ruleset.loading.convert import BAD, NodeConverter, fields, found, sized
 from proxy.ruleset.loading.plugins import ROLES, Python
 from proxy.ruleset.loading.rule_model import (
     NO_DEFAULTS,
-    Asks,
-    Case,
+    CaseSpec,
     Defaults,
-    Guarding,
-    Head,
+    GuardSpec,
     Match,
-    Rules,
+    QuerySpec,
+    RuleFileSpec,
+    RuleNodes,
+    RuleSpec,
     Steps,
-    Written,
 )
 from proxy.ruleset.loading.steps import Names, part
-from proxy.ruleset.loading.yaml_errors import Stop
+from proxy.ruleset.loading.yaml_errors import SourceError
 from proxy.ruleset.loading.yaml_nodes import MOST_BYTES, Node
 from proxy.ruleset.rule import Hidden, Rule, RuleFile
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.contract import Contract
 from proxy.transforms.shapes import Part
 
-__all__ = ["MOST_BYTES", "Reading", "read"]
+__all__ = ["MOST_BYTES", "LoadedRules", "read"]
 
 
-class Reading(Struct, frozen=True):
+class LoadedRules(Struct, frozen=True):
     """What came of one file: `rules` unless there are problems; `readable` unless it is no YAML."""
 
     rules: RuleFile | None
@@ -43,7 +43,7 @@ class Reading(Struct, frozen=True):
     readable: bool = True
 
 
-def read(file: str, raw: bytes, *, allow_python: bool = False) -> Reading:
+def read(file: str, raw: bytes, *, allow_python: bool = False) -> LoadedRules:
     """Read the bytes of one rule file; `file` is its name in messages.
 
     Where `allow_python`, the Python that it names, beside it or installed, is run.
@@ -53,33 +53,33 @@ def read(file: str, raw: bytes, *, allow_python: bool = False) -> Reading:
     """
     root, slips = positions.read(file, raw)
     if root is None:
-        return Reading(None, tuple(slips), readable=False)
+        return LoadedRules(None, tuple(slips), readable=False)
     names = Names(Python(Path(file).parent, allowed=allow_python))
-    own = {Part: part, Size: sized, Rules: _rules, Defaults: _defaults}
-    notes = Fields(file, {**names.readers, **own})
+    own = {Part: part, Size: sized, RuleNodes: _rules, Defaults: _defaults}
+    notes = NodeConverter(file, {**names.readers, **own})
     made = None
     try:
         if b"\\" in raw:
             consistency.characters(notes, root)
         made = _file(notes, names, root)
-    except Stop as stop:
+    except SourceError as stop:
         slips.append(Problem(file, stop.line, stop.column, str(stop)))
     problems = sorted({*slips, *notes.problems})
-    return Reading(None if problems else made, tuple(problems))
+    return LoadedRules(None if problems else made, tuple(problems))
 
 
-def _file(notes: Fields, names: Names, root: Node) -> RuleFile | None:
+def _file(notes: NodeConverter, names: Names, root: Node) -> RuleFile | None:
     if not isinstance(root.value, dict):
         notes.report(root, f"expected a mapping with version and rules, found {found(root)}")
         return None
     # What the file names itself comes first, wherever it stands: the defaults may use it.
     ordered = sorted(root.value.items(), key=lambda pair: pair[0] not in ROLES)
     own = {word: node for word, node in ordered if not word.startswith("x-")}
-    head = notes.members(replace(root, value=own), Head, "a rule file", "key")
-    defaults, entries = head.get("defaults", Defaults()), head.get("rules", Rules())
+    head = notes.members(replace(root, value=own), RuleFileSpec, "a rule file", "key")
+    defaults, entries = head.get("defaults", Defaults()), head.get("rules", RuleNodes())
     starts = Defaults().node if defaults is BAD else defaults.node
     nodes = [_merged(starts, node) for node in (() if entries is BAD else entries.nodes)]
-    written = [(node, notes.members(node, Written, "a rule", "key")) for node in nodes]
+    written = [(node, notes.members(node, RuleSpec, "a rule", "key")) for node in nodes]
     consistency.order(notes, written)
     made = [_rule(notes, names, node, members) for node, members in written]
     if notes.problems:
@@ -89,18 +89,18 @@ def _file(notes: Fields, names: Names, root: Node) -> RuleFile | None:
     return RuleFile(name=notes.file, rules=rules, server=server, expose=expose)
 
 
-def _rules(notes: Fields, node: Node, label: str) -> Any:
+def _rules(notes: NodeConverter, node: Node, label: str) -> Any:
     nodes = node.value if isinstance(node.value, list) else [node]
     for each in nodes:
         if not (isinstance(each.value, dict) or each.spoiled):
             notes.report(each, f"expected a rule, a mapping with tools, found {found(each)}")
-    return Rules(tuple(each for each in nodes if isinstance(each.value, dict)))
+    return RuleNodes(tuple(each for each in nodes if isinstance(each.value, dict)))
 
 
-def _defaults(notes: Fields, node: Node, label: str) -> Any:
+def _defaults(notes: NodeConverter, node: Node, label: str) -> Any:
     if not isinstance(node.value, dict):
         return notes.report(node, f"{label}: expected a mapping, found {found(node)}")
-    known = {word: option for word, option in fields(Written).items() if word not in NO_DEFAULTS}
+    known = {word: option for word, option in fields(RuleSpec).items() if word not in NO_DEFAULTS}
     for word, member in node.value.items():
         if word in known:
             notes.value(member, known[word].type, word)
@@ -117,7 +117,7 @@ def _merged(defaults: Node, rule: Node) -> Node:
     return replace(rule, value=value, keys=keys)
 
 
-def _rule(notes: Fields, names: Names, node: Node, members: dict[str, Any]) -> Rule | None:
+def _rule(notes: NodeConverter, names: Names, node: Node, members: dict[str, Any]) -> Rule | None:
     """Check what the keys of a rule say together, and make the rule of them."""
     read = {word: value for word, value in members.items() if value is not BAD}
     steps = read.get("response", Steps()).placed
@@ -128,7 +128,7 @@ def _rule(notes: Fields, names: Names, node: Node, members: dict[str, Any]) -> R
     if "arguments" in read:
         consistency.arguments(notes, node.value["arguments"], read["arguments"], steps)
     if "tests" in node.value and "tools" in read:
-        guarding = members.get("guard", Guarding())
+        guarding = members.get("guard", GuardSpec())
         guarded = guarding is BAD or guarding.placed is not None
         consistency.tests(notes, node.value["tests"], read["tools"], guarded=guarded)
     pipeline = [step for _, step in steps]
@@ -140,7 +140,7 @@ def _rule(notes: Fields, names: Names, node: Node, members: dict[str, Any]) -> R
         pipeline.append(notes.made(node.value["max_bytes"], abridge, bound, "max_bytes"))
     if len(read) < len(members) or schema is BAD or BAD in pipeline:
         return None
-    written = Written(**{**read, "output_schema": schema})
+    written = RuleSpec(**{**read, "output_schema": schema})
     hide, error_if = written.hide, written.error_if
     errors = tuple(step for _, step in written.errors.placed)
     guard = written.guard.placed[1] if written.guard.placed else None
@@ -163,7 +163,7 @@ def _rule(notes: Fields, names: Names, node: Node, members: dict[str, Any]) -> R
 # The keys that mean the same in a file and in a Rule.
 _SAME = tuple(
     word
-    for word in Written.__struct_fields__
+    for word in RuleSpec.__struct_fields__
     if word in Rule.__struct_fields__
     and word not in ("name", "errors", "guard", "hide", "error_if", "tests")
 )
@@ -175,13 +175,13 @@ def _lines(tests: Node | None) -> tuple[int, ...]:
     return tuple(each.line for each in (tests.value if isinstance(tests.value, list) else [tests]))
 
 
-def _plain(case: Case) -> dict[str, Any]:
+def _plain(case: CaseSpec) -> dict[str, Any]:
     """Return what a test says, each key as it is written; what it leaves out is left out."""
     said: dict[str, Any] = {}
-    for word, option in fields(Case).items():
+    for word, option in fields(CaseSpec).items():
         value = getattr(case, word)
         if value != option.default:
-            if isinstance(value, Asks):
+            if isinstance(value, QuerySpec):
                 value = {"tool": value.tool, "arguments": value.arguments}
             said[word] = list(map(str, value)) if isinstance(value, tuple) else value
     return said

@@ -7,15 +7,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from proxy.errors import did_you_mean, nearest
-from proxy.ruleset.loading.convert import BAD, MAPS, Fields, Reader, fields, fits, found
+from proxy.ruleset.loading.convert import BAD, MAPS, NodeConverter, Reader, fields, fits, found
 from proxy.ruleset.loading.plugins import ROLES, Python, PythonError, check_parameters
-from proxy.ruleset.loading.rule_model import Guarding, Own, Steps, Written
+from proxy.ruleset.loading.rule_model import GuardSpec, PluginClasses, RuleSpec, Steps
 from proxy.ruleset.loading.yaml_nodes import Node
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.shapes import SOURCES, Part
 
 
-def part(notes: Fields, node: Node, label: str) -> Any:
+def part(notes: NodeConverter, node: Node, label: str) -> Any:
     """Read a part of a shape; see Recast."""
     if isinstance(node.value, list):
         elements = [notes.value(each, Part, label) for each in node.value]
@@ -49,25 +49,25 @@ class Names:
         # BAD stands for what cannot be used, which was reported where it is named.
         self._own: dict[str, dict[str, Any]] = {key: {} for key in ROLES}
         self.readers: dict[Any, Reader] = {
-            Own: self._named,
+            PluginClasses: self._named,
             Steps: self._steps,
-            Guarding: self._guarding,
+            GuardSpec: self._guarding,
         }
 
     def foreign(self, made: object) -> bool:
         """Say whether a step or a guard is of a class that the file names."""
         return any(type(made) is kind for own in self._own.values() for kind in own.values())
 
-    def _named(self, notes: Fields, node: Node, label: str) -> Any:
+    def _named(self, notes: NodeConverter, node: Node, label: str) -> Any:
         """Read `{name: module:Class}`, the value of a key of ROLES."""
         if not isinstance(node.value, dict):
             return notes.value(node, dict[str, str], label)
         own = self._own[label]
         for name, reference in node.value.items():
             own[name] = self._class(notes, node.keys[name], reference, label)
-        return BAD if BAD in own.values() else Own(own)
+        return BAD if BAD in own.values() else PluginClasses(own)
 
-    def _class(self, notes: Fields, name: Node, reference: Node, key: str) -> Any:
+    def _class(self, notes: NodeConverter, name: Node, reference: Node, key: str) -> Any:
         if name.value in TRANSFORMS:
             said = f"{key}: {name.value!r} is a transform of the proxy's own; take another name"
             return notes.report(name, said)
@@ -79,18 +79,18 @@ class Names:
         except PythonError as wrong:
             return notes.report(reference, f"{key}: {wrong}")
 
-    def _steps(self, notes: Fields, node: Node, label: str) -> Any:
+    def _steps(self, notes: NodeConverter, node: Node, label: str) -> Any:
         # The wrong ones are reported; what the others are to each other is checked all the same.
         return Steps(tuple(pair for pair in self._placed(notes, node, label) if pair[1] is not BAD))
 
-    def _placed(self, notes: Fields, node: Node, label: str) -> Iterator[tuple[Node, Any]]:
+    def _placed(self, notes: NodeConverter, node: Node, label: str) -> Iterator[tuple[Node, Any]]:
         if isinstance(node.value, list):
             for each in node.value:
                 yield from self._placed(notes, each, label)
         else:
             yield node, self._step(notes, node, label)
 
-    def _step(self, notes: Fields, node: Node, label: str) -> Any:
+    def _step(self, notes: NodeConverter, node: Node, label: str) -> Any:
         """Read `{transform: options}`; a transform that needs none may stand alone."""
         if node.spoiled:
             return BAD
@@ -107,18 +107,18 @@ class Names:
         if word.value in self._own["guards"]:
             said = f"{word.value!r} is a guard: a rule names it by its key 'guard'"
             return notes.report(word, said)
-        if word.value in fields(Written):
+        if word.value in fields(RuleSpec):
             other = ", or write abridge: {max_bytes: N}" * (word.value == "max_bytes")
             said = f"is a key of the rule, not a step; move it out of {label!r}{other}"
             return notes.report(word, f"{word.value!r} {said}")
         return notes.unknown(word, "transform", dict.fromkeys((*TRANSFORMS, *own)))
 
-    def _guarding(self, notes: Fields, node: Node, label: str) -> Any:
+    def _guarding(self, notes: NodeConverter, node: Node, label: str) -> Any:
         """Read `{guard: options}`, or a guard that needs no options."""
         if node.spoiled:
             return BAD
         if node.value is None:
-            return Guarding()
+            return GuardSpec()
         parts = _parts(node)
         if parts is None:
             said = f"{label}: expected one guard, {{name: options}}, found {_many(node)}"
@@ -127,7 +127,7 @@ class Names:
         own = self._own["guards"]
         if word.value in own:
             made = _own_made(notes, options, own[word.value], word.value)
-            return BAD if made is BAD else Guarding((node, made))
+            return BAD if made is BAD else GuardSpec((node, made))
         if word.value in (*TRANSFORMS, *self._own["transforms"]):
             said = f"{label}: {word.value!r} is a transform: a step of 'response' or of 'errors'"
             return notes.report(word, said)
@@ -146,7 +146,7 @@ def _parts(node: Node) -> tuple[Node, Node] | None:
     return None
 
 
-def _own_made(notes: Fields, options: Node, kind: Any, name: str) -> Any:
+def _own_made(notes: NodeConverter, options: Node, kind: Any, name: str) -> Any:
     """Return `_made` of a class that is not ours, whatever that does."""
     if kind is BAD:
         return BAD
@@ -161,7 +161,7 @@ def _own_made(notes: Fields, options: Node, kind: Any, name: str) -> Any:
         return notes.report(options, f"{name}: {type(error).__name__}: {error}")
 
 
-def _made(notes: Fields, options: Node, kind: Any, name: str) -> Any:
+def _made(notes: NodeConverter, options: Node, kind: Any, name: str) -> Any:
     """Make a step or a guard of its options."""
     if options.spoiled:
         return BAD

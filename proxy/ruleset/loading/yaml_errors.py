@@ -18,7 +18,7 @@ MOST_PROBLEMS = 200
 _READ = 300  # characters of a text that advice repeats
 
 
-class Stop(AbridgeError):
+class SourceError(AbridgeError):
     """A problem and its place; also kept for problems after which reading can go on."""
 
     def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
@@ -27,9 +27,9 @@ class Stop(AbridgeError):
         self.column = column
 
 
-def at(mark: yaml.Mark, message: str) -> Stop:
+def at(mark: yaml.Mark, message: str) -> SourceError:
     """Give a message the place of `mark`."""
-    return Stop(message, mark.line + 1, mark.column + 1)
+    return SourceError(message, mark.line + 1, mark.column + 1)
 
 
 def quoted(text: str) -> str:
@@ -37,21 +37,21 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def too_many() -> Stop:
+def too_many() -> SourceError:
     """Return what stands in place of all further problems of a file."""
-    return Stop(f"more than {MOST_PROBLEMS} problems; mend these first", 0, 0)
+    return SourceError(f"more than {MOST_PROBLEMS} problems; mend these first", 0, 0)
 
 
-class Slips(list[Stop]):
+class Slips(list[SourceError]):
     """The problems met on the way; raises Stop where there are too many of them."""
 
-    def append(self, slip: Stop) -> None:
+    def append(self, slip: SourceError) -> None:
         super().append(slip)
         if len(self) == MOST_PROBLEMS:
             raise too_many()
 
 
-class Slip(str):
+class InvalidScalar(str):
     """The text of a scalar whose problem was reported when it was scanned."""
 
     __slots__ = ()
@@ -93,7 +93,7 @@ class Composer(yaml.BaseLoader):
         stop = at(self.get_mark(), "")
         self.fetch_plain()
         text = self.tokens[-1].value
-        self.tokens[-1].value = Slip(text)
+        self.tokens[-1].value = InvalidScalar(text)
         advice = did_you_mean(text, [f"*{name}" for name in self.known])
         advice = advice or f"; quote the glob: {quoted(text)}"
         stop.args = (f"a leading '*' is a YAML alias, and no anchor has that name{advice}",)
@@ -176,11 +176,11 @@ def _advice(text: str) -> str:
     return f"quote the path: {quoted(text)}" if whole else f"write {shorter}, or quote the path"
 
 
-def explained(error: yaml.MarkedYAMLError, text: str) -> Stop:
+def explained(error: yaml.MarkedYAMLError, text: str) -> SourceError:
     """Say in plain words what the library found wrong in `text`."""
     here = error.problem_mark or error.context_mark
     if here is None:
-        return Stop(str(error))
+        return SourceError(str(error))
     opened = error.context_mark or here
     line = text.split("\n")[here.line][: here.column] if here.line <= text.count("\n") else ""
     for pattern, before, place, words in _WORDINGS:

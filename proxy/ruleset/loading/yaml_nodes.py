@@ -14,7 +14,15 @@ from msgspec import Struct
 from yaml.reader import ReaderError
 
 from proxy.errors import Problem
-from proxy.ruleset.loading.yaml_errors import MOST_DEPTH, Composer, Slip, Slips, Stop, at, explained
+from proxy.ruleset.loading.yaml_errors import (
+    MOST_DEPTH,
+    Composer,
+    InvalidScalar,
+    Slips,
+    SourceError,
+    at,
+    explained,
+)
 
 MOST_BYTES = 256 * 1024
 MOST_VALUES = 100_000
@@ -48,7 +56,7 @@ def read(file: str, raw: bytes) -> tuple[Node | None, list[Problem]]:
     """
     try:
         text = _decoded(raw)
-    except Stop as stop:
+    except SourceError as stop:
         return None, [Problem(file, stop.line, stop.column, str(stop))]
     root, slips = None, Slips()
     try:
@@ -56,21 +64,21 @@ def read(file: str, raw: bytes) -> tuple[Node | None, list[Problem]]:
         slips = composer.slips
         source = composer.get_single_node()
         if source is None:
-            raise Stop("an empty file; a rule file begins with 'version: 1'")
+            raise SourceError("an empty file; a rule file begins with 'version: 1'")
         root = _Tree(slips).node(source)
     except yaml.MarkedYAMLError as error:
         slips.append(explained(error, text))
     except ReaderError as error:
         message = f"{text[error.position]!r} cannot stand in YAML"
         slips.append(_placed(text, error.position, message))
-    except Stop as stop:
+    except SourceError as stop:
         slips.extend([stop])
     return root, [Problem(file, slip.line, slip.column, str(slip)) for slip in slips]
 
 
 def _decoded(raw: bytes) -> str:
     if len(raw) > MOST_BYTES:
-        raise Stop(f"more than {MOST_BYTES} bytes, the most a rule file may have")
+        raise SourceError(f"more than {MOST_BYTES} bytes, the most a rule file may have")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -79,9 +87,9 @@ def _decoded(raw: bytes) -> str:
         raise _placed(before, len(before), message) from None
 
 
-def _placed(text: str, position: int, message: str) -> Stop:
+def _placed(text: str, position: int, message: str) -> SourceError:
     before = text[:position]
-    return Stop(message, before.count("\n") + 1, position - before.rfind("\n"))
+    return SourceError(message, before.count("\n") + 1, position - before.rfind("\n"))
 
 
 def unwrapped(node: Node) -> Any:
@@ -125,7 +133,7 @@ class _Tree:
     def _new(self, source: yaml.Node) -> Node:
         node = Node(None, source.start_mark.line + 1, source.start_mark.column + 1)
         if isinstance(source, yaml.ScalarNode):
-            node.spoiled = isinstance(source.value, Slip)
+            node.spoiled = isinstance(source.value, InvalidScalar)
             plain = source.style is None and not node.spoiled
             node.value = self._scalar(source) if plain else _joined(str(source.value))
         elif isinstance(source, yaml.SequenceNode):

@@ -24,7 +24,7 @@ class Page:
 _PAGES: WeakValueDictionary[bytes, Page] = WeakValueDictionary()
 
 
-class Listing:
+class ToolListHistory:
     """The pages of the last tools/list, and what the client got of each."""
 
     CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'

@@ -1,7 +1,7 @@
 """Rewrites tools/list: hidden tools go, added arguments and derived output schemas come.
 
 Each page is edited alone; its cursor, its order and every tool that no rule touches stay the bytes
-that came. What is seen of the tools on the way is kept as `Seen`.
+that came. What is seen of the tools on the way is kept as `ToolFacts`.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from proxy.document.message import members, string_at
 from proxy.document.tree import compact, encode, level, plain, text
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import Rule, RuleSet
-from proxy.session.arguments import Plan
+from proxy.session.arguments import ArgumentPlan
 from proxy.session.tools import input_schema, output_schema
 from proxy.session.tools.output_schema import Log
 from proxy.transforms.base import Schema
@@ -22,7 +22,7 @@ MOST_INPUT_SCHEMA = 16_384
 """Bytes of an inputSchema above which claude.ai drops the tool, without a word."""
 
 
-class Seen(Struct, frozen=True):
+class ToolFacts(Struct, frozen=True):
     """What a tool list said of one tool: its own arguments, whether it only reads.
 
     `structured`: it declares an outputSchema; `objects`: by which every document is an object.
@@ -38,10 +38,10 @@ class Seen(Struct, frozen=True):
 
 _WIDGET = (("ui", "resourceUri"), ("ui/resourceUri",))  # in a tool's _meta
 
-Plans = Callable[[str, Seen], tuple[tuple[Rule, Plan], ...]]
+Plans = Callable[[str, ToolFacts], tuple[tuple[Rule, ArgumentPlan], ...]]
 
 
-def seen(tool: dict[str, Raw]) -> Seen:
+def seen(tool: dict[str, Raw]) -> ToolFacts:
     """Read the facts off a tool's definition; what cannot be read counts as absent."""
     structured = "outputSchema" in tool
     objects = structured and _of_objects(tool["outputSchema"])
@@ -52,7 +52,7 @@ def seen(tool: dict[str, Raw]) -> Seen:
         own = members(schema["properties"]) if "properties" in schema else {}
         notes = members(tool["annotations"]) if "annotations" in tool else {}
     except DocumentError:
-        return Seen(structured=structured, objects=objects, app=app)
+        return ToolFacts(structured=structured, objects=objects, app=app)
     names = set(own)
     for name, value in own.items():
         try:
@@ -61,7 +61,7 @@ def seen(tool: dict[str, Raw]) -> Seen:
             continue
         names.update(f"{name}.{key}" for key in inner)
     reads_only = bytes(notes.get("readOnlyHint", b"")) == b"true"
-    return Seen(frozenset(names), reads_only, structured, objects, app)
+    return ToolFacts(frozenset(names), reads_only, structured, objects, app)
 
 
 def _of_objects(schema: Raw) -> bool:
@@ -94,7 +94,7 @@ def names(result: Raw) -> frozenset[str] | None:
 
 def rewrite(
     result: Raw, rules: RuleSet, plans: Plans, log: Log
-) -> tuple[Raw | None, dict[str, Seen]]:
+) -> tuple[Raw | None, dict[str, ToolFacts]]:
     """Return the edited result of tools/list, or None where nothing changes, and what was seen.
 
     Raises DocumentError where the result cannot be read.
@@ -103,7 +103,7 @@ def rewrite(
     tools = level(held["tools"]) if "tools" in held else None
     if not isinstance(tools, list):
         return None, {}
-    facts: dict[str, Seen] = {}
+    facts: dict[str, ToolFacts] = {}
     edited: list[Raw] = []
     changed = False
     for raw in tools:
@@ -143,7 +143,7 @@ def _named(raw: Raw) -> tuple[dict[str, Raw], str | None]:
 def _edits(
     name: str,
     tool: dict[str, Raw],
-    every: tuple[tuple[Rule, Plan], ...],
+    every: tuple[tuple[Rule, ArgumentPlan], ...],
     log: Log,
 ) -> dict[str, Raw | None]:
     """Return the members of a tool's definition that change; None takes one away."""
@@ -194,7 +194,7 @@ def _schema(tool: dict[str, Raw], key: str) -> Schema | None:
 
 
 def _definition_edits(
-    tool: dict[str, Raw], update: dict[str, Any], covering: list[tuple[Rule, Plan]]
+    tool: dict[str, Raw], update: dict[str, Any], covering: list[tuple[Rule, ArgumentPlan]]
 ) -> dict[str, Any]:
     edits: dict[str, Any] = {}
     for rule, _ in covering:
@@ -212,7 +212,7 @@ def _definition_edits(
     return edits
 
 
-def _description(said: str, covering: list[tuple[Rule, Plan]]) -> str:
+def _description(said: str, covering: list[tuple[Rule, ArgumentPlan]]) -> str:
     for rule, _ in covering:
         definition = rule.definition
         if definition is not None and definition.description is not None:

@@ -3,11 +3,11 @@
 from typing import Any
 
 from proxy.ruleset.rule import Rule
-from proxy.session.arguments import Entry, Plan
+from proxy.session.arguments import ArgumentPlan, Entry
 from proxy.transforms.base import Schema
 
 
-def with_arguments(schema: Schema, covering: list[tuple[Rule, Plan]]) -> Schema | None:
+def with_arguments(schema: Schema, covering: list[tuple[Rule, ArgumentPlan]]) -> Schema | None:
     """Return an input schema with the arguments of all rules, loosest bounds where they differ.
 
     None where the schema leaves no place for them. None of them is ever required.

@@ -11,22 +11,22 @@ from proxy.document.tree import Document, compact, encode, level, loads, text
 from proxy.errors import DocumentError
 from proxy.shaping.result.blocks import content_of
 from proxy.shaping.result.frame import Copy, Frame
-from proxy.shaping.result.visible import Shown
+from proxy.shaping.result.visible import VisibleSize
 
 Kind = Literal["auto", "structured", "text", "blocks"]
 
 
-class Reading(Struct):
+class LocatedDocument(Struct):
     """A result that was looked into: its frame, its document, how many bytes a model would see."""
 
     frame: Frame
     document: Document
-    shown: Shown
+    shown: VisibleSize
 
 
 def read(
     raw: dict[str, Raw], kind: Kind, content: tuple[list[Raw], dict[int, str]] | None = None
-) -> Reading | None:
+) -> LocatedDocument | None:
     """Find the document of a result, or None where it has none of this kind.
 
     `content` is what `take_apart` has decoded of it already. Raises DocumentError where the result
@@ -36,7 +36,7 @@ def read(
     structured = raw.get("structuredContent")
     if structured is not None and bytes(memoryview(structured)[:4]) == b"null":
         structured = None
-    shown = Shown(
+    shown = VisibleSize(
         None if structured is None else len(memoryview(structured)),
         sum(len(found) if found.isascii() else len(found.encode()) for found in texts.values()),
     )
@@ -44,7 +44,7 @@ def read(
     if placed is None:
         return None
     document, copies = placed
-    return Reading(Frame(raw, blocks, copies), document, shown)
+    return LocatedDocument(Frame(raw, blocks, copies), document, shown)
 
 
 def _find(

@@ -14,7 +14,7 @@ from proxy.document.tree import ABSENT, Value, encode, text
 from proxy.errors import DocumentError
 
 
-class Line(Struct):
+class ParsedResponse(Struct):
     """A response line taken apart: the members around the result, and those of the result.
 
     `content` has the text blocks' texts by position, and the blocks; a text that was decoded on
@@ -51,7 +51,7 @@ class _OneTextLine(Struct, forbid_unknown_fields=True):
 _ONE_TEXT = msgspec.json.Decoder(_OneTextLine)
 
 
-def take_apart(line: bytes, *, intact: bool = False) -> Line:
+def take_apart(line: bytes, *, intact: bool = False) -> ParsedResponse:
     """Decode a response line as far as a rule needs it.
 
     What nearly every server sends, one text block and nothing unknown, is decoded in one pass;
@@ -84,10 +84,10 @@ def take_apart(line: bytes, *, intact: bool = False) -> Line:
     beside = [("annotations", block.annotations), ("_meta", block.meta)]
     emptied: dict[str, Value] = {"type": "text", "text": ""}
     emptied.update((name, value) for name, value in beside if value is not ABSENT)
-    return Line(envelope, others, ([Raw(encode(emptied))], {0: said}))
+    return ParsedResponse(envelope, others, ([Raw(encode(emptied))], {0: said}))
 
 
-def _level_by_level(line: bytes) -> Line:
+def _level_by_level(line: bytes) -> ParsedResponse:
     masked = False
     try:
         envelope = members(line)
@@ -95,7 +95,7 @@ def _level_by_level(line: bytes) -> Line:
         envelope, masked = members(mask(line)), True
     if "result" not in envelope or "error" in envelope:
         raise DocumentError("not a result alone")
-    return Line(envelope, members(envelope["result"]), None, masked)
+    return ParsedResponse(envelope, members(envelope["result"]), None, masked)
 
 
 def complete(raw: dict[str, Raw]) -> bool:

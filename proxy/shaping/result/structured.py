@@ -9,14 +9,14 @@ from proxy.shaping.result.blocks import BLOCKS, content_of
 from proxy.shaping.result.frame import Copy, Frame
 from proxy.shaping.result.locate import read
 from proxy.shaping.result.parse import complete, failed, take_apart
-from proxy.shaping.result.visible import Shown, visible
+from proxy.shaping.result.visible import VisibleSize, visible
 from proxy.shaping.result.write import write
 from proxy.transforms.base import Notice
 
 
 def promised(
     frame: Frame, document: Document, notices: list[Notice], indent: int = -1
-) -> tuple[dict[str, Raw], Shown]:
+) -> tuple[dict[str, Raw], VisibleSize]:
     """Do what `write` does, and put the document into a structuredContent that did not come.
 
     It is the document where that is an object, else all texts as `text`; and it has the notices.
@@ -35,7 +35,7 @@ def promised(
     return raw, visible(raw, BLOCKS.decode(raw["content"]))
 
 
-def structured(line: bytes, *, itself: bool = False) -> tuple[bytes, Shown] | None:
+def structured(line: bytes, *, itself: bool = False) -> tuple[bytes, VisibleSize] | None:
     """Return a response with its document as structuredContent too, and what a model sees of it.
 
     A document that is no object stands there as `{text}`. None for an error, for what is not

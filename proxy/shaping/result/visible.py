@@ -6,7 +6,7 @@ from proxy.ruleset.clients import Shows
 from proxy.shaping.result.blocks import text_of
 
 
-class Shown(Struct, frozen=True):
+class VisibleSize(Struct, frozen=True):
     """Bytes that a model sees of a result: of clients that show the one copy or the other."""
 
     structured: int | None
@@ -27,10 +27,10 @@ class Shown(Struct, frozen=True):
         return self.to("either")
 
 
-def visible(raw: dict[str, Raw], blocks: list[Raw]) -> Shown:
+def visible(raw: dict[str, Raw], blocks: list[Raw]) -> VisibleSize:
     """Count what a model sees of a result."""
     structured = raw.get("structuredContent")
-    return Shown(
+    return VisibleSize(
         None if structured is None else len(memoryview(structured)),
         sum(len(found.encode()) for block in blocks if (found := text_of(block)) is not None),
     )

@@ -10,7 +10,7 @@ from proxy.document.surrogates import unmask
 from proxy.document.tree import Document, Value, compact, encode, text
 from proxy.shaping.result.blocks import of_notice, with_text
 from proxy.shaping.result.frame import Copy, Frame
-from proxy.shaping.result.visible import Shown, visible
+from proxy.shaping.result.visible import VisibleSize, visible
 from proxy.transforms.base import Notice
 from proxy.transforms.notices import free
 
@@ -21,7 +21,7 @@ def write(
     notices: list[Notice],
     copies: Literal["both", "text", "structured"] = "both",
     indent: int = -1,
-) -> tuple[dict[str, Raw], Shown]:
+) -> tuple[dict[str, Raw], VisibleSize]:
     """Return the result with `document` in all its places, and what a model sees of it.
 
     Notices stand in the document if it is an object; an array becomes the `items` of an object,

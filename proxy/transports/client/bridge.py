@@ -15,12 +15,12 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from proxy.document import message
-from proxy.transports.client.endpoint import Endpoint
+from proxy.transports.client.endpoint import HttpClient
 from proxy.transports.client.streamable import Streamable
 from proxy.transports.driver import Driver
 from proxy.transports.log import Log
-from proxy.transports.stdio.lines import Cut, Discarded, Event, Lines
-from proxy.transports.stdio.pipes import Inlet, Outlet, widen
+from proxy.transports.stdio.lines import Event, LineDropped, Lines, LineTruncated
+from proxy.transports.stdio.pipes import PipeReader, PipeWriter, widen
 
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _LOST = 1
@@ -51,7 +51,7 @@ class Bridge:
     `limit` is the most bytes of one message.
     """
 
-    def __init__(self, endpoint: Endpoint, driver: Driver, log: Log, limit: int) -> None:
+    def __init__(self, endpoint: HttpClient, driver: Driver, log: Log, limit: int) -> None:
         self._driver = driver
         self._log = log
         self._limit = limit
@@ -64,14 +64,14 @@ class Bridge:
             self._say,
             lambda said: self._ends.put_nowait(End(_LOST, said)),
         )
-        self._client = Outlet(1, lambda: self._tell(End(0, "the client reads no more")))
+        self._client = PipeWriter(1, lambda: self._tell(End(0, "the client reads no more")))
         self._writable = None
         if hasattr(select, "poll"):
             self._writable = select.poll()
             self._writable.register(1, select.POLLOUT)
         self._saying = asyncio.Lock()
         self._wide = False
-        self._inlet, self._cutter = Inlet(0), Lines(limit)
+        self._inlet, self._cutter = PipeReader(0), Lines(limit)
         self._listening = False
         self._heard = asyncio.Event()
         self._lines: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -208,9 +208,9 @@ class Bridge:
                     self._unsent += event
                     while self._unsent:
                         await self._take(self._unsent.popleft())
-                elif isinstance(event, Discarded):
+                elif isinstance(event, LineDropped):
                     await self._refuse_long(event)
-                elif isinstance(event, Cut):
+                elif isinstance(event, LineTruncated):
                     # What a server makes of half a message is its own affair.
                     await self._take(event.raw)
                 if not self._listening and self._lines.empty():
@@ -227,7 +227,7 @@ class Bridge:
             for probe in sent.probes:
                 await self._server.probe(probe)
 
-    async def _refuse_long(self, event: Discarded) -> None:
+    async def _refuse_long(self, event: LineDropped) -> None:
         said = message.thrown_away(event.size, self._limit)
         self._log.warning(f"from the client: {said}")
         id = message.request_id(event.start, event.end)

@@ -42,7 +42,7 @@ _ADVICE = {
 }
 
 
-class Astray(AbridgeError):
+class RedirectRefused(AbridgeError):
     """The server points elsewhere: where to, and why nothing is sent there.
 
     `brief` says it without a URL, for those who are not to know where the server is.
@@ -53,7 +53,7 @@ class Astray(AbridgeError):
         self.brief = brief
 
 
-class Endpoint:
+class HttpClient:
     """One URL, asked with `headers` that nobody else is to see; closed when it is needed no more.
 
     No request has a total timeout, none is sent twice, and no environment variable leads it
@@ -106,7 +106,7 @@ class Endpoint:
                     return
             url = location
         brief = f"the server redirects more than {_REDIRECTS} times"
-        raise Astray(f"{brief}, at last to {shown(url)}", brief)
+        raise RedirectRefused(f"{brief}, at last to {shown(url)}", brief)
 
     def within(self, location: str, base: URL | None = None) -> URL:
         """Return the URL that the server names; raises Astray for one of another origin."""
@@ -114,10 +114,10 @@ class Endpoint:
             url = (self.url if base is None else base).join(URL(location))
         except ValueError:
             brief = "the server names a URL that is none"
-            raise Astray(f"{brief}: {location[:SHOWN]!r}", brief) from None
+            raise RedirectRefused(f"{brief}: {location[:SHOWN]!r}", brief) from None
         if not url.host or url.origin() != self.url.origin():
             place = shown(url) if url.host else repr(location[:SHOWN])
-            raise Astray(
+            raise RedirectRefused(
                 f"the server points to {place}, which is another origin than "
                 f"{self.url.origin()}: nothing is sent there; if it is right, give that URL",
                 "the server redirects to another origin; that is refused",
@@ -152,7 +152,7 @@ class Endpoint:
         if response.status not in _FOLLOWED.get(method, (307, 308)):
             brief = f"the server answers a {method} with {response.status}"
             brief += ", which would lose what was sent"
-            raise Astray(f"{brief}; if {shown(url)} is right, give that URL", brief)
+            raise RedirectRefused(f"{brief}; if {shown(url)} is right, give that URL", brief)
         return url
 
 

@@ -17,7 +17,7 @@ from proxy.transports.http.headers import MODERN
 _NULL = b"null"
 
 
-class Post(Struct, eq=False):
+class ClientRequest(Struct, eq=False):
     """A message or a batch on its way.
 
     `asked` are the methods of its requests that have no answer yet, by id; `method` is that of the
@@ -46,7 +46,7 @@ class Post(Struct, eq=False):
         return self.method == "subscriptions/listen"
 
 
-def read(raw: bytes) -> Post:
+def read(raw: bytes) -> ClientRequest:
     """Read of a line what must be known to send it; what cannot be read asks nothing.
 
     >>> post = read(b'{"jsonrpc":"2.0","id":"a","method":"tools/list"}')
@@ -58,17 +58,19 @@ def read(raw: bytes) -> Post:
         if not isinstance(found, Message):
             batch = [each for each in map(_element, found) if each is not None and _asks(each)]
             asked = {each.key or _NULL: each.verb or "" for each in batch}
-            return Post(raw, asked, next(iter(asked.values()), ""))
+            return ClientRequest(raw, asked, next(iter(asked.values()), ""))
         method = found.verb or ""
     except DocumentError:
-        return Post(raw)
+        return ClientRequest(raw)
     if _asks(found):
         version = None
         if found.params is not ABSENT:
             version = string_at(found.params, "_meta", PROTOCOL_VERSION)
         modern = version is not None and version >= MODERN
-        return Post(raw, {found.key or _NULL: method}, method, None, modern, version)
-    return Post(raw, {}, method, _cancelled(found) if method == "notifications/cancelled" else None)
+        return ClientRequest(raw, {found.key or _NULL: method}, method, None, modern, version)
+    return ClientRequest(
+        raw, {}, method, _cancelled(found) if method == "notifications/cancelled" else None
+    )
 
 
 def answered(raw: bytes) -> list[bytes]:

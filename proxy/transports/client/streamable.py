@@ -18,9 +18,9 @@ from proxy.document import message
 from proxy.errors import AbridgeError
 from proxy.session.outputs import Probe
 from proxy.transports.client import request as posting
-from proxy.transports.client.endpoint import LOST, SHOWN, Endpoint, described, reason, shown, text
-from proxy.transports.client.request import Post
-from proxy.transports.driver import Driver, Sent, Timer
+from proxy.transports.client.endpoint import LOST, SHOWN, HttpClient, described, reason, shown, text
+from proxy.transports.client.request import ClientRequest
+from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import body, sse
 from proxy.transports.http.headers import (
     METHOD,
@@ -53,7 +53,7 @@ _NEVER = (501, 505)
 Say = Callable[[list[bytes]], Awaitable[None]]
 
 
-class Place(Struct):
+class StreamPosition(Struct):
     """How far an event stream was read, and how it ended.
 
     `last` is the id to take it up from, `retry` the seconds until then; `seen` counts events.
@@ -75,13 +75,13 @@ class Place(Struct):
     def pause(self, failures: int) -> float:
         """Return how many seconds to wait after so many tries without an event.
 
-        >>> [Place().pause(failures) for failures in (0, 1, 2, 10)]
+        >>> [StreamPosition().pause(failures) for failures in (0, 1, 2, 10)]
         [1.0, 2.0, 4.0, 60.0]
         """
         return max(self.retry, min(self.retry * 2.0**failures, _LONGEST_PAUSE))
 
 
-class Refusal(NamedTuple):
+class ServerRefusal(NamedTuple):
     """An answer that brought nothing of what was asked for: its status, and what to say of it."""
 
     status: int
@@ -97,7 +97,7 @@ class Streamable:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: HttpClient,
         driver: Driver,
         log: Log,
         limit: int,
@@ -112,7 +112,7 @@ class Streamable:
         self._lost = lost
         self._tasks: set[asyncio.Task[None]] = set()
         self._listening: asyncio.Task[None] | None = None
-        self._open: dict[bytes, Post] = {}
+        self._open: dict[bytes, ClientRequest] = {}
         self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
         self._timer = Timer(driver, self._overdue)
         self._parameters: Parameters = {}
@@ -177,7 +177,7 @@ class Streamable:
                     self._log.debug(f"the end of the session: HTTP {response.status}")
         await self._endpoint.close()
 
-    def _begin(self, post: Post) -> "asyncio.Task[None]":
+    def _begin(self, post: ClientRequest) -> "asyncio.Task[None]":
         """Have a line sent; what is said of its requests from now on may follow it."""
         for key in post.asked:
             self._open[key] = post
@@ -214,7 +214,7 @@ class Streamable:
 
     # To the server
 
-    async def _exchange(self, post: Post) -> None:
+    async def _exchange(self, post: ClientRequest) -> None:
         """Send a line, and see to it that each of its requests gets its answer."""
         gone = False
         try:
@@ -235,7 +235,7 @@ class Streamable:
         if gone:
             self._lost(said or "")
 
-    async def _ask(self, post: Post) -> str | None:
+    async def _ask(self, post: ClientRequest) -> str | None:
         """POST a line and pass on what comes; say why answers are missing that will not come."""
         if self._old is None:
             refusal = await self._ask_once(post)
@@ -250,7 +250,7 @@ class Streamable:
                 return None
             return described(response, await text(response))
 
-    async def _ask_once(self, post: Post) -> Refusal | None:
+    async def _ask_once(self, post: ClientRequest) -> ServerRefusal | None:
         headers = self._headers(post)
         async with self._endpoint.ask("POST", headers, post.raw, post.sent) as response:
             self._reached = True
@@ -261,11 +261,11 @@ class Streamable:
             if post.method == "notifications/initialized" and not post.modern:
                 self._listen()
             said = await self._take(post, response)
-            return None if said is None else Refusal(response.status, said)
+            return None if said is None else ServerRefusal(response.status, said)
 
     async def _refused(
-        self, post: Post, headers: dict[str, str], response: aiohttp.ClientResponse
-    ) -> Refusal | None:
+        self, post: ClientRequest, headers: dict[str, str], response: aiohttp.ClientResponse
+    ) -> ServerRefusal | None:
         raw = await text(response)
         if len(post.asked) == 1 and posting.refuses(raw, next(iter(post.asked))):
             if response.status in _NOT_FOR_US:
@@ -278,12 +278,12 @@ class Streamable:
             said = f"the server has ended the session, start anew: {said}"
             self._session = None
             self._lost(said)
-        return Refusal(response.status, said)
+        return ServerRefusal(response.status, said)
 
-    async def _take(self, post: Post, response: aiohttp.ClientResponse) -> str | None:
+    async def _take(self, post: ClientRequest, response: aiohttp.ClientResponse) -> str | None:
         """Pass on the answers in a response; say why some are missing."""
         if response.content_type == _STREAM:
-            place = Place()
+            place = StreamPosition()
             await self._read(response, place, post)
             if post.asked and place.last is not None and not post.modern:
                 await self._follow(place, post)
@@ -307,7 +307,7 @@ class Streamable:
             f"{response.headers.get('Content-Type', 'no Content-Type')}, {start or 'empty'}"
         )
 
-    async def _fail(self, post: Post, said: str) -> None:
+    async def _fail(self, post: ClientRequest, said: str) -> None:
         """Answer what of a line has no answer yet."""
         self._log.warning(f"{post.method or 'an answer of the client'}: {said}")
         keys = list(post.asked)
@@ -328,10 +328,10 @@ class Streamable:
     async def _unanswered(self, key: bytes) -> None:
         await self._go_on(await self._driver.unanswered(key))
 
-    def _overdue(self, sent: Sent) -> None:
+    def _overdue(self, sent: Routed) -> None:
         self._started(self._go_on(sent))
 
-    async def _go_on(self, sent: Sent) -> None:
+    async def _go_on(self, sent: Routed) -> None:
         """Say what was decided of a call without the server; nobody waits for it here."""
         for line in sent.to_server:
             post = posting.read(line)
@@ -350,14 +350,14 @@ class Streamable:
         self._listening = self._started(self._listened())
 
     async def _listened(self) -> None:
-        place = Place()
+        place = StreamPosition()
         try:
             await self._follow(place, None)
             self._log.debug(f"no event stream: {place.ended}")
         except AbridgeError as error:
             self._log.warning(f"the server's event stream is read no further: {error}")
 
-    async def _follow(self, place: Place, post: Post | None) -> None:
+    async def _follow(self, place: StreamPosition, post: ClientRequest | None) -> None:
         """Read the server's own stream, or the rest of one with the answers to `post`.
 
         It is taken up as often as it ends; `place.ended` says why no longer. Raises AbridgeError.
@@ -390,8 +390,8 @@ class Streamable:
     async def _read(
         self,
         response: aiohttp.ClientResponse,
-        place: Place,
-        post: Post | None,
+        place: StreamPosition,
+        post: ClientRequest | None,
         found: "asyncio.Future[URL] | None" = None,
     ) -> None:
         """Pass on the messages of a stream until it ends, however it does; raises AbridgeError.
@@ -418,7 +418,7 @@ class Streamable:
         except LOST as error:
             place.ended = f"the server's event stream broke off: {reason(error)}"
 
-    async def _hear(self, raw: bytes, post: Post | None) -> None:
+    async def _hear(self, raw: bytes, post: ClientRequest | None) -> None:
         """Take a message of the server, on the stream of `post`."""
         raw = message.one_line(raw)
         keys = posting.answered(raw)
@@ -443,7 +443,7 @@ class Streamable:
         elif method == "tools/list":
             learn(self._parameters, raw)
 
-    def _retire(self, key: bytes, post: Post) -> str:
+    def _retire(self, key: bytes, post: ClientRequest) -> str:
         if self._open.get(key) is post:
             del self._open[key]
         if key in self._probes:
@@ -466,7 +466,7 @@ class Streamable:
         return True
 
     async def _hear_old(self, found: "asyncio.Future[URL]") -> None:
-        place = Place()
+        place = StreamPosition()
         try:
             async with self._endpoint.ask("GET", {"Accept": _STREAM}) as response:
                 if response.status == 200 and response.content_type == _STREAM:
@@ -483,7 +483,7 @@ class Streamable:
 
     # Headers
 
-    def _headers(self, post: Post) -> dict[str, str]:
+    def _headers(self, post: ClientRequest) -> dict[str, str]:
         if not post.modern:
             return {**_BOTH, **({} if post.begins else self._handshake())}
         own = request_headers(post.raw, self._parameters)

@@ -19,7 +19,7 @@ _ORIGIN = re.compile(r"(https?)://([^/?#@\s]+)", re.ASCII | re.IGNORECASE)
 _PORTS = {"http": "80", "https": "443"}
 
 
-class Refused(Struct, frozen=True):
+class AccessRefused(Struct, frozen=True):
     """Why a request is not served: the status, and what is said."""
 
     status: int
@@ -47,24 +47,26 @@ class Access(Struct, frozen=True):
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [("hosts", self.hosts), ("origins", self.origins), ("tokens", len(self.tokens))]
 
-    def refusal(self, headers: Mapping[str, str], path_token: str | None = None) -> Refused | None:
+    def refusal(
+        self, headers: Mapping[str, str], path_token: str | None = None
+    ) -> AccessRefused | None:
         """Return why a request with these headers is refused, or None where it may pass.
 
         `path_token` is the token of a path that holds one; it counts as a bearer token.
         """
         hosts = _all(headers, "host")
         if len(hosts) > 1:
-            return Refused(400, "the request names several hosts")
+            return AccessRefused(400, "the request names several hosts")
         host = hosts[0] if hosts else ""
         if self.hosts is not None and not _allowed(host, ("80", "443"), self.hosts):
-            return Refused(403, "the Host of the request is not allowed")
+            return AccessRefused(403, "the Host of the request is not allowed")
         if not all(self._trusts(origin, host) for origin in _all(headers, "origin")):
-            return Refused(403, "the Origin of the request is not allowed")
+            return AccessRefused(403, "the Origin of the request is not allowed")
         shown = _shown(headers, path_token)
         if self.tokens and not self._known(shown):
             challenge = ("WWW-Authenticate", 'Bearer realm="mcp-abridge"')
             said = "the bearer token is not known" if any(shown) else "a bearer token is needed"
-            return Refused(401, said, (challenge,))
+            return AccessRefused(401, said, (challenge,))
         return None
 
     def _trusts(self, origin: str, host: str) -> bool:

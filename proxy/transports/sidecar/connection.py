@@ -21,7 +21,7 @@ from aiohttp.http import HttpVersion11
 
 from proxy.document import message
 from proxy.transports.log import Log
-from proxy.transports.sidecar.request import FAILED, INVALID, Refused
+from proxy.transports.sidecar.request import FAILED, INVALID, RequestRefused
 
 _HEAD = 10.0  # seconds for the whole head of a request, from its first byte or the connection on
 _IDLE = 75.0  # seconds: more than reverse proxies keep a connection that they do not use
@@ -36,11 +36,11 @@ _WARNED_AGAIN = 60.0  # seconds
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
-class Stalled(Exception):
+class BodyStalled(Exception):
     """The rest of a request's body does not come, or too slowly."""
 
 
-class Server(web.Server):
+class SidecarServer(web.Server):
     """Makes the connections of one listener; `handle` answers their requests."""
 
     def __init__(self, handle: Handle, log: Log, connections: "Connections") -> None:
@@ -145,10 +145,10 @@ class Connection(web.RequestHandler):
         if isinstance(exc, ConnectionError) or request.writer.output_size > 0:
             raise ConnectionError
         if status == 400:
-            refused = Refused(400, INVALID, "bad HTTP request")
+            refused = RequestRefused(400, INVALID, "bad HTTP request")
             self._log.event("request", status=400, failure=f"bad HTTP: {type(exc).__name__}")
         else:
-            refused = Refused(status, FAILED, "the proxy failed")
+            refused = RequestRefused(status, FAILED, "the proxy failed")
         response = refused.response()
         response.force_close()
         return response
@@ -256,13 +256,13 @@ def _unavailable(text: str) -> bytes:
     return head.encode() + body
 
 
-def framing(request: web.BaseRequest) -> Refused | None:
+def framing(request: web.BaseRequest) -> RequestRefused | None:
     """Say why a request with such framing is not answered, None where it is."""
     coding = request.headers.get(hdrs.TRANSFER_ENCODING)
     if coding is not None and request.version < HttpVersion11:
-        return Refused(400, INVALID, "bad HTTP request")
+        return RequestRefused(400, INVALID, "bad HTTP request")
     if coding is not None and coding.strip().lower() != "chunked":
-        return Refused(501, INVALID, "the only Transfer-Encoding known here is chunked")
+        return RequestRefused(501, INVALID, "the only Transfer-Encoding known here is chunked")
     return None
 
 
@@ -274,7 +274,7 @@ async def go_on(request: web.BaseRequest) -> None:
         request.writer.output_size = 0
 
 
-class Patience:
+class BodyTimeout:
     """Ends the wait for a request's body once too little of it comes: reading raises Stalled.
 
     In so many seconds there must be `least` bytes more, or the end.
@@ -300,7 +300,7 @@ class Patience:
         if content.is_eof() or content.exception() is not None:
             return
         if content.total_bytes < self._wanted:
-            content.set_exception(Stalled())
+            content.set_exception(BodyStalled())
             return
         self._wanted = content.total_bytes + self._least
         self._timer = asyncio.get_running_loop().call_later(self._seconds, self._look)

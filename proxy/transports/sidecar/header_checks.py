@@ -14,7 +14,7 @@ from proxy.errors import DocumentError
 from proxy.transports.http import headers
 from proxy.transports.http.headers import METHOD, NAME, VERSION, ParameterHeaders
 from proxy.transports.http.hop_headers import Headers
-from proxy.transports.sidecar.request import Post, Refused
+from proxy.transports.sidecar.request import PostedBody, RequestRefused
 
 CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
@@ -57,15 +57,15 @@ def error_code(response: bytes) -> int | None:
 
 
 def refusal(
-    read: Post, given: Headers, parameters: Mapping[str, ParameterHeaders]
-) -> Refused | None:
+    read: PostedBody, given: Headers, parameters: Mapping[str, ParameterHeaders]
+) -> RequestRefused | None:
     """Say why a request cannot be served as its headers and its envelope are; None where it can.
 
     `parameters` are those that tools are known to have headers for.
     """
     first = read.first
     if first is None or not first.speaks or first.responds:
-        return Refused(400, _INVALID, "the body must be a single request or notification")
+        return RequestRefused(400, _INVALID, "the body must be a single request or notification")
     if not read.ids:
         return None
     try:
@@ -74,17 +74,19 @@ def refusal(
         meta = {}
     missing = [name for name in (PROTOCOL_VERSION, CLIENT_CAPABILITIES) if name not in meta]
     if missing:
-        return Refused(400, _PARAMS, f"params._meta must have {' and '.join(missing)}")
+        return RequestRefused(400, _PARAMS, f"params._meta must have {' and '.join(missing)}")
     said = _mismatch(read, given, parameters)
     if said is not None:
-        return Refused(400, _MISMATCH, said)
+        return RequestRefused(400, _MISMATCH, said)
     if read.initializes:
         # Not for a server that others share: it would take it for the beginning of a session.
-        return Refused(404, _UNKNOWN, "Method not found")
+        return RequestRefused(404, _UNKNOWN, "Method not found")
     return None
 
 
-def _mismatch(read: Post, given: Headers, parameters: Mapping[str, ParameterHeaders]) -> str | None:
+def _mismatch(
+    read: PostedBody, given: Headers, parameters: Mapping[str, ParameterHeaders]
+) -> str | None:
     assert read.first is not None
     wanted = {VERSION: string_at(read.first.params, "_meta", PROTOCOL_VERSION) or "", METHOD: ""}
     wanted |= headers.request_headers(read.raw, parameters)

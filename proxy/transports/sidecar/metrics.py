@@ -19,7 +19,7 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from proxy.storage.meter import OTHER, Row, Warnings
-from proxy.transports.sidecar.route import Asked
+from proxy.transports.sidecar.route import AccessRecord
 
 _MOST = 1000
 _LONGEST_NAME = 200
@@ -151,7 +151,7 @@ class Metrics:
         """Count calls that the ledger has lost; see `proxy.storage.ledger.Ledger`."""
         self._unrecorded.inc(calls)
 
-    def asked(self, asked: Asked, status: int, seconds: float) -> None:
+    def asked(self, asked: AccessRecord, status: int, seconds: float) -> None:
         """Count an HTTP request that was answered with `status` after `seconds`.
 
         Only those that carried a message have a duration: how long a client listens says nothing.

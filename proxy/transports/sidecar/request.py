@@ -15,7 +15,7 @@ from proxy.transports.aio import others
 from proxy.transports.http import body
 from proxy.transports.http import hop_headers as passing
 from proxy.transports.http import negotiation as accept
-from proxy.transports.sidecar.route import Asked, Limits, Route
+from proxy.transports.sidecar.route import AccessRecord, Route, RouteLimits
 
 NOT_JSON = -32700
 INVALID = -32600
@@ -39,7 +39,7 @@ SESSION = "Mcp-Session-Id"
 VERSION = "Mcp-Protocol-Version"
 
 
-class Refused(AbridgeError):
+class RequestRefused(AbridgeError):
     """A request that is answered with this status and a JSON-RPC error."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Refused(AbridgeError):
         )
 
 
-class Post(Struct):
+class PostedBody(Struct):
     """What one POST brought.
 
     `ids` are those of its requests, as message.id_key spells them. `messages` is empty where the
@@ -90,7 +90,7 @@ class Post(Struct):
         return self.method == "initialize"
 
 
-NOTHING = Post(
+NOTHING = PostedBody(
     raw=b"",
     messages=[],
     batch=False,
@@ -103,7 +103,9 @@ NOTHING = Post(
 """What stands for a POST where a request brings no message and wants a stream."""
 
 
-async def read(request: web.BaseRequest, route: Route, limits: Limits, asked: Asked) -> Post:
+async def read(
+    request: web.BaseRequest, route: Route, limits: RouteLimits, asked: AccessRecord
+) -> PostedBody:
     """Read a POST; raises Refused."""
     if (request.content_length or 0) > limits.body:
         raise _too_large(limits)
@@ -114,9 +116,9 @@ async def read(request: web.BaseRequest, route: Route, limits: Limits, asked: As
     except body.TooLarge:
         raise _too_large(limits) from None
     except body.Unreadable as cause:
-        raise Refused(400, NOT_JSON, f"the body cannot be read: {cause}") from None
+        raise RequestRefused(400, NOT_JSON, f"the body cannot be read: {cause}") from None
     messages, batch = _messages(raw, route)
-    post = Post(
+    post = PostedBody(
         raw=raw,
         messages=messages,
         batch=batch,
@@ -138,11 +140,11 @@ async def read(request: web.BaseRequest, route: Route, limits: Limits, asked: As
     if post.batch or post.method in _ABOUT_TOOLS:
         await route.settled()
     if post.ids and post.wanted == "nothing":
-        raise Refused(406, NOT_JSON, f"Acceptable media types: {accept.MEDIA_TYPES}")
+        raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {accept.MEDIA_TYPES}")
     return post
 
 
-def client_name(post: Post) -> str | None:
+def client_name(post: PostedBody) -> str | None:
     """Return what a request of the stateless era says of its client, in part where it is long."""
     if post.first is None:
         return None
@@ -172,8 +174,8 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
-def _too_large(limits: Limits) -> Refused:
-    return Refused(413, INVALID, f"the body is over the limit of {limits.body} bytes")
+def _too_large(limits: RouteLimits) -> RequestRefused:
+    return RequestRefused(413, INVALID, f"the body is over the limit of {limits.body} bytes")
 
 
 def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:
@@ -190,7 +192,7 @@ def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:
             json.loads(raw)
         except (ValueError, RecursionError):
             said = "the body is nested too deeply" if "deeply" in str(cause) else "Parse error"
-            raise Refused(route.malformed_status, NOT_JSON, said) from None
+            raise RequestRefused(route.malformed_status, NOT_JSON, said) from None
     return [], False
 
 
@@ -207,7 +209,7 @@ def _verb(read: Message) -> str:
         return ""
 
 
-def _declared(post: Post) -> str:
+def _declared(post: PostedBody) -> str:
     versions = (
         string_at(read.params, "_meta", PROTOCOL_VERSION) or ""
         for read in post.messages

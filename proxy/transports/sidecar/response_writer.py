@@ -34,7 +34,7 @@ _PIECE = 256 << 10  # bytes that are given to the connection at once: it copies 
 _NO_RESPONSE = message.error(b"null", -1, "the server ended its answer without a response")
 
 
-class Answer:
+class ResponseWriter:
     """The response to one POST, as JSON or as an event stream.
 
     `wanted` is what the client accepts; "nothing" is for the caller to refuse. `streams` says that

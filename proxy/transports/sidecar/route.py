@@ -45,7 +45,7 @@ class Route(Struct, frozen=True, kw_only=True):
     passes: bool = False
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class RouteLimits(Struct, frozen=True, kw_only=True):
     """What a sidecar takes on at most: sizes in bytes, times in seconds.
 
     `connections` and `peer_connections` are None for what suits its descriptors, see `Connections`.
@@ -62,17 +62,17 @@ class Limits(Struct, frozen=True, kw_only=True):
     drain: float = 10.0
 
 
-class Shared(Struct, frozen=True):
+class Services(Struct, frozen=True):
     """What all routes of a sidecar use."""
 
     meters: Meters
     store: Store
     workers: Workers
     log: Log
-    limits: Limits
+    limits: RouteLimits
 
 
-class Asked(Struct):
+class AccessRecord(Struct):
     """What one HTTP request asked for and what came of it, for the log; its handler fills it in.
 
     `id` is that of its request, null where it has none or is not read yet. `received` are the bytes
@@ -96,7 +96,7 @@ class Handler(Protocol):
     async def open(self) -> None:
         """Get ready to be asked."""
 
-    async def handle(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         """Answer one request; access was granted before."""
 
     def unready(self) -> str | None:

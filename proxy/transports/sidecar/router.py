@@ -22,7 +22,7 @@ class Mount(Struct, frozen=True):
     handler: Handler
 
 
-class Mounts:
+class Router:
     """The routes of one listener.
 
     A path that is written out goes before one with a token, and both before a route that takes

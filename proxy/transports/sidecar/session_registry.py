@@ -11,19 +11,19 @@ from itertools import count
 from aiohttp import web
 from msgspec import Struct
 
-from proxy.session.active_rules import Known
+from proxy.session.active_rules import PeerInfo
 from proxy.session.session import Session
 from proxy.storage.snapshots import Key
 from proxy.transports.driver import Driver
 from proxy.transports.sidecar import request as post
-from proxy.transports.sidecar.request import Post
-from proxy.transports.sidecar.route import Route, Rules, Shared
+from proxy.transports.sidecar.request import PostedBody
+from proxy.transports.sidecar.route import Route, Rules, Services
 
 _KEPT = 10_000  # sessions remembered at most; the one that was silent longest is forgotten first
 _TEACHES = frozenset(("initialize", "server/discover", "tools/list"))
 
 
-class Exchange(Struct):
+class RequestContext(Struct):
     """A POST and the session it is of.
 
     `mark` tells its requests from others in a session that many callers share; it is empty where
@@ -31,7 +31,7 @@ class Exchange(Struct):
     snapshots it may see: who knows the id of a session need not be who began it.
     """
 
-    post: Post
+    post: PostedBody
     driver: Driver
     mark: bytes
     memory: Key
@@ -51,7 +51,7 @@ class Exchange(Struct):
         self.driver.session.dropped(self.mark, self.post.ids)
 
 
-class Callers:
+class SessionRegistry:
     """The sessions of a route, by those who have them: `most` are remembered.
 
     `aside` takes what the server says that is no message, see Driver.
@@ -61,7 +61,7 @@ class Callers:
         self,
         route: Route,
         rules: Rules,
-        shared: Shared,
+        shared: Services,
         *,
         most: int = _KEPT,
         aside: Callable[[bytes], None] | None = None,
@@ -78,23 +78,29 @@ class Callers:
     def __len__(self) -> int:
         return len(self._drivers)
 
-    async def exchange(self, request: web.BaseRequest, read: Post) -> Exchange:
+    async def exchange(self, request: web.BaseRequest, read: PostedBody) -> RequestContext:
         """Return what a POST belongs to."""
         caller = post.caller(request, self._route)
         if read.initializes and not read.modern:
-            return Exchange(read, self._begun(caller, b""), b"", _memory(caller, None), caller)
+            return RequestContext(
+                read, self._begun(caller, b""), b"", _memory(caller, None), caller
+            )
         if read.session is not None and not read.modern:
             return await self.of_session(request, read, read.session)
         client = post.client_name(read)
         mark = b"%d:" % next(self._numbers)
         driver = await self._known(caller, client, mark)
-        return Exchange(read, driver, mark, _memory(caller, client), caller)
+        return RequestContext(read, driver, mark, _memory(caller, client), caller)
 
-    async def of_session(self, request: web.BaseRequest, read: Post, session: str) -> Exchange:
+    async def of_session(
+        self, request: web.BaseRequest, read: PostedBody, session: str
+    ) -> RequestContext:
         """Return an exchange of the session with this id."""
         name = self._named(session)
         scope = post.digest(f"{post.caller(request, self._route)}\n{name}")
-        return Exchange(read, await self._known(name, None, b""), b"", _memory(name, None), scope)
+        return RequestContext(
+            read, await self._known(name, None, b""), b"", _memory(name, None), scope
+        )
 
     def _named(self, session: str) -> str:
         """Name a session; servers of other routes may give theirs the same id."""
@@ -113,11 +119,11 @@ class Callers:
         )
         return Driver(session, shared.store, shared.workers, log, self._aside)
 
-    def alone(self, read: Post, name: str) -> Exchange:
+    def alone(self, read: PostedBody, name: str) -> RequestContext:
         """Return an exchange of a session of this name that nobody else will find."""
-        return Exchange(read, self._begun(name, b":"), b"", _memory(name, None), name)
+        return RequestContext(read, self._begun(name, b":"), b"", _memory(name, None), name)
 
-    def initialized(self, exchange: Exchange, session: str | None) -> None:
+    def initialized(self, exchange: RequestContext, session: str | None) -> None:
         """Take note of the session that an upstream has begun."""
         if session is not None:
             name = self._named(session)
@@ -138,14 +144,14 @@ class Callers:
                 driver.session.rest()
         self._used.clear()
 
-    async def share(self, exchange: Exchange) -> None:
+    async def share(self, exchange: RequestContext) -> None:
         """Let others go on with what was learned of the server, if it was asked about itself."""
         if exchange.post.method not in _TEACHES:
             return
         if exchange.post.initializes and (exchange.memory.scope, None) not in self._drivers:
             # The upstream has begun no session. Whose the next requests are, nobody can tell.
             driver = await self._known(exchange.memory.scope, None, b":")
-            driver.session.recall(Known(server=exchange.driver.session.server))
+            driver.session.recall(PeerInfo(server=exchange.driver.session.server))
             await driver.share(exchange.memory)
         else:
             await exchange.driver.share(exchange.memory)

@@ -22,23 +22,23 @@ from msgspec.structs import replace
 from multidict import CIMultiDict
 
 from proxy.errors import AbridgeError
-from proxy.ruleset.loading.config_model import Address
+from proxy.ruleset.loading.config_model import ListenAddress
 from proxy.transports.aio import threaded
 from proxy.transports.client.endpoint import plainly
 from proxy.transports.log import Field, Level, Log
 from proxy.transports.sidecar.connection import (
+    BodyStalled,
+    BodyTimeout,
     Connections,
-    Patience,
-    Server,
-    Stalled,
+    SidecarServer,
     framing,
     go_on,
     most_connections,
 )
 from proxy.transports.sidecar.metrics import Metrics
-from proxy.transports.sidecar.request import FAILED, INVALID, Refused
-from proxy.transports.sidecar.route import Asked, Limits
-from proxy.transports.sidecar.router import Mount, Mounts
+from proxy.transports.sidecar.request import FAILED, INVALID, RequestRefused
+from proxy.transports.sidecar.route import AccessRecord, RouteLimits
+from proxy.transports.sidecar.router import Mount, Router
 
 _EVERY = 5.0  # seconds
 _ARENA_MAX = -8  # of glibc's <malloc.h>
@@ -108,21 +108,23 @@ _GONE = 499  # what nginx writes in its log of a client that did not wait
 class Sidecar:
     """Serves mounted routes, each on the listener that it names."""
 
-    def __init__(self, mounts: Iterable[Mount], limits: Limits, log: Log, metrics: Metrics) -> None:
+    def __init__(
+        self, mounts: Iterable[Mount], limits: RouteLimits, log: Log, metrics: Metrics
+    ) -> None:
         self._limits = limits
         self._log = log
         self._metrics = metrics
         by_listener: dict[str, list[Mount]] = defaultdict(list)
         for mount in mounts:
             by_listener[mount.route.listen].append(mount)
-        self._listeners = {listen: Mounts(all) for listen, all in by_listener.items()}
+        self._listeners = {listen: Router(all) for listen, all in by_listener.items()}
         self._listening: dict[str, asyncio.Server] = {}
-        self._servers: list[Server] = []
+        self._servers: list[SidecarServer] = []
         most = limits.connections or most_connections(limits.concurrent)
         self._connections = Connections(most, limits.peer_connections, log)
         metrics.sessions.set_function(lambda: self._population()[0])
         metrics.children.set_function(lambda: self._population()[1])
-        self._open: dict[asyncio.Task[object], Asked] = {}
+        self._open: dict[asyncio.Task[object], AccessRecord] = {}
         self._streams: set[asyncio.Task[object]] = set()
         self._cut: set[asyncio.Task[object]] = set()
         self._idle = asyncio.Event()
@@ -152,9 +154,9 @@ class Sidecar:
         self._trimming.begin()
         loop = asyncio.get_running_loop()
         for listen, mounts in self._listeners.items():
-            server = Server(partial(self._handle, mounts), self._log, self._connections)
+            server = SidecarServer(partial(self._handle, mounts), self._log, self._connections)
             self._servers.append(server)
-            at = Address(listen)
+            at = ListenAddress(listen)
             try:
                 listening = await loop.create_server(server, at.host, at.port, backlog=_TAKEN)
             except OSError as error:
@@ -207,7 +209,7 @@ class Sidecar:
                 said = f"{type(error).__name__}: {error}"
                 self._log.warning(f"{mount.route.path} could not be closed: {said}")
 
-    def _endless(self, task: asyncio.Task[object], asked: Asked) -> bool:
+    def _endless(self, task: asyncio.Task[object], asked: AccessRecord) -> bool:
         return task in self._streams or asked.method == _LISTEN
 
     def _end(self, tasks: Iterable[asyncio.Task[object]]) -> None:
@@ -222,7 +224,7 @@ class Sidecar:
                     self._idle.clear()
                     await self._idle.wait()
 
-    async def _handle(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+    async def _handle(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request, and say what came of it."""
         own = _OWN.get(request.rel_url.raw_path)
         if own is not None:
@@ -231,7 +233,7 @@ class Sidecar:
                 return await own(self, mounts, request)
             return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
         self._trimming.used = True
-        asked, started, status = Asked(), monotonic(), _GONE
+        asked, started, status = AccessRecord(), monotonic(), _GONE
         found = mounts.find(request.rel_url.raw_path)
         try:
             response = await self._answered(found, request, asked)
@@ -241,7 +243,7 @@ class Sidecar:
             if not asked.sent and isinstance(response, web.Response):
                 asked.sent = response.content_length or 0
             return response
-        except Refused as refused:
+        except RequestRefused as refused:
             status, asked.answered_by = refused.status, "proxy"
             asked.failure = asked.failure or str(refused)
             response = refused.response(asked.id)
@@ -258,32 +260,32 @@ class Sidecar:
             self._say(found[0].route.path if found else "", request, asked, status, started)
 
     async def _answered(
-        self, found: tuple[Mount, str | None] | None, request: web.BaseRequest, asked: Asked
+        self, found: tuple[Mount, str | None] | None, request: web.BaseRequest, asked: AccessRecord
     ) -> web.StreamResponse:
         wrong = framing(request)
         if wrong is not None:
             raise wrong
         if found is None:
-            raise Refused(404, INVALID, "nothing is served at this path")
+            raise RequestRefused(404, INVALID, "nothing is served at this path")
         mount, token = found
         for headers in _claims(request):
             denied = mount.route.access.refusal(headers, token)
             if denied is not None:
-                raise Refused(denied.status, INVALID, denied.message, dict(denied.headers))
+                raise RequestRefused(denied.status, INVALID, denied.message, dict(denied.headers))
         if request.method == hdrs.METH_TRACE:
             # It has the server say back all that it was sent, what the proxy has added included.
-            raise Refused(405, INVALID, "Method Not Allowed", {hdrs.ALLOW: _METHODS})
+            raise RequestRefused(405, INVALID, "Method Not Allowed", {hdrs.ALLOW: _METHODS})
         # Clients listen as long as they are there: that must not keep them from asking.
         listening = len(self._streams)
         there = listening if _listens(request) else len(self._open) - listening
         if there >= self._limits.concurrent:
             what = "streams" if _listens(request) else "requests"
             said = f"{there} {what} are open, the most this proxy takes at once"
-            raise Refused(503, FAILED, said, {hdrs.RETRY_AFTER: "1"})
+            raise RequestRefused(503, FAILED, said, {hdrs.RETRY_AFTER: "1"})
         return await self._within(mount, request, asked)
 
     async def _within(
-        self, mount: Mount, request: web.BaseRequest, asked: Asked
+        self, mount: Mount, request: web.BaseRequest, asked: AccessRecord
     ) -> web.StreamResponse:
         task = asyncio.current_task()
         assert task is not None
@@ -291,7 +293,7 @@ class Sidecar:
         self._metrics.requests.inc()
         if _listens(request):
             self._streams.add(task)
-        patience = None if mount.route.passes else Patience(request)
+        patience = None if mount.route.passes else BodyTimeout(request)
         try:
             if (request.content_length or 0) <= self._limits.body:
                 await go_on(request)
@@ -305,19 +307,21 @@ class Sidecar:
                 if self._endless(task, asked):
                     await request.writer.write_eof()
                 raise ConnectionResetError from None
-            raise Refused(503, FAILED, "the proxy is ending", {hdrs.RETRY_AFTER: "1"}) from None
+            raise RequestRefused(
+                503, FAILED, "the proxy is ending", {hdrs.RETRY_AFTER: "1"}
+            ) from None
         except (web.RequestPayloadError, HttpProcessingError):
-            raise Refused(400, INVALID, "bad HTTP request") from None
-        except Stalled:
-            raise Refused(408, INVALID, "the rest of the body did not come") from None
-        except (Refused, ConnectionError):
+            raise RequestRefused(400, INVALID, "bad HTTP request") from None
+        except BodyStalled:
+            raise RequestRefused(408, INVALID, "the rest of the body did not come") from None
+        except (RequestRefused, ConnectionError):
             raise
         except Exception as error:
             self._log.warning(f"{mount.route.path}: {type(error).__name__}: {error}")
             asked.failure = type(error).__name__
             if request.writer.output_size:
                 raise ConnectionResetError from None
-            raise Refused(500, FAILED, "the proxy failed; its log says why") from error
+            raise RequestRefused(500, FAILED, "the proxy failed; its log says why") from error
         finally:
             if patience is not None:
                 patience.end()
@@ -328,7 +332,7 @@ class Sidecar:
             self._idle.set()
 
     def _say(
-        self, route: str, request: web.BaseRequest, asked: Asked, status: int, started: float
+        self, route: str, request: web.BaseRequest, asked: AccessRecord, status: int, started: float
     ) -> None:
         seconds = round(monotonic() - started, 4)
         self._metrics.asked(asked, status, seconds)
@@ -350,7 +354,7 @@ class Sidecar:
         if asked.method == "tools/call":
             self._log.event("call", level, **said)
 
-    async def _alive(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+    async def _alive(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
         return web.json_response({"status": "alive"})
 
     def unready(self) -> list[str]:
@@ -363,7 +367,7 @@ class Sidecar:
                 self._log.warning(f"{path} is not ready: {reason}")
         return sorted(unready)
 
-    async def _ready(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+    async def _ready(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
         unready = self.unready()
         if not unready and not self._draining:
             return web.json_response({"status": "ready"})
@@ -375,13 +379,13 @@ class Sidecar:
             response.force_close()
         return response
 
-    async def _figures(self, mounts: Mounts, request: web.BaseRequest) -> web.StreamResponse:
+    async def _figures(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
         # No token: it names tools and counts calls. A page in a browser shall not read it all the
         # same, and can only do so by a name that it made point to us.
         if not _numbered(request.headers.get(hdrs.HOST, "")):
             anybody = [replace(mount.route.access, tokens=()) for mount in mounts.all]
             if all(access.refusal(request.headers) for access in anybody):
-                return Refused(403, INVALID, "not for this Host").response()
+                return RequestRefused(403, INVALID, "not for this Host").response()
         # A thousand series take a while to be written.
         raw, media_type = await threaded(self._metrics.exposition)
         return web.Response(body=raw, headers={hdrs.CONTENT_TYPE: media_type})
@@ -400,7 +404,7 @@ def _claims(request: web.BaseRequest) -> Iterator[Mapping[str, str]]:
         yield named
 
 
-Own = Callable[[Sidecar, Mounts, web.BaseRequest], Awaitable[web.StreamResponse]]
+Own = Callable[[Sidecar, Router, web.BaseRequest], Awaitable[web.StreamResponse]]
 
 _OWN: dict[str, Own] = {
     "/healthz": Sidecar._alive,
@@ -417,7 +421,7 @@ def _listens(request: web.BaseRequest) -> bool:
 def _numbered(host: str) -> bool:
     """Say whether a Host header gives an address, which no name of others can lead to."""
     try:
-        ip_address(Address(host if host.rpartition(":")[2].isdigit() else f"{host}:0").host)
+        ip_address(ListenAddress(host if host.rpartition(":")[2].isdigit() else f"{host}:0").host)
     except ValueError:
         return False
     return True

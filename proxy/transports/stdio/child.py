@@ -30,7 +30,7 @@ kill -s KILL -- "-$group"
 """
 
 
-class Child:
+class ChildProcess:
     """A server: its process group, and our ends of its pipes."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Child:
         stderr: int,
         pid: int | None = None,
         *,
-        guardian: "Guardian | None" = None,
+        guardian: "ForkedGuardian | None" = None,
         process: "Popen[bytes] | None" = None,
         code: int | None = None,
     ) -> None:
@@ -89,7 +89,7 @@ class Child:
             self.guardian = None
 
 
-class Guardian:
+class ForkedGuardian:
     """A shell that ends a process group where this process is killed before it could.
 
     It holds nothing but the other end of a pipe, through which whoever is to be guarded first sends
@@ -148,7 +148,7 @@ def hold_signals() -> "Iterable[int]":
     return before
 
 
-def spawn(command: list[str], mask: "Iterable[int]" = ()) -> Child:
+def spawn(command: list[str], mask: "Iterable[int]" = ()) -> ChildProcess:
     """Start `command` in a session of its own, guarded; raises OSError where that cannot be done.
 
     `mask` are the signals that it is to have blocked, whatever this thread has blocked itself.
@@ -156,7 +156,7 @@ def spawn(command: list[str], mask: "Iterable[int]" = ()) -> Child:
     if not hasattr(os, "fork"):
         return opened(command)
     try:
-        guardian: Guardian | None = Guardian(mask)
+        guardian: ForkedGuardian | None = ForkedGuardian(mask)
     except OSError:
         guardian = None
     pipes: list[tuple[int, int]] = []
@@ -176,7 +176,7 @@ def spawn(command: list[str], mask: "Iterable[int]" = ()) -> Child:
         os.close(descriptor)
     failed = os.read(failure, 16)
     os.close(failure)
-    child = Child(our_stdin, our_stdout, our_stderr, pid, guardian=guardian)
+    child = ChildProcess(our_stdin, our_stdout, our_stderr, pid, guardian=guardian)
     if failed:
         os.waitpid(pid, 0)
         child.release()
@@ -192,7 +192,7 @@ def _become(
     command: list[str],
     pipes: tuple[int, int, int],
     mask: "Iterable[int]",
-    guardian: Guardian | None,
+    guardian: ForkedGuardian | None,
     failing: int,
 ) -> "NoReturn":
     """Be the server, from the fork on; everything else that is open closes by itself."""
@@ -214,7 +214,7 @@ def _become(
         os._exit(_NOT_FOUND)
 
 
-def opened(command: list[str]) -> Child:
+def opened(command: list[str]) -> ChildProcess:
     """Start `command` where the system has no fork; nothing guards it there."""
     from subprocess import PIPE, Popen
 
@@ -226,10 +226,10 @@ def opened(command: list[str]) -> Child:
     stdin, stdout, stderr = (os.dup(pipe.fileno()) for pipe in pipes)
     for pipe in pipes:
         pipe.close()
-    return Child(stdin, stdout, stderr, process.pid, process=process)
+    return ChildProcess(stdin, stdout, stderr, process.pid, process=process)
 
 
-def stillborn() -> Child:
+def stillborn() -> ChildProcess:
     """Return what stands for a server that could not be started: one that has already ended."""
     ours = []
     for end in (1, 0, 0):
@@ -237,4 +237,4 @@ def stillborn() -> Child:
         pipe = os.pipe()
         os.close(pipe[1 - end])
         ours.append(pipe[end])
-    return Child(*ours, code=_NOT_FOUND)
+    return ChildProcess(*ours, code=_NOT_FOUND)

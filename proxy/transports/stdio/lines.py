@@ -18,7 +18,7 @@ ENDS = 512
 _NEWLINE = 0x0A
 
 
-class Piece(Struct, gc=False):
+class Chunk(Struct, gc=False):
     """A part of a line that goes on as it comes; the last one brings the newline.
 
     `raw` is good until the next chunk is fed.
@@ -28,7 +28,7 @@ class Piece(Struct, gc=False):
     last: bool
 
 
-class Passed(Struct, gc=False):
+class LineStreamed(Struct, gc=False):
     """A line has gone on in pieces, the last of which came just before; its size in bytes."""
 
     start: bytes
@@ -36,7 +36,7 @@ class Passed(Struct, gc=False):
     size: int
 
 
-class Over(Struct, gc=False):
+class LineTooLong(Struct, gc=False):
     """A line has grown over the limit: the rest of it is thrown away, and what was kept of it.
 
     Or there was no memory for it: then its size is not over the limit.
@@ -47,7 +47,7 @@ class Over(Struct, gc=False):
     size: int
 
 
-class Discarded(Struct, gc=False):
+class LineDropped(Struct, gc=False):
     """A line that was over the limit, or did not fit into memory, has ended."""
 
     start: bytes
@@ -55,14 +55,14 @@ class Discarded(Struct, gc=False):
     size: int
 
 
-class Cut(Struct, gc=False):
+class LineTruncated(Struct, gc=False):
     """The stream has ended in the middle of a line; what was kept of it."""
 
     raw: bytes
     size: int
 
 
-Event = list[bytes] | Piece | Passed | Over | Discarded | Cut
+Event = list[bytes] | Chunk | LineStreamed | LineTooLong | LineDropped | LineTruncated
 
 
 class Lines:
@@ -126,12 +126,18 @@ class Lines:
         # Only its end can tell a last line without newline from one that was cut.
         whole = (self._end or self._held[-ENDS:]).rstrip()[-1:] in (b"}", b"]")
         if self._mode in ("begun", "held"):
-            yield [bytes(self._held)] if whole else Cut(bytes(self._held), len(self._held))
+            yield (
+                [bytes(self._held)] if whole else LineTruncated(bytes(self._held), len(self._held))
+            )
         elif self._mode == "passing":
-            yield Piece(b"\n", True)
-            yield Passed(self._start, self._end, self._size) if whole else Cut(b"", self._size)
+            yield Chunk(b"\n", True)
+            yield (
+                LineStreamed(self._start, self._end, self._size)
+                if whole
+                else LineTruncated(b"", self._size)
+            )
         elif self._mode == "discarding":
-            yield Discarded(self._start, self._end, self._size)
+            yield LineDropped(self._start, self._end, self._size)
         self._forget()
 
     def _continue(self, part: memoryview, ends: bool) -> Iterator[Event]:
@@ -147,13 +153,13 @@ class Lines:
             if fits and self._passes is not None and self._passes(self._start):
                 self._mode = "passing"
                 if self._held:
-                    yield Piece(self._held, False)
+                    yield Chunk(self._held, False)
         self._size += len(body)
         if self._size > self._limit and self._mode != "discarding":
             if self._mode == "passing":
-                yield Piece(b"\n", True)
+                yield Chunk(b"\n", True)
             self._mode = "discarding"
-            yield Over(self._start, self._size)
+            yield LineTooLong(self._start, self._size)
         if self._mode in ("begun", "held"):
             try:
                 self._held += body
@@ -163,7 +169,7 @@ class Lines:
                 self._end = bytes(self._held[-ENDS:])
                 self._held = bytearray()  # before anybody else needs memory
                 self._mode = "discarding"
-                yield Over(self._start, self._size)
+                yield LineTooLong(self._start, self._size)
             else:
                 if line is not None:
                     self._forget()
@@ -174,9 +180,9 @@ class Lines:
             self._held = bytearray()
         self._end = (self._end + body[-ENDS:])[-ENDS:]
         if self._mode == "passing":
-            yield Piece(part, ends)
+            yield Chunk(part, ends)
         if ends:
-            over = Passed if self._mode == "passing" else Discarded
+            over = LineStreamed if self._mode == "passing" else LineDropped
             event = over(self._start, self._end, self._size)
             self._forget()
             yield event

@@ -17,7 +17,7 @@ _MOST_WAITING = 4 << 20
 _GLANCE = 0.2  # seconds until a writer that waits looks whether its outlet was closed
 
 
-class Inlet:
+class PipeReader:
     """The end of a pipe that is read."""
 
     def __init__(self, descriptor: int) -> None:
@@ -61,7 +61,7 @@ class Inlet:
         self._large = not self._large
 
 
-class Outlet:
+class PipeWriter:
     """The end of a pipe that is written: whole lines by any thread, a long one in pieces by one.
 
     Lines that are sent while another goes out in pieces follow it. Where the other side is gone,

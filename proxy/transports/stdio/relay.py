@@ -22,26 +22,34 @@ from proxy.document import message
 from proxy.errors import RuleErrors, raised
 from proxy.session import failures as fallback
 from proxy.session.outputs import (
-    Forget,
+    DropSnapshots,
     Forward,
-    Keep,
-    Load,
+    LoadSnapshot,
     Noise,
+    Notify,
     Output,
     Probe,
     Reply,
+    RunInBackground,
     Shape,
-    Tell,
-    Work,
+    StoreSnapshot,
 )
 from proxy.session.session import Session
 from proxy.shaping import pipeline
 from proxy.storage.snapshots import Store
 from proxy.transports.log import Log
-from proxy.transports.stdio.child import Child, hold_signals
-from proxy.transports.stdio.lines import Cut, Discarded, Event, Lines, Over, Passed, Piece
-from proxy.transports.stdio.pipes import Inlet, Outlet
-from proxy.transports.stdio.shutdown import Ending
+from proxy.transports.stdio.child import ChildProcess, hold_signals
+from proxy.transports.stdio.lines import (
+    Chunk,
+    Event,
+    LineDropped,
+    Lines,
+    LineStreamed,
+    LineTooLong,
+    LineTruncated,
+)
+from proxy.transports.stdio.pipes import PipeReader, PipeWriter
+from proxy.transports.stdio.shutdown import Shutdown
 
 
 def within(seconds: float, do: Callable[[], object]) -> None:
@@ -72,7 +80,7 @@ def within(seconds: float, do: Callable[[], object]) -> None:
 _LONGEST = 3600.0  # seconds that are waited at once
 
 
-class Deadlines:
+class DeadlineThread:
     """What waits for an answer, by tokens, and until when.
 
     `late` is called with each token whose time is up, by a thread that begins with the first one.
@@ -147,7 +155,7 @@ class Relay:
 
     def __init__(
         self,
-        child: Child,
+        child: ChildProcess,
         session: Session,
         store: Store,
         log: Log,
@@ -160,11 +168,11 @@ class Relay:
         self._log = log
         self._limit = limit
         self._entry = Lock()
-        self._client = Outlet(1, lambda: self._ending.tell("client gone"))
-        self._server = Outlet(child.stdin, lambda: self._ending.tell("server deaf"))
-        self._output = Inlet(child.stdout)
-        self._ending = Ending(child, self._server, self._output, log, cause)
-        self._deadlines: Deadlines | None = None  # of the proxy's own questions
+        self._client = PipeWriter(1, lambda: self._ending.tell("client gone"))
+        self._server = PipeWriter(child.stdin, lambda: self._ending.tell("server deaf"))
+        self._output = PipeReader(child.stdout)
+        self._ending = Shutdown(child, self._server, self._output, log, cause)
+        self._deadlines: DeadlineThread | None = None  # of the proxy's own questions
 
     def run(self) -> int:
         """Move lines until both sides have ended; return the exit code that is then ours."""
@@ -229,12 +237,12 @@ class Relay:
     def _read_client(self) -> None:
         take, send, reply = self._session.from_client, self._server.send, self._client.send
         heard = False
-        for event in _events(Inlet(0), Lines(self._limit)):
+        for event in _events(PipeReader(0), Lines(self._limit)):
             if type(event) is list:
                 self._take(event, take, send, reply)
-            elif type(event) is Discarded:
+            elif type(event) is LineDropped:
                 self._refuse_long(event)
-            elif type(event) is Cut:
+            elif type(event) is LineTruncated:
                 # What a server makes of half a message is its own affair.
                 self._take([event.raw], take, send, reply)
             if not heard:
@@ -245,13 +253,13 @@ class Relay:
         self._server.close()
         self._ending.tell("client ended")
 
-    def _let_go_on(self, deadlines: "Deadlines") -> None:
+    def _let_go_on(self, deadlines: "DeadlineThread") -> None:
         """Keep the server's input open a while for calls of the client's that are still held."""
         deadlines.wait(_HELD)
         # The server may take nothing more.
         within(_PATIENCE, self._server.flush)
 
-    def _refuse_long(self, event: Discarded) -> None:
+    def _refuse_long(self, event: LineDropped) -> None:
         said = self._too_long(event.size)
         self._log.warning(f"from the client: {said}")
         id = message.request_id(event.start, event.end)
@@ -271,24 +279,24 @@ class Relay:
                 if self._deadlines is not None:
                     for raw in event:
                         self._settle(self._deadlines, raw[:_ENDS], raw[-_ENDS:])
-            elif type(event) is Piece:
+            elif type(event) is Chunk:
                 piece(event.raw, event.last)
-            elif type(event) is Passed:
+            elif type(event) is LineStreamed:
                 self._entered(self._session.streamed, event.start, event.end, event.size)
-            elif type(event) is Over:
+            elif type(event) is LineTooLong:
                 discarded, size = self._session.discarded, event.size
                 outputs = self._entered(discarded, event.start, size, self._limit) or ()
                 self._all(outputs, send, post)
                 unanswered = not outputs
                 if self._deadlines is not None:
                     self._settle(self._deadlines, event.start, b"")
-            elif type(event) is Discarded and unanswered:
+            elif type(event) is LineDropped and unanswered:
                 # Some write the id last. An answer of the server's that says what happened.
                 key = message.response_key(event.start, event.end)
                 if key is not None:
                     said = self._too_long(event.size)
                     self._take([message.error(key, -1, said)], take, send, post)
-            elif type(event) is Cut:
+            elif type(event) is LineTruncated:
                 self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
                 self._log.put_aside(event.raw)
             if self._client.broken:
@@ -317,12 +325,12 @@ class Relay:
             self._server.post(lines)
         return tuple(output for output in outputs if not isinstance(output, kind))
 
-    def _settle(self, deadlines: "Deadlines", start: bytes, end: bytes) -> None:
+    def _settle(self, deadlines: "DeadlineThread", start: bytes, end: bytes) -> None:
         key = message.response_key(start, end)
         if key is not None:
             deadlines.settle(key)
 
-    def _given_up(self, deadlines: "Deadlines", raw: bytes) -> None:
+    def _given_up(self, deadlines: "DeadlineThread", raw: bytes) -> None:
         """Wait no longer for the answers that a line for the server says nobody waits for."""
         from proxy.transports.correlation import address, elements
 
@@ -354,11 +362,11 @@ class Relay:
         if self._deadlines is None:
             # Not loaded before it is needed: most have no use for it.
 
-            self._deadlines = Deadlines(lambda token: self._guarded(lambda: self._late(token)))
+            self._deadlines = DeadlineThread(lambda token: self._guarded(lambda: self._late(token)))
         self._deadlines.add(probe.token, probe.seconds)
 
     def _read_stderr(self) -> None:
-        stderr = Inlet(self._child.stderr)
+        stderr = PipeReader(self._child.stderr)
         while True:
             buffer, size = stderr.read()
             if not size:
@@ -414,7 +422,7 @@ class Relay:
             ahead([output.raw])
         elif isinstance(output, Reply):
             back([output.raw])
-        elif isinstance(output, Tell):
+        elif isinstance(output, Notify):
             self._client.send([output.raw])
         elif isinstance(output, Probe):
             # Its time runs from now on: the server may not even take it.
@@ -426,14 +434,14 @@ class Relay:
                 outputs = self._session.shaped(output.job, outcome)
             # Whoever asked for it, the answer goes to the client.
             self._all(outputs, self._client.send, self._server.post)
-        elif isinstance(output, Work):
+        elif isinstance(output, RunInBackground):
             found = output.do()
             with self._entry:
                 outputs = output.then(found)
                 if back == self._server.post:
                     outputs = self._posted(outputs, Reply)
             self._all(outputs, ahead, back)
-        elif isinstance(output, Load):
+        elif isinstance(output, LoadSnapshot):
             with self._entry:
                 found, failure = None, None
                 try:
@@ -442,7 +450,7 @@ class Relay:
                     failure = raised(error)
                 outputs = self._session.loaded(output.token, found, failure)
             self._all(outputs, ahead, back)
-        elif isinstance(output, Keep | Forget):
+        elif isinstance(output, StoreSnapshot | DropSnapshots):
             try:
                 with self._entry:
                     self._stored(output)
@@ -451,8 +459,8 @@ class Relay:
         elif isinstance(output, Noise):
             self._log.noise(output.raw)
 
-    def _stored(self, output: Keep | Forget) -> None:
-        if isinstance(output, Keep):
+    def _stored(self, output: StoreSnapshot | DropSnapshots) -> None:
+        if isinstance(output, StoreSnapshot):
             self._store.put(output.key, output.snapshot)
         else:
             self._store.drop(output.key)
@@ -470,7 +478,7 @@ class Relay:
         return () if line is None else (Reply(line),)
 
 
-def _events(inlet: Inlet, lines: Lines) -> Iterator[Event]:
+def _events(inlet: PipeReader, lines: Lines) -> Iterator[Event]:
     while True:
         buffer, size = inlet.read()
         if not size:

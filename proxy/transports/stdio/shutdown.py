@@ -11,8 +11,8 @@ from math import inf
 from time import monotonic, sleep
 
 from proxy.transports.log import Log
-from proxy.transports.stdio.child import KILL, TERMINATE, Child
-from proxy.transports.stdio.pipes import Inlet, Outlet
+from proxy.transports.stdio.child import KILL, TERMINATE, ChildProcess
+from proxy.transports.stdio.pipes import PipeReader, PipeWriter
 
 # What begins the end, and what the server's group is then given: seconds until SIGTERM, and from
 # there until SIGKILL.
@@ -35,7 +35,7 @@ _QUESTION = 1.0  # seconds for a client's first request
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Ending:
+class Shutdown:
     """How one session ends: what has ended so far, and what is done about the rest.
 
     `stdin` and `stdout` are our ends of the server's. `cause` says why the child is a stillborn
@@ -43,7 +43,12 @@ class Ending:
     """
 
     def __init__(
-        self, child: Child, stdin: Outlet, stdout: Inlet, log: Log, cause: str | None = None
+        self,
+        child: ChildProcess,
+        stdin: PipeWriter,
+        stdout: PipeReader,
+        log: Log,
+        cause: str | None = None,
     ) -> None:
         self._child = child
         self._stdin = stdin

@@ -20,10 +20,10 @@ from msgspec.structs import replace
 from proxy.document.fuel import LITTLE
 from proxy.ruleset.rule import Rule
 from proxy.shaping import pipeline
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.transports.stdio.pipes import widen
-from proxy.transports.workers.process import Message
-from proxy.transports.workers.thread import Apart
+from proxy.transports.workers.process import WorkerMessage
+from proxy.transports.workers.thread import ThreadRunner
 
 # It finds what this process finds, wherever that was found.
 _START = """
@@ -57,7 +57,7 @@ class Workers:
         most = max(_FEWEST, min(os.cpu_count() or 1, _MOST)) if most is None else most
         self._above = above
         self._seconds = seconds
-        self._apart = Apart()
+        self._apart = ThreadRunner()
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="worker") if most else None
         self._room = asyncio.Semaphore(max(1, most - 1))  # of those that may take very long
         self._spenders: dict[int, Rule] = {}  # whose little fuel was not enough once
@@ -66,7 +66,7 @@ class Workers:
         self._all: set[Worker] = set()
         self._closed = False
 
-    async def shape(self, job: Job) -> Outcome:
+    async def shape(self, job: ShapeJob) -> ShapeResult:
         """Do `job`. Where its worker breaks, the outcome is that of a failed rule.
 
         A rule with Python of its own is never sent to another process. Raises RuntimeError where no
@@ -86,7 +86,7 @@ class Workers:
             self._remember(job.rule)
         return await self._sent(job, costly=costly)
 
-    def _short(self, job: Job, *, costly: bool) -> bool:
+    def _short(self, job: ShapeJob, *, costly: bool) -> bool:
         """Say whether `job` is to be done at once, or at least tried."""
         source = job.raw if job.snapshot is None else job.snapshot.document
         if source is None:
@@ -105,7 +105,7 @@ class Workers:
             self._spenders.clear()
         self._spenders[id(rule)] = rule
 
-    async def _sent(self, job: Job, *, costly: bool) -> Outcome:
+    async def _sent(self, job: ShapeJob, *, costly: bool) -> ShapeResult:
         """Have `job` done elsewhere."""
         if self._threads is None:
             return await self._apart.shape(job)
@@ -140,10 +140,10 @@ class Workers:
         for worker in workers:
             worker.end()
 
-    def _ask(self, job: Job) -> Outcome:
+    def _ask(self, job: ShapeJob) -> ShapeResult:
         """Have a worker do `job` and wait for it, in a thread."""
         try:
-            message = Message.asking(job)
+            message = WorkerMessage.asking(job)
         except Exception as error:  # whatever a rule holds, and however that fails
             said = f"the way to a worker process: {type(error).__name__}: {error}"
             return pipeline.failure(job, said)
@@ -200,14 +200,14 @@ class Worker:
         """Say whether it can be asked."""
         return self._process.poll() is None
 
-    def ask(self, message: Message, job: Job, seconds: float) -> Outcome | str:
+    def ask(self, message: WorkerMessage, job: ShapeJob, seconds: float) -> ShapeResult | str:
         """Return what comes of `job`; raises Broken where the process ends first, or must."""
         started = monotonic()
         late = Timer(seconds, self.kill)
         try:
             late.start()
             message.write(self._asked)
-            return Message.read(self._answers).outcome(job)
+            return WorkerMessage.read(self._answers).outcome(job)
         except (OSError, EOFError):
             self.end()
             if monotonic() - started >= seconds:

@@ -17,14 +17,14 @@ from typing import IO, Any, NoReturn
 from msgspec.structs import replace
 
 from proxy.shaping import pipeline
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
 from proxy.transports.stdio.pipes import widen
 
 _LENGTHS = Struct("<QQQ")
 
 
-class Message:
+class WorkerMessage:
     """Bytes on their way between the processes: a pickled head, a response and a document."""
 
     __slots__ = ("_document", "_head", "_raw")
@@ -35,25 +35,25 @@ class Message:
         self._document = document
 
     @classmethod
-    def asking(cls, job: Job) -> "Message":
+    def asking(cls, job: ShapeJob) -> "WorkerMessage":
         """Ask for `job`. Raises what pickle does where a rule holds something it cannot take."""
         head = replace(job, raw=None, snapshot=_hollow(job.snapshot))
         return cls(_pickled(head), job.raw or b"", _document(job.snapshot))
 
     @classmethod
-    def answering(cls, job: Job, outcome: Outcome) -> "Message":
+    def answering(cls, job: ShapeJob, outcome: ShapeResult) -> "WorkerMessage":
         """Answer with what came of `job`."""
         same = outcome.raw is job.raw
         head = replace(outcome, raw=b"", snapshot=_hollow(outcome.snapshot)), same
         return cls(_pickled(head), b"" if same else outcome.raw, _document(outcome.snapshot))
 
     @classmethod
-    def failing(cls, cause: str) -> "Message":
+    def failing(cls, cause: str) -> "WorkerMessage":
         """Answer that it could not even be tried."""
         return cls(_pickled(cause))
 
     @classmethod
-    def read(cls, stream: IO[bytes]) -> "Message":
+    def read(cls, stream: IO[bytes]) -> "WorkerMessage":
         """Wait for a message; raises EOFError where the other side is gone."""
         lengths = _LENGTHS.unpack(_exactly(stream, _LENGTHS.size))
         return cls(*[_exactly(stream, length) for length in lengths])
@@ -66,19 +66,19 @@ class Message:
         stream.write(self._document)
         stream.flush()
 
-    def job(self) -> Job:
+    def job(self) -> ShapeJob:
         """Return what is asked for."""
-        job: Job = pickle.loads(self._head)
+        job: ShapeJob = pickle.loads(self._head)
         if job.snapshot is None:
             return replace(job, raw=self._raw)
         return replace(job, snapshot=self._filled(job.snapshot))
 
-    def outcome(self, job: Job) -> Outcome | str:
+    def outcome(self, job: ShapeJob) -> ShapeResult | str:
         """Return what came of `job`, or why nothing did."""
         head = pickle.loads(self._head)
         if isinstance(head, str):
             return head
-        outcome: Outcome
+        outcome: ShapeResult
         outcome, same = head
         raw = job.raw if same else self._raw
         return replace(outcome, raw=raw, snapshot=self._filled(outcome.snapshot))
@@ -97,7 +97,7 @@ def serve() -> NoReturn:
     os.dup2(2, 1)  # what a transform prints is no answer
     widen(asked.fileno())
     widen(answers.fileno())
-    waiting: SimpleQueue[Message] = SimpleQueue()
+    waiting: SimpleQueue[WorkerMessage] = SimpleQueue()
     Thread(target=_receive, args=(asked, waiting), daemon=True).start()
     while True:
         try:
@@ -106,23 +106,23 @@ def serve() -> NoReturn:
             os._exit(0)
 
 
-def _receive(asked: IO[bytes], waiting: "SimpleQueue[Message]") -> None:
+def _receive(asked: IO[bytes], waiting: "SimpleQueue[WorkerMessage]") -> None:
     # In a thread of its own, so that the end of the parent ends a long shaping, too.
     try:
         while True:
-            waiting.put(Message.read(asked))
+            waiting.put(WorkerMessage.read(asked))
     except (EOFError, OSError):
         os._exit(0)
     except Exception:  # no memory for what is asked: nobody is to wait for an answer
         os._exit(1)
 
 
-def _answer(message: Message) -> Message:
+def _answer(message: WorkerMessage) -> WorkerMessage:
     try:
         job = message.job()
-        return Message.answering(job, pipeline.shape(job))
+        return WorkerMessage.answering(job, pipeline.shape(job))
     except Exception as error:  # the rule's classes cannot be imported here, too little memory, ...
-        return Message.failing(f"{type(error).__name__}: {error}")
+        return WorkerMessage.failing(f"{type(error).__name__}: {error}")
 
 
 def _hollow(snapshot: Snapshot | None) -> Snapshot | None:

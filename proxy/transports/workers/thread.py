@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from proxy.shaping import pipeline
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 
 _LEAST = 0.01  # seconds between two looks whether a job takes too long
 
@@ -22,12 +22,12 @@ _LEAST = 0.01  # seconds between two looks whether a job takes too long
 class Turn(Struct, eq=False):
     """A job that waits, or is being done since `began`."""
 
-    job: Job
-    done: "asyncio.Future[Outcome]"
+    job: ShapeJob
+    done: "asyncio.Future[ShapeResult]"
     began: float = 0.0
 
 
-class Apart:
+class ThreadRunner:
     """At most one job is being done, but for those that took longer than `seconds`.
 
     Once `most` of these go on at the same time, no other job is done until one of them ends.
@@ -42,7 +42,7 @@ class Apart:
         self._thread: Thread | None = None
         self._stuck = 0
 
-    async def shape(self, job: Job) -> Outcome:
+    async def shape(self, job: ShapeJob) -> ShapeResult:
         """Do `job`. Where it is given up, the outcome is that of a failed rule.
 
         Raises RuntimeError where no thread is to be had.
@@ -117,12 +117,12 @@ class Apart:
             loop.call_soon_threadsafe(self._over, turn, outcome, ours)
         return ours
 
-    def _over(self, turn: Turn, outcome: Outcome, ours: bool) -> None:
+    def _over(self, turn: Turn, outcome: ShapeResult, ours: bool) -> None:
         """Take what came of a job, `ours` unless it was given up before."""
         self._stuck -= not ours
         _settle(turn, outcome)
 
 
-def _settle(turn: Turn, outcome: Outcome) -> None:
+def _settle(turn: Turn, outcome: ShapeResult) -> None:
     if not turn.done.done():
         turn.done.set_result(outcome)

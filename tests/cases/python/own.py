@@ -5,10 +5,18 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
-from proxy.document.paths import Path
-from proxy.document.tree import Slot
-from proxy.ruleset.guard import Answer, Ask, Decision, Forward, Found
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.plugin import (
+    Allow,
+    Call,
+    Decision,
+    Parameter,
+    Path,
+    Query,
+    QueryResult,
+    Respond,
+    Schema,
+    Slot,
+)
 
 
 class Noise(Struct, frozen=True):
@@ -48,8 +56,8 @@ class Gate(Struct, frozen=True):
 
     level: int = 1
 
-    def __call__(self, call: Call, found: Found | None) -> Decision:
-        return Forward()
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+        return Allow()
 
 
 class Odd(Struct, frozen=True):
@@ -57,8 +65,8 @@ class Odd(Struct, frozen=True):
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {"a": Parameter({})}
 
-    def __call__(self, call: Call, found: Found | None) -> Decision:
-        return Forward()
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+        return Allow()
 
 
 class Careful(Struct, frozen=True):
@@ -68,12 +76,12 @@ class Careful(Struct, frozen=True):
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
-    def __call__(self, call: Call, found: Found | None) -> Decision:
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
         if found is None:
-            return Ask("may", {"path": call.argument("path")})
+            return Query("may", {"path": call.argument("path")})
         if found.failure is not None:
             call.warn("not asked", found.failure)
-            return Forward({"careful": True})
+            return Allow({"careful": True})
         if found.document == "yes":
-            return Forward(facts={"asked": "may"})
-        return Answer({"status": "blocked"})
+            return Allow(facts={"asked": "may"})
+        return Respond({"status": "blocked"})

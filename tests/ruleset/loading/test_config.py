@@ -8,13 +8,13 @@ import pytest
 
 from proxy.ruleset.loading.config import Config, read
 from proxy.ruleset.loading.config_model import (
-    Address,
     Command,
-    Limits,
-    Rules,
-    TokenIn,
+    LimitsSpec,
+    ListenAddress,
+    RouteSpec,
+    RuleFileName,
+    TokenFromEnv,
     Url,
-    Written,
 )
 from proxy.ruleset.loading.convert import fields
 from tests.rulecases import expected
@@ -32,7 +32,7 @@ def config(text: str, **given: Any) -> Config:
     return reading.config
 
 
-def routes(text: str, **given: Any) -> tuple[Written, ...]:
+def routes(text: str, **given: Any) -> tuple[RouteSpec, ...]:
     return config(text, **given).routes
 
 
@@ -69,7 +69,7 @@ def everything() -> Config:
 
 def test_every_key_is_in_a_good_file() -> None:
     text = (CASES / "good" / "everything.yaml").read_text()
-    words = [*fields(Written), *fields(Limits)]
+    words = [*fields(RouteSpec), *fields(LimitsSpec)]
     assert [word for word in words if f"{word}:" not in text] == []
 
 
@@ -162,7 +162,11 @@ def test_what_is_said_elsewhere_stands_in_for_the_top_and_not_for_a_route() -> N
         "upstream: http://a.test\nlisten: 127.0.0.1:1\ntoken_env: TOKEN\nrules: github\n"
         "routes: [{path: /a}, {path: /b, listen: '127.0.0.1:2', token_env: null}]"
     )
-    given = {"listen": Address("127.0.0.1:3"), "rules": (Rules("none"),), "token_env": TokenIn("x")}
+    given = {
+        "listen": ListenAddress("127.0.0.1:3"),
+        "rules": (RuleFileName("none"),),
+        "token_env": TokenFromEnv("x"),
+    }
     first, second = routes(text, **given)
     assert (first.listen, second.listen) == ("127.0.0.1:3", "127.0.0.1:2")
     assert ([str(token) for token in first.tokens], second.tokens) == (["x"], ())

@@ -8,7 +8,7 @@ import pytest
 from proxy.errors import AbridgeError
 from proxy.ruleset.loading import config_model as configkeys
 from proxy.ruleset.loading.config_model import (
-    Address,
+    ListenAddress,
     Secret,
     address,
     host,
@@ -173,4 +173,4 @@ def test_a_file_without_tokens_is_refused(tmp_path: Path, held: bytes) -> None:
 )
 def test_a_value_is_still_a_text(make: Callable[[str], str], text: str) -> None:
     assert isinstance(make(text), str)
-    assert isinstance(address("a:1"), Address)
+    assert isinstance(address("a:1"), ListenAddress)

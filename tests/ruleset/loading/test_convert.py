@@ -6,7 +6,7 @@ from msgspec import Meta, Struct, field
 
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern
-from proxy.ruleset.loading.convert import BAD, Fields
+from proxy.ruleset.loading.convert import BAD, NodeConverter
 from proxy.ruleset.loading.yaml_nodes import read
 
 Count = Annotated[int, Meta(ge=1, le=9)]
@@ -43,7 +43,7 @@ class Required(Struct, frozen=True):
 def tried(text: str, kind: Any = Options) -> tuple[Any, list[str]]:
     root, problems = read("r.yaml", text.encode())
     assert root is not None
-    notes = Fields("r.yaml", {})
+    notes = NodeConverter("r.yaml", {})
     value = notes.value(root, kind, "it")
     return value, [str(problem) for problem in [*problems, *notes.problems]]
 
@@ -123,7 +123,7 @@ def test_every_wrong_member_is_reported_not_the_first_alone() -> None:
 def test_what_was_reported_once_is_not_reported_again() -> None:
     root, _ = read("r.yaml", b"[&a {count: 0}, *a]")
     assert root is not None
-    notes = Fields("r.yaml", {})
+    notes = NodeConverter("r.yaml", {})
     assert notes.value(root, tuple[Options, ...], "it") is BAD
     assert len(notes.problems) == 1
 
@@ -145,5 +145,5 @@ def test_an_expression_nested_beyond_reason_is_a_problem_like_any_other() -> Non
 def test_a_notation_of_its_own_is_read_by_its_own_reader() -> None:
     root, _ = read("r.yaml", b"a-b")
     assert root is not None
-    notes = Fields("r.yaml", {Inner: lambda _, node, label: Inner(f"{label}:{node.value}")})
+    notes = NodeConverter("r.yaml", {Inner: lambda _, node, label: Inner(f"{label}:{node.value}")})
     assert notes.value(root, Inner, "it") == Inner("it:a-b")

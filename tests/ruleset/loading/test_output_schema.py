@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy.errors import Wrong
+from proxy.errors import OptionError
 from proxy.ruleset.loading.output_schema import problems
 from proxy.ruleset.loading.rulefile import read
 from proxy.schema import keywords
@@ -50,7 +50,7 @@ def test_each_mistake_is_told_once_where_it_stands() -> None:
 def test_a_wrong_name_is_the_place_of_what_is_wrong_about_it() -> None:
     schema = {"type": "object", "properties": {"a": {"requird": []}}}
     assert problems(schema) == [
-        Wrong(
+        OptionError(
             ("properties", "a", "requird"),
             "unknown keyword 'requird'; did you mean 'required'?",
             of_key=True,

@@ -3,17 +3,17 @@ from typing import Any
 import pytest
 
 from proxy.document.paths import Path
-from proxy.ruleset.loading.convert import BAD, Fields
+from proxy.ruleset.loading.convert import BAD, NodeConverter
 from proxy.ruleset.loading.steps import part
 from proxy.ruleset.loading.yaml_nodes import read
-from proxy.transforms.project import Sourced
-from proxy.transforms.shapes import Part, Passed
+from proxy.transforms.project import FromPath
+from proxy.transforms.shapes import FromArgument, Part
 
 
 def tried(text: str) -> tuple[Any, list[str]]:
     root, _ = read("r.yaml", text.encode())
     assert root is not None
-    notes = Fields("r.yaml", {Part: part})
+    notes = NodeConverter("r.yaml", {Part: part})
     value = notes.value(root, Part, "it")
     return value, [str(problem) for problem in notes.problems]
 
@@ -24,9 +24,9 @@ def tried(text: str) -> tuple[Any, list[str]]:
         ("{a: [1, {b: null}], c: {}}", {"a": (1, {"b": None}), "c": {}}),
         (
             "[{argument: x}, {argument: x, default: {path: y}}]",
-            (Passed("x"), Passed("x", {"path": "y"})),
+            (FromArgument("x"), FromArgument("x", {"path": "y"})),
         ),
-        ("{path: a.b, default: 1}", Sourced(Path.parse("a.b"), 1)),
+        ("{path: a.b, default: 1}", FromPath(Path.parse("a.b"), 1)),
         ("{path: a.b, line: 1}", {"path": "a.b", "line": 1}),
         ("{path: [a]}", {"path": ("a",)}),
         ("{default: 1}", {"default": 1}),

@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta, Struct
 
 from proxy.document.tree import Slot
-from proxy.ruleset.guard import Decision, Forward, Found
+from proxy.ruleset.guard import Allow, Decision, QueryResult
 from proxy.transforms.base import Call, Parameter, Schema
 
 
@@ -41,8 +41,8 @@ class Gate(Struct, frozen=True):
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
-    def __call__(self, call: Call, found: Found | None) -> Decision:
-        return Forward()
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+        return Allow()
 """
 
 

@@ -14,8 +14,8 @@ from msgspec import UNSET
 
 from proxy.errors import Problem
 from proxy.ruleset.loading.convert import fields
-from proxy.ruleset.loading.rule_model import Case, Written
-from proxy.ruleset.loading.rulefile import Reading, read
+from proxy.ruleset.loading.rule_model import CaseSpec, RuleSpec
+from proxy.ruleset.loading.rulefile import LoadedRules, read
 from proxy.ruleset.loading.yaml_errors import MOST_PROBLEMS
 from proxy.ruleset.rule import Bounds, Hidden, Rule, RuleFile
 from proxy.transforms import TRANSFORMS
@@ -261,14 +261,14 @@ def test_server_and_expose_are_the_files() -> None:
 
 
 def test_a_yaml_file_that_is_no_rule_file_was_readable() -> None:
-    assert read("r.yaml", b"version: 2") == Reading(
+    assert read("r.yaml", b"version: 2") == LoadedRules(
         None, (Problem("r.yaml", 1, 10, "version: expected 1, found 2"),), readable=True
     )
     assert not read("r.yaml", b"a: 'b").readable
 
 
 def test_every_key_of_a_test_is_checked_by_name() -> None:
-    known = ", ".join(f"{word}: 0" for word in fields(Case))
+    known = ", ".join(f"{word}: 0" for word in fields(CaseSpec))
     text = f"version: 1\nrules: [{{tools: a, tests: [{{{known}}}]}}]"
     assert not [p for p in read("r.yaml", text.encode()).problems if "unknown" in p.message]
 
@@ -277,8 +277,8 @@ def test_every_key_of_a_test_is_checked_by_name() -> None:
 words = st.sampled_from(
     [
         *TRANSFORMS,
-        *fields(Written),
-        *fields(Case),
+        *fields(RuleSpec),
+        *fields(CaseSpec),
         *("version", "rules", "server", "defaults", "expose", "at", "paths", "limit", "x-a"),
     ]
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.ruleset.loading.rulefile import Reading, read
+from proxy.ruleset.loading.rulefile import LoadedRules, read
 from proxy.ruleset.rule import Rule
 from tests.rulecases import PYTHON
 
@@ -12,7 +12,7 @@ guards: {gate: "own:Gate", odd: "own:Odd"}
 """
 
 
-def reading(text: str, head: str = HEAD) -> Reading:
+def reading(text: str, head: str = HEAD) -> LoadedRules:
     return read(str(PYTHON / "r.yaml"), (head + text).encode(), allow_python=True)
 
 

@@ -9,7 +9,7 @@ from proxy.document.tree import encode
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.tools import definitions
-from proxy.session.tools.definitions import Seen
+from proxy.session.tools.definitions import ToolFacts
 from tests.given import file, rules
 from tests.tool_list import PAGES, Listing, listed, tool
 
@@ -231,10 +231,10 @@ def test_the_arguments_and_the_hints_of_each_tool_are_seen() -> None:
     )
 
     assert found.facts == {
-        "a": Seen(frozenset({"a", "p", "p.limit"}), True),
-        "b": Seen(),
-        "c": Seen(),
-        "d": Seen(structured=True, objects=True),
-        "f": Seen(structured=True, objects=True),
-        "e": Seen(frozenset({"a"})),
+        "a": ToolFacts(frozenset({"a", "p", "p.limit"}), True),
+        "b": ToolFacts(),
+        "c": ToolFacts(),
+        "d": ToolFacts(structured=True, objects=True),
+        "f": ToolFacts(structured=True, objects=True),
+        "e": ToolFacts(frozenset({"a"})),
     }

@@ -6,7 +6,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.ruleset.guard import Answer, Decision, Found
+from proxy.ruleset.guard import Decision, QueryResult, Respond
 from proxy.ruleset.rule import RuleSet
 from proxy.transforms.base import Call, Parameter
 from tests.given import rules
@@ -187,8 +187,8 @@ def test_the_answers_of_a_guard_fit_what_is_advertised() -> None:
         shorthand: ClassVar[str | None] = None
         parameters: ClassVar[dict[str, Parameter]] = {}
 
-        def __call__(self, call: Call, found: Found | None) -> Decision:
-            return Answer({"status": "closed"})
+        def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+            return Respond({"status": "closed"})
 
     [held] = rules(KEPT).files
     guarded = replace(held, rules=tuple(replace(each, guard=Closed()) for each in held.rules))

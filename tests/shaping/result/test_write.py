@@ -9,7 +9,7 @@ from msgspec import Raw
 from proxy.document.tree import Document, encode
 from proxy.shaping.result.frame import Frame
 from proxy.shaping.result.locate import read
-from proxy.shaping.result.visible import Shown
+from proxy.shaping.result.visible import VisibleSize
 from proxy.shaping.result.write import made, write
 from proxy.transforms.base import Notice
 from tests.given import document, said
@@ -141,7 +141,7 @@ def test_what_is_written_is_counted_too() -> None:
     found = reading(document({"a": "long"}, structured=True))
     found.document.root.set({"a": "b"})
 
-    assert write(found.frame, found.document, [])[1] == Shown(9, 9)
+    assert write(found.frame, found.document, [])[1] == VisibleSize(9, 9)
 
 
 # Notices

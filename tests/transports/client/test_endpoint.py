@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 import aiohttp
 import pytest
 
-from proxy.transports.client.endpoint import LOST, Astray, Endpoint, plainly, reason
+from proxy.transports.client.endpoint import LOST, HttpClient, RedirectRefused, plainly, reason
 from tests.raw_http import Asked, RawServer, whole
 
 
-async def answer(endpoint: Endpoint, method: str = "POST", raw: bytes | None = b"{}") -> bytes:
+async def answer(endpoint: HttpClient, method: str = "POST", raw: bytes | None = b"{}") -> bytes:
     """Ask, and return the body of the answer."""
     async with endpoint.ask(method, {"X-Own": "1"}, raw) as response:
         return await response.read()
@@ -41,7 +41,7 @@ async def test_a_redirect_within_the_origin_is_followed_with_everything(
     status: str, location: Callable[[Asked], str]
 ) -> None:
     with RawServer(redirecting(status, location)) as server:
-        endpoint = Endpoint(server.url, [("Authorization", "Bearer x")])
+        endpoint = HttpClient(server.url, [("Authorization", "Bearer x")])
         assert await answer(endpoint) == b"here"
         await endpoint.close()
     first, second = server.asked
@@ -53,15 +53,15 @@ async def test_a_redirect_within_the_origin_is_followed_with_everything(
 
 async def test_a_get_follows_every_redirect_within_the_origin() -> None:
     with RawServer(redirecting("302 Found", lambda _: "/mcp/")) as server:
-        endpoint = Endpoint(server.url)
+        endpoint = HttpClient(server.url)
         assert await answer(endpoint, "GET", None) == b"here"
         await endpoint.close()
 
 
 async def test_a_redirect_that_would_lose_the_body_is_refused() -> None:
     with RawServer(redirecting("302 Found", lambda _: "/mcp/?secret=1")) as server:
-        endpoint = Endpoint(server.url)
-        with pytest.raises(Astray) as refused:
+        endpoint = HttpClient(server.url)
+        with pytest.raises(RedirectRefused) as refused:
             await answer(endpoint)
         await endpoint.close()
     there = server.url + "/"
@@ -90,8 +90,8 @@ async def test_a_redirect_to_another_origin_is_refused_and_nothing_is_sent_there
             return elsewhere.format(host=host, port=port, other=other.port)
 
         with RawServer(redirecting("307 Temporary Redirect", location)) as server:
-            endpoint = Endpoint(server.url, [("Authorization", "Bearer x")])
-            with pytest.raises(Astray, match="which is another origin than"):
+            endpoint = HttpClient(server.url, [("Authorization", "Bearer x")])
+            with pytest.raises(RedirectRefused, match="which is another origin than"):
                 await answer(endpoint)
             await endpoint.close()
         assert len(server.asked) == 1
@@ -100,8 +100,8 @@ async def test_a_redirect_to_another_origin_is_refused_and_nothing_is_sent_there
 
 async def test_a_circle_of_redirects_ends() -> None:
     with RawServer(redirecting("307 Temporary Redirect", lambda _: "/mcp")) as server:
-        endpoint = Endpoint(server.url)
-        with pytest.raises(Astray, match="redirects more than 5 times"):
+        endpoint = HttpClient(server.url)
+        with pytest.raises(RedirectRefused, match="redirects more than 5 times"):
             await answer(endpoint)
         await endpoint.close()
     assert len(server.asked) == 5
@@ -109,15 +109,15 @@ async def test_a_circle_of_redirects_ends() -> None:
 
 async def test_a_redirect_to_nowhere_is_refused() -> None:
     with RawServer(redirecting("307 Temporary Redirect", lambda _: "http://[x/")) as server:
-        endpoint = Endpoint(server.url)
-        with pytest.raises(Astray, match="names a URL that is none"):
+        endpoint = HttpClient(server.url)
+        with pytest.raises(RedirectRefused, match="names a URL that is none"):
             await answer(endpoint)
         await endpoint.close()
 
 
 async def test_a_user_in_the_url_becomes_a_header_and_is_not_shown() -> None:
     with RawServer(lambda asked: iter([whole(b"here")])) as server:
-        endpoint = Endpoint(server.url.replace("//", "//user:word@"))
+        endpoint = HttpClient(server.url.replace("//", "//user:word@"))
         assert await answer(endpoint) == b"here"
         assert "user" not in str(endpoint.url)
         await endpoint.close()
@@ -128,7 +128,7 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
     with RawServer(lambda asked: iter([whole(b"here")])) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
             monkeypatch.setenv(name, "http://127.0.0.1:9/")
-        endpoint = Endpoint(server.url)
+        endpoint = HttpClient(server.url)
         assert await answer(endpoint) == b"here"
         await endpoint.close()
 
@@ -147,7 +147,7 @@ async def test_it_is_known_when_a_request_has_gone_out() -> None:
 
     loop = asyncio.get_running_loop()
     with RawServer(late) as server:
-        endpoint = Endpoint(server.url)
+        endpoint = HttpClient(server.url)
         async with endpoint.ask("POST", {}, b"x" * 300_000, sent) as response:
             assert response.status == 200
         await endpoint.close()
@@ -158,7 +158,7 @@ async def test_it_is_known_when_a_request_has_gone_out() -> None:
 async def test_a_server_that_is_not_there_is_lost() -> None:
     with RawServer(lambda asked: iter([])) as server:
         pass
-    endpoint = Endpoint(server.url)
+    endpoint = HttpClient(server.url)
     with pytest.raises(LOST) as lost:
         await answer(endpoint)
     assert isinstance(lost.value, aiohttp.ClientConnectorError)

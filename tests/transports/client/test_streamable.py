@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from proxy.document.message import PROTOCOL_VERSION
-from proxy.ruleset.guard import Decision, Found
+from proxy.ruleset.guard import Decision, QueryResult
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.session import Session
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory
 from proxy.transports.client import streamable
-from proxy.transports.client.endpoint import Endpoint
-from proxy.transports.client.streamable import Place, Streamable
+from proxy.transports.client.endpoint import HttpClient
+from proxy.transports.client.streamable import Streamable, StreamPosition
 from proxy.transports.driver import Driver
 from proxy.transports.http.sse import Event
 from proxy.transports.log import Log
@@ -62,7 +62,7 @@ class Link:
         session = Session(lambda *_: rules, Meters().of, log.warning, deadline=deadline)
         self.driver = Driver(session, Memory(), Workers(), log, self.noise.append)
         self.streamable = Streamable(
-            Endpoint(server.url), self.driver, log, limit, self.say, self.lost.put_nowait
+            HttpClient(server.url), self.driver, log, limit, self.say, self.lost.put_nowait
         )
 
     async def say(self, lines: list[bytes]) -> None:
@@ -725,7 +725,7 @@ async def test_a_server_of_2024_is_found_and_spoken_to() -> None:
 
 @pytest.mark.parametrize("then", [told, onward])
 async def test_a_question_of_the_proxys_own_has_its_answer_on_the_stream_there(
-    then: Callable[[Found], Decision],
+    then: Callable[[QueryResult], Decision],
 ) -> None:
     old = Old()
     async with linked(old, rules=guarded(then)) as link:
@@ -778,7 +778,7 @@ async def test_what_is_no_server_of_2024_either_is_said_as_it_was_at_first() -> 
 
 
 def test_a_place_is_kept_by_ids_alone_and_an_empty_one_forgets_it() -> None:
-    place = Place()
+    place = StreamPosition()
     for id, last in (("1", "1"), (None, "1"), ("2", "2"), ("", None), ("\x01", None)):
         place.note(Event(b"", b"x", id=id))
         assert place.last == last

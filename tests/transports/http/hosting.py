@@ -14,8 +14,8 @@ import aiohttp
 
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.transports.http.sse import Event, Events
-from proxy.transports.sidecar.command.route_handler import Local
-from proxy.transports.sidecar.route import Shared
+from proxy.transports.sidecar.command.route_handler import CommandRoute
+from proxy.transports.sidecar.route import Services
 from tests.transports.http.standing import BOTH, Standing, route, shared, standing
 
 TALKATIVE = (sys.executable, str(Path(__file__).with_name("talkative.py")))
@@ -175,7 +175,7 @@ class Client:
 class Hosting:
     """A route that listens; every client of it is closed with it."""
 
-    def __init__(self, made: Standing, http: aiohttp.ClientSession, local: Local) -> None:
+    def __init__(self, made: Standing, http: aiohttp.ClientSession, local: CommandRoute) -> None:
         self.made = made
         self.local = local
         self._http = http
@@ -194,13 +194,13 @@ class Hosting:
 async def hosting(
     command: Sequence[str] = TALKATIVE,
     rules: RuleSet = EMPTY,
-    share: Shared | None = None,
+    share: Services | None = None,
     deadline: float | None = None,
     **limits: Any,
 ) -> AsyncIterator[Hosting]:
     """Serve a command."""
     share = share or shared(**limits)
-    local = Local(route(tuple(command), deadline=deadline), lambda *_: rules, share)
+    local = CommandRoute(route(tuple(command), deadline=deadline), lambda *_: rules, share)
     connector = aiohttp.TCPConnector(force_close=True, limit=0)
     timeout = aiohttp.ClientTimeout(total=SECONDS)
     async with (

@@ -13,7 +13,7 @@ from proxy.transports.http import body
 from proxy.transports.log import Log
 from proxy.transports.sidecar.access import LOOPBACK, Access
 from proxy.transports.sidecar.metrics import Metrics
-from proxy.transports.sidecar.route import Asked, Limits, Route
+from proxy.transports.sidecar.route import AccessRecord, Route, RouteLimits
 from proxy.transports.sidecar.router import Mount
 from proxy.transports.sidecar.sidecar import Sidecar
 
@@ -47,7 +47,7 @@ class Small:
     async def close(self) -> None:
         self.log.append("close")
 
-    async def handle(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         self.begun.set()
         try:
             if request.method == "GET":
@@ -57,7 +57,7 @@ class Small:
             self.gone.set()
             raise
 
-    async def _post(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+    async def _post(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         raw = await body.whole(request.content, None, 1 << 20)
         asked.received = 7
         match raw:
@@ -203,7 +203,7 @@ async def serving(*routes: Route, **limits: Any) -> AsyncIterator[Running]:
     handler = Small()
     mounts = [Mount(each, handler) for each in routes or (route(),)]
     log = Log("debug", "json", writing)
-    sidecar = Sidecar(mounts, Limits(**{"drain": 0.0, **limits}), log, Metrics())
+    sidecar = Sidecar(mounts, RouteLimits(**{"drain": 0.0, **limits}), log, Metrics())
     await sidecar.start()
     running = Running(sidecar, reading, handler)
     try:

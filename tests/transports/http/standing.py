@@ -13,18 +13,18 @@ from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory, Store
 from proxy.transports.log import Log
 from proxy.transports.sidecar.access import Access
-from proxy.transports.sidecar.connection import Connections, Server
-from proxy.transports.sidecar.route import Asked, Handler, Limits, Route, Shared
-from proxy.transports.sidecar.url.route_handler import Remote
+from proxy.transports.sidecar.connection import Connections, SidecarServer
+from proxy.transports.sidecar.route import AccessRecord, Handler, Route, RouteLimits, Services
+from proxy.transports.sidecar.url.route_handler import UrlRoute
 from proxy.transports.workers.pool import Workers
 
 BOTH = "application/json, text/event-stream"
 
 
-def shared(store: Store | None = None, **limits: Any) -> Shared:
+def shared(store: Store | None = None, **limits: Any) -> Services:
     """Return what routes share, made for a test."""
     kept = Memory() if store is None else store
-    return Shared(Meters(), kept, Workers(), Log("error"), Limits(**limits))
+    return Services(Meters(), kept, Workers(), Log("error"), RouteLimits(**limits))
 
 
 def route(upstream: str | tuple[str, ...], **keys: Any) -> Route:
@@ -37,7 +37,7 @@ class Standing(msgspec.Struct):
 
     port: int
     handler: Handler
-    asked: list[Asked]
+    asked: list[AccessRecord]
 
     @property
     def url(self) -> str:
@@ -113,15 +113,15 @@ class Got(msgspec.Struct):
 @asynccontextmanager
 async def standing(handler: Handler) -> AsyncIterator[Standing]:
     """Let a handler answer on a free port."""
-    asked: list[Asked] = []
+    asked: list[AccessRecord] = []
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        asked.append(Asked())
+        asked.append(AccessRecord())
         return await handler.handle(request, asked[-1])
 
     await handler.open()
     log = Log("error")
-    server = Server(handle, log, Connections(1000, None, log))
+    server = SidecarServer(handle, log, Connections(1000, None, log))
     listener = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
     try:
         yield Standing(listener.sockets[0].getsockname()[1], handler, asked)
@@ -133,10 +133,10 @@ async def standing(handler: Handler) -> AsyncIterator[Standing]:
 
 @asynccontextmanager
 async def before(
-    upstream: str, rules: RuleSet = EMPTY, share: Shared | None = None, **keys: Any
+    upstream: str, rules: RuleSet = EMPTY, share: Services | None = None, **keys: Any
 ) -> AsyncIterator[Standing]:
     """Stand before an upstream."""
     share = share or shared()
-    async with standing(Remote(route(upstream, **keys), lambda *_: rules, share)) as made:
+    async with standing(UrlRoute(route(upstream, **keys), lambda *_: rules, share)) as made:
         yield made
     share.workers.close()

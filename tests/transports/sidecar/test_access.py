@@ -6,14 +6,14 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 from rich.pretty import pretty_repr
 
-from proxy.transports.sidecar.access import LOOPBACK, Access, Refused
+from proxy.transports.sidecar.access import LOOPBACK, Access, AccessRefused
 
-HOST = Refused(403, "the Host of the request is not allowed")
-ORIGIN = Refused(403, "the Origin of the request is not allowed")
-TOKEN = Refused(
+HOST = AccessRefused(403, "the Host of the request is not allowed")
+ORIGIN = AccessRefused(403, "the Origin of the request is not allowed")
+TOKEN = AccessRefused(
     401, "a bearer token is needed", (("WWW-Authenticate", 'Bearer realm="mcp-abridge"'),)
 )
-UNKNOWN = Refused(401, "the bearer token is not known", TOKEN.headers)
+UNKNOWN = AccessRefused(401, "the bearer token is not known", TOKEN.headers)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,9 @@ def test_a_request_without_a_host_is_for_none_that_is_allowed() -> None:
 def test_a_request_that_names_two_hosts_is_refused(hosts: tuple[str, ...] | None) -> None:
     headers = CIMultiDict([("Host", "localhost"), ("host", "evil.example")])
 
-    assert Access(hosts=hosts).refusal(headers) == Refused(400, "the request names several hosts")
+    assert Access(hosts=hosts).refusal(headers) == AccessRefused(
+        400, "the request names several hosts"
+    )
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,7 @@ def test_one_bad_origin_among_several_refuses_the_request() -> None:
         ("Bearer sec\u00f6nd\udcff\ud800", UNKNOWN),
     ],
 )
-def test_one_of_the_tokens_must_be_shown(authorization: str, refusal: Refused | None) -> None:
+def test_one_of_the_tokens_must_be_shown(authorization: str, refusal: AccessRefused | None) -> None:
     access = Access(hosts=None, tokens=("first", "second"))
 
     assert access.refusal({"authorization": authorization}) == refusal

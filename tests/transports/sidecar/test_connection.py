@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 
 from proxy.transports.log import Log
-from proxy.transports.sidecar.connection import Connections, Patience, Server, Stalled
+from proxy.transports.sidecar.connection import BodyStalled, BodyTimeout, Connections, SidecarServer
 from tests.transports.http.listening import Client, serving
 
 START = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
@@ -147,17 +147,17 @@ async def test_a_body_that_stops_coming_or_comes_too_slowly_is_given_up(slowly: 
     found: list[type[BaseException]] = []
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        patience = Patience(request, 0.2, 5)
+        patience = BodyTimeout(request, 0.2, 5)
         try:
             await request.content.read()
-        except Stalled as stalled:
+        except BodyStalled as stalled:
             found.append(type(stalled))
         finally:
             patience.end()
         return web.Response()
 
     loop = asyncio.get_running_loop()
-    server = Server(handle, Log("error"), Connections(9, None, Log("error")))
+    server = SidecarServer(handle, Log("error"), Connections(9, None, Log("error")))
     listening = await loop.create_server(server, "127.0.0.1", 0)
     client = Client(*await asyncio.open_connection(*listening.sockets[0].getsockname()))
     await client.send(START + b"Content-Length: 10\r\n\r\nabc")
@@ -165,7 +165,7 @@ async def test_a_body_that_stops_coming_or_comes_too_slowly_is_given_up(slowly: 
         await client.send(b"d")
         await asyncio.sleep(0.1)
     assert (await client.answer()).status == 200
-    assert found == [Stalled]
+    assert found == [BodyStalled]
     client.close()
     listening.close()
     server.pre_shutdown()

@@ -8,7 +8,7 @@ from multidict import CIMultiDict
 
 from proxy.document import message
 from proxy.transports.sidecar.header_checks import error_code, refusal, status_of
-from proxy.transports.sidecar.request import Post
+from proxy.transports.sidecar.request import PostedBody
 
 VERSION = "2026-07-28"
 META = {
@@ -18,17 +18,17 @@ META = {
 PARAMETERS = {"say": ((("to",), "Mcp-Param-To"), (("times",), "Mcp-Param-Times"))}
 
 
-def post(method: str = "tools/list", meta: Any = META, **params: Any) -> Post:
+def post(method: str = "tools/list", meta: Any = META, **params: Any) -> PostedBody:
     held = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
     return of(json.dumps(held).encode())
 
 
-def of(raw: bytes) -> Post:
+def of(raw: bytes) -> PostedBody:
     read = message.read(raw)
     batch = not isinstance(read, message.Message)
     messages = [read] if isinstance(read, message.Message) else []
     ids = tuple(each.key for each in messages if each.key is not None)
-    return Post(raw, messages, batch, ids, "either", None, VERSION, True)
+    return PostedBody(raw, messages, batch, ids, "either", None, VERSION, True)
 
 
 def headers(method: str = "tools/list", **more: str) -> CIMultiDict[str]:
@@ -36,7 +36,7 @@ def headers(method: str = "tools/list", **more: str) -> CIMultiDict[str]:
     return CIMultiDict((name.replace("_", "-"), value) for name, value in held.items())
 
 
-def said(read: Post, given: CIMultiDict[str]) -> tuple[int, int, str] | None:
+def said(read: PostedBody, given: CIMultiDict[str]) -> tuple[int, int, str] | None:
     refused = refusal(read, given, PARAMETERS)
     return None if refused is None else (refused.status, refused.code, str(refused))
 
@@ -68,7 +68,9 @@ CALL: dict[str, Any] = {"method": "tools/call", "name": "say"}
         (of(b'{"jsonrpc":"2.0","method":"notifications/x"}'), CIMultiDict()),
     ],
 )
-def test_headers_that_agree_with_the_body_are_fine(read: Post, given: CIMultiDict[str]) -> None:
+def test_headers_that_agree_with_the_body_are_fine(
+    read: PostedBody, given: CIMultiDict[str]
+) -> None:
     assert said(read, given) is None
 
 
@@ -124,7 +126,9 @@ def test_headers_that_agree_with_the_body_are_fine(read: Post, given: CIMultiDic
         ),
     ],
 )
-def test_headers_that_do_not_are_refused(read: Post, given: CIMultiDict[str], why: str) -> None:
+def test_headers_that_do_not_are_refused(
+    read: PostedBody, given: CIMultiDict[str], why: str
+) -> None:
     assert said(read, given) == (400, -32020, why)
 
 

@@ -5,9 +5,9 @@ from collections import defaultdict
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from proxy.storage.meter import OTHER, Meters, Outcome, Row, Sizes, Warnings
+from proxy.storage.meter import OTHER, Meters, OutcomeKind, Row, Sizes, Warnings
 from proxy.transports.sidecar.metrics import Metrics
-from proxy.transports.sidecar.route import Asked
+from proxy.transports.sidecar.route import AccessRecord
 
 SECONDS = "mcp_server_operation_duration_seconds"
 BYTES = "mcp_abridge_response_bytes_total"
@@ -30,7 +30,7 @@ def read(metrics: Metrics) -> dict[str, Series]:
     return found
 
 
-def row(tool: str, outcome: Outcome = "shaped") -> Row:
+def row(tool: str, outcome: OutcomeKind = "shaped") -> Row:
     return Row(tool, "rule", outcome, 1, 1_000, 100, 900, 90)
 
 
@@ -90,9 +90,9 @@ def test_a_shadow_rule_has_made_nothing_smaller() -> None:
 
 def test_a_request_is_timed_by_method_and_tool() -> None:
     metrics = Metrics()
-    metrics.asked(Asked(method="tools/call", tool="list"), 200, 0.25)
-    metrics.asked(Asked(method="tools/call", tool="list"), 200, 0.5)
-    metrics.asked(Asked(method="initialize"), 200, 3)
+    metrics.asked(AccessRecord(method="tools/call", tool="list"), 200, 0.25)
+    metrics.asked(AccessRecord(method="tools/call", tool="list"), 200, 0.5)
+    metrics.asked(AccessRecord(method="initialize"), 200, 3)
 
     assert read(metrics)[f"{SECONDS}_count"] == {
         ("", "list", "tools/call"): 2,
@@ -119,7 +119,7 @@ def test_a_request_is_timed_by_method_and_tool() -> None:
 )
 def test_a_request_that_failed_says_by_what(status: int, failure: str, error: str) -> None:
     metrics = Metrics()
-    metrics.asked(Asked(method="ping", failure=failure), status, 0.1)
+    metrics.asked(AccessRecord(method="ping", failure=failure), status, 0.1)
 
     assert read(metrics)[f"{SECONDS}_count"] == {(error, "", "ping"): 1}
 
@@ -127,14 +127,14 @@ def test_a_request_that_failed_says_by_what(status: int, failure: str, error: st
 def test_what_is_no_method_of_mcp_is_counted_as_other() -> None:
     metrics = Metrics()
     for number in range(3):
-        metrics.asked(Asked(method=f"evil/{number}"), 200, 0.1)
+        metrics.asked(AccessRecord(method=f"evil/{number}"), 200, 0.1)
 
     assert read(metrics)[f"{SECONDS}_count"] == {("", "", OTHER): 3}
 
 
 def test_a_request_without_a_message_has_no_duration() -> None:
     metrics = Metrics()
-    metrics.asked(Asked(), 200, 3_600)
+    metrics.asked(AccessRecord(), 200, 3_600)
 
     assert read(metrics)[f"{SECONDS}_count"] == {}
 
@@ -142,8 +142,8 @@ def test_a_request_without_a_message_has_no_duration() -> None:
 def test_requests_that_the_proxy_refused_are_counted_by_status() -> None:
     metrics = Metrics()
     for status in (403, 403, 413, 200):
-        metrics.asked(Asked(answered_by="proxy"), status, 0.1)
-    metrics.asked(Asked(answered_by="upstream"), 500, 0.1)
+        metrics.asked(AccessRecord(answered_by="proxy"), status, 0.1)
+    metrics.asked(AccessRecord(answered_by="upstream"), 500, 0.1)
 
     assert read(metrics)[REFUSED] == {("403",): 2, ("413",): 1}
 
@@ -155,9 +155,9 @@ def test_no_metric_has_more_than_a_thousand_sets_of_labels() -> None:
         metrics.observe(row(f"tool {number}"))
         metrics.observe(row(f"tool {number}", "untouched"))
         metrics.warned(Warnings("tool", f"rule {number % 100}", f"kind {number}", 1))
-        metrics.asked(Asked(method="tools/call", tool=f"tool {number}"), 200, 0.1)
+        metrics.asked(AccessRecord(method="tools/call", tool=f"tool {number}"), 200, 0.1)
         metrics.asked(
-            Asked(method="tools/list", failure="x", answered_by="proxy"), 400 + number, 0.1
+            AccessRecord(method="tools/list", failure="x", answered_by="proxy"), 400 + number, 0.1
         )
 
     found = read(metrics)
@@ -179,8 +179,8 @@ def test_no_metric_has_more_than_a_thousand_sets_of_labels() -> None:
 def test_a_flood_of_tools_leaves_room_for_methods_and_errors() -> None:
     metrics = Metrics()
     for number in range(2_000):
-        metrics.asked(Asked(method="tools/call", tool=f"tool {number}"), 200, 0.1)
-    metrics.asked(Asked(method="tools/call", tool="one more"), 503, 0.1)
+        metrics.asked(AccessRecord(method="tools/call", tool=f"tool {number}"), 200, 0.1)
+    metrics.asked(AccessRecord(method="tools/call", tool="one more"), 503, 0.1)
 
     assert read(metrics)[f"{SECONDS}_count"]["503", OTHER, "tools/call"] == 1
 
@@ -197,7 +197,7 @@ def test_a_flood_of_tools_leaves_room_for_methods_and_errors() -> None:
 def test_any_name_can_be_shown(tool: str, shown: str) -> None:
     metrics = Metrics()
     metrics.observe(row(tool))
-    metrics.asked(Asked(method="tools/call", tool=tool), 200, 0.1)
+    metrics.asked(AccessRecord(method="tools/call", tool=tool), 200, 0.1)
 
     assert read(metrics)[CALLS] == {("shaped", shown): 1}
     assert read(metrics)[f"{SECONDS}_count"] == {("", shown, "tools/call"): 1}

@@ -11,8 +11,8 @@ from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict
 
 from proxy.transports.sidecar import request as post
-from proxy.transports.sidecar.request import Post, Refused
-from proxy.transports.sidecar.route import Asked, Limits
+from proxy.transports.sidecar.request import PostedBody, RequestRefused
+from proxy.transports.sidecar.route import AccessRecord, RouteLimits
 from tests.given import call, line
 from tests.transports.http.standing import route
 
@@ -21,11 +21,11 @@ MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
 
 async def read(
     raw: bytes, headers: Mapping[str, str] | None = None, **limits: Any
-) -> tuple[Post, Asked]:
+) -> tuple[PostedBody, AccessRecord]:
     """Read a body that arrived with these headers."""
-    asked = Asked()
+    asked = AccessRecord()
     request = requested(raw, headers)
-    return await post.read(request, route("http://x/mcp"), Limits(**limits), asked), asked
+    return await post.read(request, route("http://x/mcp"), RouteLimits(**limits), asked), asked
 
 
 def requested(
@@ -73,7 +73,7 @@ async def test_only_a_request_needs_an_answer_that_the_client_takes() -> None:
     none = {"Accept": "image/png"}
     read_, _ = await read(line(method="notifications/initialized"), none)
     assert read_.ids == ()
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         await read(call("get"), none)
     assert (refused.value.status, refused.value.code) == (406, -32700)
     assert str(refused.value) == ("Acceptable media types: application/json, text/event-stream")
@@ -82,13 +82,13 @@ async def test_only_a_request_needs_an_answer_that_the_client_takes() -> None:
 @pytest.mark.parametrize("length", ["101", None])
 async def test_a_body_over_the_limit_is_refused(length: str | None) -> None:
     headers = {} if length is None else {"Content-Length": length}
-    with pytest.raises(Refused, match="over the limit of 100 bytes") as refused:
+    with pytest.raises(RequestRefused, match="over the limit of 100 bytes") as refused:
         await read(b'"' + b"x" * 100 + b'"', headers, body=100)
     assert refused.value.status == 413
 
 
 async def test_a_body_in_an_unknown_coding_is_refused() -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         await read(call("get"), {"Content-Encoding": "rot13"})
     assert refused.value.status == 400
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from proxy.transports.http.negotiation import Wanted
 from proxy.transports.http.sse import Event, Events, written
-from proxy.transports.sidecar.response_writer import Answer, unframed
+from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
 
 RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{"n": 1.0}}'
 SECOND = b'{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no"}}'
@@ -101,12 +101,12 @@ def event(raw: bytes) -> Event:
 
 async def answered(
     wanted: Wanted, *said: bytes, raw: bytes = ASKED, **options: Any
-) -> tuple[Reply, Answer]:
+) -> tuple[Reply, ResponseWriter]:
     """Return what a client gets for these events and messages."""
-    answers: list[Answer] = []
+    answers: list[ResponseWriter] = []
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = Answer(request, wanted, **{"streams": False, "expected": 1, **options})
+        answer = ResponseWriter(request, wanted, **{"streams": False, "expected": 1, **options})
         answers.append(answer)
         for each in said:
             await answer.put(event(each))
@@ -363,7 +363,7 @@ async def test_a_connection_serves_one_answer_after_the_other() -> None:
     forms: list[Wanted] = ["stream", "json", "stream"]
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = Answer(request, forms.pop(0), streams=True, expected=1)
+        answer = ResponseWriter(request, forms.pop(0), streams=True, expected=1)
         await answer.put(event(RESPONSE))
         return await answer.end()
 
@@ -382,7 +382,7 @@ async def test_each_event_is_with_the_client_before_the_next_is_put() -> None:
     said = [PRIMING, event(PROGRESS).raw, COMMENT[:-1], event(RESPONSE).raw]
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = Answer(request, "either", streams=True, expected=1)
+        answer = ResponseWriter(request, "either", streams=True, expected=1)
         assert not answer.started
         await answer.begin()
         assert answer.started
@@ -410,7 +410,7 @@ async def test_nothing_is_begun_before_the_form_is_known(wanted: Wanted) -> None
     started = []
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = Answer(request, wanted, streams=True, expected=1)
+        answer = ResponseWriter(request, wanted, streams=True, expected=1)
         await answer.begin()
         await answer.put(event(PRIMING))
         started.append(answer.started)
@@ -436,7 +436,7 @@ async def test_whoever_puts_sees_the_client_go() -> None:
     raised = asyncio.get_running_loop().create_future()
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = Answer(request, "stream", streams=True, expected=1)
+        answer = ResponseWriter(request, "stream", streams=True, expected=1)
         try:
             while True:
                 await answer.put(event(b'{"id":1,"result":"' + b"x" * (1 << 20) + b'"}'))
@@ -458,7 +458,7 @@ LONG = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (24 << 20) + b'"}'
 
 async def test_a_long_event_that_was_not_framed_arrives_framed() -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = Answer(request, "stream", streams=True, expected=1)
+        answer = ResponseWriter(request, "stream", streams=True, expected=1)
         await answer.put(unframed(PROGRESS, "7"))
         await answer.put(unframed(LONG, "8"))
         response = await answer.end(unframed(SECOND, "9"))
@@ -474,7 +474,7 @@ async def test_a_long_event_that_was_not_framed_arrives_framed() -> None:
 
 async def test_two_events_that_are_put_at_the_same_time_do_not_mix() -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = Answer(request, "stream", streams=True, expected=1)
+        answer = ResponseWriter(request, "stream", streams=True, expected=1)
         await asyncio.gather(answer.put(unframed(LONG)), answer.put(unframed(PROGRESS)))
         return await answer.end()
 
@@ -485,7 +485,7 @@ async def test_two_events_that_are_put_at_the_same_time_do_not_mix() -> None:
 @pytest.mark.parametrize("framed", [True, False])
 async def test_an_event_that_has_begun_is_said_to_its_end_whatever_ends_it(framed: bool) -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = Answer(request, "stream", streams=True, expected=1)
+        answer = ResponseWriter(request, "stream", streams=True, expected=1)
         putting = asyncio.create_task(answer.put(event(LONG) if framed else unframed(LONG)))
         transport = request.transport
         assert isinstance(transport, asyncio.WriteTransport)
@@ -508,7 +508,7 @@ async def test_a_long_json_answer_has_its_length() -> None:
 
 async def test_the_last_event_of_a_json_answer_may_come_with_its_end() -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = Answer(request, "json", streams=False, expected=1)
+        answer = ResponseWriter(request, "json", streams=False, expected=1)
         return await answer.end(unframed(RESPONSE))
 
     assert (await asked(handle, Client.reply)).body == RESPONSE

@@ -6,9 +6,9 @@ import pytest
 
 from proxy.cli.serve import OPTIONS
 from proxy.document.sizes import size
-from proxy.transports.sidecar.command.route_handler import Local
-from proxy.transports.sidecar.route import Handler, Limits
-from proxy.transports.sidecar.url.route_handler import Remote
+from proxy.transports.sidecar.command.route_handler import CommandRoute
+from proxy.transports.sidecar.route import Handler, RouteLimits
+from proxy.transports.sidecar.url.route_handler import UrlRoute
 from tests.transports.http.standing import route, shared
 
 LIMITS = {
@@ -27,14 +27,14 @@ def test_the_defaults_are_those_that_the_help_names(flag: str, name: str) -> Non
     [option] = [each for each in OPTIONS if each.flag == flag]
     found = re.search(r"\(default: (\S+)\)", option.help)
     assert found is not None
-    assert size(found[1]) == getattr(Limits(), name)
+    assert size(found[1]) == getattr(RouteLimits(), name)
 
 
 async def test_each_kind_of_upstream_has_a_handler() -> None:
     share = shared()
     handlers: list[Handler] = [
-        Remote(route("http://127.0.0.1:1/mcp"), lambda *_: None, share),  # type: ignore[arg-type]
-        Local(route(("true",)), lambda *_: None, share),  # type: ignore[arg-type]
+        UrlRoute(route("http://127.0.0.1:1/mcp"), lambda *_: None, share),  # type: ignore[arg-type]
+        CommandRoute(route(("true",)), lambda *_: None, share),  # type: ignore[arg-type]
     ]
     for handler in handlers:
         await handler.open()

@@ -4,7 +4,7 @@ import pytest
 
 from proxy.transports.sidecar.access import Access
 from proxy.transports.sidecar.route import Route
-from proxy.transports.sidecar.router import Mount, Mounts
+from proxy.transports.sidecar.router import Mount, Router
 from tests.transports.http.listening import Small
 
 ROUTES = (
@@ -18,7 +18,7 @@ ROUTES = (
 
 
 def found(path: str) -> tuple[str, str | None] | None:
-    mounts = Mounts(
+    mounts = Router(
         Mount(Route(path=each, upstream="http://u", access=Access(), passes=passes), Small())
         for each, passes in ROUTES
     )
@@ -69,7 +69,7 @@ def test_a_path_that_climbs_belongs_to_none(path: str) -> None:
 @pytest.mark.parametrize("path", ["/one", "/one/sse", "/two/sse", "/two/sse/sse"])
 def test_a_command_has_a_stream_for_clients_of_2024_11_05_below_its_path(path: str) -> None:
     made = [Route(path=each, upstream=("true",), access=Access()) for each in ("/one", "/two/sse")]
-    mounts = Mounts(Mount(route, Small()) for route in made)
+    mounts = Router(Mount(route, Small()) for route in made)
     at = mounts.find(path)
     assert at is not None
     assert at[0].route.path == ("/one" if "one" in path else "/two/sse")

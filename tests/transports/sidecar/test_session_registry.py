@@ -8,8 +8,8 @@ import pytest
 
 from proxy.ruleset.rule import RuleSet
 from proxy.storage.snapshots import Key, Memory, Snapshot
-from proxy.transports.sidecar.session_registry import Callers
-from proxy.transports.sidecar.url.route_handler import Remote
+from proxy.transports.sidecar.session_registry import SessionRegistry
+from proxy.transports.sidecar.url.route_handler import UrlRoute
 from tests.given import answer, call, document, line, rules
 from tests.transports.http.raw import Request, response, upstream
 from tests.transports.http.standing import before, route, shared, standing
@@ -84,7 +84,7 @@ async def test_a_session_may_be_deleted_while_the_store_is_asked_what_is_known_o
         assert (await proxy.ask("DELETE", mcp_session_id="s")).status == 200
         store.go.set()
         assert (await calling).body == SHAPED
-        assert isinstance(proxy.handler, Remote)
+        assert isinstance(proxy.handler, UrlRoute)
         assert (len(proxy.handler._callers), proxy.handler._callers._used) == (0, set())
 
 
@@ -103,7 +103,7 @@ async def test_a_caller_of_a_server_without_sessions_is_known_by_the_server_s_na
     share = shared()
     async with (
         upstream(script) as server,
-        standing(Remote(route(server.url), chosen, share)) as proxy,
+        standing(UrlRoute(route(server.url), chosen, share)) as proxy,
     ):
         await proxy.post(line(id=1, method="initialize"))
         assert (await proxy.post(call("get"))).body == SHAPED
@@ -155,7 +155,7 @@ async def test_a_server_that_knows_no_get_has_not_ended_the_session() -> None:
     share = shared()
     async with (
         upstream(script) as server,
-        standing(Remote(route(server.url), chosen, share)) as proxy,
+        standing(UrlRoute(route(server.url), chosen, share)) as proxy,
     ):
         await proxy.post(line(id=1, method="initialize", params={"clientInfo": {"name": "c"}}))
         await proxy.ask("GET", accept="text/event-stream", mcp_session_id="1")
@@ -168,7 +168,7 @@ async def test_a_session_that_nobody_uses_any_more_holds_no_more_than_it_must() 
     async with upstream(response(SECRET)) as server, before(server.url, DROP) as proxy:
         await proxy.post(call("get"), mcp_session_id="left")
         await proxy.post(call("get"), mcp_session_id="used")
-        assert isinstance(proxy.handler, Remote)
+        assert isinstance(proxy.handler, UrlRoute)
         callers = proxy.handler._callers
         left, used = (driver.session for driver in callers._drivers.values())
         callers.rest()
@@ -180,7 +180,7 @@ async def test_a_session_that_nobody_uses_any_more_holds_no_more_than_it_must() 
 
 async def test_sessions_are_remembered_up_to_a_number_and_nothing_of_the_others() -> None:
     share = shared()
-    made = Callers(route("http://127.0.0.1/mcp"), lambda *_: DROP, share, most=3)
+    made = SessionRegistry(route("http://127.0.0.1/mcp"), lambda *_: DROP, share, most=3)
     for number in range(20):
         await made._known(f"caller {number}", None, b"1:")
     assert (len(made), len(made._used)) == (3, 3)
@@ -191,7 +191,7 @@ async def test_sessions_come_to_rest_after_the_idle_time() -> None:
     share = shared(idle=1.0)
     async with upstream(response(SECRET)) as server, before(server.url, DROP, share) as proxy:
         await proxy.post(call("get"), mcp_session_id="left")
-        assert isinstance(proxy.handler, Remote)
+        assert isinstance(proxy.handler, UrlRoute)
         [left] = (driver.session for driver in proxy.handler._callers._drivers.values())
         async with asyncio.timeout(20):
             while left._inflight.find(b"1") is not None:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from proxy.transports.stdio import child
-from proxy.transports.stdio.child import Child
+from proxy.transports.stdio.child import ChildProcess
 
 # What starts a server has one thread; whatever runs the tests may have more.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
@@ -38,10 +38,10 @@ def until(wanted: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def kept() -> Iterator[Callable[[Child], Child]]:
+def kept() -> Iterator[Callable[[ChildProcess], ChildProcess]]:
     with ExitStack() as ends:
 
-        def keep(started: Child) -> Child:
+        def keep(started: ChildProcess) -> ChildProcess:
             def end() -> None:
                 started.release()
                 started.signal(signal.SIGKILL)
@@ -61,8 +61,8 @@ def python(script: str, *words: str) -> list[str]:
 
 @pytest.mark.parametrize("start", STARTERS)
 def test_a_server_has_our_environment_and_folder_and_three_pipes(
-    start: Callable[[list[str]], Child],
-    kept: Callable[[Child], Child],
+    start: Callable[[list[str]], ChildProcess],
+    kept: Callable[[ChildProcess], ChildProcess],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("ABRIDGE_TEST", "ü 1")
@@ -81,7 +81,7 @@ def test_a_server_has_our_environment_and_folder_and_three_pipes(
 
 @pytest.mark.parametrize("start", STARTERS)
 def test_a_server_leads_a_session_of_its_own(
-    start: Callable[[list[str]], Child], kept: Callable[[Child], Child]
+    start: Callable[[list[str]], ChildProcess], kept: Callable[[ChildProcess], ChildProcess]
 ) -> None:
     started = kept(start(python("input()")))
     assert started.pid is not None
@@ -90,7 +90,7 @@ def test_a_server_leads_a_session_of_its_own(
 
 @pytest.mark.parametrize("start", STARTERS)
 def test_it_holds_no_pipe_but_its_own(
-    start: Callable[[list[str]], Child], kept: Callable[[Child], Child]
+    start: Callable[[list[str]], ChildProcess], kept: Callable[[ChildProcess], ChildProcess]
 ) -> None:
     first = kept(start(python("import sys; sys.stdin.read()")))
     kept(start(python("import sys; sys.stdin.read()")))
@@ -103,7 +103,7 @@ def test_it_holds_no_pipe_but_its_own(
 
 @pytest.mark.parametrize("start", STARTERS)
 def test_broken_pipes_end_a_server_as_they_end_any_program(
-    start: Callable[[list[str]], Child], kept: Callable[[Child], Child]
+    start: Callable[[list[str]], ChildProcess], kept: Callable[[ChildProcess], ChildProcess]
 ) -> None:
     # A shell cannot take back what was ignored when it was started, so it shows.
     started = kept(start(["/bin/sh", "-c", "kill -s PIPE $$; echo survived"]))
@@ -112,7 +112,7 @@ def test_broken_pipes_end_a_server_as_they_end_any_program(
 
 
 def test_signals_that_we_hold_back_are_not_held_back_for_the_server(
-    kept: Callable[[Child], Child],
+    kept: Callable[[ChildProcess], ChildProcess],
 ) -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
@@ -129,7 +129,7 @@ def test_signals_that_we_hold_back_are_not_held_back_for_the_server(
 @pytest.mark.parametrize("start", STARTERS)
 @pytest.mark.parametrize("command", [["no-such-command-anywhere"], [os.devnull]])
 def test_what_cannot_be_started_is_an_error_and_leaves_no_descriptor(
-    start: Callable[[list[str]], Child], command: list[str]
+    start: Callable[[list[str]], ChildProcess], command: list[str]
 ) -> None:
     lowest = os.dup(0)
     os.close(lowest)
@@ -154,14 +154,16 @@ def test_a_stillborn_server_has_ended_and_holds_pipes_that_are_over() -> None:
 
 
 @pytest.mark.parametrize("script", ["exit 3", "kill -s KILL $$", "kill -s SEGV $$"])
-def test_how_it_ended_is_known_once_it_has(script: str, kept: Callable[[Child], Child]) -> None:
+def test_how_it_ended_is_known_once_it_has(
+    script: str, kept: Callable[[ChildProcess], ChildProcess]
+) -> None:
     started = kept(child.spawn(["/bin/sh", "-c", script]))
     until(started.ended)
     number = script.split()[2] if "kill" in script else ""
     assert started.code == (-getattr(signal, f"SIG{number}") if number else 3)
 
 
-def test_a_signal_reaches_the_whole_group(kept: Callable[[Child], Child]) -> None:
+def test_a_signal_reaches_the_whole_group(kept: Callable[[ChildProcess], ChildProcess]) -> None:
     started = kept(child.spawn(python(STUBBORN)))
     assert os.read(started.stdout, 3) == b"up\n"
     assert os.read(started.stdout, 3) == b"up\n"
@@ -174,7 +176,7 @@ def test_a_signal_reaches_the_whole_group(kept: Callable[[Child], Child]) -> Non
 
 
 def test_a_guardian_that_was_released_is_gone_and_the_group_lives(
-    kept: Callable[[Child], Child],
+    kept: Callable[[ChildProcess], ChildProcess],
 ) -> None:
     started = kept(child.spawn(["/bin/sh", "-c", "read line"]))
     assert started.guardian is not None
@@ -189,7 +191,7 @@ def test_a_guardian_that_was_released_is_gone_and_the_group_lives(
 def test_the_guardian_ends_even_a_group_that_ignores_everything() -> None:
     # Somebody between us and the group, so that there is somebody to be killed.
     script = (
-        "import os, sys; from proxy.transports import child;"
+        "import os, sys; from proxy.transports.stdio import child;"
         f"one = child.spawn({python(STUBBORN)!r});"
         "assert os.read(one.stdout, 6); assert one.guardian;"
         "print(one.pid, flush=True); sys.stdin.read()"

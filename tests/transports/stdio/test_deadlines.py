@@ -6,7 +6,7 @@ from time import monotonic
 
 import pytest
 
-from proxy.transports.stdio.relay import Deadlines
+from proxy.transports.stdio.relay import DeadlineThread
 from tests.threadless import threadless
 
 SECONDS = 60.0
@@ -14,7 +14,7 @@ SECONDS = 60.0
 
 def test_what_waits_longest_is_told_of_last() -> None:
     late: queue.Queue[bytes] = queue.Queue()
-    deadlines = Deadlines(late.put)
+    deadlines = DeadlineThread(late.put)
     for token, seconds in ((b"a", 0.2), (b"b", 0.05), (b"c", 3600.0), (b"d", 0.1)):
         deadlines.add(token, seconds)
     assert [late.get(timeout=SECONDS) for _ in range(3)] == [b"b", b"d", b"a"]
@@ -24,13 +24,13 @@ def test_what_waits_longest_is_told_of_last() -> None:
 @pytest.mark.parametrize("seconds", [0.0, -1.0])
 def test_no_time_at_all_is_over_at_once(seconds: float) -> None:
     late: queue.Queue[bytes] = queue.Queue()
-    Deadlines(late.put).add(b"a", seconds)
+    DeadlineThread(late.put).add(b"a", seconds)
     assert late.get(timeout=SECONDS) == b"a"
 
 
 def test_time_without_end_holds_nobody_else_up() -> None:
     late: queue.Queue[bytes] = queue.Queue()
-    deadlines = Deadlines(late.put)
+    deadlines = DeadlineThread(late.put)
     deadlines.add(b"a", float("inf"))
     deadlines.add(b"b", 0.01)
     assert late.get(timeout=SECONDS) == b"b"
@@ -38,7 +38,7 @@ def test_time_without_end_holds_nobody_else_up() -> None:
 
 def test_where_no_thread_was_to_be_had_the_next_question_has_one_for_both() -> None:
     late: queue.Queue[bytes] = queue.Queue()
-    deadlines = Deadlines(late.put)
+    deadlines = DeadlineThread(late.put)
     with threadless():
         deadlines.add(b"a", 0.0)
     deadlines.add(b"b", 0.01)
@@ -47,7 +47,7 @@ def test_where_no_thread_was_to_be_had_the_next_question_has_one_for_both() -> N
 
 def test_what_was_answered_is_not_told_of() -> None:
     late: queue.Queue[bytes] = queue.Queue()
-    deadlines = Deadlines(late.put)
+    deadlines = DeadlineThread(late.put)
     deadlines.add(b"a", 0.05)
     deadlines.add(b"b", 0.1)
     deadlines.settle(b"a")
@@ -59,7 +59,7 @@ def test_what_was_answered_is_not_told_of() -> None:
 def test_one_thread_is_enough() -> None:
     late: queue.Queue[bytes] = queue.Queue()
     before = threading.active_count()
-    deadlines = Deadlines(late.put)
+    deadlines = DeadlineThread(late.put)
     assert threading.active_count() == before
     for number in range(100):
         deadlines.add(b"%d" % number, 0.01)
@@ -75,7 +75,7 @@ def test_whoever_waits_for_all_answers_waits_for_what_comes_of_late_ones() -> No
         assert go.wait(SECONDS)
         done.append(token)
 
-    deadlines = Deadlines(late)
+    deadlines = DeadlineThread(late)
     deadlines.wait(SECONDS)
     deadlines.add(b"a", 0.0)
     threading.Timer(0.05, go.set).start()
@@ -89,6 +89,6 @@ def test_whoever_waits_for_all_answers_waits_for_what_comes_of_late_ones() -> No
 
 
 def test_nobody_waits_for_ever() -> None:
-    deadlines = Deadlines(lambda token: None)
+    deadlines = DeadlineThread(lambda token: None)
     deadlines.add(b"a", SECONDS)
     deadlines.wait(0.01)

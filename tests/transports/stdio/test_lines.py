@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.transports.stdio.lines import ENDS, Cut, Discarded, Event, Lines, Over, Passed, Piece
+from proxy.transports.stdio.lines import (
+    ENDS,
+    Chunk,
+    Event,
+    LineDropped,
+    Lines,
+    LineStreamed,
+    LineTooLong,
+    LineTruncated,
+)
 
 ROOT = Path(__file__).parents[3]
 BIG = 1 << 20
@@ -36,7 +45,7 @@ def events(lines: Lines, stream: bytes, sizes: Iterable[int]) -> list[Event]:
         buffer[: len(chunk)] = chunk
         whole = lines.whole(buffer, len(chunk))
         for event in lines.feed(buffer, len(chunk)) if whole is None else [whole]:
-            copied = Piece(bytes(event.raw), event.last) if isinstance(event, Piece) else event
+            copied = Chunk(bytes(event.raw), event.last) if isinstance(event, Chunk) else event
             found.append(copied)
         at, turn = at + len(chunk), turn + 1
     return [*found, *lines.end()]
@@ -50,7 +59,7 @@ def joined(found: list[Event]) -> list[bytes]:
         if isinstance(event, list):
             assert not passing, "a line came between the pieces of another"
             lines += event
-        elif isinstance(event, Piece):
+        elif isinstance(event, Chunk):
             passing += event.raw
             if event.last:
                 assert passing.endswith(b"\n")
@@ -66,7 +75,7 @@ def test_any_chunks_give_the_same_lines(lines: list[bytes], rest: bytes, sizes: 
     found = events(Lines(BIG, long=LONG), stream, sizes)
     assert joined(found) == lines + ([rest] if rest.endswith((b"}", b"]")) else [])
     if rest and joined(found) == lines:
-        assert found[-1] == Cut(rest, len(rest))
+        assert found[-1] == LineTruncated(rest, len(rest))
 
 
 @given(st.lists(LINE), SIZES, st.booleans())
@@ -82,20 +91,20 @@ def test_long_lines_that_may_pass_go_on_in_pieces_and_are_reported(
 
     found = events(Lines(BIG, passes, LONG), stream, sizes)
     assert joined(found) == lines
-    reports = [event for event in found if isinstance(event, Passed)]
+    reports = [event for event in found if isinstance(event, LineStreamed)]
     assert len(reports) == (len(asked) + 1) // 2
     pieces = iter(found)
     for report in reports:
         line = b""
         for event in pieces:
-            if isinstance(event, Piece):
+            if isinstance(event, Chunk):
                 line += event.raw
             elif event is report:
                 break
         line = line.removesuffix(b"\n")
         assert len(line) + 1 >= LONG
-        assert report == Passed(line[:ENDS], line[-ENDS:], len(line))
-    assert not any(event.raw == b"" for event in found if isinstance(event, Piece))
+        assert report == LineStreamed(line[:ENDS], line[-ENDS:], len(line))
+    assert not any(event.raw == b"" for event in found if isinstance(event, Chunk))
 
 
 @given(st.lists(LINE), SIZES, st.integers(1, ENDS))
@@ -106,10 +115,10 @@ def test_lines_over_the_limit_are_thrown_away_and_all_others_are_there(
     found = events(Lines(limit, long=LONG), stream, sizes)
     assert joined(found) == [line for line in lines if len(line) <= limit]
     long = [line for line in lines if len(line) > limit]
-    assert [event for event in found if isinstance(event, Discarded)] == [
-        Discarded(line[:ENDS], line[-ENDS:], len(line)) for line in long
+    assert [event for event in found if isinstance(event, LineDropped)] == [
+        LineDropped(line[:ENDS], line[-ENDS:], len(line)) for line in long
     ]
-    noticed = [event for event in found if isinstance(event, Over)]
+    noticed = [event for event in found if isinstance(event, LineTooLong)]
     assert len(noticed) == len(long)
     for event, line in zip(noticed, long, strict=True):
         assert limit < event.size <= len(line)
@@ -121,11 +130,11 @@ def test_the_order_of_lines_and_reports_is_that_of_the_stream() -> None:
     found = events(Lines(100, lambda start: start[:1] == b"2", LONG), stream, [len(stream)])
     assert found == [
         [b"1"],
-        Piece(b"2" * 40 + b"\n", True),
-        Passed(b"2" * 40, b"2" * 40, 40),
+        Chunk(b"2" * 40 + b"\n", True),
+        LineStreamed(b"2" * 40, b"2" * 40, 40),
         [b"3"],
-        Over(b"4" * 200, 200),
-        Discarded(b"4" * 200, b"4" * 200, 200),
+        LineTooLong(b"4" * 200, 200),
+        LineDropped(b"4" * 200, b"4" * 200, 200),
         [b"5"],
     ]
 
@@ -140,12 +149,12 @@ def test_whether_a_line_may_pass_is_asked_after_the_lines_before_it_were_handed_
     stream = b"short\n" + b"x" * 40 + b"\n"
     for event in Lines(BIG, passes, LONG).feed(stream, len(stream)):
         order.append(event if isinstance(event, list) else type(event))
-    assert order == [[b"short"], "asked", Piece, Passed]
+    assert order == [[b"short"], "asked", Chunk, LineStreamed]
 
 
 def test_a_line_that_was_cut_at_the_end_of_the_stream_is_not_reported_as_passed() -> None:
     cut = events(Lines(BIG, lambda _: True, LONG), b'{"result":{"text":"' + b"x" * 40, [50])
-    assert [type(event) for event in cut] == [Piece, Piece, Piece, Cut]
+    assert [type(event) for event in cut] == [Chunk, Chunk, Chunk, LineTruncated]
     assert joined(cut) == [b'{"result":{"text":"' + b"x" * 40]
 
 
@@ -153,30 +162,30 @@ def test_a_last_line_without_newline_gets_one() -> None:
     line = b'{"result":{"text":"' + b"x" * 40 + b'"}}'
     assert joined(events(Lines(BIG, lambda _: True, LONG), line, [50])) == [line]
     whole = events(Lines(BIG, lambda _: True, LONG), line, [50])
-    assert whole[-1] == Passed(line, line, len(line))
+    assert whole[-1] == LineStreamed(line, line, len(line))
 
 
 def test_an_endless_line_is_noticed_at_once_and_keeps_no_more_than_its_ends() -> None:
     lines = Lines(1500)
     chunk = b"x" * 1000
     assert list(lines.feed(chunk, len(chunk))) == []
-    assert list(lines.feed(chunk, len(chunk))) == [Over(b"x" * ENDS, 2000)]
+    assert list(lines.feed(chunk, len(chunk))) == [LineTooLong(b"x" * ENDS, 2000)]
     for _ in range(998):
         assert list(lines.feed(chunk, len(chunk))) == []
-    assert list(lines.end()) == [Discarded(b"x" * ENDS, b"x" * ENDS, 1_000_000)]
+    assert list(lines.end()) == [LineDropped(b"x" * ENDS, b"x" * ENDS, 1_000_000)]
 
 
 def test_a_line_that_grows_over_the_limit_while_it_passes_is_ended_there() -> None:
     found = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", [40])
     assert joined(found) == [b"x" * 80, b"{}"]
-    assert Over(b"x" * 120, 120) in found
-    assert Discarded(b"x" * 300, b"x" * 300, 300) in found
+    assert LineTooLong(b"x" * 120, 120) in found
+    assert LineDropped(b"x" * 300, b"x" * 300, 300) in found
 
 
 def test_of_a_line_that_is_found_to_be_too_long_at_once_nothing_goes_on() -> None:
     for sizes in ([400], [LONG - 1, 400]):
         found = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", sizes)
-        over = Over(b"x" * 300, 300), Discarded(b"x" * 300, b"x" * 300, 300)
+        over = LineTooLong(b"x" * 300, 300), LineDropped(b"x" * 300, b"x" * 300, 300)
         assert found == [*over, [b"{}"]]
 
 
@@ -186,7 +195,7 @@ def test_a_blank_line_is_a_line() -> None:
 
 SCARCE = """
 import re, resource, sys
-from proxy.transports.stdio.lines import Discarded, Lines, Over
+from proxy.transports.stdio.lines import LineDropped, Lines, LineTooLong
 lines = Lines(1 << 30)
 with open("/proc/self/status") as status:
     size = int(re.findall(r"VmSize:\\s+(\\d+)", status.read())[0]) << 10
@@ -194,10 +203,10 @@ resource.setrlimit(resource.RLIMIT_AS, (size + (48 << 20),) * 2)
 chunk = b"x" * (1 << 20)
 for number in range(100):
     for event in lines.feed(chunk, len(chunk)):
-        assert type(event) is Over and event.start == b"x" * 512, event
+        assert type(event) is LineTooLong and event.start == b"x" * 512, event
         print("over", 16 << 20 < event.size < 48 << 20)
 for event in lines.feed(b"yz\\n{}\\n", 6):
-    print(event.size, event.end[-3:]) if type(event) is Discarded else print(event)
+    print(event.size, event.end[-3:]) if type(event) is LineDropped else print(event)
 """
 
 

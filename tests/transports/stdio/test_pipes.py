@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.transports.stdio.pipes import Inlet, Outlet, widen
+from proxy.transports.stdio.pipes import PipeReader, PipeWriter, widen
 from tests.threadless import threadless
 
 SECONDS = 60.0
@@ -38,7 +38,7 @@ def in_thread(target: Callable[..., object], *args: object) -> threading.Thread:
 
 def read_all(descriptor: int) -> bytes:
     found = b""
-    inlet = Inlet(descriptor)
+    inlet = PipeReader(descriptor)
     while True:
         buffer, size = inlet.read()
         if not size:
@@ -63,7 +63,7 @@ def test_what_is_written_is_read(pipe: tuple[int, int], size: int, blocking: boo
     for end in pipe:
         os.set_blocking(end, blocking)
     sent = os.urandom(size)
-    outlet = Outlet(writing, never)
+    outlet = PipeWriter(writing, never)
     found: list[bytes] = []
     reader = in_thread(lambda: found.append(read_all(reading)))
     outlet.send([sent])
@@ -76,7 +76,7 @@ def test_what_is_written_is_read(pipe: tuple[int, int], size: int, blocking: boo
 def test_small_chunks_after_large_ones_are_read_as_well(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     widen(writing)
-    inlet = Inlet(reading)
+    inlet = PipeReader(reading)
     sizes = []
     for size in (10, 65_536, 200_000, 20, 65_536, 30):
         os.set_blocking(writing, False)
@@ -117,7 +117,7 @@ def test_where_there_is_no_memory_for_a_wide_buffer_small_chunks_are_read(
 ) -> None:
     reading, writing = pipe
     os.write(writing, b"x" * 65_536)
-    inlet = Inlet(reading)
+    inlet = PipeReader(reading)
     with starved():
         assert inlet.read()[1] == 65_536
         os.write(writing, b"y")
@@ -126,7 +126,7 @@ def test_where_there_is_no_memory_for_a_wide_buffer_small_chunks_are_read(
 
 def test_where_there_can_be_no_more_threads_what_is_posted_is_sent(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
-    outlet = Outlet(writing, never)
+    outlet = PipeWriter(writing, never)
     with threadless():
         with pytest.raises(RuntimeError):
             threading.Thread(target=never).start()
@@ -138,12 +138,12 @@ def test_a_broken_descriptor_reads_as_ended() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     os.close(writing)
-    assert Inlet(reading).read()[1] == 0
+    assert PipeReader(reading).read()[1] == 0
 
 
 def test_a_line_sent_between_two_pieces_follows_the_last(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
-    outlet = Outlet(writing, never)
+    outlet = PipeWriter(writing, never)
     outlet.piece(b"a long ", False)
     outlet.send([b"first"])
     outlet.send([b"second", b"and more"])
@@ -154,7 +154,7 @@ def test_a_line_sent_between_two_pieces_follows_the_last(pipe: tuple[int, int]) 
 
 def test_lines_of_many_threads_do_not_mix(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
-    outlet = Outlet(writing, never)
+    outlet = PipeWriter(writing, never)
     lines = [bytes([65 + n]) * 10_000 * n for n in range(1, 9)]
     found: list[bytes] = []
     reader = in_thread(lambda: found.append(read_all(reading)))
@@ -183,7 +183,7 @@ def test_a_thread_that_must_not_wait_does_not_and_its_lines_arrive_in_order(
 ) -> None:
     reading, writing = pipe
     filled = fill(writing)
-    outlet = Outlet(writing, never)
+    outlet = PipeWriter(writing, never)
     for number in range(50):
         outlet.post([b"%d" % number])
     come = b""
@@ -194,7 +194,7 @@ def test_a_thread_that_must_not_wait_does_not_and_its_lines_arrive_in_order(
 
 def test_what_is_sent_follows_what_was_posted_before(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
-    outlet = Outlet(writing, never)
+    outlet = PipeWriter(writing, never)
     for number in range(50):
         outlet.post([b"post"])
         outlet.send([b"sent %d" % number])
@@ -205,7 +205,7 @@ def test_what_is_sent_follows_what_was_posted_before(pipe: tuple[int, int]) -> N
 
 def test_what_was_posted_is_written_when_flushing_is_over(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
-    outlet = Outlet(writing, never)
+    outlet = PipeWriter(writing, never)
     for number in range(50):
         outlet.post([b"%d" % number])
     outlet.flush()
@@ -216,7 +216,7 @@ def test_what_was_posted_is_written_when_flushing_is_over(pipe: tuple[int, int])
 def test_closing_ends_a_write_that_waits_for_a_reader(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     filled = fill(writing)
-    outlet = Outlet(writing, never)
+    outlet = PipeWriter(writing, never)
     writer = in_thread(outlet.send, [b"x" * 100_000])
     outlet.close()
     writer.join(SECONDS)
@@ -228,7 +228,7 @@ def test_a_reader_that_is_gone_is_reported_once(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     os.close(reading)
     told: list[str] = []
-    outlet = Outlet(writing, lambda: told.append("gone"))
+    outlet = PipeWriter(writing, lambda: told.append("gone"))
     outlet.send([b"1"])
     outlet.piece(b"2\n", True)
     assert told == ["gone"]
@@ -237,7 +237,7 @@ def test_a_reader_that_is_gone_is_reported_once(pipe: tuple[int, int]) -> None:
 
 def test_last_words_follow_the_end_of_an_unfinished_line(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
-    outlet = Outlet(writing, never)
+    outlet = PipeWriter(writing, never)
     outlet.piece(b'{"cut', False)
     outlet.send([b"waited"])
     outlet.finish([b"last", b"words"])
@@ -246,7 +246,7 @@ def test_last_words_follow_the_end_of_an_unfinished_line(pipe: tuple[int, int]) 
 
 def test_lines_that_wait_for_a_long_one_are_bounded(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
-    outlet = Outlet(writing, never)
+    outlet = PipeWriter(writing, never)
     outlet.piece(b"long", False)
     line = b"y" * (1 << 20)
     senders = [in_thread(outlet.send, [line]) for _ in range(12)]

@@ -11,18 +11,18 @@ import pytest
 
 from proxy.transports.log import Log
 from proxy.transports.stdio import child
-from proxy.transports.stdio.child import Child
-from proxy.transports.stdio.pipes import Inlet, Outlet
-from proxy.transports.stdio.shutdown import Ending
+from proxy.transports.stdio.child import ChildProcess
+from proxy.transports.stdio.pipes import PipeReader, PipeWriter
+from proxy.transports.stdio.shutdown import Shutdown
 
 # What starts a server has one thread; whatever runs the tests may have more.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 
 
-class Started(Ending):
+class Started(Shutdown):
     """An Ending and the child it is for."""
 
-    child: Child
+    child: ChildProcess
 
 
 @pytest.fixture
@@ -38,14 +38,14 @@ def begin(tmp_path: Path, said: object) -> Iterator[Callable[..., Started]]:
 
         def start(script: str | None, cause: str | None = None) -> Started:
             server = child.stillborn() if script is None else child.spawn(["/bin/sh", "-c", script])
-            outlet = Outlet(server.stdin, lambda: None)
+            outlet = PipeWriter(server.stdin, lambda: None)
             ends.callback(os.close, server.stdout)
             ends.callback(os.close, server.stderr)
             ends.callback(outlet.close)
             ends.callback(server.release)
             ends.callback(lambda: until(server.ended))
             ends.callback(server.signal, signal.SIGKILL)
-            ending = Started(server, outlet, Inlet(server.stdout), Log(descriptor=log), cause)
+            ending = Started(server, outlet, PipeReader(server.stdout), Log(descriptor=log), cause)
             ending.child = server
             return ending
 

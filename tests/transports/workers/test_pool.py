@@ -19,7 +19,7 @@ from proxy.document.fuel import LITTLE
 from proxy.document.patterns import Expression
 from proxy.ruleset.rule import Rule
 from proxy.shaping import pipeline
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.transforms.jmespath import Jmespath
 from proxy.transports.workers.pool import Workers
 from tests.given import answer, document, result, rule, texts
@@ -39,13 +39,13 @@ def workers() -> Iterator[Workers]:
     made.close()
 
 
-def doing(deed: str, place: str = "", **members: Any) -> Job:
+def doing(deed: str, place: str = "", **members: Any) -> ShapeJob:
     """Return a job with a large response, whose one step does `deed`."""
     made = Rule(name="rule", tools=("*",), pipeline=(Step(deed, place),), **members)
-    return Job(rule=made, tool="tool", id=b"1", raw=RAW)
+    return ShapeJob(rule=made, tool="tool", id=b"1", raw=RAW)
 
 
-def told(outcome: Outcome) -> dict[str, Any]:
+def told(outcome: ShapeResult) -> dict[str, Any]:
     """Return what the step told of its process."""
     assert outcome.word == "shaped", outcome.said
     said: dict[str, Any] = json.loads(texts(outcome.raw)[0])
@@ -85,12 +85,12 @@ async def test_a_large_document_comes_out_as_if_it_was_shaped_here(
     workers: Workers, text: str
 ) -> None:
     made = rule(text)
-    job = Job(rule=made, tool="tool", id=b"1", raw=RAW, keep=True)
+    job = ShapeJob(rule=made, tool="tool", id=b"1", raw=RAW, keep=True)
     outcome = await workers.shape(job)
 
     assert outcome == pipeline.shape(job)
     if outcome.snapshot is not None:
-        page = Job(
+        page = ShapeJob(
             rule=made,
             tool="tool",
             id=b"2",
@@ -105,7 +105,7 @@ async def test_only_large_documents_leave_this_process(workers: Workers) -> None
     bound = Workers(most=1, above=len(RAW))
 
     here = [
-        told(await workers.shape(Job(rule=doing("tell").rule, tool="t", id=b"1", raw=small))),
+        told(await workers.shape(ShapeJob(rule=doing("tell").rule, tool="t", id=b"1", raw=small))),
         told(await bound.shape(doing("tell"))),
     ]
     bound.close()
@@ -117,11 +117,11 @@ async def test_only_large_documents_leave_this_process(workers: Workers) -> None
     assert there["process"] != os.getpid()
 
 
-def burning(units: str) -> Job:
+def burning(units: str) -> ShapeJob:
     """Return a job with a small response, which needs so much fuel; then its process is told."""
     steps = (Jmespath(Expression(units)), Step("tell"))
     small = answer(document({"items": list(range(2000))}))
-    return Job(rule=Rule(name="r", tools=("*",), pipeline=steps), tool="t", id=b"1", raw=small)
+    return ShapeJob(rule=Rule(name="r", tools=("*",), pipeline=steps), tool="t", id=b"1", raw=small)
 
 
 FEW = "items[0]"
@@ -165,7 +165,7 @@ async def test_a_view_that_takes_more_than_a_little_is_answered_all_the_same(
 ) -> None:
     made = rule("response: [{abridge: 2000}]")
     raw = answer(document({"items": list(range(5000))}))
-    job = Job(rule=made, tool="t", id=b"1", raw=raw, view="items[?@ > `5`] | sum(@)")
+    job = ShapeJob(rule=made, tool="t", id=b"1", raw=raw, view="items[?@ > `5`] | sum(@)")
     outcome = await workers.shape(job)
 
     assert pipeline.shape(replace(job, fuel=LITTLE)).spent
@@ -182,7 +182,9 @@ async def test_one_process_is_left_for_what_is_sure_to_end_soon(
         os.mkfifo(pipe)
         steps = (Jmespath(Expression("@")), Step("read", str(pipe)))
         held = Rule(name="rule", tools=("*",), pipeline=steps)
-        jobs.append(asyncio.create_task(workers.shape(Job(rule=held, tool="t", id=b"1", raw=RAW))))
+        jobs.append(
+            asyncio.create_task(workers.shape(ShapeJob(rule=held, tool="t", id=b"1", raw=RAW)))
+        )
     other_end = await asyncio.to_thread(pipes[0].open, "wb")  # there is one once it is at it
     jobs[0].cancel()  # nobody waits for it any more, but it goes on
 
@@ -208,7 +210,7 @@ async def test_rules_with_many_steps_are_not_held_to_be_short(workers: Workers) 
     one, four = ((Step("tell"),) * count for count in (1, 4))
     for steps, away in ((one, False), (four, True)):
         held = Rule(name="rule", tools=("*",), pipeline=steps)
-        outcome = await workers.shape(Job(rule=held, tool="t", id=b"1", raw=raw))
+        outcome = await workers.shape(ShapeJob(rule=held, tool="t", id=b"1", raw=raw))
         assert (told(outcome)["process"] != os.getpid()) is away
 
 
@@ -289,7 +291,7 @@ async def test_a_rule_that_fails_there_is_told_as_one_that_fails_here(workers: W
 
 async def test_what_cannot_be_sent_there_goes_out_as_it_came(workers: Workers) -> None:
     made = Rule(name="rule", tools=("*",), pipeline=(Clinging("tell"),))
-    outcome = await workers.shape(Job(rule=made, tool="tool", id=b"1", raw=RAW))
+    outcome = await workers.shape(ShapeJob(rule=made, tool="tool", id=b"1", raw=RAW))
 
     assert (outcome.raw, outcome.word) == (RAW, "failed")
     assert outcome.said is not None
@@ -305,7 +307,7 @@ async def test_what_cannot_be_read_there_goes_out_as_it_came(workers: Workers) -
     globals()["Unknown"] = Unknown
     try:
         made = Rule(name="rule", tools=("*",), pipeline=(Unknown("tell"),))
-        outcome = await workers.shape(Job(rule=made, tool="tool", id=b"1", raw=RAW))
+        outcome = await workers.shape(ShapeJob(rule=made, tool="tool", id=b"1", raw=RAW))
     finally:
         del globals()["Unknown"]
 
@@ -338,7 +340,7 @@ async def test_an_answer_that_nobody_waits_for_is_no_answer_to_another(
         waiting = asyncio.create_task(workers.shape(doing("read", str(pipe))))
         await asyncio.to_thread(pipe.write_bytes, b"started, and went on")
         waiting.cancel()
-        job = Job(rule=rule("response: [{keep: [items.id]}]"), tool="tool", id=b"2", raw=RAW)
+        job = ShapeJob(rule=rule("response: [{keep: [items.id]}]"), tool="tool", id=b"2", raw=RAW)
         assert await workers.shape(job) == pipeline.shape(job)
     finally:
         workers.close()

@@ -11,12 +11,12 @@ import pytest
 
 from proxy.document.tree import encode, loads
 from proxy.ruleset.selection import load
-from proxy.shaping.job import Job, Outcome
+from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from proxy.storage.snapshots import Snapshot
 from proxy.testing import cases
 from proxy.transforms import TRANSFORMS
-from proxy.transports.workers.process import Message
+from proxy.transports.workers.process import WorkerMessage
 from tests.given import answer, document, rule
 
 SECONDS = 60.0
@@ -64,17 +64,17 @@ STEPS = {
 }
 
 
-def there_and_back(job: Job) -> Outcome | str:
+def there_and_back(job: ShapeJob) -> ShapeResult | str:
     """Shape a job as another process would, to which only bytes can be sent."""
-    received = sent(Message.asking(job)).job()
-    return sent(Message.answering(received, shape(received))).outcome(job)
+    received = sent(WorkerMessage.asking(job)).job()
+    return sent(WorkerMessage.answering(received, shape(received))).outcome(job)
 
 
-def sent(message: Message) -> Message:
+def sent(message: WorkerMessage) -> WorkerMessage:
     stream = BytesIO()
     message.write(stream)
     stream.seek(0)
-    return Message.read(stream)
+    return WorkerMessage.read(stream)
 
 
 def test_every_transform_is_tried() -> None:
@@ -84,7 +84,7 @@ def test_every_transform_is_tried() -> None:
 @pytest.mark.parametrize("word", STEPS)
 def test_a_step_does_the_same_in_another_process(word: str) -> None:
     made = rule(f"response:\n- {word}: {STEPS[word]}")
-    job = Job(
+    job = ShapeJob(
         rule=made,
         tool="list_items",
         id=b"1",
@@ -97,7 +97,7 @@ def test_a_step_does_the_same_in_another_process(word: str) -> None:
     assert outcome.word == "shaped", outcome.said
     assert there_and_back(job) == outcome
     if outcome.snapshot is not None:
-        page = Job(rule=made, tool="list_items", id=b"2", snapshot=outcome.snapshot)
+        page = ShapeJob(rule=made, tool="list_items", id=b"2", snapshot=outcome.snapshot)
         assert shape(page).word == "page"
         assert there_and_back(page) == shape(page)
 
@@ -128,51 +128,51 @@ def test_every_case_of_a_rule_file_comes_out_the_same_in_another_process(path: P
 )
 def test_whatever_else_a_rule_holds_can_be_sent(text: str) -> None:
     made = rule(text)
-    job = Job(rule=made, tool="t", id=b"1", raw=answer(document(DOCUMENT)))
+    job = ShapeJob(rule=made, tool="t", id=b"1", raw=answer(document(DOCUMENT)))
 
-    assert repr(sent(Message.asking(job)).job()) == repr(job)
+    assert repr(sent(WorkerMessage.asking(job)).job()) == repr(job)
     assert there_and_back(job) == shape(job)
 
 
 def test_numbers_among_the_arguments_are_spelled_as_they_came() -> None:
     arguments = loads(b'{"a":1.10,"b":[12345678901234567890123,1e400]}')
-    job = Job(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", arguments=arguments)
+    job = ShapeJob(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", arguments=arguments)
 
-    received = sent(Message.asking(job)).job()
+    received = sent(WorkerMessage.asking(job)).job()
 
     assert encode(received.arguments) == b'{"a":1.10,"b":[12345678901234567890123,1e400]}'
 
 
 def test_a_response_that_stays_as_it_came_is_not_sent_back() -> None:
     raw = answer(document(DOCUMENT))
-    job = Job(rule=rule("response: [{drop: nothing}]"), tool="t", id=b"1", raw=raw)
+    job = ShapeJob(rule=rule("response: [{drop: nothing}]"), tool="t", id=b"1", raw=raw)
     back = BytesIO()
-    Message.answering(job, shape(job)).write(back)
+    WorkerMessage.answering(job, shape(job)).write(back)
     back.seek(0)
 
     assert len(back.getvalue()) < 1_000 < len(raw)
-    outcome = Message.read(back).outcome(job)
-    assert isinstance(outcome, Outcome)
+    outcome = WorkerMessage.read(back).outcome(job)
+    assert isinstance(outcome, ShapeResult)
     assert outcome.raw is raw
 
 
 def test_what_could_not_be_tried_is_said() -> None:
-    job = Job(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", raw=b"{}")
+    job = ShapeJob(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", raw=b"{}")
 
-    assert sent(Message.failing("no memory")).outcome(job) == "no memory"
+    assert sent(WorkerMessage.failing("no memory")).outcome(job) == "no memory"
 
 
 def test_a_message_that_is_cut_anywhere_is_the_end() -> None:
     snapshot = Snapshot(b"{}", b"[1]")
-    job = Job(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", snapshot=snapshot)
+    job = ShapeJob(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", snapshot=snapshot)
     stream = BytesIO()
-    Message.asking(job).write(stream)
+    WorkerMessage.asking(job).write(stream)
     whole = stream.getvalue()
 
-    assert Message.read(BytesIO(whole)).job().snapshot == snapshot
+    assert WorkerMessage.read(BytesIO(whole)).job().snapshot == snapshot
     for end in range(len(whole)):
         with pytest.raises(EOFError):
-            Message.read(BytesIO(whole[:end]))
+            WorkerMessage.read(BytesIO(whole[:end]))
 
 
 def test_a_worker_that_has_no_memory_for_what_it_is_asked_ends() -> None:

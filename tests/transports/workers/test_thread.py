@@ -14,8 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from proxy.ruleset.rule import Rule
-from proxy.shaping.job import Job, Outcome
-from proxy.transports.workers.thread import Apart
+from proxy.shaping.job import ShapeJob, ShapeResult
+from proxy.transports.workers.thread import ThreadRunner
 from tests.given import answer, document, texts
 from tests.threadless import threadless
 from tests.transports.steps import Step
@@ -26,8 +26,8 @@ RAW = answer(document({"items": []}))
 
 
 @pytest.fixture
-def apart() -> Iterator[Apart]:
-    made = Apart()
+def apart() -> Iterator[ThreadRunner]:
+    made = ThreadRunner()
     yield made
     made.close()
 
@@ -39,19 +39,19 @@ def pipe(tmp_path: Path) -> Path:
     return made
 
 
-def doing(deed: str, place: str = "") -> Job:
+def doing(deed: str, place: str = "") -> ShapeJob:
     made = Rule(name="rule", tools=("*",), pipeline=(Step(deed, place),), foreign=True)
-    return Job(rule=made, tool="tool", id=b"1", raw=RAW)
+    return ShapeJob(rule=made, tool="tool", id=b"1", raw=RAW)
 
 
-def failed(outcome: Outcome) -> str:
+def failed(outcome: ShapeResult) -> str:
     """Return why a job failed, which must have cost the answer nothing."""
     assert (outcome.raw, outcome.word) == (RAW, "failed")
     assert outcome.said is not None
     return outcome.said
 
 
-async def test_a_job_is_done_in_a_thread_that_is_kept(apart: Apart) -> None:
+async def test_a_job_is_done_in_a_thread_that_is_kept(apart: ThreadRunner) -> None:
     outcomes = [await apart.shape(doing("tell")) for _ in range(3)]
 
     assert all('"thread":"apart"' in texts(outcome.raw)[0] for outcome in outcomes)
@@ -59,7 +59,7 @@ async def test_a_job_is_done_in_a_thread_that_is_kept(apart: Apart) -> None:
 
 
 async def test_the_loop_goes_on_while_a_job_is_done_and_the_next_one_waits(
-    apart: Apart, pipe: Path
+    apart: ThreadRunner, pipe: Path
 ) -> None:
     first = asyncio.create_task(apart.shape(doing("read", str(pipe))))
     second = asyncio.create_task(apart.shape(doing("tell")))
@@ -72,7 +72,7 @@ async def test_the_loop_goes_on_while_a_job_is_done_and_the_next_one_waits(
 
 
 async def test_a_job_that_takes_too_long_is_given_up_and_the_next_one_is_done(pipe: Path) -> None:
-    hasty = Apart(seconds=1.0)
+    hasty = ThreadRunner(seconds=1.0)
     first = asyncio.create_task(hasty.shape(doing("read", str(pipe))))
     second = asyncio.create_task(hasty.shape(doing("tell")))
 
@@ -86,7 +86,7 @@ async def test_a_job_that_takes_too_long_is_given_up_and_the_next_one_is_done(pi
 
 
 async def test_only_so_many_threads_are_left_alone(tmp_path: Path) -> None:
-    hasty = Apart(seconds=0.1, most=2)
+    hasty = ThreadRunner(seconds=0.1, most=2)
     pipes = [tmp_path / "a", tmp_path / "b"]
     for pipe in pipes:
         os.mkfifo(pipe)
@@ -105,7 +105,7 @@ async def test_only_so_many_threads_are_left_alone(tmp_path: Path) -> None:
 
 
 async def test_nothing_waits_for_threads_that_may_never_end(tmp_path: Path) -> None:
-    hasty = Apart(seconds=0.05, most=1)
+    hasty = ThreadRunner(seconds=0.05, most=1)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     await hasty.shape(doing("read", str(pipe)))
@@ -118,7 +118,7 @@ async def test_nothing_waits_for_threads_that_may_never_end(tmp_path: Path) -> N
 
 
 async def test_where_no_thread_was_to_be_had_the_next_job_is_done_all_the_same(
-    apart: Apart,
+    apart: ThreadRunner,
 ) -> None:
     with threadless(), pytest.raises(RuntimeError):
         await apart.shape(doing("tell"))
@@ -127,7 +127,9 @@ async def test_where_no_thread_was_to_be_had_the_next_job_is_done_all_the_same(
         assert (await apart.shape(doing("tell"))).word == "shaped"
 
 
-async def test_what_nobody_waits_for_any_more_is_not_begun(apart: Apart, tmp_path: Path) -> None:
+async def test_what_nobody_waits_for_any_more_is_not_begun(
+    apart: ThreadRunner, tmp_path: Path
+) -> None:
     pipe, mark = tmp_path / "pipe", tmp_path / "mark"
     os.mkfifo(pipe)
     first = asyncio.create_task(apart.shape(doing("read", str(pipe))))
@@ -143,7 +145,7 @@ async def test_what_nobody_waits_for_any_more_is_not_begun(apart: Apart, tmp_pat
 
 
 async def test_one_that_nobody_waits_for_any_more_is_given_up_for_the_next(pipe: Path) -> None:
-    hasty = Apart(seconds=1.0)
+    hasty = ThreadRunner(seconds=1.0)
     first = asyncio.create_task(hasty.shape(doing("read", str(pipe))))
     other_end = await asyncio.to_thread(pipe.open, "wb")  # there is one once the first is at it
     first.cancel()
@@ -157,7 +159,7 @@ class Held(dict[str, Any]):
     """Arguments of which one can tell whether somebody holds them."""
 
 
-async def test_nothing_of_a_job_is_held_once_it_is_done(apart: Apart) -> None:
+async def test_nothing_of_a_job_is_held_once_it_is_done(apart: ThreadRunner) -> None:
     held = Held()
     there = ref(held)
     await apart.shape(replace(doing("tell"), arguments=held))
@@ -168,17 +170,17 @@ async def test_nothing_of_a_job_is_held_once_it_is_done(apart: Apart) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_whatever_a_job_raises_the_thread_goes_on(apart: Apart) -> None:
+async def test_whatever_a_job_raises_the_thread_goes_on(apart: ThreadRunner) -> None:
     assert "KeyboardInterrupt" in failed(await apart.shape(doing("interrupt")))
     assert (await apart.shape(doing("tell"))).word == "shaped"
 
 
 ENDING = """
 import asyncio
-from tests.transports.workers.test_thread import Apart, doing
+from tests.transports.workers.test_thread import ThreadRunner, doing
 
 async def main():
-    apart = Apart(seconds=0.05)
+    apart = ThreadRunner(seconds=0.05)
     print((await apart.shape(doing("spin"))).word, flush=True)
     apart.close()
 

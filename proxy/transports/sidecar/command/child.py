@@ -112,7 +112,7 @@ class _Process(subprocess.Popen[bytes]):
             raise
 
 
-class Child:
+class ChildServer:
     """A server that is running, or has ended.
 
     Made by `start`; `limit` is the most bytes of one of its lines.
@@ -146,7 +146,7 @@ class Child:
     @classmethod
     async def start(
         cls, command: Sequence[str], guardian: Guardian | None, log: Log, limit: int
-    ) -> "Child":
+    ) -> "ChildServer":
         """Start a server; raises OSError where that cannot be done."""
         child = cls(command, guardian, log, limit)
         try:
@@ -435,6 +435,6 @@ def unread(error: Exception) -> str:
     return f"the proxy cannot read the server any more: {type(error).__name__}: {error}"
 
 
-async def end_all(children: Iterable[Child], pace: tuple[float, float] = ORDERLY) -> None:
+async def end_all(children: Iterable[ChildServer], pace: tuple[float, float] = ORDERLY) -> None:
     """End several servers at the same time."""
     await asyncio.gather(*(child.end(pace) for child in children))

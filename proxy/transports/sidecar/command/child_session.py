@@ -18,22 +18,29 @@ from proxy.session.forwarding import TWICE
 from proxy.transports.aio import others
 from proxy.transports.correlation import (
     NOWHERE,
-    Address,
+    Correlation,
     address,
     elements,
     progress_token,
     said_of_long,
 )
-from proxy.transports.driver import Driver, Sent, Timer
+from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import sse
 from proxy.transports.log import Log
-from proxy.transports.sidecar.command.child import HASTY, ORDERLY, Child, unread
-from proxy.transports.sidecar.command.event_store import History, Said
-from proxy.transports.sidecar.command.streams import Stream
-from proxy.transports.sidecar.request import FAILED, INVALID, SESSION, Post, Refused, digest
-from proxy.transports.sidecar.response_writer import Answer
-from proxy.transports.sidecar.route import Asked, Limits
-from proxy.transports.stdio.lines import Cut, Discarded, Event, Over
+from proxy.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, unread
+from proxy.transports.sidecar.command.event_store import EventStore, StoredEvent
+from proxy.transports.sidecar.command.streams import EventStream
+from proxy.transports.sidecar.request import (
+    FAILED,
+    INVALID,
+    SESSION,
+    PostedBody,
+    RequestRefused,
+    digest,
+)
+from proxy.transports.sidecar.response_writer import ResponseWriter
+from proxy.transports.sidecar.route import AccessRecord, RouteLimits
+from proxy.transports.stdio.lines import Event, LineDropped, LineTooLong, LineTruncated
 
 PRIMED = "2025-11-25"
 """The protocol version from which on clients know an event without data."""
@@ -45,7 +52,7 @@ _CANCELLED = -32800
 _LAST_ANSWER = 5.0  # seconds for a server to answer a request that was cancelled
 
 
-class Hosted:
+class ChildSession:
     """One session: its server, its streams, and what is said on which of them.
 
     `single` is the way of 2024-11-05: everything goes on the one stream that GET has opened.
@@ -54,11 +61,11 @@ class Hosted:
     def __init__(
         self,
         id: str,
-        child: Child,
+        child: ChildServer,
         driver: Driver,
-        history: History,
+        history: EventStore,
         log: Log,
-        limits: Limits,
+        limits: RouteLimits,
         *,
         single: bool = False,
     ) -> None:
@@ -74,10 +81,10 @@ class Hosted:
         self._log = log
         self._limits = limits
         self._loop = asyncio.get_running_loop()
-        self._streams: OrderedDict[int, Stream] = OrderedDict()
-        self._asked: dict[bytes, Stream] = {}
+        self._streams: OrderedDict[int, EventStream] = OrderedDict()
+        self._asked: dict[bytes, EventStream] = {}
         self._owed: set[bytes] = set()  # where all answers go on one stream: which are to come
-        self._tokens: dict[bytes, Stream] = {}
+        self._tokens: dict[bytes, EventStream] = {}
         self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
         self._timer = Timer(driver, self._overdue)
         self._initialize: bytes | None = None
@@ -99,7 +106,9 @@ class Hosted:
         """True while the server owes an answer."""
         return bool(self._asked)
 
-    async def post(self, request: web.BaseRequest, read: Post, asked: Asked) -> web.StreamResponse:
+    async def post(
+        self, request: web.BaseRequest, read: PostedBody, asked: AccessRecord
+    ) -> web.StreamResponse:
         """Take what one POST brought and answer it; raises Refused."""
         self._touch()
         asked.client = self.driver.session.client or ""
@@ -110,7 +119,7 @@ class Hosted:
             await asyncio.shield(self._spawned(self._enter(read.raw, asked)))
             return web.Response(status=202)
         if set(read.ids) & self._asked.keys() or len(set(read.ids)) < len(read.ids):
-            raise Refused(400, INVALID, TWICE)
+            raise RequestRefused(400, INVALID, TWICE)
         tokens = [token for token in map(progress_token, read.messages) if token is not None]
         stream = self._open(read.ids, tokens, carries=read.wanted != "json")
         for id in read.ids:
@@ -124,7 +133,7 @@ class Hosted:
             self._initialize = read.ids[0]
         if version >= PRIMED and stream.carries:
             self._say(stream, b"")
-        answer = Answer(
+        answer = ResponseWriter(
             request,
             # A command chooses no form: see `accept.Wanted`.
             "rather json" if read.wanted == "either" else read.wanted,
@@ -152,12 +161,12 @@ class Hosted:
         there = len(self._owed if self.single else self._asked)
         if there >= _MOST_ASKED:
             said = f"{there} requests of this session have no answer yet, the most there may be"
-            raise Refused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
+            raise RequestRefused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
 
     async def get(
         self,
         request: web.BaseRequest,
-        asked: Asked,
+        asked: AccessRecord,
         version: str | None,
         last: str | None = None,
         first: Iterable[sse.Event] = (),
@@ -171,15 +180,15 @@ class Hosted:
         if last is not None:
             found = self._history.after(last)
             if found is None or found[0] not in self._streams:
-                raise Refused(400, INVALID, "what followed this event is not kept any more")
+                raise RequestRefused(400, INVALID, "what followed this event is not kept any more")
             stream = self._streams[found[0]]
             stream.replay(found[1])
         elif stream.connected:
-            raise Refused(409, INVALID, "there is a stream of this session already")
+            raise RequestRefused(409, INVALID, "there is a stream of this session already")
         asked.session = digest(self.id)
         asked.client = self.driver.session.client or ""
         headers = {} if self.single else {SESSION: self.id}
-        answer = Answer(request, "stream", streams=True, expected=0, headers=headers)
+        answer = ResponseWriter(request, "stream", streams=True, expected=0, headers=headers)
         if last is None and (version or "") >= PRIMED:
             self._say(stream, b"")
         self._serving += 1
@@ -203,7 +212,7 @@ class Hosted:
 
     # What the client says
 
-    async def _enter(self, raw: bytes, asked: Asked) -> None:
+    async def _enter(self, raw: bytes, asked: AccessRecord) -> None:
         sent = await self.driver.from_client(message.one_line(raw.strip()))
         if not (sent.to_server or sent.probes):
             asked.answered_by = "proxy"
@@ -227,12 +236,12 @@ class Hosted:
                 wait = _LAST_ANSWER if cancels in told else 0.0
                 self._loop.call_later(wait, self._give_up, cancels, self._asked[cancels])
 
-    def _give_up(self, id: bytes, stream: Stream) -> None:
+    def _give_up(self, id: bytes, stream: EventStream) -> None:
         """Answer a cancelled request that the server does not answer, so that its stream ends."""
         if self._asked.get(id) is stream:
             self._deliver(message.error(id, _CANCELLED, "Request cancelled"))
 
-    async def _pass(self, sent: Sent) -> None:
+    async def _pass(self, sent: Routed) -> None:
         """Pass on what is meant for either side; only a client that reads slowly is waited for."""
         # At once: no word of the client's on a call that was held is to go ahead of the call.
         self._child.post([*sent.to_server, *(probe.raw for probe in sent.probes)])
@@ -244,7 +253,7 @@ class Hosted:
             await others(len(raw))
             await self._deliver(raw).room()
 
-    def _overdue(self, sent: Sent) -> None:
+    def _overdue(self, sent: Routed) -> None:
         """Have calls given up that the server has left alone, and their streams ended."""
         self._child.post(sent.to_server)
         for raw in sent.to_client:
@@ -288,15 +297,15 @@ class Hosted:
                     id = address(raw).answers
                     if id in self._asked:
                         self._deliver(message.error(id, -1, said))
-        elif isinstance(event, Over | Discarded):
-            if isinstance(event, Over):
+        elif isinstance(event, LineTooLong | LineDropped):
+            if isinstance(event, LineTooLong):
                 said = message.thrown_away(event.size, self._limits.message, " from the server")
                 self._log.warning(said)
             waiting = {*(self._owed if self.single else self._asked), *self._probes}
             line = said_of_long(event, waiting, self._limits.message)
             if line is not None:
                 await self._pass(await self.driver.from_server(line))
-        elif isinstance(event, Cut):
+        elif isinstance(event, LineTruncated):
             self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
 
     async def _take(self, raw: bytes) -> None:
@@ -336,8 +345,8 @@ class Hosted:
         carries: bool = True,
         keeps: bool = False,
         named: bool = True,
-    ) -> Stream:
-        stream = Stream(
+    ) -> EventStream:
+        stream = EventStream(
             self._history.open(), ids, tokens, carries=carries, keeps=keeps, named=named
         )
         self._streams[stream.number] = stream
@@ -348,16 +357,16 @@ class Hosted:
                 self._history.drop(old.number)
         return stream
 
-    def _say(self, stream: Stream | None, data: bytes) -> None:
+    def _say(self, stream: EventStream | None, data: bytes) -> None:
         if self.single:
-            self._get.put(Said("", data))
+            self._get.put(StoredEvent("", data))
         elif stream is not None:
             stream.put(self._history.add(stream.number, data))
             if stream.lost and not self._warned:
                 self._warned = True
                 self._log.warning("messages were dropped: nobody has opened a stream for them")
 
-    def _deliver(self, raw: bytes) -> Stream:
+    def _deliver(self, raw: bytes) -> EventStream:
         """Put a message on the stream it belongs to, a batch as far as it belongs to one."""
         parts = [(part, address(part)) for part in elements(raw)] or [(raw, NOWHERE)]
         streams = [self._target(found) for _, found in parts]
@@ -370,7 +379,7 @@ class Hosted:
             self._answered(part, found)
         return streams[-1] or self._get
 
-    def _target(self, found: Address) -> Stream | None:
+    def _target(self, found: Correlation) -> EventStream | None:
         if self.single:
             return self._get
         if found.answers in self._asked:
@@ -382,7 +391,7 @@ class Hosted:
             return self._tokens[found.token]
         return self._spare()
 
-    def _spare(self) -> Stream:
+    def _spare(self) -> EventStream:
         """Return the stream for what belongs to no request, as far as anybody can tell."""
         asking = {stream for stream in self._asked.values() if stream.carries}
         there = [stream for stream in asking if stream.connected]
@@ -392,7 +401,7 @@ class Hosted:
             return asking.pop()
         return self._get
 
-    def _answered(self, raw: bytes, found: Address) -> None:
+    def _answered(self, raw: bytes, found: Correlation) -> None:
         """Take note of a response; the last one ends its stream."""
         self._owed.discard(found.answers or b"")
         if found.answers not in self._asked:

@@ -13,7 +13,7 @@ _OVERHEAD = 200  # bytes that an event costs besides its data
 _ID = re.compile(r"(\d{1,18})-(\d{1,18})")
 
 
-class Said(Struct, frozen=True, gc=False):
+class StoredEvent(Struct, frozen=True, gc=False):
     """One event of a stream; empty data means that it only carries its id."""
 
     id: str
@@ -21,15 +21,15 @@ class Said(Struct, frozen=True, gc=False):
 
 
 class _Stream(Struct):
-    said: deque[Said]
+    said: deque[StoredEvent]
     gone: int = 0  # how many there were before the first that is kept
     over: bool = False
 
 
-class History:
+class EventStore:
     """The events of any number of streams, each of which has a number.
 
-    >>> history = History()
+    >>> history = EventStore()
     >>> stream = history.open()
     >>> first, second = history.add(stream, b"1"), history.add(stream, b"2")
     >>> history.after(first.id) == (stream, [second])
@@ -51,10 +51,10 @@ class History:
         self._streams[self._opened] = _Stream(deque())
         return self._opened
 
-    def add(self, stream: int, data: bytes) -> Said:
+    def add(self, stream: int, data: bytes) -> StoredEvent:
         """Keep an event of a stream that is open; it is returned with its id."""
         kept = self._streams[stream]
-        said = Said(f"{stream}-{kept.gone + len(kept.said) + 1}", data)
+        said = StoredEvent(f"{stream}-{kept.gone + len(kept.said) + 1}", data)
         kept.said.append(said)
         self._order.append(stream)
         self._bytes += len(data) + _OVERHEAD
@@ -62,7 +62,7 @@ class History:
             self._forget_oldest()
         return said
 
-    def after(self, id: str) -> tuple[int, list[Said]] | None:
+    def after(self, id: str) -> tuple[int, list[StoredEvent]] | None:
         """Return the stream that an id belongs to, and what was said there after it.
 
         None where the id is none of ours, or where something that followed is no longer kept.

@@ -26,10 +26,10 @@ from proxy.document.message import (
 from proxy.errors import DocumentError
 from proxy.session.probe import cancellation
 from proxy.transports.aio import others, threaded
-from proxy.transports.correlation import Address, address, elements, said_of_long
+from proxy.transports.correlation import Correlation, address, elements, said_of_long
 from proxy.transports.log import Log
-from proxy.transports.sidecar.command.child import HASTY, ORDERLY, Child, end_all, unread
-from proxy.transports.stdio.lines import Cut, Discarded, Over
+from proxy.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, end_all, unread
+from proxy.transports.stdio.lines import LineDropped, LineTooLong, LineTruncated
 
 _MOST_BEHIND = 16 << 20  # bytes that may wait for one client that is slow to read
 # Seconds to wait for a server that can take a request. Clients count their requests alike, so equal
@@ -39,10 +39,10 @@ _MOST_CANCELLED = 10_000  # ids that one server never answered; then it is repla
 _LATE = 5.0  # seconds in which a cancelled request may still be answered
 _LARGE = 4096  # bytes of a line that is not read as a whole without need
 
-Start = Callable[[], Awaitable[Child]]
+Start = Callable[[], Awaitable[ChildServer]]
 
 
-class Asking:
+class PooledRequest:
     """One request on its way, and what the server has said to it so far.
 
     `key` is its id and `token` what it wants to hear of its progress under, as message.id_keys;
@@ -115,10 +115,10 @@ class Cancelled(Struct):
     number: int
 
 
-class Member:
+class PooledServer:
     """One server of a pool and the requests that it holds."""
 
-    def __init__(self, child: Child, log: Log, limit: int, freed: Callable[[], None]) -> None:
+    def __init__(self, child: ChildServer, log: Log, limit: int, freed: Callable[[], None]) -> None:
         self.child = child
         self.leaving = False
         """True where it takes no more requests."""
@@ -127,8 +127,8 @@ class Member:
         self._freed = freed
         self._loop = asyncio.get_running_loop()
         self.used = self._loop.time()
-        self._held: dict[bytes, Asking] = {}
-        self._tokens: dict[bytes, Asking] = {}
+        self._held: dict[bytes, PooledRequest] = {}
+        self._tokens: dict[bytes, PooledRequest] = {}
         self._cancelled: dict[bytes, Cancelled] = {}  # by their ids
         self._asked = 0
         self._answered = 0  # the last asked of those that were answered
@@ -146,7 +146,7 @@ class Member:
         """True where all that waits for it are subscriptions."""
         return bool(self._held) and all(each.lasts for each in self._held.values())
 
-    def takes(self, asking: Asking) -> bool:
+    def takes(self, asking: PooledRequest) -> bool:
         """Say whether it can be asked this now."""
         return (
             not (self.leaving or self.child.deaf or self.child.code is not None)
@@ -155,7 +155,7 @@ class Member:
             and not self.worn(asking)
         )
 
-    def worn(self, asking: Asking) -> bool:
+    def worn(self, asking: PooledRequest) -> bool:
         """Say whether it may still answer a cancelled request that could be taken for this one."""
         past = self._loop.time() - _LATE
         for key, each in list(self._cancelled.items()):
@@ -164,7 +164,7 @@ class Member:
         tokens = {each.token for each in self._cancelled.values()} - {None}
         return asking.key in self._cancelled or asking.token in tokens
 
-    def hold(self, asking: Asking) -> None:
+    def hold(self, asking: PooledRequest) -> None:
         """Be asked something."""
         self._asked += 1
         asking.number = self._asked
@@ -175,7 +175,7 @@ class Member:
             self._tokens[asking.token] = asking
         self.used = self._loop.time()
 
-    def cancel(self, asking: Asking, said: Iterable[bytes] | None = None) -> None:
+    def cancel(self, asking: PooledRequest, said: Iterable[bytes] | None = None) -> None:
         """Let the server know that nobody waits for an answer any more; an answered one is none.
 
         `said` are lines that say so; without them, that its client went away.
@@ -195,7 +195,7 @@ class Member:
         self.child.post(list(said))
         self._freed()
 
-    def settle(self, asking: Asking) -> None:
+    def settle(self, asking: PooledRequest) -> None:
         """Take note that a request has the answer to its question, or waits for it no longer."""
         if asking.probe is not None and self._held.get(asking.probe) is asking:
             del self._held[asking.probe]
@@ -206,7 +206,7 @@ class Member:
         if self._end is None:
             self._end = self._loop.create_task(self.child.end(ORDERLY))
 
-    def _let_go(self, asking: Asking) -> None:
+    def _let_go(self, asking: PooledRequest) -> None:
         self.settle(asking)
         del self._held[asking.key]
         if asking.token is not None:
@@ -239,14 +239,14 @@ class Member:
                         if self._noise:
                             # Waits for a moment where nobody reads what we say.
                             await threaded(self._log.noise, self._noise.pop())
-            elif isinstance(event, Over | Discarded):
-                if isinstance(event, Over):
+            elif isinstance(event, LineTooLong | LineDropped):
+                if isinstance(event, LineTooLong):
                     self._log.warning(thrown_away(event.size, self._limit, " from the server"))
                 awaited = {key for key, each in self._held.items() if each.awaits(key)}
                 answer = said_of_long(event, awaited, self._limit)
                 if answer is not None:
                     self._hear(answer)
-            elif isinstance(event, Cut):
+            elif isinstance(event, LineTruncated):
                 size = event.size
                 self._log.warning(f"the server ended within a line, after {size} bytes of it")
             # Others have their turn: what the server says may come without a break.
@@ -284,7 +284,7 @@ class Member:
             asking.finish()
             self._freed()
 
-    def _whose(self, found: Address, raw: bytes) -> Asking | None:
+    def _whose(self, found: Correlation, raw: bytes) -> PooledRequest | None:
         for key in (found.answers, found.subscription, found.cancels):
             if key is not None:
                 return self._held.get(key)
@@ -313,7 +313,7 @@ class Pool:
         self._total = max(most, total)
         self._log = log
         self._limit = limit
-        self._members: list[Member] = []
+        self._members: list[PooledServer] = []
         self._starting = 0
         self._change = asyncio.Event()
 
@@ -322,7 +322,7 @@ class Pool:
         """How many servers it has now."""
         return sum(not each.reading.done() for each in self._members)
 
-    async def take(self, asking: Asking) -> Member | None:
+    async def take(self, asking: PooledRequest) -> PooledServer | None:
         """Return a server that holds `asking` from now on; None where none can take it soon.
 
         The time that a new server takes to start does not count. Raises OSError where one cannot be
@@ -343,7 +343,7 @@ class Pool:
                 except TimeoutError:
                     return None
 
-    async def _found(self, asking: Asking) -> Member | None:
+    async def _found(self, asking: PooledRequest) -> PooledServer | None:
         self._members = [each for each in self._members if not each.reading.done()]
         for member in self._members:
             if member.takes(asking):
@@ -365,8 +365,8 @@ class Pool:
         finally:
             self._starting -= 1
 
-    async def _begin(self) -> Member:
-        member = Member(await self._start(), self._log, self._limit, self._freed)
+    async def _begin(self) -> PooledServer:
+        member = PooledServer(await self._start(), self._log, self._limit, self._freed)
         self._members.append(member)
         self._change.set()
         return member
@@ -394,7 +394,7 @@ class Pool:
             await member.reading
 
 
-def _busy(member: Member) -> bool:
+def _busy(member: PooledServer) -> bool:
     return not member.idle
 
 

@@ -20,9 +20,9 @@ from proxy.transports.http import negotiation as accept
 from proxy.transports.http import sse
 from proxy.transports.http.headers import MODERN
 from proxy.transports.sidecar import request as post
-from proxy.transports.sidecar.command.child import ORDERLY, Child, Guardian
-from proxy.transports.sidecar.command.child_session import Hosted
-from proxy.transports.sidecar.command.event_store import History
+from proxy.transports.sidecar.command.child import ORDERLY, ChildServer, Guardian
+from proxy.transports.sidecar.command.child_session import ChildSession
+from proxy.transports.sidecar.command.event_store import EventStore
 from proxy.transports.sidecar.command.stateless import Stateless
 from proxy.transports.sidecar.request import (
     FAILED,
@@ -30,10 +30,10 @@ from proxy.transports.sidecar.request import (
     NOT_JSON,
     SESSION,
     VERSION,
-    Post,
-    Refused,
+    PostedBody,
+    RequestRefused,
 )
-from proxy.transports.sidecar.route import Asked, Route, Rules, Shared
+from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
 
 _HANDSHAKES = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
 _SSE = "/sse"
@@ -43,19 +43,19 @@ _RETRY_AFTER = "5"
 _ID = re.compile(rb'"|-?\d+\Z')
 
 
-class Local:
+class CommandRoute:
     """Answers the requests of a route by asking servers that are its children."""
 
-    def __init__(self, route: Route, rules: Rules, shared: Shared) -> None:
+    def __init__(self, route: Route, rules: Rules, shared: Services) -> None:
         assert not isinstance(route.upstream, str)
         self._command = list(route.upstream)
         self._route = route
         self._rules = rules
         self._shared = shared
-        self._sessions: dict[str, Hosted] = {}
+        self._sessions: dict[str, ChildSession] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._starting = 0
-        self._history = History()
+        self._history = EventStore()
         self._stateless = Stateless(route, rules, shared, self._child)
         self._guardian: Guardian | None = None
         self._unready: str | None = None
@@ -91,7 +91,7 @@ class Local:
             self._guardian.dismiss()
             self._guardian = None
 
-    async def handle(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         """Answer one request."""
         try:
             if request.method == "POST":
@@ -99,27 +99,27 @@ class Local:
             modern = (request.headers.get(VERSION) or "") >= MODERN
             if modern or request.method not in ("GET", "DELETE"):
                 allowed = "POST" if modern else "GET, POST, DELETE"
-                raise Refused(405, INVALID, "Method Not Allowed", {"Allow": allowed})
+                raise RequestRefused(405, INVALID, "Method Not Allowed", {"Allow": allowed})
             if request.method == "GET":
                 return await self._get(request, asked)
             hosted = self._known(request, asked)
             self._end(hosted, "the client has ended the session")
             asked.answered_by = "proxy"
             return web.Response(status=204)
-        except Refused as refused:
+        except RequestRefused as refused:
             asked.answered_by, asked.failure = "proxy", str(refused)
             return refused.response()
 
-    async def _post(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+    async def _post(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         read = await post.read(request, self._route, self._shared.limits, asked)
         if not read.messages or not all(each.speaks for each in read.messages):
-            raise Refused(400, INVALID, "the body is no JSON-RPC message")
+            raise RequestRefused(400, INVALID, "the body is no JSON-RPC message")
         if not _decodes(read.raw):
             # Some servers end by it, and with them the calls of others.
-            raise Refused(self._route.malformed_status, NOT_JSON, "Parse error")
+            raise RequestRefused(self._route.malformed_status, NOT_JSON, "Parse error")
         if not all(map(_ID.match, read.ids)):
             # How the server would spell it nobody knows, and so not which answer is its own.
-            raise Refused(400, INVALID, "the id of a request must be a text or an integer")
+            raise RequestRefused(400, INVALID, "the id of a request must be a text or an integer")
         single = request.query.get(_SESSION_ID)
         if single is not None:
             return await self._hosted(single, asked, single=True).post(request, read, asked)
@@ -132,21 +132,21 @@ class Local:
         return await hosted.post(request, read, asked)
 
     async def _begin(
-        self, request: web.BaseRequest, read: Post, asked: Asked
+        self, request: web.BaseRequest, read: PostedBody, asked: AccessRecord
     ) -> web.StreamResponse:
         try:
             hosted = await self._host(single=False)
-        except Refused as refused:
+        except RequestRefused as refused:
             asked.answered_by, asked.failure = "proxy", str(refused)
             return refused.response(*read.ids)
         asked.session = post.digest(hosted.id)
         return await hosted.post(request, read, asked)
 
-    async def _get(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+    async def _get(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         accepts = ", ".join(request.headers.getall("Accept", [])) or None
         single = request.path.endswith(_SSE) and SESSION not in request.headers
         if accept.wanted(accepts) in ("json", "nothing"):
-            raise Refused(406, NOT_JSON, f"Acceptable media types: {accept.STREAM}")
+            raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {accept.STREAM}")
         if single:
             return await self._single(request, asked)
         hosted = self._known(request, asked)
@@ -154,7 +154,7 @@ class Local:
         self._check(version, hosted)
         return await hosted.get(request, asked, version, request.headers.get("Last-Event-ID"))
 
-    async def _single(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+    async def _single(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         """Serve a client of 2024-11-05: its one stream is its session."""
         hosted = await self._host(single=True)
         # Relative to the URL that the client has used, whatever it looked like there.
@@ -166,25 +166,25 @@ class Local:
         finally:
             self._end(hosted, "the client closed its stream")
 
-    def _known(self, request: web.BaseRequest, asked: Asked) -> Hosted:
+    def _known(self, request: web.BaseRequest, asked: AccessRecord) -> ChildSession:
         id = request.headers.get(SESSION)
         if id is None:
-            raise Refused(400, INVALID, f"the header {SESSION} is missing")
+            raise RequestRefused(400, INVALID, f"the header {SESSION} is missing")
         return self._hosted(id, asked, single=False)
 
-    def _hosted(self, id: str, asked: Asked, *, single: bool) -> Hosted:
+    def _hosted(self, id: str, asked: AccessRecord, *, single: bool) -> ChildSession:
         asked.session = post.digest(id)
         hosted = self._sessions.get(id)
         if hosted is None or hosted.over or hosted.single is not single:
-            raise Refused(404, INVALID, "there is no such session, or none any more")
+            raise RequestRefused(404, INVALID, "there is no such session, or none any more")
         return hosted
 
-    def _check(self, version: str | None, hosted: Hosted) -> None:
+    def _check(self, version: str | None, hosted: ChildSession) -> None:
         # MCP 2025-11-25: Transports, Protocol Version Header.
         if version not in (None, hosted.version) and version not in _HANDSHAKES:
-            raise Refused(400, INVALID, f"the value of {VERSION} is no version served here")
+            raise RequestRefused(400, INVALID, f"the value of {VERSION} is no version served here")
 
-    async def _host(self, *, single: bool) -> Hosted:
+    async def _host(self, *, single: bool) -> ChildSession:
         """Begin a session; raises Refused."""
         limits, log = self._shared.limits, self._shared.log
         self._make_room()
@@ -192,7 +192,7 @@ class Local:
         try:
             child = await self._child()
         except OSError as error:
-            raise Refused(502, FAILED, f"the server cannot be started: {error}") from None
+            raise RequestRefused(502, FAILED, f"the server cannot be started: {error}") from None
         finally:
             self._starting -= 1
         id = secrets.token_urlsafe(24)
@@ -205,16 +205,16 @@ class Local:
             deadline=self._route.deadline,
         )
         driver = Driver(session, shared.store, shared.workers, log, log.noise)
-        hosted = Hosted(id, child, driver, self._history, log, limits, single=single)
+        hosted = ChildSession(id, child, driver, self._history, log, limits, single=single)
         self._sessions[id] = hosted
         hosted.reading.add_done_callback(lambda _: self._sessions.pop(id, None))
         return hosted
 
-    async def _child(self) -> Child:
+    async def _child(self) -> ChildServer:
         """Start a server; raises OSError."""
         limit, log = self._shared.limits.message, self._shared.log
         try:
-            child = await Child.start(self._command, self._guardian, log, limit)
+            child = await ChildServer.start(self._command, self._guardian, log, limit)
         except OSError as error:
             self._unready = f"the command {self._command[0]!r} cannot be started: {error.strerror}"
             log.error(self._unready)
@@ -230,7 +230,7 @@ class Local:
         idle = [hosted for hosted in there if not hosted.connected]
         if not idle:
             said = f"there are {most} sessions already"
-            raise Refused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
+            raise RequestRefused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
         self._end(min(idle, key=_claim), "the session made room for another one")
 
     async def _reap(self) -> None:
@@ -244,7 +244,7 @@ class Local:
                     self._end(hosted, "nobody has used the session for too long")
             self._stateless.reap()
 
-    def _end(self, hosted: Hosted, cause: str) -> None:
+    def _end(self, hosted: ChildSession, cause: str) -> None:
         if not hosted.over:
             self._spawn(hosted.end(cause, ORDERLY))
             hosted.over = True
@@ -262,6 +262,6 @@ def _decodes(raw: bytes) -> bool:
         return False
 
 
-def _claim(hosted: Hosted) -> tuple[bool, float]:
+def _claim(hosted: ChildSession) -> tuple[bool, float]:
     """Rank sessions that nobody hears: those that owe an answer last, then by their last use."""
     return hosted.pending, hosted.used

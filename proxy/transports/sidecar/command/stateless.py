@@ -12,16 +12,16 @@ from proxy.document import message
 from proxy.document.tree import ABSENT
 from proxy.transports.aio import others
 from proxy.transports.correlation import address, progress_token
-from proxy.transports.driver import Sent
+from proxy.transports.driver import Routed
 from proxy.transports.http import headers
 from proxy.transports.http.negotiation import Wanted
 from proxy.transports.sidecar import header_checks as envelope
-from proxy.transports.sidecar.command.pool import Asking, Member, Pool, Start
+from proxy.transports.sidecar.command.pool import Pool, PooledRequest, PooledServer, Start
 from proxy.transports.sidecar.command.streams import PING, SILENCE
-from proxy.transports.sidecar.request import FAILED, INVALID, Post, Refused
-from proxy.transports.sidecar.response_writer import Answer, unframed
-from proxy.transports.sidecar.route import Asked, Route, Rules, Shared
-from proxy.transports.sidecar.session_registry import Callers, Exchange
+from proxy.transports.sidecar.request import FAILED, INVALID, PostedBody, RequestRefused
+from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
+from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
+from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
 
 _KEPT = 1000  # callers remembered at most; the one that was silent longest is forgotten first
 _LISTEN = "subscriptions/listen"
@@ -32,25 +32,27 @@ _LATE = "the server did not answer in time"
 class Stateless:
     """What of a route's upstream, a command, is not of a session."""
 
-    def __init__(self, route: Route, rules: Rules, shared: Shared, start: Start) -> None:
+    def __init__(self, route: Route, rules: Rules, shared: Services, start: Start) -> None:
         self._shared = shared
         limits = shared.limits
         most, total = limits.children, limits.sessions
         self._pool = Pool(start, most, total, shared.log, limits.message)
         aside = shared.log.noise
-        self._callers = Callers(route, rules, shared, most=_KEPT, aside=aside)
+        self._callers = SessionRegistry(route, rules, shared, most=_KEPT, aside=aside)
         self._parameters: headers.Parameters = {}
 
-    async def post(self, request: web.BaseRequest, read: Post, asked: Asked) -> web.StreamResponse:
+    async def post(
+        self, request: web.BaseRequest, read: PostedBody, asked: AccessRecord
+    ) -> web.StreamResponse:
         """Answer one POST; raises Refused."""
         refused = envelope.refusal(read, request.headers, self._parameters)
         if refused is None and read.method == _LISTEN and read.wanted == "json":
-            refused = Refused(406, INVALID, "the answer is an event stream")
+            refused = RequestRefused(406, INVALID, "the answer is an event stream")
         if refused is not None:
             asked.answered_by, asked.failure = "proxy", str(refused)
             return refused.response(*read.ids)
         if not read.ids and read.first is not None and read.first.id is not ABSENT:
-            refused = Refused(400, INVALID, "the method is no text")
+            refused = RequestRefused(400, INVALID, "the method is no text")
             asked.answered_by, asked.failure = "proxy", str(refused)
             return refused.response()
         if not read.ids:
@@ -60,7 +62,7 @@ class Stateless:
         exchange = await self._callers.exchange(request, read)
         try:
             return await _Answering(self, request, exchange, asked).answered()
-        except Refused as cause:
+        except RequestRefused as cause:
             asked.answered_by, asked.failure = "proxy", str(cause)
             return cause.response(*read.ids)
         finally:
@@ -83,7 +85,7 @@ class Stateless:
         """Take note of what a server has said and nobody is to hear."""
         self._shared.log.debug("a message that came while a call was held was dropped")
 
-    async def learn(self, exchange: Exchange, raw: bytes) -> None:
+    async def learn(self, exchange: RequestContext, raw: bytes) -> None:
         """Let others know what the server has said of itself."""
         if exchange.post.method == "tools/list":
             headers.learn(self._parameters, raw)
@@ -97,8 +99,8 @@ class _Answering:
         self,
         whole: Stateless,
         request: web.BaseRequest,
-        exchange: Exchange,
-        asked: Asked,
+        exchange: RequestContext,
+        asked: AccessRecord,
     ) -> None:
         self._whole = whole
         self._request = request
@@ -108,7 +110,7 @@ class _Answering:
         self._driver = exchange.driver
         self._mark = exchange.mark
         self._asked = asked
-        self._answer: Answer | None = None
+        self._answer: ResponseWriter | None = None
         self._responded = False
         self._loop = asyncio.get_running_loop()
         self._probe: bytes | None = None  # the proxy's own question, while its answer is awaited
@@ -126,7 +128,7 @@ class _Answering:
         assert read.first is not None
         for probe in sent.probes:
             self._probe = probe.token.removeprefix(self._mark)
-        asking = Asking(
+        asking = PooledRequest(
             self._key,
             progress_token(read.first),
             self._cut,
@@ -136,10 +138,10 @@ class _Answering:
         try:
             member = await self._whole.pool.take(asking)
         except OSError as error:
-            raise Refused(502, FAILED, f"the server cannot be started: {error}") from None
+            raise RequestRefused(502, FAILED, f"the server cannot be started: {error}") from None
         if member is None:
             said = "every server is busy with a request of this id or progress token"
-            raise Refused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
+            raise RequestRefused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
         try:
             member.child.post([*sent.to_server, *(probe.raw for probe in sent.probes)])
             self._driver.session.sent(self._mark, self._read.ids)
@@ -160,14 +162,14 @@ class _Answering:
             lines = self._exchange.end(asking.over)
         return await self._finished(lines, asking.over or "the server gave no answer")
 
-    async def _taken(self, member: Member) -> None:
+    async def _taken(self, member: PooledServer) -> None:
         """Wait while too much is not taken yet, but not for longer than for an answer."""
         seconds = self._driver.session.patience(self._mark, self._read.ids)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await member.child.ready()
 
-    async def _overdue(self, asking: Asking, member: Member) -> bool:
+    async def _overdue(self, asking: PooledRequest, member: PooledServer) -> bool:
         """Say whether the server has left the call alone for too long; then it is answered."""
         sent = self._driver.overdue(self._mark, self._read.ids)
         if not sent.to_client:
@@ -178,7 +180,7 @@ class _Answering:
             await self._say(line)
         return True
 
-    async def _pass_on(self, asking: Asking, member: Member) -> None:
+    async def _pass_on(self, asking: PooledRequest, member: PooledServer) -> None:
         """Pass on what the server says until it has answered, can no more, or need not."""
         while asking.sent or self._probe is not None:
             if await self._overdue(asking, member):
@@ -217,7 +219,9 @@ class _Answering:
             left = max(0.0, self._due - self._loop.time())
         return min((each for each in (left, ping) if each is not None), default=None)
 
-    async def _held(self, raw: bytes, sent: Sent, asking: Asking, member: Member) -> None:
+    async def _held(
+        self, raw: bytes, sent: Routed, asking: PooledRequest, member: PooledServer
+    ) -> None:
         """Take what the server has said while the call is held."""
         if address(raw).answers in (self._probe, self._key):
             await self._go_on(sent, asking, member)
@@ -228,7 +232,7 @@ class _Answering:
             # The call may still be answered in one piece.
             self._whole.unheard()
 
-    async def _go_on(self, sent: Sent, asking: Asking, member: Member) -> None:
+    async def _go_on(self, sent: Routed, asking: PooledRequest, member: PooledServer) -> None:
         """Do with a call that was held what was decided."""
         self._probe = None
         # All but the cancellation of the question is the call.
@@ -260,10 +264,10 @@ class _Answering:
             self._answer = self._begun("json" if json else "stream", status)
         await self._answer.put(unframed(line))
 
-    def _begun(self, form: str, status: int = 200) -> Answer:
+    def _begun(self, form: str, status: int = 200) -> ResponseWriter:
         json = form == "json" or self._read.wanted == "json"
         wanted: Wanted = "json" if json else "stream"
-        return Answer(self._request, wanted, streams=not json, expected=1, status=status)
+        return ResponseWriter(self._request, wanted, streams=not json, expected=1, status=status)
 
     @property
     def _streams(self) -> bool:

@@ -13,9 +13,9 @@ from aiohttp import web
 
 from proxy.transports.http import sse
 from proxy.transports.http.sse import Event
-from proxy.transports.sidecar.command.event_store import Said
-from proxy.transports.sidecar.response_writer import Answer, unframed
-from proxy.transports.sidecar.route import Asked
+from proxy.transports.sidecar.command.event_store import StoredEvent
+from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
+from proxy.transports.sidecar.route import AccessRecord
 
 RETRY = 1000
 """Milliseconds after which a client is to come back."""
@@ -31,7 +31,7 @@ SILENCE = Event(b": \n\n", None)
 """What breaks silence and means nothing."""
 
 
-class Stream:
+class EventStream:
     """What goes to the client in answer to one POST, or on its GET stream.
 
     `ids` are the requests that it will answer, `tokens` those under which they hear of their
@@ -63,7 +63,7 @@ class Stream:
         self._heard = False  # by nobody so far: what waits is for the first who comes
         self._named = named
         self._hurried = False
-        self._waiting: deque[Said] = deque()
+        self._waiting: deque[StoredEvent] = deque()
         self._size = 0
         self._moved = asyncio.Event()
         self._connection: _Connection | None = None
@@ -73,7 +73,7 @@ class Stream:
         """True while a client is there."""
         return self._connection is not None
 
-    def put(self, said: Said) -> None:
+    def put(self, said: StoredEvent) -> None:
         """Say something, as soon as there is somebody to hear it."""
         if self._connection is None and self._heard and not self._keeps:
             return
@@ -86,7 +86,7 @@ class Stream:
             self._size -= len(self._waiting.popleft().data)
             self.lost += 1
 
-    def replay(self, said: Iterable[Said]) -> None:
+    def replay(self, said: Iterable[StoredEvent]) -> None:
         """Say this next, in place of all that waits: a client comes back."""
         self._waiting = deque(said)
         self._size = sum(len(each.data) for each in self._waiting)
@@ -119,8 +119,8 @@ class Stream:
     async def serve(
         self,
         request: web.BaseRequest,
-        answer: Answer,
-        asked: Asked,
+        answer: ResponseWriter,
+        asked: AccessRecord,
         *,
         pings: bool,
         first: Iterable[Event] = (),
@@ -144,7 +144,7 @@ class Stream:
         return response
 
     async def _tell(
-        self, connection: "_Connection", answer: Answer, *, pings: bool
+        self, connection: "_Connection", answer: ResponseWriter, *, pings: bool
     ) -> Event | None:
         """Say what there is, but for the very last, which is returned: it ends the answer."""
         while self._connection is connection:
@@ -167,7 +167,7 @@ class Stream:
                     await answer.keep_alive(SILENCE)
         return None
 
-    def _event(self, said: Said) -> Event:
+    def _event(self, said: StoredEvent) -> Event:
         id = said.id if self._named else None
         if said.data:
             return unframed(said.data, id)

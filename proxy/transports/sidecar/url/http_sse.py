@@ -18,13 +18,13 @@ from yarl import URL
 
 from proxy.errors import AbridgeError
 from proxy.session.outputs import Probe
-from proxy.transports.driver import Driver, Sent, Timer
+from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http.sse import Event, TooLong, replaced
 from proxy.transports.sidecar import request as post
-from proxy.transports.sidecar.request import Post, Refused
-from proxy.transports.sidecar.response_writer import Answer, unframed
-from proxy.transports.sidecar.route import Asked, Limits, Route
-from proxy.transports.sidecar.session_registry import Callers, Exchange
+from proxy.transports.sidecar.request import PostedBody, RequestRefused
+from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
+from proxy.transports.sidecar.route import AccessRecord, Route, RouteLimits
+from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
 from proxy.transports.sidecar.url.probes import Probing, Rejected, TakenBack
 from proxy.transports.sidecar.url.upstream import Lost, Upstream
 
@@ -34,14 +34,14 @@ ENDPOINT = "endpoint"
 QUERY = "mcp-abridge-endpoint"
 """What says in the query of ours which one is meant."""
 
-Translate = Callable[[Exchange, Event], Awaitable[list[Event]]]
+Translate = Callable[[RequestContext, Event], Awaitable[list[Event]]]
 
 
 class Elsewhere(AbridgeError):
     """A stream that names an endpoint of another origin, which is not to be used."""
 
 
-class Stream(Struct):
+class SseSession(Struct):
     """An open stream: where messages of its client go, and on what it gets the answers.
 
     `held` are the calls that wait for the proxy's own questions. Whatever is to be told there in
@@ -49,11 +49,11 @@ class Stream(Struct):
     """
 
     url: URL
-    exchange: Exchange
-    answer: Answer
+    exchange: RequestContext
+    answer: ResponseWriter
     held: "set[asyncio.Task[None]]" = msgspec.field(default_factory=set)
     timer: Timer | None = None
-    asked: tuple[web.BaseRequest, Post] | None = None
+    asked: tuple[web.BaseRequest, PostedBody] | None = None
 
     @property
     def driver(self) -> Driver:
@@ -70,9 +70,9 @@ class Streams:
     def __init__(
         self,
         route: Route,
-        limits: Limits,
+        limits: RouteLimits,
         upstream: Upstream,
-        callers: Callers,
+        callers: SessionRegistry,
         probing: Probing,
         translated: Translate,
     ) -> None:
@@ -82,9 +82,11 @@ class Streams:
         self._callers = callers
         self._probing = probing
         self._translated = translated
-        self._streams: dict[str, Stream] = {}
+        self._streams: dict[str, SseSession] = {}
 
-    async def follow(self, answer: Answer, upstream: aiohttp.ClientResponse, asked: Asked) -> None:
+    async def follow(
+        self, answer: ResponseWriter, upstream: aiohttp.ClientResponse, asked: AccessRecord
+    ) -> None:
         """Pass a stream on until it ends, our endpoint in place of the one that it names."""
         name = secrets.token_urlsafe(16)
         exchange = self._callers.alone(post.NOTHING, name)
@@ -92,7 +94,7 @@ class Streams:
             async for event in self._upstream.events(upstream, asked):
                 if event.event == ENDPOINT:
                     url = named(event, upstream.url)
-                    made = self._streams[name] = Stream(url, exchange, answer)
+                    made = self._streams[name] = SseSession(url, exchange, answer)
                     made.timer = Timer(exchange.driver, partial(self._overdue, made))
                     await answer.put(announcement(event, name))
                 else:
@@ -110,14 +112,16 @@ class Streams:
                 assert stream.timer is not None
                 stream.timer.stop()
 
-    async def posted(self, request: web.BaseRequest, name: str, asked: Asked) -> web.StreamResponse:
+    async def posted(
+        self, request: web.BaseRequest, name: str, asked: AccessRecord
+    ) -> web.StreamResponse:
         """Pass a message on to the endpoint of a stream, on which its answer will come.
 
         Raises Refused where the stream is over or the message cannot be read, and Lost.
         """
         stream = self._streams.get(name)
         if stream is None:
-            raise Refused(404, post.INVALID, "the stream of this endpoint is over")
+            raise RequestRefused(404, post.INVALID, "the stream of this endpoint is over")
         read = await post.read(request, self._route, self._limits, asked)
         sent = await stream.driver.from_client(read.raw)
         asked.client = stream.driver.session.client or ""
@@ -137,7 +141,7 @@ class Streams:
             return await self._upstream.pass_on(request, upstream, asked)
 
     async def _held(
-        self, request: web.BaseRequest, stream: Stream, read: Post, probe: Probe
+        self, request: web.BaseRequest, stream: SseSession, read: PostedBody, probe: Probe
     ) -> None:
         """Do with a call that is held what is decided; its answer comes on the stream."""
         exchange = msgspec.structs.replace(stream.exchange, post=read)
@@ -156,18 +160,18 @@ class Streams:
         except (TakenBack, ConnectionError):
             return
 
-    def _watch(self, stream: Stream, request: web.BaseRequest, read: Post) -> None:
+    def _watch(self, stream: SseSession, request: web.BaseRequest, read: PostedBody) -> None:
         """Have calls answered in time, be it by us."""
         stream.asked = request, read
         assert stream.timer is not None
         stream.timer.start()
 
-    def _overdue(self, stream: Stream, sent: Sent) -> None:
+    def _overdue(self, stream: SseSession, sent: Routed) -> None:
         assert stream.asked is not None
         self._probing.give_up(*stream.asked, sent.to_server, stream.url)
         self._probing.spawn(self._said(stream, sent.to_client))
 
-    async def _said(self, stream: Stream, lines: list[bytes]) -> None:
+    async def _said(self, stream: SseSession, lines: list[bytes]) -> None:
         with suppress(ConnectionError):
             for line in lines:
                 await stream.answer.put(unframed(line))

@@ -21,18 +21,18 @@ from proxy.session import probe
 from proxy.session.outputs import Probe
 from proxy.transports.client import request as posting
 from proxy.transports.correlation import address, elements
-from proxy.transports.driver import Sent
+from proxy.transports.driver import Routed
 from proxy.transports.http import body, sse
-from proxy.transports.sidecar.request import SESSION, Post
-from proxy.transports.sidecar.route import Asked
-from proxy.transports.sidecar.session_registry import Exchange
+from proxy.transports.sidecar.request import SESSION, PostedBody
+from proxy.transports.sidecar.route import AccessRecord
+from proxy.transports.sidecar.session_registry import RequestContext
 from proxy.transports.sidecar.url.upstream import Lost, Upstream, request_id
 
 _TAKEN_BACK = 5.0  # seconds for a server to be told that nobody waits for an answer
 _STREAM = "text/event-stream"
 _NOBODY = "nobody can be asked anything before the call that this is about"
 
-Hear = Callable[[Exchange, bytes], Awaitable[None]]
+Hear = Callable[[RequestContext, bytes], Awaitable[None]]
 
 
 class TakenBack(AbridgeError):
@@ -70,8 +70,12 @@ class Probing:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def ask(
-        self, request: web.BaseRequest, exchange: Exchange, asked: Probe, url: URL | None = None
-    ) -> Sent:
+        self,
+        request: web.BaseRequest,
+        exchange: RequestContext,
+        asked: Probe,
+        url: URL | None = None,
+    ) -> Routed:
         """Ask, and return what is then to be said to whom; raises TakenBack, Rejected.
 
         With a `url`, that of HTTP+SSE, the answer comes on another stream.
@@ -120,7 +124,11 @@ class Probing:
                         answer.cancel()
 
     def give_up(
-        self, request: web.BaseRequest, read: Post, lines: Iterable[bytes], url: URL | None = None
+        self,
+        request: web.BaseRequest,
+        read: PostedBody,
+        lines: Iterable[bytes],
+        url: URL | None = None,
     ) -> None:
         """Tell the server that nobody waits for answers, if the end of a connection does not."""
         for raw in () if read.modern else lines:
@@ -136,7 +144,7 @@ class Probing:
     async def _ask(
         self,
         request: web.BaseRequest,
-        exchange: Exchange,
+        exchange: RequestContext,
         raw: bytes,
         answer: "asyncio.Future[bytes]",
         id: bytes,
@@ -162,7 +170,7 @@ class Probing:
     async def _whole(
         self,
         request: web.BaseRequest,
-        read: Post,
+        read: PostedBody,
         upstream: aiohttp.ClientResponse,
         answer: "asyncio.Future[bytes]",
         id: bytes,
@@ -185,13 +193,13 @@ class Probing:
     async def _events(
         self,
         request: web.BaseRequest,
-        exchange: Exchange,
+        exchange: RequestContext,
         upstream: aiohttp.ClientResponse,
         answer: "asyncio.Future[bytes]",
         id: bytes,
     ) -> None:
         try:
-            async for event in self._upstream.events(upstream, Asked()):
+            async for event in self._upstream.events(upstream, AccessRecord()):
                 raw = event.data or b""
                 if not raw or event.event not in (None, "", "message"):
                     continue
@@ -206,7 +214,7 @@ class Probing:
             raise Lost(f"the server's stream broke off: {broken}") from None
 
     async def _tell(
-        self, request: web.BaseRequest, read: Post, raw: bytes, url: URL | None
+        self, request: web.BaseRequest, read: PostedBody, raw: bytes, url: URL | None
     ) -> None:
         with suppress(Lost, body.TooLarge, TimeoutError):
             async with (

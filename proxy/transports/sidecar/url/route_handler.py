@@ -20,23 +20,23 @@ from proxy.document import message
 from proxy.session.outputs import Probe
 from proxy.transports.aio import others
 from proxy.transports.correlation import address
-from proxy.transports.driver import Driver, Sent, Timer
+from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import body, sse
 from proxy.transports.http import hop_headers as passing
 from proxy.transports.http.sse import Event
 from proxy.transports.sidecar import request as post
-from proxy.transports.sidecar.request import FAILED, SESSION, Post, Refused
-from proxy.transports.sidecar.response_writer import Answer, unframed
-from proxy.transports.sidecar.route import Asked, Route, Rules, Shared
-from proxy.transports.sidecar.session_registry import Callers, Exchange
+from proxy.transports.sidecar.request import FAILED, SESSION, PostedBody, RequestRefused
+from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
+from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
+from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
 from proxy.transports.sidecar.url import http_sse as legacy
 from proxy.transports.sidecar.url.probes import Probing, Rejected, TakenBack
 from proxy.transports.sidecar.url.upstream import Lost, Upstream, request_id
 
-Say = Callable[[Exchange, Answer | None, list[bytes]], None]
+Say = Callable[[RequestContext, ResponseWriter | None, list[bytes]], None]
 
 
-class Waiting:
+class QueryWait:
     """A context in which an upstream is asked what an exchange asks.
 
     Where the last of its requests was overdue it is `over`, and left at once without an error,
@@ -47,14 +47,14 @@ class Waiting:
 
     def __init__(
         self,
-        exchange: Exchange,
+        exchange: RequestContext,
         ours: list[bytes],
         give_up: Callable[[list[bytes]], None],
         say: Say,
     ) -> None:
         self.ours = ours
         """What is to be said in the answer besides what the upstream says."""
-        self.answer: Answer | None = None
+        self.answer: ResponseWriter | None = None
         """Where it is said at once, as soon as that has begun."""
         self.busy = False
         """True while something that the upstream has said is on its way."""
@@ -98,7 +98,7 @@ class Waiting:
         """Take note that the answer is about to end: nothing more can be said there."""
         self._left = True
 
-    def _overdue(self, sent: Sent) -> None:
+    def _overdue(self, sent: Routed) -> None:
         of = self._exchange
         self._give_up(sent.to_server)
         if self._left:
@@ -122,20 +122,20 @@ _STREAM = "text/event-stream"
 _JSON = "application/json"
 
 
-class Remote:
+class UrlRoute:
     """Answers the requests of a route by asking a server at a URL."""
 
-    def __init__(self, route: Route, rules: Rules, shared: Shared) -> None:
+    def __init__(self, route: Route, rules: Rules, shared: Services) -> None:
         self._route = route
         self._limits = shared.limits
         self._upstream = Upstream(route, shared.limits.message)
-        self._callers = Callers(route, rules, shared)
+        self._callers = SessionRegistry(route, rules, shared)
         self._log = shared.log
         self._probing = Probing(self._upstream, self._aside)
         self._legacy = legacy.Streams(
             route, shared.limits, self._upstream, self._callers, self._probing, self._translated
         )
-        self._listening: dict[Driver, Answer] = {}
+        self._listening: dict[Driver, ResponseWriter] = {}
         self._resting: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -162,7 +162,7 @@ class Remote:
             await asyncio.sleep(self._limits.idle)
             self._callers.rest()
 
-    async def handle(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         """Answer one request."""
         try:
             if request.method == "POST" and not self._route.passes:
@@ -170,14 +170,14 @@ class Remote:
                     return await self._legacy.posted(request, name, asked)
                 return await self._post(request, asked)
             return await self._other(request, asked)
-        except Refused as refused:
+        except RequestRefused as refused:
             asked.answered_by, asked.failure = "proxy", str(refused)
             return refused.response()
         except Lost as lost:
             asked.answered_by, asked.failure = "proxy", str(lost)
-            return Refused(502, FAILED, str(lost)).response()
+            return RequestRefused(502, FAILED, str(lost)).response()
 
-    async def _post(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+    async def _post(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         read = await post.read(request, self._route, self._limits, asked)
         exchange = await self._callers.exchange(request, read)
         driver = exchange.driver
@@ -195,7 +195,7 @@ class Remote:
                 return await self._finish(answer, sent.to_client, asked)
             raw = sent.to_server[0]
             ours = [*await self._told(exchange, sent.told), *sent.to_client]
-            waiting = Waiting(
+            waiting = QueryWait(
                 exchange,
                 ours,
                 lambda lines: self._probing.give_up(request, read, lines),
@@ -211,14 +211,14 @@ class Remote:
         except Lost as lost:
             exchange.drop()
             asked.answered_by, asked.failure = "proxy", str(lost)
-            return Refused(502, FAILED, str(lost)).response(*read.ids[:1])
+            return RequestRefused(502, FAILED, str(lost)).response(*read.ids[:1])
         finally:
             if exchange.mark:
                 exchange.drop()
 
     async def _decided(
-        self, request: web.BaseRequest, exchange: Exchange, probe: Probe, told: list[bytes]
-    ) -> Sent:
+        self, request: web.BaseRequest, exchange: RequestContext, probe: Probe, told: list[bytes]
+    ) -> Routed:
         """Return what becomes of a call that is held; `told` is what its client is told meanwhile.
 
         Raises Rejected.
@@ -228,17 +228,21 @@ class Remote:
             sent = await self._probing.ask(request, exchange, probe)
         except TakenBack as cause:
             # The server has never heard of it, so no answer could come.
-            return Sent([], [message.error(id, _CANCELLED, str(cause))], told, [])
+            return Routed([], [message.error(id, _CANCELLED, str(cause))], told, [])
         mine = [raw for raw in sent.to_client if address(raw).answers == id]
         for line in sent.to_client:
             if line not in mine:
                 await self._spare(exchange, line)
         if not (sent.to_server or mine):
             mine = [message.error(id, post.INVALID, "another request has the same id")]
-        return Sent(sent.to_server, mine, [*told, *sent.told], [])
+        return Routed(sent.to_server, mine, [*told, *sent.told], [])
 
     def _rejected(
-        self, request: web.BaseRequest, exchange: Exchange, rejected: Rejected, asked: Asked
+        self,
+        request: web.BaseRequest,
+        exchange: RequestContext,
+        rejected: Rejected,
+        asked: AccessRecord,
     ) -> web.Response:
         """Answer a call that was held as the server would, who wants nothing of this client."""
         exchange.drop()
@@ -252,17 +256,17 @@ class Remote:
             body=rejected.raw,
         )
 
-    async def _aside(self, exchange: Exchange, raw: bytes) -> None:
+    async def _aside(self, exchange: RequestContext, raw: bytes) -> None:
         """Take what the server says while it is asked something of the proxy's own."""
         for line in await self._tell(exchange, raw):
             await self._spare(exchange, line)
 
-    async def _spare(self, exchange: Exchange, line: bytes) -> None:
+    async def _spare(self, exchange: RequestContext, line: bytes) -> None:
         """Tell a client what it need not know, if it has a stream for such."""
         if await self._told(exchange, [line]):
             self._log.debug("a message that came while a call was held was dropped")
 
-    async def _told(self, exchange: Exchange, told: list[bytes]) -> list[bytes]:
+    async def _told(self, exchange: RequestContext, told: list[bytes]) -> list[bytes]:
         """Tell a client what answers nothing, and return it where it has no stream for such."""
         stream = self._listening.get(exchange.driver)
         if stream is None:
@@ -275,11 +279,13 @@ class Remote:
             return told
         return []
 
-    def _say_late(self, exchange: Exchange, answer: Answer | None, lines: list[bytes]) -> None:
+    def _say_late(
+        self, exchange: RequestContext, answer: ResponseWriter | None, lines: list[bytes]
+    ) -> None:
         self._probing.spawn(self._said_late(exchange, answer, lines))
 
     async def _said_late(
-        self, exchange: Exchange, answer: Answer | None, lines: list[bytes]
+        self, exchange: RequestContext, answer: ResponseWriter | None, lines: list[bytes]
     ) -> None:
         with suppress(ConnectionError):
             if answer is None:
@@ -291,10 +297,10 @@ class Remote:
     async def _answered(
         self,
         request: web.BaseRequest,
-        exchange: Exchange,
-        waiting: Waiting,
+        exchange: RequestContext,
+        waiting: QueryWait,
         upstream: aiohttp.ClientResponse,
-        asked: Asked,
+        asked: AccessRecord,
     ) -> web.StreamResponse:
         """Pass on an upstream's answer, with what we have to say ourselves."""
         read, ours = exchange.post, waiting.ours
@@ -350,7 +356,9 @@ class Remote:
         waiting.leave()
         return await self._finish(answer, [*ours, *lines], asked)
 
-    async def _finish(self, answer: Answer, lines: list[bytes], asked: Asked) -> web.StreamResponse:
+    async def _finish(
+        self, answer: ResponseWriter, lines: list[bytes], asked: AccessRecord
+    ) -> web.StreamResponse:
         for line in lines[:-1]:
             await answer.put(unframed(line))
         await others(len(lines[-1]) if lines else 0)
@@ -361,11 +369,11 @@ class Remote:
     async def _events(
         self,
         request: web.BaseRequest,
-        answer: Answer,
-        exchange: Exchange,
+        answer: ResponseWriter,
+        exchange: RequestContext,
         upstream: aiohttp.ClientResponse,
-        asked: Asked,
-        waiting: Waiting | None = None,
+        asked: AccessRecord,
+        waiting: QueryWait | None = None,
     ) -> None:
         """Pass on a stream of events until it ends, or nobody needs more of it."""
         resumable = False
@@ -391,7 +399,7 @@ class Remote:
                 asked.failure = cause
                 await answer.put(unframed(line))
 
-    async def _translated(self, exchange: Exchange, event: Event) -> list[Event]:
+    async def _translated(self, exchange: RequestContext, event: Event) -> list[Event]:
         """Return what becomes of an event: mostly itself."""
         if not event.data or event.data.isspace():
             return [event]
@@ -404,7 +412,7 @@ class Remote:
         raw = sse.replaced(event, last)
         return [*map(unframed, first), msgspec.structs.replace(event, raw=raw, data=last)]
 
-    async def _tell(self, exchange: Exchange, raw: bytes) -> list[bytes]:
+    async def _tell(self, exchange: RequestContext, raw: bytes) -> list[bytes]:
         """Let the session take a message of the upstream; return what goes to the client."""
         if self._probing.answered(raw):
             return []
@@ -414,7 +422,7 @@ class Remote:
         await self._callers.share(exchange)
         return sent.to_client
 
-    async def _other(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
+    async def _other(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         """Pass on a request that brings no message: GET, DELETE, and whatever else there is."""
         raw = b""
         if request.body_exists:
@@ -422,9 +430,9 @@ class Remote:
                 encoding = request.headers.get("Content-Encoding")
                 raw = await body.whole(request.content, encoding, self._limits.body)
             except body.TooLarge as large:
-                raise Refused(413, post.INVALID, str(large)) from None
+                raise RequestRefused(413, post.INVALID, str(large)) from None
             except body.Unreadable as cause:
-                raise Refused(400, post.NOT_JSON, str(cause)) from None
+                raise RequestRefused(400, post.NOT_JSON, str(cause)) from None
         session = request.headers.get(SESSION)
         if session is not None:
             asked.session = post.digest(session)
@@ -471,12 +479,12 @@ def _without_message(event: Event) -> list[Event]:
 
 def _answer(
     request: web.BaseRequest,
-    read: Post,
+    read: PostedBody,
     streams: bool,
     status: int = 200,
     passed: CIMultiDict[str] | None = None,
-) -> Answer:
-    return Answer(
+) -> ResponseWriter:
+    return ResponseWriter(
         request,
         read.wanted,
         streams=streams,

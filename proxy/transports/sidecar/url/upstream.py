@@ -16,13 +16,13 @@ from proxy.document import message
 from proxy.document.message import string_at
 from proxy.document.tree import ABSENT
 from proxy.errors import AbridgeError, DocumentError
-from proxy.transports.client.endpoint import LOST, Astray, Endpoint, reason
+from proxy.transports.client.endpoint import LOST, HttpClient, RedirectRefused, reason
 from proxy.transports.http import body, headers, sse
 from proxy.transports.http import hop_headers as passing
 from proxy.transports.http import negotiation as accept
 from proxy.transports.http.sse import Event
-from proxy.transports.sidecar.request import FAILED, Post
-from proxy.transports.sidecar.route import Asked, Route
+from proxy.transports.sidecar.request import FAILED, PostedBody
+from proxy.transports.sidecar.route import AccessRecord, Route
 
 # What is true of a client's own message only: that it is the same one again, what stands in it.
 _OF_ONE_MESSAGE = re.compile(
@@ -43,7 +43,7 @@ class Upstream:
         assert isinstance(route.upstream, str)
         self._route = route
         self._limit = limit
-        self._endpoint = Endpoint(route.upstream, transparent=True)
+        self._endpoint = HttpClient(route.upstream, transparent=True)
         self._parameters: headers.Parameters = {}
 
     async def close(self) -> None:
@@ -59,7 +59,7 @@ class Upstream:
         self,
         request: web.BaseRequest,
         raw: bytes,
-        read: Post | None = None,
+        read: PostedBody | None = None,
         url: URL | None = None,
         *,
         own: bool = False,
@@ -77,7 +77,7 @@ class Upstream:
                         request.method, passed, raw or None, at=url or self._url(request)
                     )
                 )
-            except Astray as cause:
+            except RedirectRefused as cause:
                 raise Lost(cause.brief) from None
             except LOST as cause:
                 raise Lost(f"the server cannot be reached: {reason(cause)}") from None
@@ -88,7 +88,9 @@ class Upstream:
                 raise Lost(f"{said}, which is no answer")
             yield response
 
-    async def decline(self, request: web.BaseRequest, read: Post, id: bytes, said: str) -> None:
+    async def decline(
+        self, request: web.BaseRequest, read: PostedBody, id: bytes, said: str
+    ) -> None:
         """Answer a question of the server's that nobody can be asked; it would wait."""
         raw = message.error(id, FAILED, said)
         with suppress(Lost, body.TooLarge):
@@ -107,7 +109,9 @@ class Upstream:
         except MemoryError:
             raise Lost("there is no memory for the server's answer") from None
 
-    async def events(self, response: aiohttp.ClientResponse, asked: Asked) -> AsyncIterator[Event]:
+    async def events(
+        self, response: aiohttp.ClientResponse, asked: AccessRecord
+    ) -> AsyncIterator[Event]:
         """Yield the events of an answer; raises Lost, sse.TooLong."""
         events = sse.Events(self._limit)
         encoding = response.headers.get("Content-Encoding")
@@ -126,7 +130,7 @@ class Upstream:
             raise Lost(f"it ended within an event, after {len(rest)} bytes of it")
 
     async def pass_on(
-        self, request: web.BaseRequest, response: aiohttp.ClientResponse, asked: Asked
+        self, request: web.BaseRequest, response: aiohttp.ClientResponse, asked: AccessRecord
     ) -> web.StreamResponse:
         """Pass an answer on as it is, encoded as it is.
 
@@ -178,7 +182,7 @@ class Upstream:
         return URL(text, encoded=True)
 
     def _headers(
-        self, request: web.BaseRequest, raw: bytes, read: Post | None, own: bool
+        self, request: web.BaseRequest, raw: bytes, read: PostedBody | None, own: bool
     ) -> CIMultiDict[str]:
         route = self._route
         # A token that opens this route is not for the upstream.

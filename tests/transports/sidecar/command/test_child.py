@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from proxy.transports.log import Log
-from proxy.transports.sidecar.command.child import HASTY, Child, Guardian
-from proxy.transports.stdio.lines import Cut, Event, Over
+from proxy.transports.sidecar.command.child import HASTY, ChildServer, Guardian
+from proxy.transports.stdio.lines import Event, LineTooLong, LineTruncated
 from tests.transports.http.hosting import alive, descriptors, wait_gone
 
 # A server that ends neither on the end of its input nor on SIGTERM, with a child of its own.
@@ -36,19 +36,19 @@ def python(script: str) -> list[str]:
 @asynccontextmanager
 async def started(
     command: list[str], guardian: Guardian | None = None, limit: int = 1 << 24
-) -> AsyncIterator[Child]:
-    child = await Child.start(command, guardian, Log("error"), limit)
+) -> AsyncIterator[ChildServer]:
+    child = await ChildServer.start(command, guardian, Log("error"), limit)
     try:
         yield child
     finally:
         await child.end(HASTY)
 
 
-async def said(child: Child) -> list[Event]:
+async def said(child: ChildServer) -> list[Event]:
     return [event async for event in child.events()]
 
 
-async def lines(child: Child, count: int) -> list[bytes]:
+async def lines(child: ChildServer, count: int) -> list[bytes]:
     found: list[bytes] = []
     async for event in child.events():
         assert isinstance(event, list)
@@ -101,19 +101,19 @@ async def test_a_line_without_an_end_is_reported_and_the_next_one_read() -> None
     script = "import os; os.write(1, b'x' * 5000 + b'\\nok\\n')"
     async with started(python(script), limit=1000) as child:
         events = await said(child)
-    assert isinstance(events[0], Over)
+    assert isinstance(events[0], LineTooLong)
     assert events[-1] == [b"ok"]
 
 
 async def test_a_line_that_is_cut_off_is_reported() -> None:
     async with started(python("import os; os.write(1, b'{\"id\"')")) as child:
-        assert await said(child) == [Cut(b'{"id"', 5)]
+        assert await said(child) == [LineTruncated(b'{"id"', 5)]
 
 
 async def test_a_command_that_is_not_there_is_an_error_and_leaves_nothing() -> None:
     before = descriptors()
     with pytest.raises(FileNotFoundError):
-        await Child.start(["/nowhere/at-all"], None, Log("error"), 100)
+        await ChildServer.start(["/nowhere/at-all"], None, Log("error"), 100)
     assert descriptors() == before
 
 
@@ -227,14 +227,14 @@ async def test_long_and_short_lines_take_turns() -> None:
 
 OURS = """
 import asyncio, os, sys
-from proxy.transports.sidecar.command.child import Child, Guardian
+from proxy.transports.sidecar.command.child import ChildServer, Guardian
 from proxy.transports.log import Log
 
 async def main():
     guardian = Guardian()
     command = [sys.executable, "-c", sys.argv[1]]
-    kept = [await Child.start(command, guardian, Log("error"), 1000) for _ in range(3)]
-    gone = await Child.start(["cat"], guardian, Log("error"), 1000)
+    kept = [await ChildServer.start(command, guardian, Log("error"), 1000) for _ in range(3)]
+    gone = await ChildServer.start(["cat"], guardian, Log("error"), 1000)
     await gone.end()
     pids = [line for child in kept async for line in one(child)]
     print(guardian.pid, *[word.decode() for line in pids for word in line.split()], flush=True)
@@ -303,7 +303,7 @@ async def test_a_command_that_cannot_be_started_is_not_guarded_any_more() -> Non
     heard, said = os.pipe()
     pipe, guardian._pipe = guardian._pipe, said
     with pytest.raises(FileNotFoundError):
-        await Child.start(["no-such-command"], guardian, Log("error"), 1000)
+        await ChildServer.start(["no-such-command"], guardian, Log("error"), 1000)
     guardian._pipe = pipe
     guardian.dismiss()
     os.close(said)

@@ -5,11 +5,11 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.transports.sidecar.command.event_store import History
+from proxy.transports.sidecar.command.event_store import EventStore
 
 
 def test_what_followed_an_event_is_found_by_its_id() -> None:
-    history = History()
+    history = EventStore()
     stream = history.open()
     said = [history.add(stream, data) for data in (b"", b"1", b"2")]
     assert history.after(said[0].id) == (stream, said[1:])
@@ -17,7 +17,7 @@ def test_what_followed_an_event_is_found_by_its_id() -> None:
 
 
 def test_streams_do_not_mix_and_no_id_is_used_twice() -> None:
-    history = History()
+    history = EventStore()
     one, other = history.open(), history.open()
     said = [history.add(stream, b"x") for stream in (one, other, one, other)]
     assert len({each.id for each in said}) == 4
@@ -25,7 +25,7 @@ def test_streams_do_not_mix_and_no_id_is_used_twice() -> None:
 
 
 def test_an_id_that_was_never_given_finds_nothing() -> None:
-    history = History()
+    history = EventStore()
     stream = history.open()
     history.add(stream, b"x")
     for id in ("", "x", f"{stream}-0", f"{stream}-2", "99-1", f"{stream}-1 ", "1" * 40 + "-1"):
@@ -33,7 +33,7 @@ def test_an_id_that_was_never_given_finds_nothing() -> None:
 
 
 def test_the_oldest_goes_first_and_a_gap_is_no_answer() -> None:
-    history = History(number=2)
+    history = EventStore(number=2)
     stream = history.open()
     first, second, third = (history.add(stream, data) for data in (b"1", b"2", b"3"))
     assert history.after(first.id) == (stream, [second, third])
@@ -43,7 +43,7 @@ def test_the_oldest_goes_first_and_a_gap_is_no_answer() -> None:
 
 
 def test_the_newest_stays_whatever_its_size() -> None:
-    history = History(size=1000)
+    history = EventStore(size=1000)
     stream = history.open()
     first = history.add(stream, b"")
     second = history.add(stream, b"x" * 5000)
@@ -51,7 +51,7 @@ def test_the_newest_stays_whatever_its_size() -> None:
 
 
 def test_a_stream_that_is_over_is_kept_for_its_time() -> None:
-    history = History(number=1)
+    history = EventStore(number=1)
     stream = history.open()
     said = history.add(stream, b"x")
     history.close(stream)
@@ -61,7 +61,7 @@ def test_a_stream_that_is_over_is_kept_for_its_time() -> None:
 
 
 def test_a_dropped_stream_is_forgotten_and_makes_room() -> None:
-    history = History(size=1000)
+    history = EventStore(size=1000)
     stream, other = history.open(), history.open()
     gone = history.add(stream, b"x" * 500)
     history.drop(stream)
@@ -79,7 +79,7 @@ def test_a_dropped_stream_is_forgotten_and_makes_room() -> None:
 def test_whatever_happens_what_is_found_is_all_that_followed(
     steps: list[tuple[str, int]], number: int
 ) -> None:
-    history = History(number=number)
+    history = EventStore(number=number)
     streams = [history.open() for _ in range(4)]
     said: dict[int, list[str]] = {stream: [] for stream in streams}
     closed: set[int] = set()
@@ -104,7 +104,7 @@ def test_whatever_happens_what_is_found_is_all_that_followed(
 
 
 def test_nothing_is_left_of_streams_that_were_dropped() -> None:
-    history = History()
+    history = EventStore()
     open = history.open()
     first = history.add(open, b"1")
     tracemalloc.start()
@@ -121,7 +121,7 @@ def test_nothing_is_left_of_streams_that_were_dropped() -> None:
 
 
 def test_dropped_streams_do_not_crowd_out_others() -> None:
-    history = History(number=10)
+    history = EventStore(number=10)
     stream = history.open()
     first, second = history.add(stream, b"1"), history.add(stream, b"2")
     for _ in range(100):

@@ -10,8 +10,8 @@ import pytest
 
 from proxy.session.probe import cancellation
 from proxy.transports.log import Log
-from proxy.transports.sidecar.command.child import Child
-from proxy.transports.sidecar.command.pool import Asking, Pool
+from proxy.transports.sidecar.command.child import ChildServer
+from proxy.transports.sidecar.command.pool import Pool, PooledRequest
 from tests.transports.http.hosting import wait_gone
 
 # Says back whatever it is sent, except where it is told not to, or which ids were cancelled.
@@ -29,8 +29,8 @@ for line in sys.stdin:
 
 @asynccontextmanager
 async def pool(most: int = 2, limit: int = 1 << 20) -> AsyncIterator[Pool]:
-    async def start() -> Child:
-        return await Child.start([sys.executable, "-c", ECHO], None, Log("error"), limit)
+    async def start() -> ChildServer:
+        return await ChildServer.start([sys.executable, "-c", ECHO], None, Log("error"), limit)
 
     made = Pool(start, most, 3, Log("error"), limit)
     yield made
@@ -42,8 +42,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proxy.transports.sidecar.command.pool._PATIENCE", 0.2)
 
 
-def asking(key: bytes, token: bytes | None = None) -> Asking:
-    return Asking(key, token, lambda: None)
+def asking(key: bytes, token: bytes | None = None) -> PooledRequest:
+    return PooledRequest(key, token, lambda: None)
 
 
 def request(key: bytes, more: bytes = b"") -> bytes:
@@ -79,7 +79,7 @@ async def test_equal_ids_that_come_at_once_never_meet_on_a_server_that_is_just_s
 
 async def test_clients_that_listen_do_not_keep_their_ids_from_everybody() -> None:
     async with pool(most=1) as made:
-        listeners = [Asking(b"1", None, lambda: None, lasts=True) for _ in range(2)]
+        listeners = [PooledRequest(b"1", None, lambda: None, lasts=True) for _ in range(2)]
         members = {await made.take(each) for each in listeners}
         caller = await made.take(asking(b"1"))
         assert None not in members
@@ -103,8 +103,8 @@ async def test_whoever_waits_gets_the_first_server_that_is_free() -> None:
         assert await waiting is member
 
 
-def held(key: bytes, probe: bytes) -> Asking:
-    return Asking(key, None, lambda: None, probe=probe)
+def held(key: bytes, probe: bytes) -> PooledRequest:
+    return PooledRequest(key, None, lambda: None, probe=probe)
 
 
 def answered(key: bytes) -> bytes:
@@ -244,7 +244,7 @@ async def test_a_client_that_does_not_read_is_cut_and_holds_up_nobody(
     monkeypatch.setattr("proxy.transports.sidecar.command.pool._MOST_BEHIND", 1000)
     cut = asyncio.Event()
     async with pool(most=1) as made:
-        slow, other = Asking(b"1", b"7", cut.set), asking(b"2")
+        slow, other = PooledRequest(b"1", b"7", cut.set), asking(b"2")
         member = await made.take(slow)
         assert member is not None
         await made.take(other)

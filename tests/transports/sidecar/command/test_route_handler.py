@@ -9,7 +9,7 @@ import pytest
 from mcp.client.sse import sse_client
 from mcp_types import CallToolResult, CreateMessageResult, ElicitResult, TextContent
 
-from proxy.transports.sidecar.command.route_handler import Local
+from proxy.transports.sidecar.command.route_handler import CommandRoute
 from tests.given import rules
 from tests.transports.http.hosting import (
     JSON,
@@ -179,7 +179,7 @@ async def test_a_server_that_cannot_be_started_is_said_with_the_id_of_the_reques
 
 
 async def test_a_route_is_ready_where_its_command_is_there() -> None:
-    local = Local(route(TALKATIVE), lambda *_: rules("[]"), shared())
+    local = CommandRoute(route(TALKATIVE), lambda *_: rules("[]"), shared())
     await local.open()
     assert local.unready() is None
     await local.close()

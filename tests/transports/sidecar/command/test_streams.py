@@ -7,17 +7,17 @@ from aiohttp import web
 
 from proxy.transports.http import sse
 from proxy.transports.sidecar.command import streams
-from proxy.transports.sidecar.command.event_store import Said
-from proxy.transports.sidecar.command.streams import Stream
-from proxy.transports.sidecar.response_writer import Answer
-from proxy.transports.sidecar.route import Asked
+from proxy.transports.sidecar.command.event_store import StoredEvent
+from proxy.transports.sidecar.command.streams import EventStream
+from proxy.transports.sidecar.response_writer import ResponseWriter
+from proxy.transports.sidecar.route import AccessRecord
 from tests.transports.http.standing import standing
 
 
 class Serving:
     """Serves one stream to whoever asks."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: EventStream) -> None:
         self.stream = stream
         self.there = asyncio.Event()
 
@@ -33,18 +33,18 @@ class Serving:
     def unready(self) -> str | None:
         return None
 
-    async def handle(self, request: web.BaseRequest, asked: Asked) -> web.StreamResponse:
-        answer = Answer(request, "stream", streams=True, expected=0)
+    async def handle(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
+        answer = ResponseWriter(request, "stream", streams=True, expected=0)
         asyncio.get_running_loop().call_soon(self.there.set)
         return await self.stream.serve(request, answer, asked, pings=True)
 
 
-def said(number: int, data: bytes = b"{}") -> Said:
-    return Said(f"1-{number}", data)
+def said(number: int, data: bytes = b"{}") -> StoredEvent:
+    return StoredEvent(f"1-{number}", data)
 
 
 async def test_what_is_said_before_anybody_came_is_said_to_the_first() -> None:
-    stream = Stream(1)
+    stream = EventStream(1)
     stream.put(said(1))
     stream.finish()
     async with standing(Serving(stream)) as made:
@@ -56,7 +56,7 @@ async def test_what_is_said_before_anybody_came_is_said_to_the_first() -> None:
 
 
 async def test_what_is_said_while_nobody_hears_is_for_the_history_alone() -> None:
-    stream = Stream(1)
+    stream = EventStream(1)
     serving = Serving(stream)
     async with standing(serving) as made:
         _, writer = await made.send("GET")
@@ -71,7 +71,7 @@ async def test_what_is_said_while_nobody_hears_is_for_the_history_alone() -> Non
 
 
 async def test_a_stream_that_keeps_says_later_what_nobody_heard() -> None:
-    stream = Stream(1, keeps=True, named=False)
+    stream = EventStream(1, keeps=True, named=False)
     serving = Serving(stream)
     async with standing(serving) as made:
         _, writer = await made.send("GET")
@@ -86,14 +86,14 @@ async def test_a_stream_that_keeps_says_later_what_nobody_heard() -> None:
 
 def test_what_waits_for_nobody_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "_MOST_KEPT", 3)
-    stream = Stream(1, keeps=True)
+    stream = EventStream(1, keeps=True)
     for number in range(5):
         stream.put(said(number))
     assert stream.lost == 2
 
 
 async def test_an_event_without_data_tells_the_client_when_to_come_back() -> None:
-    stream = Stream(1)
+    stream = EventStream(1)
     stream.put(said(1, b""))
     stream.finish()
     async with standing(Serving(stream)) as made:
@@ -103,7 +103,7 @@ async def test_an_event_without_data_tells_the_client_when_to_come_back() -> Non
 
 async def test_silence_is_broken_by_a_comment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "PING", 0.01)
-    stream = Stream(1)
+    stream = EventStream(1)
     async with standing(Serving(stream)) as made:
         reader, writer = await made.send("GET")
         assert await asyncio.wait_for(reader.readuntil(b": \n\n"), 10)
@@ -113,7 +113,7 @@ async def test_silence_is_broken_by_a_comment(monkeypatch: pytest.MonkeyPatch) -
 
 
 async def test_what_is_replayed_takes_the_place_of_what_waits() -> None:
-    stream = Stream(1)
+    stream = EventStream(1)
     stream.put(said(1, b"1"))
     stream.replay([said(2, b"2"), said(3, b"3")])
     stream.finish()
@@ -129,14 +129,14 @@ async def reading(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter
     return reader, writer
 
 
-async def flood(stream: Stream, count: int) -> None:
+async def flood(stream: EventStream, count: int) -> None:
     for number in range(count):
         stream.put(said(number, b"x" * 1_000_000))
         await stream.room()
 
 
 async def test_a_client_that_is_slow_holds_up_who_speaks() -> None:
-    stream = Stream(1)
+    stream = EventStream(1)
     serving = Serving(stream)
     async with standing(serving) as made:
         reader, writer = await reading(made.port)
@@ -154,7 +154,7 @@ async def test_a_client_that_reads_nothing_at_all_is_let_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(streams, "_STUCK", 0.05)
-    stream = Stream(1)
+    stream = EventStream(1)
     serving = Serving(stream)
     async with standing(serving) as made:
         _, writer = await reading(made.port)
@@ -165,7 +165,7 @@ async def test_a_client_that_reads_nothing_at_all_is_let_go(
 
 
 async def test_nobody_is_held_up_when_the_end_is_near() -> None:
-    stream = Stream(1)
+    stream = EventStream(1)
     serving = Serving(stream)
     async with standing(serving) as made:
         _, writer = await reading(made.port)

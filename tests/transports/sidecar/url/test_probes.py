@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from proxy.ruleset.guard import Forward
+from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import RuleSet
 from proxy.transports.http.sse import written
 from tests.given import answer, call, document, line, said, texts
@@ -102,7 +102,7 @@ async def heard(reader: asyncio.StreamReader) -> bytes:
 
 
 async def test_a_question_is_asked_in_the_name_of_the_client_with_headers_of_its_own() -> None:
-    rules = guarded(lambda found: Forward({"path": "b"}), scope="all")
+    rules = guarded(lambda found: Allow({"path": "b"}), scope="all")
     async with proxied(rules, auth="forward") as (proxy, server):
         listing = line(id=1, method="tools/list", params={"_meta": META})
         await proxy.post(listing, **MODERN, mcp_method="tools/list")

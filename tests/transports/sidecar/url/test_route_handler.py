@@ -10,7 +10,7 @@ from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.transports.http.sse import written
 from proxy.transports.sidecar.access import Access
 from proxy.transports.sidecar.route import Route
-from proxy.transports.sidecar.url.route_handler import Remote
+from proxy.transports.sidecar.url.route_handler import UrlRoute
 from tests.given import answer, call, document, line, rules
 from tests.transports.http.raw import Request, chunk, head, response, upstream
 from tests.transports.http.standing import BOTH, before, route, shared, standing
@@ -326,7 +326,7 @@ async def test_credentials_are_forwarded_but_never_the_token_that_opens_the_rout
     async with upstream(response(SECRET)) as server:
         access = Access(tokens=tokens)
         given = Route(upstream=server.url, path=path, access=access, auth="forward")
-        async with standing(Remote(given, lambda *_: EMPTY, shared())) as proxy:
+        async with standing(UrlRoute(given, lambda *_: EMPTY, shared())) as proxy:
             await proxy.post(call("get"), authorization=authorization, cookie="a=b")
     [asked] = server.asked
     assert (asked.headers.get("authorization") == authorization) is goes_on
@@ -352,7 +352,7 @@ async def test_a_client_hears_on_its_stream_that_other_rules_make_another_list()
 
     share = shared()
     async with upstream(script) as server:
-        handler = Remote(route(server.url), lambda *_: held[0], share)
+        handler = UrlRoute(route(server.url), lambda *_: held[0], share)
         async with standing(handler) as proxy:
             await proxy.post(line(id=1, method="initialize"))
             await proxy.post(line(id=1, method="tools/list"), mcp_session_id="s")

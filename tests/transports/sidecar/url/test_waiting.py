@@ -18,8 +18,8 @@ from proxy.transports.driver import Driver
 from proxy.transports.http.sse import written
 from proxy.transports.log import Log
 from proxy.transports.sidecar.request import NOTHING
-from proxy.transports.sidecar.session_registry import Exchange
-from proxy.transports.sidecar.url.route_handler import Waiting
+from proxy.transports.sidecar.session_registry import RequestContext
+from proxy.transports.sidecar.url.route_handler import QueryWait
 from proxy.transports.workers.pool import Workers
 from tests.given import answer, call, document, line, rules, said, texts
 from tests.transports.http.raw import Request, Upstream, chunk, head, response, upstream
@@ -249,9 +249,9 @@ async def test_what_may_still_be_answered_is_watched_without_its_client_and_noth
 ) -> None:
     session = Session(lambda *_: EMPTY, Meters().of, lambda _: None, deadline=20.0)
     driver = Driver(session, Memory(), Workers(), Log("error"))
-    exchange = Exchange(replace(NOTHING, ids=(b"7",)), driver, mark, Key("", "", None), "")
+    exchange = RequestContext(replace(NOTHING, ids=(b"7",)), driver, mark, Key("", "", None), "")
     await driver.from_client(call("slow", id=7), mark)
-    async with Waiting(exchange, [], lambda _: None, lambda *_: None) as made:
+    async with QueryWait(exchange, [], lambda _: None, lambda *_: None) as made:
         timer = made._timer
         assert timer is not None
         assert timer._waking is not None
@@ -266,9 +266,9 @@ async def test_whoever_is_busy_with_an_answer_is_not_interrupted() -> None:
     given_up: list[bytes] = []
     session = Session(lambda *_: EMPTY, Meters().of, lambda _: None, deadline=0.05)
     driver = Driver(session, Memory(), Workers(), Log("error"))
-    exchange = Exchange(replace(NOTHING, ids=(b"7",)), driver, b"", Key("", "", None), "")
+    exchange = RequestContext(replace(NOTHING, ids=(b"7",)), driver, b"", Key("", "", None), "")
     await driver.from_client(call("slow", id=7))
-    async with Waiting(exchange, [], given_up.extend, lambda *_: None) as made:
+    async with QueryWait(exchange, [], given_up.extend, lambda *_: None) as made:
         made.busy = True
         async with asyncio.timeout(20):
             while not made.over:
