@@ -179,7 +179,7 @@ def _at_once(play: Replay) -> ShapeJob:
 
 
 def _reshapes(play: Replay, rule: Rule) -> bool:
-    """Say whether the answer is an error that the rule's own steps for errors were run on."""
+    """Return True if the answer is an error that the rule's own steps for errors were run on."""
     of_ours = play.answer.failed and play.word in ("error", "refused", "failed")
     return of_ours and bool(rule.errors) and rule.mode == "active"
 

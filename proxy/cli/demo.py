@@ -109,7 +109,7 @@ def _called(act: Act) -> str:
 
 
 def _looks_again(act: Act) -> bool:
-    """Say whether an act looks at an earlier answer, for which the server is not called."""
+    """Return True if an act looks at an earlier answer, for which the server is not called."""
     return not {"offset", "view"}.isdisjoint(act.arguments)
 
 

@@ -249,7 +249,7 @@ def _alongside(node: Node, firm: bool, at: Names = ()) -> Iterator[tuple[Node, N
 
 
 def _open(node: Node, literals: dict[int, Any]) -> bool:
-    """Say whether a node looks at the element, so that what it is compared to may be a text."""
+    """Return True if a node looks at the element, so that what it is compared to may be a text."""
     return node["type"] != "literal" and id(node) not in literals
 
 

@@ -189,7 +189,7 @@ def most_of(size: int) -> int:
 
 
 def outgrows(value: Value, most: int, fuel: Fuel | None = None) -> bool:
-    """Say whether `value` takes more than `most` bytes as JSON, looking at no more than that.
+    """Return True if `value` takes more than `most` bytes as JSON, looking at no more than that.
 
     Parts that stand in several places count in each of them, as they do when they are written.
     Raises Spent where looking takes more than the fuel there is.

@@ -108,7 +108,7 @@ def read(raw: bytes) -> Message | list[Raw]:
 
 
 def masked(raw: bytes) -> bool:
-    r"""Say whether lone surrogates are masked in what is read of `raw`, which can be read.
+    r"""Return True if lone surrogates are masked in what is read of `raw`, which can be read.
 
     >>> masked(rb'{"id":"\ud800"}'), masked(rb'{"id":"\ud83d\ude00"}')
     (True, False)
@@ -246,7 +246,7 @@ def not_alone(end: int, size: int) -> str:
 
 
 def succeeds(start: bytes) -> bool:
-    """Say whether a response that begins with `start` carries a result, not an error.
+    """Return True if a response that begins with `start` carries a result, not an error.
 
     >>> succeeds(b'{"jsonrpc":"2.0","id":7,"result":{'), succeeds(b'{"error":{"code":1')
     (True, False)
@@ -256,7 +256,7 @@ def succeeds(start: bytes) -> bool:
 
 
 def fails(raw: bytes) -> bool:
-    """Say whether a message is a response that carries an error, and no result beside it.
+    """Return True if a message is a response that carries an error, and no result beside it.
 
     >>> fails(b'{"id":null,"error":{"code":1}}'), fails(b'{"id":1,"result":{}}'), fails(b'null')
     (True, False, False)
@@ -269,12 +269,12 @@ def fails(raw: bytes) -> bool:
 
 
 def asks(start: bytes) -> bool:
-    """Say whether a line that begins with `start` is surely a request or a notification."""
+    """Return True if a line that begins with `start` is surely a request or a notification."""
     return _ASKS.match(start) is not None
 
 
 def answers(start: bytes) -> bool:
-    """Say whether a line that begins with `start` is surely a response, its id at either end.
+    """Return True if a line that begins with `start` is surely a response, its id at either end.
 
     >>> answers(b'{"jsonrpc":"2.0","id":7,"result":{'), answers(b'{"error":{"code":1')
     (True, True)

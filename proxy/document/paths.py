@@ -119,7 +119,7 @@ def places(slot: Slot, path: Path) -> list[Slot]:
 
 
 def blocked(slot: Slot, path: Path) -> bool:
-    """Say whether `path`, which names nothing below `slot`, ends at what is empty or null.
+    """Return True if `path`, which names nothing below `slot`, ends at what is empty or null.
 
     Then the document has the expected shape, and only nothing in it.
     """
@@ -230,7 +230,7 @@ class Paths:
         return _paths(branches, self._made) if branches else None
 
     def barred(self, value: Value) -> bool:
-        """Say whether nothing in `value`, unopened, can be named: False where that is not certain.
+        """Return True if nothing in `value`, unopened, can be named: False where that is not certain.
 
         A quick look for the names themselves in its bytes, which saves `**` most of the way.
         """
@@ -314,12 +314,12 @@ def _plain(step: Step | None) -> TypeGuard[Name]:
 
 
 def fits(step: Step, name: str) -> bool:
-    """Say whether a step leads to the member `name`."""
+    """Return True if a step leads to the member `name`."""
     return type(step) is Name and (matches(step.text, name) if step.glob else step.text == name)
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Say whether `name` fits `pattern`, where `*` stands for any characters.
+    """Return True if `name` fits `pattern`, where `*` stands for any characters.
 
     >>> matches("*Ids", "folderIds"), matches("a*b*c", "abc"), matches("a*a", "a")
     (True, True, False)
@@ -375,7 +375,7 @@ def _select(
 
 
 def _meeting(value: Value, steps: tuple[Step, ...], at: int) -> bool:
-    """Say whether many ways lead to `value` with the same steps to go: `**` and names in arrays."""
+    """Return True if many ways lead to `value` with the same steps to go: `**` and names in arrays."""
     if isinstance(value, list):
         return isinstance(steps[at], Name)
     return isinstance(value, dict) and isinstance(steps[at], Deep) and DEEP in steps[:at]

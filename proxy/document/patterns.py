@@ -305,5 +305,5 @@ def _names(node: dict[str, Any]) -> dict[str | None, None]:
 
 
 def truthy(value: Any) -> bool:
-    """Say whether JMESPath takes `value` for true: all but null, false and what is empty."""
+    """Return True if JMESPath takes `value` for true: all but null, false and what is empty."""
     return not (value is None or value is False or value == "" or value == [] or value == {})

@@ -445,7 +445,7 @@ def one_row(value: Value, row: type[msgspec.Struct]) -> msgspec.Struct | None:
 
 
 def _typed(value: list[Value]) -> bool:
-    """Say whether an array was decoded to Structs; nulls may stand among them."""
+    """Return True if an array was decoded to Structs; nulls may stand among them."""
     first = next((row for row in value if row is not None), None)
     return isinstance(first, msgspec.Struct)
 

@@ -23,11 +23,11 @@ class CircuitBreaker:
         return self._failures >= MOST
 
     def failed(self) -> bool:
-        """Take note of a failure; return True for the one that puts the rule out of service."""
+        """Record a failure; return True for the one that puts the rule out of service."""
         self._failures += 1
         return self._failures == MOST
 
     def worked(self) -> None:
-        """Take note of a response that the rule did not fail on."""
+        """Record a response that the rule did not fail on."""
         if not self.open:
             self._failures = 0

@@ -237,11 +237,11 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         return tool if self.name == tool else f"{self.name}: {tool}"
 
     def covers(self, tool: str) -> bool:
-        """Say whether the rule is for `tool`, whatever the arguments."""
+        """Return True if the rule is for `tool`, whatever the arguments."""
         return any(matches(pattern, tool) for pattern in self.tools)
 
     def applies(self, arguments: Mapping[str, Any]) -> bool:
-        """Say whether `when` holds for the client's arguments; raises Refusal where it fails."""
+        """Return True if `when` holds for the client's arguments; raises Refusal where it fails."""
         if self.when is None:
             return True
         try:
@@ -258,7 +258,7 @@ class ServerMatch(Struct, frozen=True):
     tools: tuple[str, ...] = ()
 
     def fits(self, tools: Collection[str]) -> bool:
-        """Say whether a server with these tools may be meant."""
+        """Return True if a server with these tools may be meant."""
         return all(any(matches(pattern, tool) for tool in tools) for pattern in self.tools)
 
 

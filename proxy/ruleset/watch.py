@@ -51,7 +51,7 @@ class Watch:
             self.read()
 
     def changed(self) -> bool:
-        """Say whether the files have changed since this was last asked."""
+        """Return True if the files have changed since this was last asked."""
         self._looks += 1
         stamps = self._stamped()
         if stamps == self._stamps and self._looks % _ANYWAY:
@@ -77,7 +77,7 @@ class Watch:
         return load(self._names, allow_python=self._allow_python)
 
     def _note(self, stamps: list[Stamp], held: dict[str, bytes]) -> None:
-        """Take note of what the files hold, and of the stamps that they had before they were read.
+        """Record what the files hold, and of the stamps that they had before they were read.
 
         What is written after that is found at the next look, as are other files of a folder.
         """

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def date(text: str) -> bool:
-    """Say whether `text` is a full-date of RFC 3339."""
+    """Return True if `text` is a full-date of RFC 3339."""
     from datetime import date as day
 
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) is None:
@@ -21,7 +21,7 @@ def date(text: str) -> bool:
 
 
 def time(text: str) -> bool:
-    """Say whether `text` is a full-time of RFC 3339, its offset from UTC included."""
+    """Return True if `text` is a full-time of RFC 3339, its offset from UTC included."""
     clock = r"(\d\d):(\d\d):(\d\d)(\.\d+)?([zZ]|[+-](\d\d):(\d\d))"
     found = re.fullmatch(clock, text, re.ASCII)
     if found is None:
@@ -32,7 +32,7 @@ def time(text: str) -> bool:
 
 
 def date_time(text: str) -> bool:
-    """Say whether `text` is a date-time of RFC 3339.
+    """Return True if `text` is a date-time of RFC 3339.
 
     >>> date_time("2026-01-31T09:00:00Z"), date_time("2026-01-31T09:00:00")
     (True, False)
@@ -41,7 +41,7 @@ def date_time(text: str) -> bool:
 
 
 def uuid(text: str) -> bool:
-    """Say whether `text` is a UUID as RFC 9562 writes it, in letters of either case."""
+    """Return True if `text` is a UUID as RFC 9562 writes it, in letters of either case."""
     written = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
     return re.fullmatch(written, text) is not None
 

@@ -259,7 +259,7 @@ def lacking(part: Schema, words: Collection[str]) -> Schema:
 
 
 def positional(part: Schema) -> bool:
-    """Say whether an array's elements have schemas by their position."""
+    """Return True if an array's elements have schemas by their position."""
     return "prefixItems" in part or isinstance(part.get("items"), list)
 
 
@@ -270,5 +270,5 @@ def types(part: Schema) -> set[str]:
 
 
 def may_be(part: Schema, kind: str) -> bool:
-    """Say whether a value of the type `kind` may fit `part`."""
+    """Return True if a value of the type `kind` may fit `part`."""
     return not (kinds := types(part)) or kind in kinds

@@ -133,7 +133,7 @@ class ActiveRules:
         self._plans.clear()
 
     def protects(self) -> bool:
-        """Say whether there is a rule now that a call must not get around."""
+        """Return True if there is a rule now that a call must not get around."""
         self.now()
         return self._guards
 
@@ -146,7 +146,7 @@ class ActiveRules:
         return self._guards
 
     def guarded(self, tool: str) -> bool:
-        """Say whether a rule hides `tool`, bounds its arguments, or withholds its results."""
+        """Return True if a rule hides `tool`, bounds its arguments, or withholds its results."""
         if self._held.withheld(tool) is not None:
             return True
         return any(rule.protects for rule, _ in self.covering(tool))

@@ -25,7 +25,7 @@ def called(message: dict[str, Any]) -> str | None:
 
 
 def differs(message: dict[str, Any]) -> bool:
-    """Say whether a decoded message is another one to readers that do not tell `Name` from `name`.
+    """Return True if a decoded message is another one to readers that do not tell `Name` from `name`.
 
     >>> differs({"Method": "a"}), differs({"params": {"NAME": "a"}}), differs({"method": "a"})
     (True, True, False)
@@ -54,7 +54,7 @@ def may_call(raw: bytes) -> bool:
 
 
 def disguised(held: Raw, *names: str) -> bool:
-    """Say whether an object has one of `names` in a spelling that only some readers take for it.
+    """Return True if an object has one of `names` in a spelling that only some readers take for it.
 
     >>> disguised(Raw(b'{"Method":"a"}'), "method"), disguised(Raw(b'{"method":"a"}'), "method")
     (True, False)
@@ -67,7 +67,7 @@ def disguised(held: Raw, *names: str) -> bool:
 
 
 def repeated(held: Raw) -> bool:
-    """Say whether some object in a value, however deep, has members of the same name.
+    """Return True if some object in a value, however deep, has members of the same name.
 
     >>> repeated(Raw(b'{"a":{"b":1,"b":2}}')), repeated(Raw(b'{"a":{"b":1},"b":2}'))
     (True, False)
@@ -90,7 +90,7 @@ def repeated(held: Raw) -> bool:
 
 
 def ambiguous(params: Raw) -> bool:
-    """Say whether another reader of a call could see another tool or other arguments in it.
+    """Return True if another reader of a call could see another tool or other arguments in it.
 
     Of a name that stands there twice some take the first; some do not tell `Name` from `name`.
 
@@ -105,7 +105,7 @@ def ambiguous(params: Raw) -> bool:
 
 
 def doubled(held: Raw) -> bool:
-    """Say whether members of an object may have the same name, however it is spelled.
+    """Return True if members of an object may have the same name, however it is spelled.
 
     >>> doubled(Raw(b'{"a":1, "a":2}')), doubled(Raw(b'{"a":{"b":1,"b":2}}'))
     (True, False)

@@ -166,7 +166,7 @@ class Calls(Struct, eq=False):
         return self._passed(raw, pending)
 
     def _in_code_mode(self, meta: Raw) -> bool:
-        """Say whether a program gets the result, which would compute with a part of it unaware."""
+        """Return True if a program gets the result, which would compute with a part of it unaware."""
         mark = None if meta is ABSENT else client_for(self.standing.client).code_mode
         return mark is not None and (string_at(meta, *mark[0]) or "").startswith(mark[1])
 
@@ -212,7 +212,7 @@ class Calls(Struct, eq=False):
 
 
 def _of_error(snapshot: Snapshot) -> bool:
-    """Say whether it is of an error, which has no pages: the call may succeed the next time."""
+    """Return True if it is of an error, which has no pages: the call may succeed the next time."""
     from proxy.shaping.result.frame import Frame
 
     return Frame.decode(snapshot.frame).error

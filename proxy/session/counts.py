@@ -64,7 +64,7 @@ class SessionMeter:
                 self.log(f"{rule.at(tool)}: {warned.said}")
 
     def _note(self, job: ShapeJob, outcome: ShapeResult) -> None:
-        """Take note of whether the rule failed, which may put it out of service."""
+        """Record whether the rule failed, which may put it out of service."""
         rule = job.rule
         # What a view asks for is no doing of the rule's, and what withholds must go on with it.
         if job.view is not None or rule.withholds or outcome.word in ("error", "refused"):

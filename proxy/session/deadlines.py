@@ -90,14 +90,14 @@ class Deadlines:
         return found
 
     def give_up(self, slot: bytes) -> None:
-        """Take note that a call was answered in the server's stead: what it still says is late."""
+        """Record that a call was answered in the server's stead: what it still says is late."""
         self.end(slot)
         self._late[slot] = None
         if len(self._late) > _LATE:
             self._late.popitem(last=False)
 
     def late(self, slot: bytes) -> bool:
-        """Say whether an answer to this call comes too late."""
+        """Return True if an answer to this call comes too late."""
         return slot in self._late
 
     @property
@@ -106,7 +106,7 @@ class Deadlines:
         return bool(self._late)
 
     def forget(self, slot: bytes) -> None:
-        """Take note that an answer with this id is another request's from now on, or nobody's."""
+        """Record that an answer with this id is another request's from now on, or nobody's."""
         self._late.pop(slot, None)
 
 

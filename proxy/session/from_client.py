@@ -74,7 +74,7 @@ class FromClient(Struct, eq=False):
         return self.sending.send(raw, pending)
 
     def _disguised(self, raw: bytes, read: Message) -> bool:
-        """Say whether a message may be a call to another reader, and a rule is there to stop it."""
+        """Return True if a message may be a call to another reader, and a rule is there to stop it."""
         return self.standing.protects() and (
             disguised(Raw(raw), "method", "params")
             or (read.method is not ABSENT and doubled(Raw(raw)))

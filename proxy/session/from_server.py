@@ -148,7 +148,7 @@ class FromServer(Struct, eq=False):
 
 
 def _minds_failures(pending: PendingRequest, read: Message, size: int) -> bool:
-    """Say whether a rule has to do with an answer of so many bytes that carries an error."""
+    """Return True if a rule has to do with an answer of so many bytes that carries an error."""
     rule = pending.rule
     if rule is None:
         return False

@@ -196,7 +196,7 @@ class InFlight:
         return next(iter(self._waiting))
 
     def holds(self, slot: bytes) -> bool:
-        """Say whether a request in this slot waits."""
+        """Return True if a request in this slot waits."""
         return slot in self._waiting
 
     def awaited(self, slot: bytes) -> PendingRequest | None:
@@ -266,19 +266,19 @@ class StrayResponses(Struct, eq=False):
         return self.ids.used or bool(self.guessed) or self.timing is not None
 
     def holds(self, exchange: bytes, key: bytes) -> bool:
-        """Say whether an answer that nothing waits for is one of these."""
+        """Return True if an answer that nothing waits for is one of these."""
         slot = exchange + key
         late = self.timing is not None and self.timing.late(slot)
         return late or slot in self.guessed or self.ids.hold(key)
 
     def guess(self, slot: bytes) -> None:
-        """Take note that a request is answered by us, most likely in place of the server."""
+        """Record that a request is answered by us, most likely in place of the server."""
         self.guessed[slot] = None
         if len(self.guessed) > _REMEMBERED:
             del self.guessed[next(iter(self.guessed))]
 
     def forget(self, slot: bytes) -> None:
-        """Take note that an answer in this slot is for another request from now on."""
+        """Record that an answer in this slot is for another request from now on."""
         self.guessed.pop(slot, None)
 
 

@@ -44,11 +44,11 @@ class Ids:
         return b'%s%d"' % (self._begin, self._count)
 
     def hold(self, id: bytes) -> bool:
-        """Say whether `id` is one of them."""
+        """Return True if `id` is one of them."""
         return self.used and id.startswith(self._begin)
 
     def within(self, raw: bytes) -> bool:
-        """Say whether one of them stands in a line that cannot be read."""
+        """Return True if one of them stands in a line that cannot be read."""
         return self.used and self._begin in raw
 
 
@@ -73,7 +73,7 @@ def cancellation(id: bytes, reason: str | None = None) -> bytes:
 
 
 def masked(raw: bytes) -> bool:
-    """Say whether lone surrogates are masked in what `found` makes of a response."""
+    """Return True if lone surrogates are masked in what `found` makes of a response."""
     try:
         # One in JSON that is a text in its turn is escaped twice.
         return message.masked(raw) or message.masked(raw.replace(b"\\\\", b"\\"))

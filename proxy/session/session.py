@@ -268,11 +268,11 @@ class Session:
     # Lines of the server that are too long to be held
 
     def head(self, start: bytes, exchange: bytes = b"") -> bool:
-        """Say whether a line of the server that begins with `start` may be streamed through."""
+        """Return True if a line of the server that begins with `start` may be streamed through."""
         return self._heads.passes(start, exchange)
 
     def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
-        """Take note of a streamed line that is over: its first and last bytes, and its size."""
+        """Record a streamed line that is over: its first and last bytes, and its size."""
         self._heads.streamed(start, end, size, exchange)
 
     def discarded(self, start: bytes, size: int, limit: int) -> tuple[Output, ...]:
@@ -282,16 +282,16 @@ class Session:
     # How long calls wait
 
     def awaits(self, exchange: bytes, ids: Collection[bytes]) -> bool:
-        """Say whether any request in an exchange with one of these ids has no answer yet."""
+        """Return True if any request in an exchange with one of these ids has no answer yet."""
         return any(self._inflight.holds(exchange + id) for id in ids)
 
     def withholds(self, exchange: bytes, ids: Collection[bytes]) -> bool:
-        """Say whether one of these requests waits for an answer that its rule may withhold."""
+        """Return True if one of these requests waits for an answer that its rule may withhold."""
         waiting = (self._inflight.find(exchange + id) for id in ids if self.awaits(exchange, (id,)))
         return any(each.rule.withholds for each in waiting if each is not None and each.rule)
 
     def sent(self, exchange: bytes, ids: Collection[bytes]) -> None:
-        """Take note that the calls of an exchange go to the server only now: their time begins."""
+        """Record that the calls of an exchange go to the server only now: their time begins."""
         if self._timing is not None:
             for id in ids:
                 self._timing.extend(exchange + id)

@@ -21,7 +21,7 @@ class StreamedResponses(Struct, eq=False):
     guarding: GuardRunner
 
     def passes(self, start: bytes, exchange: bytes) -> bool:
-        """Say whether a line that begins with `start` may be streamed through.
+        """Return True if a line that begins with `start` may be streamed through.
 
         Only what surely needs no look inside is streamed: a request or notification, or a response
         while no response is awaited that must be shaped or read.
@@ -42,7 +42,7 @@ class StreamedResponses(Struct, eq=False):
         return passes
 
     def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes) -> None:
-        """Take note of a streamed line that is over."""
+        """Record a streamed line that is over."""
         key = message.response_key(start, end)
         if key is not None:
             pending = self.inflight.retire(exchange + key)

@@ -40,12 +40,12 @@ def excess(job: ShapeJob, shown: VisibleSize, frame: Frame | None = None) -> int
 
 
 def fits(job: ShapeJob, shown: VisibleSize) -> bool:
-    """Say whether a rule that only bounds the size has nothing to do."""
+    """Return True if a rule that only bounds the size has nothing to do."""
     return job.rule.only_bounds and excess(job, shown) <= 0
 
 
 def crowded(job: ShapeJob, frame: Frame) -> bool:
-    """Say whether the texts beside the document leave it hardly any room."""
+    """Return True if the texts beside the document leave it hardly any room."""
     if job.rule.max_bytes is None or _hides_text(job, frame):
         return False
     return _text_beside(frame) > job.rule.max_bytes * 3 // 4

@@ -17,7 +17,7 @@ from proxy.transforms.base import Call, Transform
 
 
 def hollow(value: Value) -> bool:
-    """Say whether `value` holds nothing; what no step has opened is not looked into.
+    """Return True if `value` holds nothing; what no step has opened is not looked into.
 
     >>> hollow({"items": [{}, {"title": ""}]}), hollow({"items": []}), hollow(Raw(b"[{}]"))
     (True, False, False)
@@ -26,7 +26,7 @@ def hollow(value: Value) -> bool:
 
 
 def emptied(document: Document) -> bool:
-    """Say whether steps have left nothing of a document that held something.
+    """Return True if steps have left nothing of a document that held something.
 
     Inside of an object or array, what is null or empty is no sign of it where the document came
     with such values of its own: they may be what the rule means to leave.
@@ -47,7 +47,7 @@ def emptied(document: Document) -> bool:
 
 
 def _holds_nothing(value: Value, found: set[bytes]) -> bool:
-    """Say whether `value` holds nothing, and note how that is spelled."""
+    """Return True if `value` holds nothing, and note how that is spelled."""
     if isinstance(value, Struct):
         value = {at: each for at, each in enumerate(astuple(value)) if each is not UNSET}
     if isinstance(value, dict | list) and value:

@@ -45,7 +45,7 @@ def prune(db: "sqlite3.Connection", now: float) -> None:
 
 
 def crowded(db: "sqlite3.Connection", most: int) -> bool:
-    """Say whether the pages in use have more than `most` bytes."""
+    """Return True if the pages in use have more than `most` bytes."""
     return _used(db) > most
 
 

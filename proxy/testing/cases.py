@@ -431,7 +431,7 @@ CHECKS: dict[str, Callable[[PlayedCase, Any], Iterator[str]]] = {
 
 
 def _several(document: Document, path: Path) -> bool:
-    """Say whether `path` may name several places: by a glob, or by stepping through an array."""
+    """Return True if `path` may name several places: by a glob, or by stepping through an array."""
     for at, step in enumerate(path.steps):
         if isinstance(step, Index):
             continue

@@ -11,7 +11,7 @@ _LONGEST = 200
 
 
 def same(expected: Any, found: Any) -> bool:
-    """Say whether two plain values are equal: numbers by value, keys in any order.
+    """Return True if two plain values are equal: numbers by value, keys in any order.
 
     >>> same({"a": 1, "b": 2}, {"b": 2.0, "a": 1}), same(1, True), same([1], [1, 2])
     (True, False, False)

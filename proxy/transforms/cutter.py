@@ -113,7 +113,7 @@ class SizeReducer:
         return self._array(opened, size, room, path, place, depth)
 
     def _rigid(self, raw: Raw) -> bool:
-        """Say whether a value stays whole or goes: a number, a word, an empty or short string."""
+        """Return True if a value stays whole or goes: a number, a word, an empty or short string."""
         head, length = memoryview(raw)[0], len(memoryview(raw))
         if head == 0x22:
             # A character takes from one byte to six.

@@ -109,7 +109,7 @@ def _note(holder: dict[str, Value], name: str, says: str) -> None:
 
 
 def _ours(value: Value) -> bool:
-    """Say whether `value` is a note: members that came from upstream are Raw."""
+    """Return True if `value` is a note: members that came from upstream are Raw."""
     return isinstance(value, dict) and all(isinstance(says, str) for says in value.values())
 
 

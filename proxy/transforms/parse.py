@@ -204,7 +204,7 @@ def _separator(split: str) -> tuple[Pattern, Pattern | None]:
 
 
 def _closes(split: str, begin: int) -> bool:
-    """Say whether the group that opens at `begin` ends with the end of the pattern."""
+    """Return True if the group that opens at `begin` ends with the end of the pattern."""
     depth, position, inside = 0, begin, False
     while position < len(split):
         sign = split[position]

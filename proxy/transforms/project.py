@@ -293,7 +293,7 @@ class Making:
         return values
 
     def _touched(self, value: Value) -> bool:
-        """Say whether an object has a member that a path goes through."""
+        """Return True if an object has a member that a path goes through."""
         if isinstance(value, Struct):
             return any(member is not UNSET for member in astuple(value))
         return isinstance(value, dict) and any(name in value for name in self._plan.heads)

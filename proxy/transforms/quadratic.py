@@ -82,7 +82,7 @@ def refusal(text: str) -> str | None:
 
 
 def _unsettled(pattern: Pattern, word: str, near: str, far: str, fuel: Fuel) -> bool:
-    """Say whether matches in a text of one word are others if it ends in `far`, not `near`."""
+    """Return True if matches in a text of one word are others if it ends in `far`, not `near`."""
     few, many = word * _FEW, word * (_FAR // len(word) + 1)
     return _differ(pattern, few + near, few + far, 0, len(few), fuel) and all(
         _differ(pattern, many + near, many + far, start, len(few), fuel) for start in (0, len(few))
@@ -90,7 +90,7 @@ def _unsettled(pattern: Pattern, word: str, near: str, far: str, fuel: Fuel) -> 
 
 
 def _differ(pattern: Pattern, text: str, other: str, start: int, near: int, fuel: Fuel) -> bool:
-    """Say whether the next three matches from `start` are near in `text`, and others in `other`."""
+    """Return True if the next three matches from `start` are near in `text`, and others in `other`."""
     position = start
     for _ in range(3):
         found = pattern.search(text, position, fuel)
@@ -108,7 +108,7 @@ def _shortest(words: Iterable[str], most: int) -> list[str]:
 
 
 def _wavers(tree: Any) -> bool:
-    """Say whether a parsed expression may have to read on at a match.
+    """Return True if a parsed expression may have to read on at a match.
 
     It may where something endless stands in an alternative, or in what may be there or not, or
     again. Where it does not, all that follows a match makes it longer.
@@ -124,7 +124,7 @@ def _wavers(tree: Any) -> bool:
 
 
 def _endless(tree: Any) -> bool:
-    """Say whether something in a parsed expression repeats without a bound."""
+    """Return True if something in a parsed expression repeats without a bound."""
     return any(
         (str(code) in _REPEATS and (argument[1] is _parser.MAXREPEAT or _endless(argument[2])))
         or (str(code) == "BRANCH" and any(map(_endless, argument[1])))

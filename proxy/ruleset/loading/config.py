@@ -270,7 +270,7 @@ def _once(notes: NodeConverter, routes: Iterable[tuple[Node, RouteSpec | None]])
 
 
 def _same(first: str, second: str) -> bool:
-    """Say whether one path may be both, and neither says it more exactly than the other."""
+    """Return True if one path may be both, and neither says it more exactly than the other."""
     one, other = first.rstrip("/").split("/"), second.rstrip("/").split("/")
     if len(one) != len(other) or (TOKEN in one) != (TOKEN in other):
         return False

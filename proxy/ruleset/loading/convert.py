@@ -248,7 +248,7 @@ def fields(kind: type[Struct]) -> dict[str, msgspec.structs.FieldInfo]:
 
 
 def fits(node: Node, kind: Any) -> bool:
-    """Say whether `node` has the outer shape of the type `kind`, whatever it holds."""
+    """Return True if `node` has the outer shape of the type `kind`, whatever it holds."""
     value, shape = node.value, get_origin(kind)
     if kind is Any:
         return True

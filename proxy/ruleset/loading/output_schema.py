@@ -159,7 +159,7 @@ class _Walk:
                     yield OptionError((*at, "required", position), said)
 
     def leads_nowhere(self, reference: str) -> bool:
-        """Say whether a reference leads back to itself before any value is looked at.
+        """Return True if a reference leads back to itself before any value is looked at.
 
         False too where that takes very many steps: then the library fails at it when it checks.
         """
@@ -190,7 +190,7 @@ _IN_PLACE = {"allOf", "anyOf", "else", "if", "not", "oneOf", "then"}
 
 
 def _holds(node: Any, keyword: str) -> bool:
-    """Say whether a schema or any schema inside it has `keyword`."""
+    """Return True if a schema or any schema inside it has `keyword`."""
     if not isinstance(node, dict):
         return False
     inner = (each for word, value in node.items() for each, _ in _inner(word, value, ()))

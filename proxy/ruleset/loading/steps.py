@@ -55,7 +55,7 @@ class Names:
         }
 
     def foreign(self, made: object) -> bool:
-        """Say whether a step or a guard is of a class that the file names."""
+        """Return True if a step or a guard is of a class that the file names."""
         return any(type(made) is kind for own in self._own.values() for kind in own.values())
 
     def _named(self, notes: NodeConverter, node: Node, label: str) -> Any:

@@ -60,7 +60,7 @@ class ToolListHistory:
         return self._size
 
     def differs(self, rewrite: Rewrite) -> bool:
-        """Say whether the client would be told anything else now, where `rewrite` gives it."""
+        """Return True if the client would be told anything else now, where `rewrite` gives it."""
         pages = list(self._pages)  # others may be told meanwhile
         return any(page is None or _now(page, rewrite) != given for page, given in pages)
 

@@ -149,7 +149,7 @@ def _quoted(found: str) -> str | None:
 
 
 def _mirrors(found: str, structured: Raw) -> bool:
-    """Say whether a text is the JSON of `structured`: by bytes, by format, by value."""
+    """Return True if a text is the JSON of `structured`: by bytes, by format, by value."""
     if not found or found[0] not in "{[ \n\t":
         # A number or a word; what may be quoted is looked at elsewhere.
         alike = len(found) == len(memoryview(structured)) and found[:1] != '"'
@@ -177,7 +177,7 @@ def _mirrors(found: str, structured: Raw) -> bool:
 
 
 def _mirrored_by_elements(texts: list[str], value: Raw) -> bool:
-    """Say whether each text block is one element of the array `value`, in order."""
+    """Return True if each text block is one element of the array `value`, in order."""
     elements = level(value)
     if not isinstance(elements, list) or not elements or len(elements) != len(texts):
         return False

@@ -99,11 +99,11 @@ def _level_by_level(line: bytes) -> ParsedResponse:
 
 
 def complete(raw: dict[str, Raw]) -> bool:
-    """Say whether a result is final: no task handle, no request for input (MCP 2026-07-28 MRTR)."""
+    """Return True if a result is final: no task handle, no request for input (MCP 2026-07-28 MRTR)."""
     kind = raw.get("resultType")
     return (kind is None or text(kind) == "complete") and "task" not in raw
 
 
 def failed(raw: dict[str, Raw]) -> bool:
-    """Say whether a result is marked as an error."""
+    """Return True if a result is marked as an error."""
     return "isError" in raw and bytes(raw["isError"]) == b"true"

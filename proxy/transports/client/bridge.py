@@ -248,7 +248,7 @@ class Bridge:
             await asyncio.to_thread(self._client.send, lines)
 
     def _takes(self) -> bool:
-        """Say whether the client would take a little at once."""
+        """Return True if the client would take a little at once."""
         if self._writable is None:
             return False
         return [ready for _, ready in self._writable.poll(0)] == [select.POLLOUT]

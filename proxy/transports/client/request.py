@@ -91,7 +91,7 @@ def answered(raw: bytes) -> list[bytes]:
 
 
 def refuses(raw: bytes, key: bytes) -> bool:
-    """Say whether the body of a refusal is a JSON-RPC error about the request with this id.
+    """Return True if the body of a refusal is a JSON-RPC error about the request with this id.
 
     It may have no id: the server need not have read the request.
     """

@@ -65,7 +65,7 @@ class StreamPosition(Struct):
     ended: str = ""
 
     def note(self, event: sse.Event) -> None:
-        """Take note of an event."""
+        """Record an event."""
         self.seen += 1
         if event.id is not None:
             self.last = event.id if event.id and event.id.isprintable() else None

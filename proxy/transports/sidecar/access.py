@@ -81,7 +81,7 @@ class Access(Struct, frozen=True):
         return _allowed(found[2], (_PORTS[found[1].lower()],), hosts)
 
     def opened_by(self, headers: Mapping[str, str]) -> bool:
-        """Say whether a token that opens stands in Authorization: it is for nobody else to see."""
+        """Return True if a token that opens stands in Authorization: it is for nobody else to see."""
         return self._known(_bearers(headers))
 
     def _known(self, shown: Iterable[str]) -> bool:
@@ -108,7 +108,7 @@ def _shown(headers: Mapping[str, str], path_token: str | None) -> list[str]:
 
 
 def _allowed(authority: str, usual: tuple[str, ...], hosts: tuple[str, ...]) -> bool:
-    """Say whether a list of hosts has `authority`, whose port may be one of the `usual`."""
+    """Return True if a list of hosts has `authority`, whose port may be one of the `usual`."""
     found = _AUTHORITY.fullmatch(authority)
     if found is None:
         return False

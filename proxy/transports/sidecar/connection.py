@@ -194,7 +194,7 @@ class Connections:
         return None
 
     def use(self, connection: Connection) -> None:
-        """Take note that a connection has brought a request."""
+        """Record that a connection has brought a request."""
         if connection in self._open:
             del self._open[connection]
             self._open[connection] = None

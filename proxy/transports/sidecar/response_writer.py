@@ -258,7 +258,7 @@ def _slices(pieces: Iterable[bytes]) -> Iterator[bytes | memoryview]:
 
 
 def _lasts(event: Event) -> bool:
-    """Say whether an event that is no message matters to who reads it later."""
+    """Return True if an event that is no message matters to who reads it later."""
     return bool(event.data) or event.id is not None or event.retry is not None
 
 

@@ -50,7 +50,7 @@ class Router:
 
 
 def _climbs(segment: str) -> bool:
-    """Say whether any server may read a segment as a way out of the one before."""
+    """Return True if any server may read a segment as a way out of the one before."""
     return any(part.partition(";")[0] in (".", "..") for part in _SEPARATOR.split(segment))
 
 

@@ -124,7 +124,7 @@ class SessionRegistry:
         return RequestContext(read, self._begun(name, b":"), b"", _memory(name, None), name)
 
     def initialized(self, exchange: RequestContext, session: str | None) -> None:
-        """Take note of the session that an upstream has begun."""
+        """Record the session that an upstream has begun."""
         if session is not None:
             name = self._named(session)
             exchange.memory = _memory(name, None)

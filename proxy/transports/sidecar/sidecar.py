@@ -414,12 +414,12 @@ _OWN: dict[str, Own] = {
 
 
 def _listens(request: web.BaseRequest) -> bool:
-    """Say whether a client wants a stream that has no end of its own."""
+    """Return True if a client wants a stream that has no end of its own."""
     return request.method == "GET" and "text/event-stream" in request.headers.get(hdrs.ACCEPT, "")
 
 
 def _numbered(host: str) -> bool:
-    """Say whether a Host header gives an address, which no name of others can lead to."""
+    """Return True if a Host header gives an address, which no name of others can lead to."""
     try:
         ip_address(ListenAddress(host if host.rpartition(":")[2].isdigit() else f"{host}:0").host)
     except ValueError:

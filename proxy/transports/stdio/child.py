@@ -54,7 +54,7 @@ class ChildProcess:
         self._process = process
 
     def ended(self) -> bool:
-        """Say whether the server has ended, and take note of its exit code."""
+        """Return True if the server has ended, and take note of its exit code."""
         if self.code is None:
             if self._process is not None:
                 self.code = self._process.poll()

@@ -106,7 +106,7 @@ class DeadlineThread:
                     self._thread.start()
 
     def settle(self, token: bytes) -> None:
-        """Take note of an answer; one that nobody waits for is none of ours."""
+        """Record an answer; one that nobody waits for is none of ours."""
         with self._change:
             if self._due.pop(token, None) is not None and not self._due:
                 self._change.notify_all()

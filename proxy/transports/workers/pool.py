@@ -87,7 +87,7 @@ class Workers:
         return await self._sent(job, costly=costly)
 
     def _short(self, job: ShapeJob, *, costly: bool) -> bool:
-        """Say whether `job` is to be done at once, or at least tried."""
+        """Return True if `job` is to be done at once, or at least tried."""
         source = job.raw if job.snapshot is None else job.snapshot.document
         if source is None:
             return True
@@ -197,7 +197,7 @@ class Worker:
         widen(self._answers.fileno())
 
     def alive(self) -> bool:
-        """Say whether it can be asked."""
+        """Return True if it can be asked."""
         return self._process.poll() is None
 
     def ask(self, message: WorkerMessage, job: ShapeJob, seconds: float) -> ShapeResult | str:

@@ -402,7 +402,7 @@ class ChildSession:
         return self._get
 
     def _answered(self, raw: bytes, found: Correlation) -> None:
-        """Take note of a response; the last one ends its stream."""
+        """Record a response; the last one ends its stream."""
         self._owed.discard(found.answers or b"")
         if found.answers not in self._asked:
             return

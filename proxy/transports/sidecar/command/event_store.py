@@ -77,7 +77,7 @@ class EventStore:
         return stream, list(kept.said)[number - kept.gone :]
 
     def close(self, stream: int) -> None:
-        """Take note that nothing more will be said; what was said stays for its time."""
+        """Record that nothing more will be said; what was said stays for its time."""
         kept = self._streams.get(stream)
         if kept is not None:
             kept.over = True

@@ -75,7 +75,7 @@ class PooledRequest:
         self._news = asyncio.Event()
 
     def awaits(self, key: bytes) -> bool:
-        """Say whether an answer with this id is to come."""
+        """Return True if an answer with this id is to come."""
         return key == self.probe or (key == self.key and self.sent)
 
     def put(self, raw: bytes) -> None:
@@ -89,7 +89,7 @@ class PooledRequest:
         self._news.set()
 
     def finish(self, cause: str = "") -> None:
-        """Take note that nothing more will come."""
+        """Record that nothing more will come."""
         if self.over is None:
             self.over = cause
         self._news.set()
@@ -147,7 +147,7 @@ class PooledServer:
         return bool(self._held) and all(each.lasts for each in self._held.values())
 
     def takes(self, asking: PooledRequest) -> bool:
-        """Say whether it can be asked this now."""
+        """Return True if it can be asked this now."""
         return (
             not (self.leaving or self.child.deaf or self.child.code is not None)
             and asking.key not in self._held
@@ -156,7 +156,7 @@ class PooledServer:
         )
 
     def worn(self, asking: PooledRequest) -> bool:
-        """Say whether it may still answer a cancelled request that could be taken for this one."""
+        """Return True if it may still answer a cancelled request that could be taken for this one."""
         past = self._loop.time() - _LATE
         for key, each in list(self._cancelled.items()):
             if each.at < past and each.number < self._answered:
@@ -196,7 +196,7 @@ class PooledServer:
         self._freed()
 
     def settle(self, asking: PooledRequest) -> None:
-        """Take note that a request has the answer to its question, or waits for it no longer."""
+        """Record that a request has the answer to its question, or waits for it no longer."""
         if asking.probe is not None and self._held.get(asking.probe) is asking:
             del self._held[asking.probe]
         asking.probe = None

@@ -82,7 +82,7 @@ class Stateless:
         return self._pool
 
     def unheard(self) -> None:
-        """Take note of what a server has said and nobody is to hear."""
+        """Record what a server has said and nobody is to hear."""
         self._shared.log.debug("a message that came while a call was held was dropped")
 
     async def learn(self, exchange: RequestContext, raw: bytes) -> None:
@@ -170,7 +170,7 @@ class _Answering:
                 await member.child.ready()
 
     async def _overdue(self, asking: PooledRequest, member: PooledServer) -> bool:
-        """Say whether the server has left the call alone for too long; then it is answered."""
+        """Return True if the server has left the call alone for too long; then it is answered."""
         sent = self._driver.overdue(self._mark, self._read.ids)
         if not sent.to_client:
             return False

@@ -92,7 +92,7 @@ class EventStream:
         self._size = sum(len(each.data) for each in self._waiting)
 
     def finish(self) -> None:
-        """Take note that all is said."""
+        """Record that all is said."""
         self.over = True
         self._moved.set()
         if self._connection is not None:

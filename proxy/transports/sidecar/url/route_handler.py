@@ -95,7 +95,7 @@ class QueryWait:
         return False
 
     def leave(self) -> None:
-        """Take note that the answer is about to end: nothing more can be said there."""
+        """Record that the answer is about to end: nothing more can be said there."""
         self._left = True
 
     def _overdue(self, sent: Routed) -> None:
