@@ -1,20 +1,52 @@
 """A transparent MCP proxy that compacts tool responses by rules written in YAML.
 
-One word for one thing, everywhere:
+A page for maintainers. Each package imports those above it only (tests/test_architecture.py):
+
+errors      every error raised on purpose, and "did you mean"
+document    JSON that is read lazily: messages, values, paths, sizes, expressions under fuel
+storage     snapshots, in memory or Redis; the ledger of sizes
+schema      JSON Schema: derived for reshaped results, and checked
+transforms  one file for each step of a rule, and the parts that steps share
+ruleset     rules: the model, reading YAML, choosing and watching files, guards, known clients
+shaping     one response through one rule: find the document, run the steps, write it back
+plugin      the names that Python beside a rule file may import
+session     one client and one server, without I/O: requests, responses, tool lists, guards
+testing     the tests in rule files, played through a session
+transports  the only I/O: stdio, http, client (a URL for stdio), sidecar (HTTP), workers
+cli         one file for each verb
+
+One call: transports.stdio.relay reads a line; session.from_client finds the tool, session.calls
+its rule and arguments, and the line goes to the server. Its response: session.from_server finds the
+pending request, session.responses makes a ShapeJob; shaping.pipeline parses the result
+(shaping.result.parse), finds its document (result.locate), runs the steps (transforms) and writes
+all copies back (result.write); session.counts counts it, and the relay sends it.
+
+Words, one for each thing:
 
 Message     one JSON-RPC message; `raw` is always its bytes
-Session     pairs calls with responses, between one client and one server
+Session     pairs requests with responses, between one client and one server
 Transport   moves raw messages; the only part that does I/O
 Rule        what happens to a tool's calls and responses; a RuleSet is several, in order
 Transform   one step that changes a document; a Pipeline is a rule's transforms in order
-Guard       decides what becomes of a call before it reaches the server
-Probe       what the proxy itself asks the server, on behalf of a guard
-Contract    the schema that a rule promises for what it yields
-Warned      something that is counted and logged, and stops nothing
+Guard       decides on a call before it reaches the server
+Query       a call of the proxy's own to the server, for a guard
+Contract    the schema that a rule promises for its results
 Document    the value inside a tool result
-Snapshot    a document kept, from which windows and views are cut
-Notice      what the proxy tells the model about something it left out
+Snapshot    a stored document, from which windows and views are cut
+Notice      tells the model about something that was left out
+Fuel        what an expression may cost, in units of about a microsecond
 Meter       counts bytes before and after, on the wire and as the model sees them
 Ledger      the Meter's record on disk
 Case        a test written beside a rule
+
+To add
+
+- a transform: a file in transforms/ (a frozen Struct whose fields are its options; the docstring,
+  with its doctest, is the reference), a line in the table of transforms/__init__.py, and
+  tests/transforms/test_NAME.py. Then `mcp-abridge schema --reference > rules/REFERENCE.md`. An
+  option needs a line in cli/descriptions.py, and the step an example in cli/examples.py.
+- a client: an entry in ruleset/clients.py with its source.
+- a verb: a file in cli/ with `add(parser)` and `run(arguments)`, and a line in cli/__init__.py.
+- a guarantee: a sentence in README, and a test named after what a user would see; what can go
+  wrong from outside is a row in tests/faults/rows.py.
 """
