@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test lint types bench load lines soak faults fuzz check conformance servers clean
+.PHONY: demo test lint types bench load lines soak faults fuzz check conformance reference servers clean
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
@@ -57,6 +57,10 @@ servers: $(VENV)/.test
 clean:
 	rm -rf $(VENV) .cache build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# rules/REFERENCE.md and examples/sidecar/REFERENCE.md, from docstrings, descriptions and examples.
+reference: $(VENV)/.test
+	$(RUN) -m tests.reference
 
 # The stamps: each is written last, so that an interrupted step is done again.
 $(VENV)/.python:

@@ -7,13 +7,13 @@ say what a file looks like; what its parts must be to each other only the loader
 import argparse
 import inspect
 import json
+import pathlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Meta, Struct
 
-from proxy.cli import reference
 from proxy.cli.descriptions import DESCRIPTIONS
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern
@@ -50,15 +50,20 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print a schema, or a reference."""
     if arguments.reference:
-        print(reference.page(), end="")
+        print(_shipped("rules/REFERENCE.md"), end="")
     elif arguments.sidecar:
-        from proxy.cli import sidecar  # which loads all that serves
-
-        print(sidecar.page(), end="")
+        print(_shipped("examples/sidecar/REFERENCE.md"), end="")
     else:
         made = configuration() if arguments.config else schema()
         print(json.dumps(made, indent=2, ensure_ascii=False))
     return 0
+
+
+def _shipped(name: str) -> str:
+    """Return the text of a page that lies beside the package: in a wheel inside, else above it."""
+    package = pathlib.Path(__file__).parents[1]
+    files = (folder / name for folder in (package, package.parent))
+    return next(file for file in files if file.is_file()).read_text(encoding="utf-8")
 
 
 def schema() -> Schema:

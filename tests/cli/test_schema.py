@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft7Validator
 from msgspec import Struct
 
-from proxy.cli import reference, schema, sidecar
+from proxy.cli import schema
 from proxy.ruleset.loading import config_model as configkeys
 from proxy.ruleset.loading.convert import TEXTS, fields
 from proxy.ruleset.loading.rule_model import (
@@ -23,6 +23,8 @@ from proxy.ruleset.loading.rule_model import (
 from proxy.ruleset.loading.yaml_nodes import read, unwrapped
 from proxy.ruleset.selection import library
 from proxy.transforms import TRANSFORMS
+from tests.reference import rules_page as reference
+from tests.reference import sidecar_page as sidecar
 from tests.rulecases import BAD, GOOD, PYTHON, editor
 
 CONFIGS = Path(__file__).parents[1] / "cases" / "config"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from proxy.cli import options, reference, serve, sidecar
+from proxy.cli import options, serve
 from proxy.cli.options import Option
 from proxy.document.sizes import size
 from proxy.ruleset.loading import config
@@ -14,6 +14,8 @@ from proxy.ruleset.loading import config_model as configkeys
 from proxy.ruleset.loading.config_model import ConfigSpec, RoutePath, RouteSpec, Url
 from proxy.ruleset.loading.convert import fields
 from proxy.transports.sidecar.route import Route, RouteLimits
+from tests.reference import rules_page as reference
+from tests.reference import sidecar_page as sidecar
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = sidecar.page()

@@ -14,10 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct, UnsetType
 
-from proxy.cli import examples
 from proxy.cli.descriptions import DESCRIPTIONS
-from proxy.cli.prose import OPENING, TRANSFORM, filled
-from proxy.cli.reshaping import reshaping
 from proxy.document.paths import ROOT, Path
 from proxy.document.sizes import Size
 from proxy.ruleset.loading import config_model as configkeys
@@ -36,6 +33,9 @@ from proxy.ruleset.rule import Bounds
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.project import Field
 from proxy.transforms.shapes import Part
+from tests.reference import examples
+from tests.reference.prose import OPENING, TRANSFORM, filled
+from tests.reference.reshaping import reshaping
 
 KEYS: tuple[tuple[str, type[Struct], str], ...] = (
     ("Keys of a file", RuleFileSpec, "What stands at the top of a rule file."),

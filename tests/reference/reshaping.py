@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from proxy.cli.examples import flow, runs
-from proxy.cli.prose import filled, wrapped
 from proxy.schema.references import Subschema, within
 from proxy.transforms.base import Schema
+from tests.reference.examples import flow, runs
+from tests.reference.prose import filled, wrapped
 
 CANNOT_SAY = (
     "So it cannot say, and the `outputSchema` is dropped, unless the rule says what it yields "

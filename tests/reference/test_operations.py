@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from proxy.cli import serve, sidecar
-from proxy.cli.operations import LABELS, LINES, OPENING, PATHS, STATUSES
+from proxy.cli import serve
 from proxy.ruleset.loading.config_model import RESERVED
 from proxy.transports.sidecar import sidecar as served
+from tests.reference import sidecar_page as sidecar
+from tests.reference.operations import LABELS, LINES, OPENING, PATHS, STATUSES
 from tests.transports.http.listening import LISTEN, route, serving
 
-HTTP = Path(served.__file__).parent
+TRANSPORTS = Path(served.__file__).parents[1]
+REFUSALS = {"AccessRefused", "RequestRefused"}
 LOGGED_ONLY = {499}
 
 
@@ -21,7 +23,8 @@ def test_its_own_paths_are_those_that_it_answers_and_that_no_route_may_have() ->
 
 
 def test_statuses_are_those_that_the_code_answers_with() -> None:
-    answered = {status for file in HTTP.glob("*.py") for status in statuses(file)}
+    files = [file for part in ("sidecar", "http") for file in (TRANSPORTS / part).rglob("*.py")]
+    answered = {status for file in files for status in statuses(file)}
     assert set(STATUSES) - LOGGED_ONLY == answered
     assert served._GONE in LOGGED_ONLY
 
@@ -31,7 +34,7 @@ def statuses(file: Path) -> Iterator[int]:
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Call):
             named = [each.value for each in node.keywords if each.arg == "status"]
-            first = node.args[:1] if ast.unparse(node.func) == "Refused" else []
+            first = node.args[:1] if ast.unparse(node.func) in REFUSALS else []
             for each in (*named, *first):
                 if isinstance(each, ast.Constant) and isinstance(each.value, int):
                     yield each.value

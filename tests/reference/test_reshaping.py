@@ -6,9 +6,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from proxy.cli import examples
-from proxy.cli.reshaping import CANNOT_SAY, example, inferred, reshaping
 from proxy.transforms import TRANSFORMS
+from tests.reference import examples
+from tests.reference.reshaping import CANNOT_SAY, example, inferred, reshaping
 
 SAYING = [name for name, kind in TRANSFORMS.items() if example(kind)[1] is not None]
 

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 from msgspec import NODEFAULT, UNSET, Raw, Struct
 
-from proxy.cli.prose import WIDTH, wrapped
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern
 from proxy.document.tree import Slot
 from proxy.ruleset.loading.convert import fields
 from proxy.transforms.base import Call, Transform
+from tests.reference.prose import WIDTH, wrapped
 
 _LARGEST = 400  # bytes of a document that is shown
 

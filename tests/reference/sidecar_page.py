@@ -14,17 +14,18 @@ from typing import Any, get_args
 from msgspec import Struct
 from prometheus_client.parser import text_string_to_metric_families
 
-from proxy.cli import operations, options, serve
+from proxy.cli import options, serve
 from proxy.cli.descriptions import DESCRIPTIONS
 from proxy.cli.options import Option
-from proxy.cli.prose import filled
-from proxy.cli.reference import bound, table, words
 from proxy.ruleset.loading import config
 from proxy.ruleset.loading.config_model import NO_DEFAULTS, ConfigSpec, LimitsSpec, RouteSpec
 from proxy.ruleset.loading.convert import fields
 from proxy.storage.meter import OTHER, OutcomeKind, Row, Warnings
 from proxy.transports.sidecar.metrics import Metrics
 from proxy.transports.sidecar.route import AccessRecord, Route
+from tests.reference import operations
+from tests.reference.prose import filled
+from tests.reference.rules_page import bound, table, words
 
 _SEPARATORS = {os.pathsep: "colons", ",": "commas", "\n": "line breaks"}
 _DEFAULT = re.compile(r" \(default: (.+)\)$", re.DOTALL)

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from proxy.cli import reference
 from proxy.ruleset.loading.convert import fields
 from proxy.transforms import TRANSFORMS
+from tests.reference import rules_page as reference
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = reference.page()

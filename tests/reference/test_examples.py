@@ -3,11 +3,11 @@ from typing import Any
 
 import pytest
 
-from proxy.cli import examples
 from proxy.ruleset.loading import rulefile
 from proxy.testing import cases
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.base import Transform
+from tests.reference import examples
 
 
 def blocks(name: str) -> list[str]:
