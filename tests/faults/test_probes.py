@@ -250,7 +250,7 @@ def test_a_client_that_goes_away_takes_the_question_along(
     before: Left = sidecar.left
     left = 0 if way.http is None else way.http.left
     id = next(IDS)
-    call = way.call(id, "act", how="never", then="pass", seconds=0.5)
+    call = way.call(id, "act", how="never", then="pass", seconds=3.0)
     [check] = hears(way, "check")
     call.leave()
     if way.http is not None:
