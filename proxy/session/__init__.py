@@ -1,1 +1,1 @@
-"""One client and one server: what becomes of each message that passes between them."""
+"""The session of one client with one server: how each message is handled."""

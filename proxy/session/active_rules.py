@@ -1,4 +1,4 @@
-"""What a session knows of its server and client, and the rules that hold by that."""
+"""The facts of one client and server, and the rules in force for them."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -12,7 +12,7 @@ from proxy.session.arguments import ArgumentPlan
 from proxy.session.tools.definitions import ToolFacts
 
 _REMEMBERED = 1000  # tools and cached plans kept at most, each
-_LONGEST_NAME = 200  # characters; nobody may fill our memory with names
+_LONGEST_NAME = 200  # characters; long names must not fill the memory
 
 Rules = Callable[[str | None, str | None], RuleSet]
 Fact = TypeVar("Fact", ToolFacts, frozenset[str])
@@ -20,7 +20,7 @@ Planned = tuple[tuple[Rule, ArgumentPlan], ...]
 
 
 class PeerInfo(Struct):
-    """What a session has learned of its server and client, and another one may go on with."""
+    """The facts of one client and server, from which another session may start."""
 
     server: str | None = None
     client: str | None = None
@@ -30,11 +30,11 @@ class PeerInfo(Struct):
 
 
 class ActiveRules:
-    """The rules of a session, by what was learned so far.
+    """The rules of a session, selected by the facts of its client and server.
 
-    `rules` is called with the names of server and client, as far as they are known, whenever
-    somebody asks; it may block until rule files are read. `log` takes one line. `renamed` is called
-    with the names whenever one of them is new.
+    `rules` is called with the names of server and client, as far as they are known, whenever the
+    rules are needed; it may block while rule files are read. `log` takes one line. `renamed` is
+    called with both names whenever one of them changes.
     """
 
     def __init__(
@@ -56,24 +56,24 @@ class ActiveRules:
         self._guards = False
         self._rested = False
         self.outdated = False
-        """True where other rules may hold than when they were asked for before."""
+        """True if the rules may differ from those in force at their last use."""
         self.server: str | None = None
         self.client: str | None = None
 
     @property
     def known(self) -> PeerInfo:
-        """What was learned so far."""
+        """The facts learned so far."""
         return PeerInfo(
             self.server, self.client, self._tools, dict(self._seen), dict(self._implied)
         )
 
     @property
     def listed(self) -> bool:
-        """True where it is known which tools there are."""
+        """True if the server's tools are known."""
         return self._tools is not None
 
     def recall(self, known: PeerInfo) -> None:
-        """Learn what another session has learned of the same server and client."""
+        """Adopt the facts that another session learned of the same server and client."""
         self.named(client=known.client, server=known.server)
         if known.tools is not None:
             self.offers(known.tools)
@@ -82,7 +82,7 @@ class ActiveRules:
         self._plans.clear()
 
     def named(self, *, client: str | None = None, server: str | None = None) -> None:
-        """Learn the names of client and server, as far as they are given."""
+        """Record the names of client and server, as far as they are given."""
         server = self.server if server is None else server[:_LONGEST_NAME]
         client = self.client if client is None else client[:_LONGEST_NAME]
         if (server, client) == (self.server, self.client):
@@ -92,12 +92,12 @@ class ActiveRules:
         self._renamed(server, client)
 
     def offers(self, tools: frozenset[str]) -> None:
-        """Learn which tools there are."""
+        """Record the names of the server's tools."""
         if tools != self._tools:
             self._tools, self._ruleset = _shared(tools), None
 
     def learn(self, seen: dict[str, ToolFacts]) -> None:
-        """Learn what a list said of some tools."""
+        """Record the facts of tools from a tool list."""
         for tool, fact in seen.items():
             if self._seen.get(tool) != fact:
                 self._seen[tool] = _shared(fact)
@@ -106,11 +106,11 @@ class ActiveRules:
             del self._seen[next(iter(self._seen))]
 
     def seen(self, tool: str) -> ToolFacts | None:
-        """Return what a list has said of `tool`."""
+        """Return the facts of `tool` from a tool list, None if it was not listed."""
         return self._seen.get(tool)
 
     def now(self) -> RuleSet:
-        """Return the rules that hold."""
+        """Return the rules in force."""
         given = self._rules(self.server, self.client)
         if self._ruleset is None or given is not self._given:
             if self._rested or (self._given is not None and given is not self._given):
@@ -127,22 +127,22 @@ class ActiveRules:
         return self._ruleset
 
     def rest(self) -> None:
-        """Hold no rules: they may be replaced many times before anybody asks for them again."""
+        """Release the rules: they may be replaced many times before their next use."""
         self._rested = self._rested or self._given is not None
         self._given = self._ruleset = None
         self._plans.clear()
 
     def protects(self) -> bool:
-        """Return True if there is a rule now that a call must not get around."""
+        """Return True if the rules now in force include one that a call must not bypass."""
         self.now()
         return self._guards
 
-    # The following go by the rules as they held when they were last asked for: one message is one
-    # use of the files.
+    # The following use the rules of the last call of `now`: one message uses one version of the
+    # rule files.
 
     @property
     def guards(self) -> bool:
-        """True where there is anything that a call must not get around."""
+        """True if the rules include one that a call must not bypass."""
         return self._guards
 
     def guarded(self, tool: str) -> bool:
@@ -157,7 +157,7 @@ class ActiveRules:
         return self._held.otherwise
 
     def dropped_by(self, tool: str) -> tuple[str, ...]:
-        """Name the rules whose snapshots a call of `tool` makes untrue."""
+        """Return the names of the rules whose snapshots a call of `tool` makes stale."""
         return self._droppers.get(tool, ())
 
     def covering(self, tool: str) -> Planned:
@@ -174,7 +174,7 @@ class ActiveRules:
         return found
 
     def guessed(self, tool: str, own: frozenset[str]) -> Planned:
-        """Return the rules for a tool that was not listed yet, and must have these arguments."""
+        """Return the rules for an unlisted tool that must have the arguments `own`."""
         if len(tool) > _LONGEST_NAME:
             return self.plans_for(tool, ToolFacts(own))
         known = self._implied.get(tool, frozenset())
@@ -186,12 +186,12 @@ class ActiveRules:
         return self.covering(tool)
 
     def hiding(self, tool: str) -> tuple[Rule | None, Hidden | None]:
-        """Return the rule that hides `tool`, and how a call is answered where it is hidden."""
+        """Return the rule that hides `tool`, if any, and the error for calls of a hidden tool."""
         hiding = next((rule for rule, _ in self.covering(tool) if rule.hides), None)
         return hiding, self._held.withheld(tool) or (None if hiding is None else hiding.hide)
 
     def plans_for(self, tool: str, fact: ToolFacts) -> Planned:
-        """Return the rules for `tool`, each with its plan, by what is known of the tool."""
+        """Return the rules for `tool`, each with its plan, given the facts of the tool."""
         return planned(self._held, tool, fact)
 
     @property
@@ -200,9 +200,9 @@ class ActiveRules:
 
 
 def planned(rules: RuleSet, tool: str, fact: ToolFacts) -> Planned:
-    """Return those of `rules` that are for `tool`, each with its plan.
+    """Return the rules for `tool`, each with its plan.
 
-    The budget is for no app: a widget that parses a part of a result shows something wrong.
+    The budget never applies to an app: a widget that parses part of a result shows wrong data.
     """
     return tuple(
         (
@@ -218,7 +218,7 @@ def planned(rules: RuleSet, tool: str, fact: ToolFacts) -> Planned:
 
 @lru_cache(4096)
 def _shared(fact: Fact) -> Fact:
-    """Return what others hold already where it is equal: thousands of sessions are told the same.
+    """Return an equal object that already exists: thousands of sessions learn the same facts.
 
     >>> _shared(frozenset({"a"})) is _shared(frozenset({"a"}))
     True

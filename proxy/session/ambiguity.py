@@ -1,4 +1,4 @@
-"""Messages that two readers may read in two ways, so that a call could get around a rule."""
+"""Messages that two readers parse differently, so that a call could bypass a rule."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ from proxy.errors import DocumentError
 
 
 def called(message: dict[str, Any]) -> str | None:
-    """Return the tool that a decoded message calls.
+    """Return the name of the tool that a decoded message calls, None if it calls none.
 
     >>> called({"method": "tools/call", "params": {"name": "a"}}), called({"method": "ping"})
     ('a', None)
@@ -25,7 +25,7 @@ def called(message: dict[str, Any]) -> str | None:
 
 
 def differs(message: dict[str, Any]) -> bool:
-    """Return True if a decoded message is another one to readers that do not tell `Name` from `name`.
+    """Return True if readers that ignore the case of names read a decoded message differently.
 
     >>> differs({"Method": "a"}), differs({"params": {"NAME": "a"}}), differs({"method": "a"})
     (True, True, False)
@@ -45,7 +45,7 @@ def _folded(held: dict[str, Any]) -> dict[str, Any]:
 
 
 def may_call(raw: bytes) -> bool:
-    """Say, quickly, whether a message may be the call of a tool to some reader; False is certain.
+    """Return True if some reader may see a tool call in a message; fast, and False is certain.
 
     >>> may_call(rb'{"method":"tools/c\\u0061ll"}'), may_call(b'{"method":"ping"}')
     (True, False)
@@ -54,7 +54,7 @@ def may_call(raw: bytes) -> bool:
 
 
 def disguised(held: Raw, *names: str) -> bool:
-    """Return True if an object has one of `names` in a spelling that only some readers take for it.
+    """Return True if an object spells one of `names` so that only some readers recognize it.
 
     >>> disguised(Raw(b'{"Method":"a"}'), "method"), disguised(Raw(b'{"method":"a"}'), "method")
     (True, False)
@@ -67,7 +67,7 @@ def disguised(held: Raw, *names: str) -> bool:
 
 
 def repeated(held: Raw) -> bool:
-    """Return True if some object in a value, however deep, has members of the same name.
+    """Return True if any object in a value, at any depth, repeats a member name.
 
     >>> repeated(Raw(b'{"a":{"b":1,"b":2}}')), repeated(Raw(b'{"a":{"b":1},"b":2}'))
     (True, False)
@@ -82,17 +82,17 @@ def repeated(held: Raw) -> bool:
 
     try:
         with uncollected():
-            # A number may be longer than those of Python are.
+            # Numbers stay texts: Python limits the digits of an int.
             json.loads(bytes(held), object_pairs_hook=note, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
-        return True  # what we cannot read others may
+        return True  # other readers may succeed
     return twice
 
 
 def ambiguous(params: Raw) -> bool:
-    """Return True if another reader of a call could see another tool or other arguments in it.
+    """Return True if another reader could see another tool or other arguments in a call.
 
-    Of a name that stands there twice some take the first; some do not tell `Name` from `name`.
+    Some readers take the first value of a repeated name; some ignore the case of names.
 
     >>> ambiguous(Raw(b'{"name":"a","Name":"b"}')), ambiguous(Raw(b'{"name":"a"}'))
     (True, False)
@@ -100,12 +100,12 @@ def ambiguous(params: Raw) -> bool:
     try:
         members(params)
     except DocumentError:
-        return True  # what we cannot read others may
+        return True  # other readers may succeed
     return disguised(params, "name", "arguments") or doubled(params)
 
 
 def doubled(held: Raw) -> bool:
-    """Return True if members of an object may have the same name, however it is spelled.
+    """Return True if an object's own members may repeat a name, however it is escaped.
 
     >>> doubled(Raw(b'{"a":1, "a":2}')), doubled(Raw(b'{"a":{"b":1,"b":2}}'))
     (True, False)
@@ -121,8 +121,8 @@ def doubled(held: Raw) -> bool:
 
 
 def _written(held: dict[str, Raw]) -> int:
-    """Return how long an object is without white space, and each name spelled as we would."""
+    """Return the length of an object without white space, each name spelled as `encode` does."""
     names = sum(len(encode(name)) for name in held)
     values = sum(len(memoryview(value)) for value in held.values())
-    # A colon for each, a comma or a brace after it, and the first brace.
+    # Each member has a colon and a comma or closing brace; then the opening brace.
     return names + values + 2 * len(held) + 1

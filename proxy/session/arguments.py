@@ -1,4 +1,4 @@
-"""The arguments that rules add to a tool or bound: advertised, checked, completed, taken off.
+"""Arguments that rules add to a tool or bound: advertised, checked, completed, removed.
 
 One table per rule and tool, `ArgumentPlan`, is the source of all four.
 """
@@ -19,7 +19,7 @@ from proxy.transforms.base import Parameter, Schema, Transform
 from proxy.transforms.notices import kinds
 
 VIEW = "view"
-_PAGE, _ABRIDGED = "page_", "abridged_"  # before what gives way to an argument of that name
+_PAGE, _ABRIDGED = "page_", "abridged_"  # prefixes for names that the tool itself uses
 
 _VIEW = Parameter(
     {
@@ -36,8 +36,8 @@ _VIEW = Parameter(
 class Entry(Struct, frozen=True, kw_only=True):
     """One argument of a plan.
 
-    `name` is the rule's dotted name for it, `shown` the one that clients use. `ours`: it never
-    reaches the server. `steers`: it only moves a window or a view over one and the same document.
+    `name` is the rule's dotted name, `shown` the clients' name. `ours`: it never reaches the
+    server. `steers`: it only moves a window or a view over the same document.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class ArgumentPlan(Struct, frozen=True):
-    """What one rule does to the arguments of one tool; `windows` are the steps that use them."""
+    """The changes of one rule to the arguments of a tool; `windows` are the steps that use them."""
 
     entries: tuple[Entry, ...] = ()
     names: dict[str, str] = {}
@@ -60,12 +60,12 @@ class ArgumentPlan(Struct, frozen=True):
 
 
 class Completed(Struct, frozen=True):
-    """A call's arguments after a plan.
+    """A call's arguments after a plan was applied.
 
-    `arguments` are complete, under the rule's names; `upstream` what the server gets, `changed`
-    whether that differs from what the client sent; `own` what is ours and has a say in the answer;
-    `steering` says where each window begins (0 at the start), and holds the view where one is
-    asked for.
+    `arguments` are complete, under the rule's names. `upstream` goes to the server; `changed` is
+    true if it differs from the client's arguments. `own` are the proxy's arguments that affect the
+    answer. `steering` holds the start of each window (0 for the beginning), and the view if one is
+    requested.
     """
 
     arguments: dict[str, Any]
@@ -76,17 +76,17 @@ class Completed(Struct, frozen=True):
 
     @property
     def resumes(self) -> bool:
-        """True where a window begins anywhere but at the start."""
+        """True if a window begins anywhere but at the start."""
         return any(name != VIEW and value for name, value in self.steering.items())
 
 
 def plan(rule: Rule, taken: Collection[str], *, objects: bool = False) -> ArgumentPlan:
-    """Make the plan of `rule` for a tool whose own arguments are `taken`.
+    """Return the plan of `rule` for a tool whose own arguments are `taken`.
 
-    `objects`: all results of the tool are objects, of which a whole array cannot be paged.
+    `objects`: all results of the tool are objects, so a whole array cannot be paged.
 
-    A name that the rule file spells out is the rule's, whoever had it; one that is only a
-    transform's default gives way to the server's (`page_limit`, `abridged_view`).
+    A name that the rule file spells out belongs to the rule, even if the tool has it. A name that
+    is only a transform's default yields to the tool's (`page_limit`, `abridged_view`).
     """
     entries: dict[str, Entry] = {}
     idle = tuple(_idle(rule)) if objects else ()
@@ -112,7 +112,7 @@ def plan(rule: Rule, taken: Collection[str], *, objects: bool = False) -> Argume
 
 
 def _idle(rule: Rule) -> Iterator[Transform]:
-    """Yield the steps that page a whole array, if they get an object wherever the rule gets one."""
+    """Yield the steps that page a whole array but get an object whenever the rule gets one."""
     schema: Schema | None = {"type": "object"}
     for step in () if rule.foreign or rule.document in ("text", "blocks") else rule.pipeline:
         if schema is None or kinds(schema) != {"object"}:
@@ -136,7 +136,7 @@ def _added(name: str, shown: str, parameter: Parameter, *, steers: bool = False)
 
 
 def implied(sent: Iterable[str]) -> frozenset[str]:
-    """Return the names that a tool must have itself, since others are used in their place.
+    """Return the names that the tool itself must use, since their prefixed forms were sent.
 
     A client may know the tools from an earlier session.
 
@@ -156,8 +156,8 @@ def complete(
 ) -> Completed:
     """Check and complete a call's arguments by the plan of the rule that applies.
 
-    `others` are the plans of further rules for the same tool: what is theirs alone is taken off
-    too. `sent` is not changed. Raises Refusal for a value that the plan does not admit.
+    `others` are the plans of further rules for the same tool, whose own arguments are removed too.
+    `sent` is not changed. Raises Refusal if the plan does not admit a value.
     """
     arguments = upstream = sent
     own: dict[str, Any] = {}
@@ -191,7 +191,7 @@ def complete(
 
 
 def without_ours(plan: ArgumentPlan, held: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments without those that are the plan's own."""
+    """Return the arguments without those that the plan adds."""
     for entry in plan.entries:
         if entry.ours:
             held = without(held, entry.shown)
@@ -205,7 +205,7 @@ def _renamed(held: dict[str, Any], alias: str, name: str) -> dict[str, Any]:
 
 
 def _bounded(name: str, bounds: Bounds, window: Entry | None) -> Entry:
-    """Join what a rule says of an argument with the window argument of the same name, if any."""
+    """Return the entry for a rule's bounds, joined with any window argument of that name."""
     words = {
         "type": bounds.type,
         "minimum": bounds.minimum,
@@ -233,7 +233,7 @@ def _bounded(name: str, bounds: Bounds, window: Entry | None) -> Entry:
 
 
 def _checked(entry: Entry, value: Any) -> Any:
-    """Return the value if the entry's schema admits it, clamped where the rule says so."""
+    """Return the value, clamped if the rule says so; raises Refusal if the schema rejects it."""
     schema = entry.schema
     kind = schema.get("type")
     if kind == "integer" and isinstance(value, float) and value.is_integer():
@@ -314,7 +314,7 @@ def _json(value: Any) -> str:
 
 
 def get(held: dict[str, Any], name: str) -> Any:
-    """Return the value at a dotted name, UNSET where there is none."""
+    """Return the value at a dotted name, UNSET if there is none."""
     value: Any = held
     for part in name.split("."):
         if not isinstance(value, dict) or part not in value:
@@ -324,7 +324,7 @@ def get(held: dict[str, Any], name: str) -> Any:
 
 
 def put(held: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
-    """Return nested arguments with the value at a dotted name set; objects on the way are made.
+    """Return nested arguments with the value at a dotted name set; missing objects are created.
 
     >>> put({"params": {"path": "a"}}, "params.limit", 1)
     {'params': {'path': 'a', 'limit': 1}}
@@ -337,7 +337,7 @@ def put(held: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
 
 
 def without(held: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return nested arguments without the dotted `name`; the same ones where it is not there.
+    """Return nested arguments without the dotted `name`; the same object if it is absent.
 
     >>> without({"params": {"limit": 1, "path": "a"}}, "params.limit")
     {'params': {'path': 'a'}}

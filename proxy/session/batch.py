@@ -1,4 +1,4 @@
-"""A batch of messages, one by one (MCP 2025-03-26, Base Protocol, Batching)."""
+"""A batch, processed message by message (MCP 2025-03-26, Base Protocol, Batching)."""
 
 from collections.abc import Callable
 
@@ -11,9 +11,9 @@ from proxy.session.outputs import Forward, Noise, Output
 def one_by_one(
     raw: bytes, elements: list[Raw], take: Callable[[bytes], tuple[Output, ...]]
 ) -> tuple[Output, ...]:
-    """Take the messages of the batch `raw` with `take`; what goes on stays together.
+    """Process each message of the batch `raw` with `take`; forwarded messages stay one batch.
 
-    Where all of it goes on as it came, that is `raw`.
+    If every message is forwarded unchanged, the output is `raw` itself.
     """
     forwarded: list[Raw] = []
     rest: list[Output] = []

@@ -1,4 +1,4 @@
-"""A call on its way to the server: which rule is for it, and what of it may go there."""
+"""Calls on their way to the server: the rule that applies, and the arguments to send."""
 
 from typing import Any
 
@@ -26,12 +26,12 @@ from proxy.session.outputs import LoadSnapshot, Output, Shape
 from proxy.session.responses import Answers
 from proxy.storage.snapshots import Key, Snapshot
 
-_LONGEST = 500  # bytes of a call by which its snapshot is known
+_LONGEST = 500  # bytes of a call in a snapshot's key; a longer one is hashed
 _AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
 
 
 class _Params(Struct):
-    """What is read of the params of tools/call."""
+    """The members of the params of tools/call that the proxy reads."""
 
     name: Raw = ABSENT
     arguments: Raw = ABSENT
@@ -45,7 +45,7 @@ _PARAMS = msgspec.json.Decoder(_Params)
 
 
 class Calls(Struct, eq=False):
-    """Takes calls of tools; outputs are relative to the client. Snapshots are under `scope`."""
+    """Handles tool calls; outputs are relative to the client. Snapshots are under `scope`."""
 
     scope: str
     standing: ActiveRules
@@ -57,7 +57,7 @@ class Calls(Struct, eq=False):
     answers: Answers
 
     def called(self, raw: bytes, read: Message, pending: PendingRequest) -> tuple[Output, ...]:
-        """Refuse a call, look for its snapshot, or let it go on, as its rule says."""
+        """Refuse a call, load its snapshot, or send it on, as its rule says."""
         try:
             params = _PARAMS.decode(read.params) if read.params is not ABSENT else _Params()
             tool = None if params.name is ABSENT else text(params.name)
@@ -118,7 +118,7 @@ class Calls(Struct, eq=False):
     def _applying(
         self, tool: str, covering: tuple[tuple[Rule, ArgumentPlan], ...], sent: dict[str, Any]
     ) -> tuple[Rule | None, ArgumentPlan]:
-        """Return the first rule that applies; raises Refusal if one that protects cannot tell."""
+        """Return the first rule that applies; raises Refusal if a protecting `when` fails."""
         for rule, plan in covering:
             try:
                 if rule.applies(sent):
@@ -142,7 +142,7 @@ class Calls(Struct, eq=False):
         rule, view = pending.rule, completed.steering.get(VIEW)
         if rule is not None and rule is self.standing.budget and self._in_code_mode(params.meta):
             rule = pending.rule = None if view is None else _unbounded(rule)
-        # Who takes another one of two members must not get around a rule, nor around its `when`.
+        # A server that reads the other of two equal members must not bypass a rule or its `when`.
         twofold = (
             params.arguments is not ABSENT
             and self.standing.guarded(pending.tool)
@@ -166,7 +166,7 @@ class Calls(Struct, eq=False):
         return self._passed(raw, pending)
 
     def _in_code_mode(self, meta: Raw) -> bool:
-        """Return True if a program gets the result, which would compute with a part of it unaware."""
+        """Return True if a program gets the result: it would not notice that parts are missing."""
         mark = None if meta is ABSENT else client_for(self.standing.client).code_mode
         return mark is not None and (string_at(meta, *mark[0]) or "").startswith(mark[1])
 
@@ -175,9 +175,9 @@ class Calls(Struct, eq=False):
     def loaded(
         self, pending: PendingRequest, snapshot: Snapshot | None, failure: str | None
     ) -> tuple[Output, ...]:
-        """Go on with a call that has waited for its snapshot.
+        """Continue a call that waited for its snapshot.
 
-        `failure` says why nobody can tell whether there is one.
+        `failure` is the reason why the snapshot could not be looked up.
         """
         rule = pending.rule
         assert rule is not None
@@ -188,8 +188,8 @@ class Calls(Struct, eq=False):
         if snapshot is not None and (pending.view is not None or not _of_error(snapshot)):
             return (Shape(self.answers.job(pending, rule, snapshot=snapshot)),)
         if failure is not None:
-            # Called anew, the tool might give other pages than those that were read before, or do
-            # for a second time what it does.
+            # A second run of the tool might give other pages than those already read, or repeat
+            # its side effects.
             said = f"what was kept of the earlier answer is out of reach: {failure}; "
             said += "try again later"
             if self._repeatable(pending, rule):
@@ -212,33 +212,34 @@ class Calls(Struct, eq=False):
 
 
 def _of_error(snapshot: Snapshot) -> bool:
-    """Return True if it is of an error, which has no pages: the call may succeed the next time."""
+    """Return True if the snapshot is of an error, which has no pages: a new call may succeed."""
     from proxy.shaping.result.frame import Frame
 
     return Frame.decode(snapshot.frame).error
 
 
 def _unbounded(budget: Rule) -> Rule:
-    """Return the rule that answers a view whole."""
+    """Return the budget rule without its bound, so that a view is answered whole."""
     from proxy.transforms.abridge import Abridge
 
     return replace(budget, pipeline=(Abridge(),), max_bytes=None)
 
 
 def _snapshot_key(pending: PendingRequest, rule: Rule, completed: Completed) -> Key:
-    """Name a call by its tool, its rule and what it asked for, windows and views left out.
+    """Return the key of a call: its tool, rule and arguments, without windows and views.
 
-    The rule as it is now: what an earlier one with its name kept may be more than it would.
+    The rule counts as it is now: a snapshot of an earlier rule of the same name may hold more than
+    the current rule would keep.
     """
     asked = [pending.tool, completed.upstream, completed.own, rule.made]
     return Key(pending.scope, rule.name, _shortly(encode(asked, ordered=True)))
 
 
 def _shortly(raw: bytes) -> str:
-    """Return a text that stands for this one alone, and is not long."""
+    """Return a short text that is unique for `raw`."""
     if len(raw) <= _LONGEST:
         return raw.decode()
-    # Its import takes 3 ms, and few calls are as long.
+    # Imported late: it takes 3 ms, and few calls are as long.
     from hashlib import sha256
 
     return sha256(raw).hexdigest()

@@ -1,4 +1,4 @@
-"""What is counted and logged of a session: its calls, its warnings, and rules that fail."""
+"""Counters and log lines of a session: calls, warnings, and failing rules."""
 
 from collections.abc import Callable, Iterable
 from typing import Literal
@@ -13,11 +13,11 @@ from proxy.transforms.base import Warned
 Meters = Callable[[str | None, str | None], Meter]
 Word = Literal["refused", "answered", "hidden", "late"]
 
-_REMEMBERED = 1000  # kinds of warnings that are logged at most
+_REMEMBERED = 1000  # most kinds of warnings that are logged
 
 
 class SessionMeter:
-    """Counts by the meter of the server and the client that `named` was told of last.
+    """Counts with the meter of the server and client last given to `named`.
 
     `log` takes one line.
     """
@@ -31,21 +31,21 @@ class SessionMeter:
         self._told: set[tuple[str, str]] = set()  # the warnings that were logged
 
     def named(self, server: str | None, client: str | None) -> None:
-        """Count for a server and a client of these names from now on."""
+        """Count for the server and client of these names from now on."""
         self._meter = self._meters(server, client)
 
     def replied(self, pending: PendingRequest, word: Word, line: bytes) -> None:
-        """Count a call that the proxy itself answers with `line`."""
+        """Count a call that the proxy answers itself with `line`."""
         rule = pending.rule.name if pending.rule is not None else None
         self._meter.count(pending.tool, rule, Sizes(0, len(line), 0, len(line)), word)
 
     def untouched(self, pending: PendingRequest, size: int) -> None:
-        """Count an answer of so many bytes that goes out as it came."""
+        """Count a response of `size` bytes that is sent unchanged."""
         if pending.tool and not pending.again:
             self._meter.passed(pending.tool, size)
 
     def shaped(self, job: ShapeJob, outcome: ShapeResult) -> None:
-        """Count and log what came of an answer."""
+        """Count and log the result of shaping a response."""
         before = 0 if job.raw is None else len(job.raw)
         sizes = Sizes(before, len(outcome.raw), outcome.visible_before, outcome.visible_after)
         self._meter.count(job.tool, job.rule.name, sizes, outcome.word)
@@ -64,9 +64,9 @@ class SessionMeter:
                 self.log(f"{rule.at(tool)}: {warned.said}")
 
     def _note(self, job: ShapeJob, outcome: ShapeResult) -> None:
-        """Record whether the rule failed, which may put it out of service."""
+        """Record a success or failure of the rule; failures in a row put it out of service."""
         rule = job.rule
-        # What a view asks for is no doing of the rule's, and what withholds must go on with it.
+        # A failed view is not the rule's failure, and a rule that withholds must stay in service.
         if job.view is not None or rule.withholds or outcome.word in ("error", "refused"):
             return
         if outcome.word != "failed":

@@ -1,6 +1,6 @@
-"""What becomes of a message that the session itself failed on: each request still gets one answer.
+"""Fallbacks for messages on which the session itself failed: each request gets one answer.
 
-Invariant: what a rule withholds does not go out here either, and no call goes on unchecked.
+Invariant: a response that a rule withholds stays withheld, and no call is sent unchecked.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from proxy.session.outputs import Forward, Output, Reply
 
 
 def said_of(error: Exception) -> str:
-    """Return what a client is told of a failure of ours.
+    """Return the message for the client about a failure of the proxy.
 
     >>> said_of(KeyError("a"))
     "the proxy failed on a message: KeyError: 'a'"
@@ -27,7 +27,7 @@ def said_of(error: Exception) -> str:
 
 
 def failed(error: Exception, mark: int, waiting: SuspendedCalls, log: Callable[[str], None]) -> str:
-    """Forget what waits since `mark`, where we failed; return what is to be said of that."""
+    """Drop the calls suspended since `mark`, log the failure, and return the message about it."""
     waiting.forget_since(mark)
     said = said_of(error)
     if not isinstance(error, RuleErrors):
@@ -37,13 +37,13 @@ def failed(error: Exception, mark: int, waiting: SuspendedCalls, log: Callable[[
 
 
 def gave_up(pending: PendingRequest, inflight: InFlight, said: str) -> bytes:
-    """Return the answer to a call that we failed on, and forget it."""
+    """Return the error response to a call on which the proxy failed, and forget the call."""
     inflight.retire(pending.exchange + pending.id)
     return pending.failed(said)
 
 
 def of_client(raw: bytes, exchange: bytes, inflight: InFlight, said: str) -> tuple[Output, ...]:
-    """Answer every request in a message of the client's; what else may be a call goes nowhere."""
+    """Answer every request in a client's message; drop anything else that may be a call."""
     try:
         read = message.read(raw)
     except DocumentError:
@@ -69,9 +69,9 @@ def _element(raw: bytes) -> Message | None:
 
 
 def in_place_of(raw: bytes, said: str, *, answers: bool) -> bytes | None:
-    """Return the error that answers a request, or stands for an answer where that is meant.
+    """Return the error that answers a request or, with `answers`, replaces a response.
 
-    None for what is neither. For drivers of a session that could not even tell whose it was.
+    None for any other message. For drivers whose session could not identify the request.
     """
     try:
         read = message.read(raw)
@@ -85,10 +85,10 @@ def in_place_of(raw: bytes, said: str, *, answers: bool) -> bytes | None:
 def of_server(
     raw: bytes, taken: Sequence[PendingRequest], said: str, *, closed: bool
 ) -> tuple[Output, ...]:
-    """Let a message of the server's go on, unless it is the answer to something we withhold.
+    """Forward a server's message, unless it is a response that must be withheld.
 
-    `taken` are the requests that it answers; relative to the server. `closed`: a list of tools is
-    not for the client as it came.
+    `taken` are the requests that it answers; outputs are relative to the server. `closed`: a list
+    of tools must not reach the client unedited.
     """
     if not any(_withheld(pending, closed=closed) for pending in taken):
         return (Forward(raw),)

@@ -1,4 +1,4 @@
-"""How a request goes to the server: what is remembered and what becomes untrue by it."""
+"""Requests on their way to the server: they are recorded, and stale snapshots dropped."""
 
 from msgspec import Struct
 
@@ -16,18 +16,18 @@ from proxy.transforms.base import Call
 def reply(
     tally: SessionMeter, pending: PendingRequest, word: Word, line: bytes
 ) -> tuple[Output, ...]:
-    """Answer a call with `line`; `word` says what that is. Relative to the client."""
+    """Answer a call with `line`; `word` is the kind of answer. Relative to the client."""
     tally.replied(pending, word, line)
     return (Reply(line),)
 
 
 def refuse(tally: SessionMeter, pending: PendingRequest, said: str) -> tuple[Output, ...]:
-    """Answer a call with an error result that says `said`. Relative to the client."""
+    """Answer a call with an error result of the text `said`. Relative to the client."""
     return reply(tally, pending, "refused", refusal(tally, pending, said))
 
 
 def refusal(tally: SessionMeter, pending: PendingRequest, said: str) -> bytes:
-    """Return the error result that says `said`, in the form that the rule gives its errors."""
+    """Return the error result of the text `said`, in the form of the rule's errors."""
     rule = pending.rule
     if rule is None or rule.mode != "active" or not rule.errors:
         return message.refusal(pending.id, said, pending.modern)
@@ -41,7 +41,7 @@ TWICE = "a request with this id has no answer yet"
 
 
 class Sending(Struct, eq=False):
-    """Lets requests go on; outputs are relative to the client."""
+    """The sender of requests; outputs are relative to the client."""
 
     standing: ActiveRules
     inflight: InFlight
@@ -49,10 +49,10 @@ class Sending(Struct, eq=False):
     timing: Deadlines | None
 
     def send(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
-        """Remember a request before it goes upstream; its answer may be quick."""
+        """Record a request before it is sent upstream: the response may come at once."""
         slot, rule = pending.exchange + pending.id, pending.rule
         if rule is not None and rule.withholds and self.inflight.awaited(slot) is not None:
-            # Of two answers with this id, the first would be taken for what is withheld.
+            # Of two responses with this id, the first would be taken for the withheld one.
             return (Reply(pending.failed(TWICE)),)
         pending.size = len(raw)
         self.inflight.add(pending)
@@ -63,7 +63,7 @@ class Sending(Struct, eq=False):
         return (Forward(raw),)
 
     def send_call(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
-        """Send a call on, and drop the snapshots that it makes untrue (`drop_on`)."""
+        """Send a call on, and drop the snapshots that it makes stale (`drop_on`)."""
         dropped = self.standing.dropped_by(pending.tool)
         stale = (DropSnapshots(Key(pending.scope, rule, None)) for rule in dropped)
         return (*stale, *self.send(raw, pending))

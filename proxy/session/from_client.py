@@ -1,4 +1,4 @@
-"""What becomes of each message of the client's that can be read."""
+"""The handling of each readable message from the client."""
 
 from msgspec import Raw, Struct
 
@@ -20,7 +20,7 @@ from proxy.session.tool_lists import Lists
 
 
 class FromClient(Struct, eq=False):
-    """Takes messages of the client; outputs are relative to it."""
+    """The handler of the client's messages; outputs are relative to the client."""
 
     standing: ActiveRules
     tally: SessionMeter
@@ -35,10 +35,10 @@ class FromClient(Struct, eq=False):
     def take(
         self, raw: bytes, read: Message, exchange: bytes, *, batched: bool
     ) -> tuple[Output, ...]:
-        """Take one message, which was `read`; it came in a batch where it is `batched`."""
+        """Process one message, parsed as `read`; `batched` if it came in a batch."""
         key = read.key
         if may_call(raw) and bytes(read.method) != b'"tools/call"' and self._disguised(raw, read):
-            # Another reader might take it for the call of a tool.
+            # Another reader might see a tool call in it.
             said = "the message has two members of one name"
             if key is None or read.responds:
                 self.tally.log(f"{said}, and was dropped")
@@ -55,7 +55,7 @@ class FromClient(Struct, eq=False):
         pending = PendingRequest(exchange, key, method, batched=batched)
         waits = self.inflight.awaited(exchange + key)
         if waits is not None and waits.rule is not None and waits.rule.withholds:
-            # Its answer would pass for that to this one, and what is withheld go out.
+            # The withheld response would be taken for the response to this request, and be sent.
             self.tally.log(f"{method}: refused: {TWICE}")
             return (Reply(pending.failed(TWICE)),)
         if method == "tools/call":
@@ -74,7 +74,7 @@ class FromClient(Struct, eq=False):
         return self.sending.send(raw, pending)
 
     def _disguised(self, raw: bytes, read: Message) -> bool:
-        """Return True if a message may be a call to another reader, and a rule is there to stop it."""
+        """Return True if another reader may see a call in a message, and a rule must stop calls."""
         return self.standing.protects() and (
             disguised(Raw(raw), "method", "params")
             or (read.method is not ABSENT and doubled(Raw(raw)))
@@ -86,10 +86,10 @@ class FromClient(Struct, eq=False):
         if method == "notifications/cancelled":
             asked = self._cancelled(read, exchange)
             if asked is not None:
-                # The server knows nothing of the call yet.
+                # The server has not received the call yet.
                 return (Forward(probe.cancellation(asked)),)
         if method == "tools/call":
-            # Nothing can answer it, but a server may run it all the same.
+            # It expects no response, but a server may run it all the same.
             outputs = self.calls.called(raw, read, PendingRequest(exchange, b"null", method))
             self.inflight.retire(exchange + b"null")
             for each in outputs:
@@ -99,7 +99,7 @@ class FromClient(Struct, eq=False):
         return (Forward(raw),)
 
     def _cancelled(self, read: Message, exchange: bytes) -> bytes | None:
-        """Forget what the client gives up; return the id of a Probe that is to be given up too."""
+        """Forget the request that the client cancels; return the id of its open Probe, if any."""
         try:
             held = message.members(read.params) if read.params is not ABSENT else {}
         except DocumentError:
@@ -107,7 +107,7 @@ class FromClient(Struct, eq=False):
         if "requestId" in held:
             slot = exchange + message.id_key(bytes(held["requestId"]))
             pending = self.inflight.find(slot)
-            # What such a rule withholds, it withholds from a late answer too.
+            # A rule that withholds applies to a late response too.
             rule = None if pending is None else pending.rule
             if pending is not None and pending.probe:
                 self.inflight.retire(slot)

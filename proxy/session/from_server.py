@@ -1,4 +1,4 @@
-"""What becomes of each message of the server's: whose answer it is, and what is of interest in it.
+"""The handling of each message from the server: the request it answers, and the facts in it.
 
 Outputs are relative to the server.
 """
@@ -23,7 +23,7 @@ from proxy.session.tool_lists import Lists
 
 
 class FromServer(Struct, eq=False):
-    """Takes messages of the server; `taken` are the requests that the one at hand answers."""
+    """The handler of the server's messages; `taken` are the requests that one message answers."""
 
     standing: ActiveRules
     tally: SessionMeter
@@ -36,7 +36,7 @@ class FromServer(Struct, eq=False):
     taken: list[PendingRequest] = []
 
     def take(self, raw: bytes, read: Message, exchange: bytes) -> tuple[Output, ...]:
-        """Take one message, which was `read`."""
+        """Process one message, parsed as `read`."""
         if not read.responds:
             if self.timing is not None and (token := timing.progressing(read)):
                 self.timing.progressed(exchange + token)
@@ -54,7 +54,7 @@ class FromServer(Struct, eq=False):
         return self._response(raw, read, found)
 
     def by_ends(self, raw: bytes, exchange: bytes) -> tuple[Output, ...] | None:
-        """Take a long message where its head and tail say enough; None where they do not."""
+        """Process a long message by its head and tail; None if they are not enough."""
         key = message.response_key(raw[:512], raw[-512:])
         if key is None or message.second(raw):
             return None
@@ -70,9 +70,10 @@ class FromServer(Struct, eq=False):
         return None
 
     def glued(self, raw: bytes, end: int, exchange: bytes) -> tuple[tuple[Output, ...], bytes]:
-        """Answer a call whose response ends before its line does: no client could read that line.
+        """Answer a call whose response ends before its line does: no client could parse that line.
 
-        Returns how, and what of the line is still to be taken: all of it if no such call waits.
+        Returns the outputs, and the rest of the line to process: all of it if no such call is
+        pending.
         """
         try:
             read = message.read(raw[:end])
@@ -83,7 +84,7 @@ class FromServer(Struct, eq=False):
         if pending is None:
             return (), raw
         self.taken.append(pending)
-        # The same call may be answered twice on the line.
+        # The line may hold a second response to the same call.
         self.unwanted.guess(exchange + pending.id)
         rest, text = raw[end:], message.not_alone(end, len(raw))
         self.tally.log(f"{pending.tool or pending.method}: {text}")
@@ -92,11 +93,11 @@ class FromServer(Struct, eq=False):
         if pending.rule is not None and pending.rule.withholds:
             other = message.response_key(rest[:512], rest[-512:])
             if other is None or not self.inflight.holds(exchange + other):
-                rest = b""  # it may be what the rule withholds
+                rest = b""  # it may be the withheld response
         return (Forward(pending.failed(text)),), rest
 
     def unreadable(self, raw: bytes, exchange: bytes, cause: DocumentError) -> tuple[Output, ...]:
-        """Take a message that only looks broken to us, for this cause."""
+        """Process a message that others may parse but the proxy cannot, for this cause."""
         key = message.response_key(raw[:512], raw[-512:])
         pending = None if key is None else self._answering(exchange + key)
         if pending is None:
@@ -111,13 +112,13 @@ class FromServer(Struct, eq=False):
         return self._untouched(raw, pending)
 
     def answered_by(self, raw: bytes, exchange: bytes) -> list[PendingRequest]:
-        """Find the request that a message answers, which we have failed on before that."""
+        """Return the request that a message answers, after a failure before its look-up."""
         key = message.response_key(raw[:512], raw[-512:])
         found = None if key is None else self.inflight.answer(exchange + key)
         return [] if found is None else [found]
 
     def _answering(self, slot: bytes) -> PendingRequest | None:
-        """Return the request whose response has come, which is then answered."""
+        """Return the request that a response answers, and mark it as answered."""
         pending = self.inflight.find(slot)
         if pending is not None:
             self.taken.append(pending)
@@ -148,11 +149,11 @@ class FromServer(Struct, eq=False):
 
 
 def _minds_failures(pending: PendingRequest, read: Message, size: int) -> bool:
-    """Return True if a rule has to do with an answer of so many bytes that carries an error."""
+    """Return True if a rule applies to an error response of `size` bytes."""
     rule = pending.rule
     if rule is None:
         return False
-    # Nobody must find in the one of two members what is withheld in the other.
+    # With both members, one must not disclose the content withheld in the other.
     if rule.errors or (rule.withholds and read.result is not ABSENT):
         return True
     return rule.max_bytes is not None and size > rule.max_bytes and read.result is ABSENT

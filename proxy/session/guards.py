@@ -1,4 +1,4 @@
-"""What a guard decides of a call is done here: it goes on, is answered, or waits for a question."""
+"""The execution of a guard's decision: a call is sent, answered, or held for a query."""
 
 from functools import partial
 
@@ -23,9 +23,9 @@ from proxy.transforms.base import Call
 
 
 class GuardRunner(Struct, eq=False):
-    """Asks the guards of rules about calls, and the server what they want to know first.
+    """Runs the guards of rules on calls, and their queries on the server.
 
-    `ids` are those of the questions.
+    `ids` are the ids of the queries.
     """
 
     standing: ActiveRules
@@ -38,7 +38,7 @@ class GuardRunner(Struct, eq=False):
     def decided(
         self, raw: bytes, pending: PendingRequest, guard: Guard, found: QueryResult | None
     ) -> tuple[Output, ...]:
-        """Do with a call what its guard decides; outputs are relative to the client."""
+        """Apply a guard's decision to a call; outputs are relative to the client."""
         rule = pending.rule
         assert rule is not None
         call = Call(pending.tool, pending.arguments, names=pending.names, warnings=[])
@@ -56,13 +56,13 @@ class GuardRunner(Struct, eq=False):
             return self._asked(raw, pending, decision)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # it may raise anything
+        except BaseException as error:  # a guard may raise anything
             said = f"{rule.at(pending.tool)}: the guard {guard.name!r} failed: "
             self.tally.log(f"{said}{raised(error)}")
             self.inflight.retire(pending.exchange + pending.id)
         if rule.on_failure == "pass":
             return self.sending.send_call(raw, pending)
-        # What protects something does not let it go where nothing else is said.
+        # A guard fails closed unless the rule says otherwise.
         said = f"the call was withheld: the guard of rule {rule.name!r} failed"
         return refuse(self.tally, pending, said)
 
@@ -72,7 +72,7 @@ class GuardRunner(Struct, eq=False):
             params = message.params(raw)
             held = message.members(params)
             sent = loads(bytes(held["arguments"])) if "arguments" in held else {}
-            sent = sent if isinstance(sent, dict) else {}  # as the guard has seen them
+            sent = sent if isinstance(sent, dict) else {}  # as the guard saw them
             for name, value in decision.arguments.items():
                 if value is UNSET:
                     pending.arguments = argument.without(pending.arguments, name)
@@ -80,7 +80,7 @@ class GuardRunner(Struct, eq=False):
                 else:
                     pending.arguments = argument.put(pending.arguments, name, value)
                     sent = argument.put(sent, name, value)
-            # Those of the rules that hold now, too: they may have changed while the call was held.
+            # The current rules, too: they may have changed while the call was held.
             now = [plan for _, plan in self.standing.covering(pending.tool)]
             for plan in (pending.plan, *now):
                 sent = argument.without_ours(plan, sent)
@@ -89,7 +89,7 @@ class GuardRunner(Struct, eq=False):
         return self.sending.send_call(raw, pending)
 
     def _replied(self, pending: PendingRequest, decision: Respond) -> tuple[Output, ...]:
-        """Answer a call with what its guard says."""
+        """Answer a call with the guard's document."""
         rule = pending.rule
         seen = self.standing.seen(pending.tool)
         # A client may know from an earlier session that the tool has an outputSchema.
@@ -104,10 +104,10 @@ class GuardRunner(Struct, eq=False):
         line = unmask(line) if pending.masked else line
         return reply(self.tally, pending, "answered", line)
 
-    # The question
+    # The query
 
     def _asked(self, raw: bytes, pending: PendingRequest, ask: Query) -> tuple[Output, ...]:
-        """Hold a call and ask the server something first, under an id that no client can pick."""
+        """Hold a call and send a query to the server, under an id that no client can choose."""
         if pending.batched:
             said = "the server must be asked something before this call: send it alone"
             return refuse(self.tally, pending, said)
@@ -121,14 +121,14 @@ class GuardRunner(Struct, eq=False):
         return (Probe(line, pending.probe, ask.seconds),)
 
     def answered(self, asked: PendingRequest, raw: bytes) -> tuple[Output, ...]:
-        """Take the answer to a question; outputs are relative to the server."""
+        """Process the response to a query; outputs are relative to the server."""
         assert asked.held is not None
         heard = partial(probe.heard, raw, beside=asked.held.masked)
         then = partial(self.heard, asked)
         return then(heard()) if len(raw) <= LARGE else (RunInBackground(heard, then),)
 
     def heard(self, asked: PendingRequest, heard: tuple[QueryResult, bool]) -> tuple[Output, ...]:
-        """Take what a question was answered, and whether surrogates are masked in it.
+        """Process the result of a query, paired with True if lone surrogates are masked in it.
 
         Outputs are relative to the server. Never raises.
         """
@@ -143,11 +143,11 @@ class GuardRunner(Struct, eq=False):
             return (Forward(fallback.gave_up(asked.held, self.inflight, said)),)
 
     def probed(self, asked: PendingRequest, found: QueryResult) -> tuple[Output, ...]:
-        """Take what came of a question; outputs are relative to the server."""
+        """Process the result of a query; outputs are relative to the server."""
         return tuple(map(turned, self.found(asked, found)))
 
     def found(self, asked: PendingRequest, found: QueryResult) -> tuple[Output, ...]:
-        """Go on with a held call after its question; outputs are relative to the client."""
+        """Continue a held call after its query; outputs are relative to the client."""
         pending = asked.held
         assert pending is not None
         assert pending.rule is not None
@@ -155,7 +155,7 @@ class GuardRunner(Struct, eq=False):
         pending.probe = b""
         self.inflight.retire(asked.exchange + asked.id)
         if self.inflight.find(pending.exchange + pending.id) is not pending:
-            return ()  # given up, or another request has its id by now
+            return ()  # cancelled, or another request has its id by now
         self.inflight.retire(pending.exchange + pending.id)
         if found.failure is not None:
             said = f"{pending.rule.at(pending.tool)}: what the guard asked of {asked.tool!r} failed"

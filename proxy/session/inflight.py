@@ -1,4 +1,4 @@
-"""The requests of a session that wait for their answers, and those whose answers may come again."""
+"""The pending requests of a session, and answered ones whose responses may come again."""
 
 from collections import OrderedDict
 from collections.abc import Collection
@@ -15,20 +15,20 @@ from proxy.session.deadlines import Deadlines
 from proxy.session.probe import Ids
 from proxy.storage.snapshots import Key
 
-_MOST = 20_000  # requests that wait at most; the oldest is forgotten first
-_ANSWERED = 1000  # of those that may be answered again, or whose answer names a task
-_ANSWERED_SIZE = 1 << 20  # bytes that these may have together, the newest left aside
+_MOST = 20_000  # most pending requests; the oldest is forgotten first
+_ANSWERED = 1000  # most requests that may be answered again, or whose response names a task
+_ANSWERED_SIZE = 1 << 20  # most bytes of these together; the newest always stays
 
 _READ = frozenset({"initialize", "server/discover", "tools/list"})
 
 
 class PendingRequest(Struct):
-    """A request on its way: what must be known when its response comes.
+    """A request in flight, with all facts needed to process its response.
 
-    `again` is true where the response has come before; `masked` where lone surrogates are masked in
-    what its guard decides by; `size` counts the bytes of its line. A call that is held has the slot
-    of the proxy's question in `probe`, and the question the call as its `held`. `token` names a
-    call's progress, where its time counts.
+    `again` is true if a response was received before; `masked` if lone surrogates are masked in the
+    guard's input; `size` is the length of its line in bytes. A held call has the slot of the
+    proxy's query in `probe`, and the query has the call as its `held`. `token` is a call's progress
+    token, if calls have a deadline.
     """
 
     exchange: bytes
@@ -57,7 +57,7 @@ class PendingRequest(Struct):
 
     @property
     def plain(self) -> bool:
-        """True where nothing in the response is of interest but its size."""
+        """True if nothing in the response matters but its size."""
         return (
             self.rule is None
             and not self.as_task
@@ -67,20 +67,20 @@ class PendingRequest(Struct):
 
     @property
     def names(self) -> dict[str, str]:
-        """The rule's argument names as clients know them, where that differs."""
+        """The clients' names of the rule's arguments, if they differ."""
         return self.plan.names
 
     @property
     def told(self) -> dict[str, Any]:
-        """The arguments of a call as transforms find them."""
+        """The arguments of a call as transforms see them."""
         if self.rule is None or self.rule.guard is None:
             return self.arguments
-        # Whatever a client says under this name is no fact.
+        # A client's argument of this name is no fact.
         return {**self.arguments, FACTS: self.facts}
 
     @property
     def start_again(self) -> str:
-        """What a client is told to do where there is no snapshot to go on in."""
+        """The advice to a client if there is no snapshot to continue in."""
         assert self.rule is not None
         if self.view is not None:
             return f"call again without {self.names.get(VIEW, VIEW)} first"
@@ -93,16 +93,16 @@ class PendingRequest(Struct):
         return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
 
     def failed(self, said: str) -> bytes:
-        """Return the answer to a request that can have no other any more."""
+        """Return the error response to a request that can have no other any more."""
         if self.method in ("tools/call", "tasks/result"):
             return message.refusal(self.id, said, self.modern)
         return message.error(self.id, -1, said)
 
 
 class RecentlyAnswered:
-    """Requests that were answered, by what they may be asked for again: the newest of them.
+    """The requests answered last, by the name under which they may be looked up again.
 
-    Invariant: their number and the bytes of their lines are bounded, but for the newest.
+    Invariant: their number and the bytes of their lines are bounded, except for the newest.
     """
 
     __slots__ = ("_kept", "_size")
@@ -112,11 +112,11 @@ class RecentlyAnswered:
         self._size = 0
 
     def get(self, name: bytes) -> PendingRequest | None:
-        """Return the request of this name, None where it was forgotten or never was."""
+        """Return the request of this name, None if it was forgotten or never recorded."""
         return self._kept.get(name)
 
     def put(self, name: bytes, pending: PendingRequest) -> None:
-        """Remember a request, in place of an earlier one of its name."""
+        """Record a request, in place of an earlier one of its name."""
         self.drop(name)
         self._kept[name] = pending
         self._size += pending.size + len(name)
@@ -124,7 +124,7 @@ class RecentlyAnswered:
             self.drop(next(iter(self._kept)))
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all requests."""
         self._kept.clear()
         self._size = 0
 
@@ -142,8 +142,8 @@ class RecentlyAnswered:
 class InFlight:
     """Requests by their slots: the exchange and the id, one after the other.
 
-    Where answers are `resumable`, a request whose response is of interest is remembered for a while
-    after it was answered. `timing` is told of those that are over.
+    If responses are `resumable`, a request whose response matters is kept for a while after it was
+    answered. `timing` is notified of requests that are over.
     """
 
     __slots__ = ("_answered", "_resumable", "_timing", "_waiting", "watched")
@@ -154,13 +154,13 @@ class InFlight:
         self._waiting: OrderedDict[bytes, PendingRequest] = OrderedDict()
         self._answered = RecentlyAnswered()
         self.watched = 0
-        """How many of them have responses that must be looked into."""
+        """The number of pending requests whose responses must be inspected."""
 
     def add(self, pending: PendingRequest) -> None:
-        """Remember a request, in place of an earlier one in its slot."""
+        """Record a request, in place of an earlier one in its slot."""
         slot = pending.exchange + pending.id
         self.retire(slot)
-        # What comes in this slot from now on is for the new one.
+        # Responses in this slot are for the new request from now on.
         self._answered.drop(slot)
         if self._timing is not None:
             self._timing.forget(slot)
@@ -171,9 +171,9 @@ class InFlight:
             self.retire(self._spare())
 
     def _spare(self) -> bytes:
-        """Return the slot that is forgotten first: the oldest, unless its rule withholds answers.
+        """Return the slot to forget first: the oldest, unless its rule withholds responses.
 
-        A late answer to what was forgotten passes as it came.
+        A late response to a forgotten request is sent unchanged.
         """
         open = (
             slot
@@ -183,29 +183,29 @@ class InFlight:
         return next(open, next(iter(self._waiting)))
 
     def find(self, slot: bytes) -> PendingRequest | None:
-        """Return the request that a response in this slot is for."""
+        """Return the request that a response in this slot answers."""
         return self._waiting.get(slot) or self._answered.get(slot)
 
     def only(self) -> bytes | None:
-        """Return the slot of the only request that waits; None where there are more, or none.
+        """Return the slot of the only pending request; None if there are more, or none.
 
-        What the server still says of a call that it was too late with may be of any.
+        None also while late responses may come: a line may belong to any of those calls.
         """
         if len(self._waiting) != 1 or (self._timing is not None and self._timing.open):
             return None
         return next(iter(self._waiting))
 
     def holds(self, slot: bytes) -> bool:
-        """Return True if a request in this slot waits."""
+        """Return True if a request in this slot is pending."""
         return slot in self._waiting
 
     def awaited(self, slot: bytes) -> PendingRequest | None:
-        """Return the request in this slot that the server was sent: none that is held."""
+        """Return the request in this slot that was sent to the server, None for a held call."""
         pending = self._waiting.get(slot)
         return None if pending is None or pending.probe else pending
 
     def retire(self, slot: bytes) -> PendingRequest | None:
-        """Forget a request that waits, and return it; a held call takes its question along."""
+        """Forget and return a pending request; the query of a held call is forgotten with it."""
         pending = self._waiting.pop(slot, None)
         if self._timing is not None:
             self._timing.end(slot)
@@ -216,7 +216,7 @@ class InFlight:
         return pending
 
     def answer(self, slot: bytes) -> PendingRequest | None:
-        """Return the request whose response has come, for the first time or once more."""
+        """Return the request that a response answers, for the first time or again."""
         pending = self.retire(slot)
         if not self._resumable or (pending is not None and pending.held is not None):
             return pending
@@ -227,13 +227,13 @@ class InFlight:
         return pending
 
     def rest(self) -> None:
-        """Forget what was answered: nobody comes back for it after so long."""
+        """Forget answered requests: no client resumes them after so long."""
         self._answered.clear()
 
     def let_go(
         self, exchange: bytes | None = None, ids: Collection[bytes] | None = None
     ) -> list[PendingRequest]:
-        """Forget what waits, and return it: all, what is of an exchange, or these ids of it."""
+        """Forget and return pending requests: all, those of an exchange, or these ids of it."""
         if exchange is not None and ids is not None:
             slots = [exchange + id for id in ids]
         else:
@@ -250,42 +250,42 @@ _REMEMBERED = 1000  # the oldest is forgotten first
 
 
 class StrayResponses(Struct, eq=False):
-    """Tells answers to questions of our own, by their `ids`, and those that come after ours.
+    """Responses that must not reach the client: to queries, or later than the proxy's own answers.
 
-    Invariant: what is remembered of the latter is bounded.
+    `ids` identify the queries. Invariant: the record of the proxy's own answers is bounded.
     """
 
     ids: Ids
     timing: Deadlines | None
     guessed: dict[bytes, None] = {}
-    """The slots of requests that we have answered, though in doubt."""
+    """The slots of requests that the proxy answered without being certain."""
 
     @property
     def possible(self) -> bool:
-        """False where no answer can be one of these."""
+        """False if no response can be a stray one."""
         return self.ids.used or bool(self.guessed) or self.timing is not None
 
     def holds(self, exchange: bytes, key: bytes) -> bool:
-        """Return True if an answer that nothing waits for is one of these."""
+        """Return True if a response without a pending request is a stray one."""
         slot = exchange + key
         late = self.timing is not None and self.timing.late(slot)
         return late or slot in self.guessed or self.ids.hold(key)
 
     def guess(self, slot: bytes) -> None:
-        """Record that a request is answered by us, most likely in place of the server."""
+        """Record that the proxy answered a request, most likely in place of the server."""
         self.guessed[slot] = None
         if len(self.guessed) > _REMEMBERED:
             del self.guessed[next(iter(self.guessed))]
 
     def forget(self, slot: bytes) -> None:
-        """Record that an answer in this slot is for another request from now on."""
+        """Record that a response in this slot is for another request from now on."""
         self.guessed.pop(slot, None)
 
 
 class SuspendedCalls(dict[int, PendingRequest]):
-    """Calls by the tokens of the Load or Shape that they wait for.
+    """Calls by the tokens of the LoadSnapshot or Shape that they wait for.
 
-    A dict, since nothing may fail between the end of the wait and what answers the call.
+    A dict, since nothing may fail between the end of the wait and the answer to the call.
     """
 
     __slots__ = ("last",)
@@ -293,15 +293,15 @@ class SuspendedCalls(dict[int, PendingRequest]):
     def __init__(self) -> None:
         super().__init__()
         self.last = 0
-        """The token that was given last; they are numbers in a row."""
+        """The newest token; tokens are consecutive numbers."""
 
     def hold(self, pending: PendingRequest) -> int:
-        """Remember a call, and return its token."""
+        """Record a call, and return its token."""
         self.last += 1
         self[self.last] = pending
         return self.last
 
     def forget_since(self, last: int) -> None:
-        """Forget the calls whose tokens were given after this one."""
+        """Forget the calls whose tokens are newer than `last`."""
         for token in range(last + 1, self.last + 1):
             self.pop(token, None)

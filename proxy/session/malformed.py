@@ -1,4 +1,4 @@
-"""Lines that cannot be read: what of them goes on all the same, and what does not."""
+"""Lines that cannot be parsed: which parts are forwarded, and which are dropped."""
 
 from msgspec import UNSET, Raw
 
@@ -16,7 +16,7 @@ from proxy.session.outputs import Forward, Output
 def from_client(
     raw: bytes, cause: DocumentError, exchange: bytes, standing: ActiveRules, tally: SessionMeter
 ) -> tuple[Output, ...]:
-    """Pass on what we cannot read, unless it may be a call that a rule is there to stop."""
+    """Forward a line that cannot be parsed, unless it may be a call that a rule must stop."""
     import json
 
     try:
@@ -29,7 +29,7 @@ def from_client(
     if read is UNSET or twofold:
         if not (may_call(raw) and standing.protects()):
             return (Forward(raw),)
-        # Another reader may get further, and find the call of a tool in it.
+        # Another reader may parse more of it, and see a tool call.
         id = message.request_id(raw[:512], raw[-512:]) or b"null"
         line = message.error(id, -32700, f"the message cannot be read: {cause}")
         return replies.reply(tally, PendingRequest(exchange, id, ""), "refused", line)
@@ -51,9 +51,9 @@ def from_client(
 
 
 def noise(raw: bytes) -> int:
-    """Return how many bytes of a line on the server's stdout that cannot be read are no message.
+    """Return the number of bytes that are no message in an unreadable line of the server's stdout.
 
-    That is none of it where the line only looks broken to us.
+    It is 0 if only the proxy cannot parse the line.
 
     >>> noise(b"listening"), noise(b'debug {"jsonrpc":"2.0","method":"ping"}')
     (9, 6)

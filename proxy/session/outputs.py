@@ -1,6 +1,6 @@
-"""What a session asks of whoever drives it; several may come at once.
+"""The outputs of a session: actions for its driver; one message may cause several.
 
-Where an output goes is said relative to the side whose message brought it about.
+Directions are relative to the side whose message caused the output.
 """
 
 from collections.abc import Callable
@@ -12,31 +12,31 @@ from proxy.shaping.job import ShapeJob
 from proxy.storage.snapshots import Key, Snapshot
 
 LARGE = 256 << 10
-"""Bytes from which it takes some time to look into a message."""
+"""Bytes from which parsing a message takes noticeable time."""
 
 
 class Forward(Struct, frozen=True):
-    """`raw` goes on in the direction in which it came: one line, without its newline."""
+    """Send `raw` on in the direction of the message: one line, without its newline."""
 
     raw: bytes
 
 
 class Reply(Struct, frozen=True):
-    """`raw` goes back to the side that spoke."""
+    """Send `raw` back to the side that sent the message."""
 
     raw: bytes
 
 
 class Notify(Struct, frozen=True):
-    """`raw` is for the client, of the proxy's own accord: a notification that answers nothing."""
+    """Send `raw` to the client: a notification of the proxy's own, which answers nothing."""
 
     raw: bytes
 
 
 class Probe(Struct, frozen=True):
-    """`raw`, a request of the proxy's own, goes to the server, whoever spoke.
+    """Send `raw`, a request of the proxy's own, to the server, whichever side caused it.
 
-    Its answer comes as any other does, to `Session.from_server`. Where there is none after so many
+    Its response goes to `Session.from_server`, as any other does. If there is none within
     `seconds`, or none can come any more, call `Session.unanswered(token)`.
     """
 
@@ -46,7 +46,7 @@ class Probe(Struct, frozen=True):
 
 
 class Noise(Struct, frozen=True):
-    """Bytes of the server that are no message; for the log."""
+    """Bytes from the server that are no message; for the log."""
 
     raw: bytes
 
@@ -66,7 +66,7 @@ class LoadSnapshot(Struct, frozen=True):
 
 
 class DropSnapshots(Struct, frozen=True):
-    """Drop from the store what is kept under the key, which may stand for all of a rule's."""
+    """Drop the snapshots under the key from the store; a key may cover all those of a rule."""
 
     key: Key
 
@@ -78,9 +78,9 @@ class Shape(Struct, frozen=True):
 
 
 class RunInBackground(Struct, frozen=True):
-    """Call `do`, which may take long, then `then` with what it returns; neither raises.
+    """Call `do`, which may take long, then `then` with its result; neither raises.
 
-    `do` touches nothing of the session: others may enter it meanwhile.
+    `do` does not use the session: other messages may be processed meanwhile.
     """
 
     do: Callable[[], Any]
@@ -102,7 +102,7 @@ Output = (
 
 
 def turned(output: Output) -> Output:
-    """Return an output that is relative to one side as it is relative to the other.
+    """Return an output with its direction relative to the other side.
 
     >>> turned(Forward(b"{}"))
     Reply(raw=b'{}')

@@ -1,4 +1,4 @@
-"""The proxy's own question to a server, before a call: how it is asked, and what came of it."""
+"""The proxy's own query to a server before a call: its request and its result."""
 
 from os import urandom
 from typing import Any
@@ -18,7 +18,7 @@ _PROGRESS = "progressToken"
 
 
 class Ids:
-    """The ids of a session's probes: no client can pick one, since none is ever shown one.
+    """The ids of a session's queries: no client can choose one, since clients never see them.
 
     >>> ids = Ids()
     >>> first, second = ids.new(), ids.new()
@@ -34,30 +34,30 @@ class Ids:
 
     @property
     def used(self) -> bool:
-        """True once there was one."""
+        """True if an id was issued."""
         return bool(self._begin)
 
     def new(self) -> bytes:
-        """Return one that was not used yet, as JSON."""
+        """Return an unused id, as JSON."""
         self._begin = self._begin or f'"abridge-{urandom(12).hex()}-'.encode()
         self._count += 1
         return b'%s%d"' % (self._begin, self._count)
 
     def hold(self, id: bytes) -> bool:
-        """Return True if `id` is one of them."""
+        """Return True if `id` was issued here."""
         return self.used and id.startswith(self._begin)
 
     def within(self, raw: bytes) -> bool:
-        """Return True if one of them stands in a line that cannot be read."""
+        """Return True if a line that cannot be parsed contains an id issued here."""
         return self.used and self._begin in raw
 
 
 def request(id: bytes, ask: Query, call: Raw) -> bytes:
-    """Return the line that asks; `call` are the params of the call that is held meanwhile."""
+    """Return the line of a query; `call` are the params of the held call."""
     params: dict[str, Any] = {"name": ask.tool, "arguments": ask.arguments}
     meta = members(call).get("_meta")
     if meta is not None:
-        # What the stateless protocol wants of every request. The progress is not the call's.
+        # The stateless protocol requires it of every request. The progress is not the call's.
         own = members(meta)
         own.pop(_PROGRESS, None)
         params["_meta"] = own
@@ -65,7 +65,7 @@ def request(id: bytes, ask: Query, call: Raw) -> bytes:
 
 
 def cancellation(id: bytes, reason: str | None = None) -> bytes:
-    """Return the line that tells the server that nobody waits for the answer any more."""
+    """Return the notification that cancels a request at the server."""
     params: dict[str, Any] = {"requestId": Raw(id)}
     if reason is not None:
         params["reason"] = reason
@@ -73,18 +73,18 @@ def cancellation(id: bytes, reason: str | None = None) -> bytes:
 
 
 def masked(raw: bytes) -> bool:
-    """Return True if lone surrogates are masked in what `found` makes of a response."""
+    """Return True if lone surrogates are masked in the document that `found` reads."""
     try:
-        # One in JSON that is a text in its turn is escaped twice.
+        # In JSON inside of a JSON string they are escaped twice.
         return message.masked(raw) or message.masked(raw.replace(b"\\\\", b"\\"))
     except DocumentError:
         return False
 
 
 def heard(raw: bytes, *, beside: bool) -> tuple[QueryResult, bool]:
-    """Return what is `found` in a response, and whether surrogates are `masked`; never raises.
+    """Return the result `found` in a response, and True if surrogates are `masked`; never raises.
 
-    `beside`: they are in the call that it is asked for.
+    `beside`: surrogates are masked in the call for which the query was sent.
     """
     try:
         here = masked(raw)
@@ -98,7 +98,7 @@ def heard(raw: bytes, *, beside: bool) -> tuple[QueryResult, bool]:
 
 
 def found(raw: bytes) -> QueryResult:
-    """Read what a response says: the document of its result, or why there is none.
+    """Return the document of a response's result, or the reason why there is none.
 
     >>> found(b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"[1]"}]}}')
     Found(document=[1], failure=None)

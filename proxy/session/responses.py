@@ -1,4 +1,4 @@
-"""What becomes of the answers to calls that a rule covers: they are shaped, kept, or withheld."""
+"""Responses to calls under a rule: they are shaped, stored, or withheld."""
 
 from collections import OrderedDict
 
@@ -17,13 +17,13 @@ from proxy.session.outputs import DropSnapshots, Forward, Output, Shape, StoreSn
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Key, Snapshot
 
-_REMEMBERED = 1000  # snapshots that were kept; the oldest is forgotten first
+_REMEMBERED = 1000  # keys of stored snapshots; the oldest is forgotten first
 
 
 class Answers(Struct, eq=False):
-    """Has answers shaped, and takes what comes of it; outputs are relative to the server.
+    """Has responses shaped and handles the results; outputs are relative to the server.
 
-    `tasks` are calls by the names of the tasks that work for them, `kept` what snapshots there are.
+    `tasks` are calls by the names of their tasks, `kept` the keys of stored snapshots.
     """
 
     standing: ActiveRules
@@ -33,8 +33,8 @@ class Answers(Struct, eq=False):
     kept: OrderedDict[Key, None] = field(default_factory=OrderedDict)
 
     def answered(self, raw: bytes, pending: PendingRequest, rule: Rule) -> tuple[Output, ...]:
-        """Have an answer shaped, unless it is sure to be short enough and that is all there is."""
-        # What a model sees of a line is never longer than the line.
+        """Have a response shaped, unless its rule only bounds its size and it surely fits."""
+        # The part of a line that a model sees is never longer than the line.
         short = rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.only_bounds
         asked = pending.view is not None or pending.key in self.kept
         if short and not asked and not rule.withholds:
@@ -43,7 +43,7 @@ class Answers(Struct, eq=False):
         return (Shape(self.job(pending, rule, raw=raw)),)
 
     def unread(self, pending: PendingRequest, rule: Rule, cause: Exception) -> tuple[Output, ...]:
-        """Withhold an answer that cannot be read, for this cause."""
+        """Withhold a response that cannot be parsed, for this cause."""
         self.tally.log(f"{rule.at(pending.tool)}: withheld: {cause}")
         said = f"the response was withheld: rule {rule.name!r} cannot read it"
         return (Forward(refusal(self.tally, pending, said)),)
@@ -56,7 +56,7 @@ class Answers(Struct, eq=False):
         raw: bytes | None = None,
         snapshot: Snapshot | None = None,
     ) -> ShapeJob:
-        """Return what is to be shaped for a call, which waits for that; see proxy.shaping.job."""
+        """Suspend a call, and return the job that shapes its response; see proxy.shaping.job."""
         token = self.waiting.hold(pending)
         return ShapeJob(
             rule=rule,
@@ -78,7 +78,7 @@ class Answers(Struct, eq=False):
     def shaped(
         self, job: ShapeJob, outcome: ShapeResult, pending: PendingRequest | None
     ) -> tuple[Output, ...]:
-        """Take what came of a job; `pending` is the call that has waited, if it still does."""
+        """Process the result of a job; `pending` is the suspended call, None if it was given up."""
         if pending is None or not pending.again:
             self.tally.shaped(job, outcome)
         kept: tuple[Output, ...] = ()
@@ -91,18 +91,17 @@ class Answers(Struct, eq=False):
         elif (
             key is not None and key in self.kept and job.raw is not None and outcome.word != "error"
         ):
-            # The server has answered the same call anew: a view of the old one would mislead.
+            # The server answered the same call again: a view of the old response would mislead.
             del self.kept[key]
             kept = (DropSnapshots(key),)
         return (*kept, Forward(outcome.raw))
 
-    # Tasks: tasks/result brings the result of the call they work for (MCP 2025-11-25)
+    # Tasks: tasks/result returns the result of a task's call (MCP 2025-11-25)
 
     def tasked(self, read: Message, pending: PendingRequest) -> bool:
-        """Remember which call a task works for.
+        """Record the call of a task; return True if the response names a task.
 
-        Says whether the response names a task: a server may answer at once instead. Raises
-        DocumentError for a result that is no object.
+        A server may answer at once instead. Raises DocumentError if the result is no object.
         """
         task = message.members(read.result).get("task")
         name = None if task is None else string_at(task, "taskId")
@@ -111,7 +110,7 @@ class Answers(Struct, eq=False):
         return task is not None
 
     def result_of(self, task: str, asked: PendingRequest) -> PendingRequest:
-        """Return what is to be known when the request `asked` brings the result of a task."""
+        """Return the call of a task under the id of `asked`; `asked` if the task is unknown."""
         call = self.tasks.get(_name(task))
         if call is None:
             return asked
@@ -121,5 +120,5 @@ class Answers(Struct, eq=False):
 
 
 def _name(task: str) -> bytes:
-    # A text that came in JSON may hold half of a pair of surrogates.
+    # A JSON string may hold a lone surrogate.
     return task.encode("utf-8", "surrogatepass")

@@ -1,12 +1,12 @@
-"""One client and one server: raw messages in from either side, outputs out. No I/O, no threads.
+"""The session of one client with one server: lines in, outputs out. No I/O, no threads.
 
-Every request is remembered by its id until its response has passed; a call that a rule covers is
-answered from a snapshot, refused, or sent on and its response shaped. Everything else goes out as
-the bytes that came in. Invariants: no id is made up, renumbered or retyped; each request gets
-exactly one answer; nothing here raises for any input.
+Every request is recorded by its id until its response has passed. A call under a rule is answered
+from a snapshot, refused, or sent on and its response shaped. Every other message is forwarded byte
+for byte. Invariants: no id is invented, renumbered or retyped; each request gets exactly one
+answer; nothing here raises for any input.
 
-Where one session stands for many exchanges, as for the stateless requests of one caller, equal ids
-are told apart by the `exchange` that is given with each message; elsewhere that is b"".
+If one session serves many exchanges, as for the stateless requests of one caller, equal ids are
+distinguished by the `exchange` that is given with each message; otherwise that is b"".
 """
 
 from collections.abc import Callable, Collection
@@ -36,17 +36,17 @@ from proxy.session.tool_lists import Lists
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
 
-_SMALL = 4096  # bytes: longer lines are told apart by their head and tail where that is certain
+_SMALL = 4096  # bytes; longer lines are identified by their head and tail if that is certain
 
 
 class Session:
     """The conversation of one client with one server.
 
     `rules` and `meters` are called with the names of server and client, as far as they are known;
-    `rules` whenever a message about tools passes, and it may block until rule files are read. `log`
-    takes one line. Snapshots are kept under `scope`. Where the answers are `resumable`, a response
-    may come again. With a `deadline`, in seconds by `clock`, a call that the server leaves without
-    an answer or progress for so long is `overdue`.
+    `rules` for every message about tools, and it may block while rule files are read. `log` takes
+    one line. Snapshots are stored under `scope`. If responses are `resumable`, a response may come
+    again. With a `deadline`, in seconds by `clock`, a call without a response or progress for that
+    long is `overdue`.
     """
 
     __slots__ = (
@@ -103,22 +103,22 @@ class Session:
 
     @property
     def server(self) -> str | None:
-        """The name that the server gave."""
+        """The name that the server announced."""
         return self._standing.server
 
     @property
     def client(self) -> str | None:
-        """The name that the client gave."""
+        """The name that the client announced."""
         return self._standing.client
 
     @property
     def known(self) -> PeerInfo:
-        """What was learned so far."""
+        """The facts learned so far of server and client."""
         return self._standing.known
 
     @property
     def scope(self) -> str:
-        """Under which snapshots are kept."""
+        """The scope under which snapshots are stored."""
         return self._calls.scope
 
     @scope.setter
@@ -127,26 +127,26 @@ class Session:
 
     @property
     def deadline(self) -> float | None:
-        """How many seconds a call may go without an answer or progress."""
+        """The seconds that a call may take without a response or progress, None for no limit."""
         return None if self._timing is None else self._timing.seconds
 
     @property
     def listed(self) -> bool:
-        """True where it is known which tools there are."""
+        """True if the server's tools are known."""
         return self._standing.listed
 
     def recall(self, known: PeerInfo) -> None:
-        """Learn what another session has learned of the same server and client."""
+        """Adopt the facts that another session learned of the same server and client."""
         self._standing.recall(known)
 
-    # What comes in. Nothing may be called outside of `try`: it is here that failures end.
+    # Incoming messages. Nothing may be called outside of `try`: failures end here.
 
     def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
-        """Take one line of the client."""
+        """Process one line from the client."""
         mark = self._waiting.last
         try:
             return self._from_client(raw, exchange)
-        except Exception as error:  # one message must never cost an answer to it, or to others
+        except Exception as error:  # a message must never cost any request its answer
             said = self._failed(error, mark)
             return fallback.of_client(raw, exchange, self._inflight, said)
 
@@ -164,7 +164,7 @@ class Session:
             self._batched = False
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
-        """Take one line of the server."""
+        """Process one line from the server."""
         mark, taken = self._waiting.last, self._server.taken
         try:
             return self._from_server(raw, exchange)
@@ -175,7 +175,7 @@ class Session:
                 self._inflight.retire(pending.exchange + pending.id)
                 if pending.held is not None:
                     self._inflight.retire(pending.held.exchange + pending.held.id)
-            # Hidden tools would be in a list that goes on as it came.
+            # An unedited list would show hidden tools.
             closed = isinstance(error, RuleErrors) or self._standing.guards
             return fallback.of_server(raw, answered, said, closed=closed)
         finally:
@@ -197,7 +197,7 @@ class Session:
         return batch.one_by_one(raw, read, lambda single: self.from_server(single, exchange))
 
     def _unreadable(self, raw: bytes, exchange: bytes, cause: DocumentError) -> tuple[Output, ...]:
-        """Tell a message that only looks broken to us from noise on the server's stdout."""
+        """Separate a message that only the proxy cannot parse from noise on the server's stdout."""
         if not raw.strip():
             return ()
         end = message.behind_first(raw)
@@ -213,9 +213,10 @@ class Session:
         return self._server.unreadable(raw, exchange, cause)
 
     def unanswered(self, token: bytes, cause: str = "") -> tuple[Output, ...]:
-        """Go on with a held call without an answer to its Probe; relative to the client.
+        """Continue a held call without a response to its Probe; relative to the client.
 
-        `cause` says why none can come any more; else its time is up, and the server is told so.
+        `cause` is why none can come any more; without it the time is up, and the server gets a
+        cancellation.
         """
         asked, mark = None, self._waiting.last
         try:
@@ -235,9 +236,9 @@ class Session:
     def loaded(
         self, token: int, snapshot: Snapshot | None, failure: str | None = None
     ) -> tuple[Output, ...]:
-        """Go on with a call that waits for its snapshot; outputs are relative to the client.
+        """Continue a call that waits for its snapshot; outputs are relative to the client.
 
-        `failure` says why nobody can tell whether there is one.
+        `failure` is the reason why the snapshot could not be looked up.
         """
         pending, mark = self._waiting[token], self._waiting.last
         del self._waiting[token]
@@ -248,7 +249,7 @@ class Session:
             return (Reply(fallback.gave_up(pending, self._inflight, said)),)
 
     def shaped(self, job: ShapeJob, outcome: ShapeResult) -> tuple[Output, ...]:
-        """Take what came of a Shape; outputs are relative to the server: Forward is the answer."""
+        """Process the result of a Shape; relative to the server: Forward carries the response."""
         mark = self._waiting.last
         try:
             return self._answers.shaped(job, outcome, self._waiting.pop(job.token, None))
@@ -261,54 +262,54 @@ class Session:
         return fallback.failed(error, mark, self._waiting, self._log)
 
     def given_up(self, output: LoadSnapshot | Shape) -> None:
-        """Forget a call whose Load or Shape will not be carried out: nobody waits any more."""
+        """Forget a call whose LoadSnapshot or Shape will not be run: no answer is expected."""
         token = output.token if isinstance(output, LoadSnapshot) else output.job.token
         self._waiting.pop(token, None)
 
-    # Lines of the server that are too long to be held
+    # Lines of the server that are too long to buffer
 
     def head(self, start: bytes, exchange: bytes = b"") -> bool:
         """Return True if a line of the server that begins with `start` may be streamed through."""
         return self._heads.passes(start, exchange)
 
     def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
-        """Record a streamed line that is over: its first and last bytes, and its size."""
+        """Record the end of a streamed line: its first and last bytes, and its size."""
         self._heads.streamed(start, end, size, exchange)
 
     def discarded(self, start: bytes, size: int, limit: int) -> tuple[Output, ...]:
-        """Answer the call whose response was thrown away, see `message.thrown_away`."""
+        """Answer the call whose response was discarded, see `message.thrown_away`."""
         return self._heads.discarded(start, size, limit)
 
-    # How long calls wait
+    # Deadlines of calls
 
     def awaits(self, exchange: bytes, ids: Collection[bytes]) -> bool:
-        """Return True if any request in an exchange with one of these ids has no answer yet."""
+        """Return True if a request in an exchange with one of these ids is pending."""
         return any(self._inflight.holds(exchange + id) for id in ids)
 
     def withholds(self, exchange: bytes, ids: Collection[bytes]) -> bool:
-        """Return True if one of these requests waits for an answer that its rule may withhold."""
+        """Return True if one of these requests is pending and its rule withholds responses."""
         waiting = (self._inflight.find(exchange + id) for id in ids if self.awaits(exchange, (id,)))
         return any(each.rule.withholds for each in waiting if each is not None and each.rule)
 
     def sent(self, exchange: bytes, ids: Collection[bytes]) -> None:
-        """Record that the calls of an exchange go to the server only now: their time begins."""
+        """Record that calls of an exchange are sent only now, and restart their time."""
         if self._timing is not None:
             for id in ids:
                 self._timing.extend(exchange + id)
 
     def patience(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> float | None:
-        """Return in how many seconds a call may be overdue, None where none will.
+        """Return the seconds until a call may be overdue, None if none can be.
 
-        That is any call, or those in an exchange with these ids.
+        This covers all calls, or those in an exchange with these ids.
         """
         return None if self._timing is None else self._timing.patience(_slots(exchange, ids))
 
     def overdue(
         self, exchange: bytes = b"", ids: Collection[bytes] | None = None
     ) -> tuple[Output, ...]:
-        """Answer calls that the server has left alone for too long, and have it give them up.
+        """Answer calls without a response or progress for too long, and cancel them at the server.
 
-        These are of all, or of those in an exchange with these ids. Relative to the client.
+        This covers all calls, or those in an exchange with these ids. Relative to the client.
         """
         if self._timing is None:
             return ()
@@ -333,28 +334,28 @@ class Session:
         exchange: bytes | None = None,
         ids: Collection[bytes] | None = None,
     ) -> tuple[Output, ...]:
-        """Answer what is in flight and cannot be answered otherwise any more, for this cause.
+        """Answer the pending requests that can have no other answer any more, for this cause.
 
-        That is everything, or what is of one exchange, or the requests in it with these ids.
+        These are all requests, those of one exchange, or those in it with these ids.
         """
         return tuple(
             Forward(pending.failed(cause)) for pending in self._inflight.let_go(exchange, ids)
         )
 
     def rest(self) -> None:
-        """Forget what answers have come, and the rules: nobody has asked for anything for long.
+        """Release answered requests and the rules of a session that was idle for long.
 
-        What was learned of the server, what waits for an answer, and what tasks are for, a client
-        may still need much later.
+        The facts of the server, pending requests and the calls of tasks stay: a client may need
+        them much later.
         """
         self._inflight.rest()
         self._standing.rest()
 
     def dropped(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
-        """Forget what is in flight of an exchange: nobody waits for its answers any more."""
+        """Forget the pending requests of an exchange: no answer to them is expected any more."""
         self._inflight.let_go(exchange, ids)
         if self._timing is not None and exchange:
-            # It is over: no late answer can come in it either.
+            # The exchange is over: no late response can come in it either.
             for id in ids or ():
                 self._timing.forget(exchange + id)
 

@@ -1,4 +1,4 @@
-"""Lines of the server that are too long to be held: what is to be done with them by their ends."""
+"""Lines of the server that are too long to buffer, handled by their first and last bytes."""
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from proxy.session.outputs import Forward, Output
 
 
 class StreamedResponses(Struct, eq=False):
-    """Goes by the first and last bytes of lines of the server; outputs are relative to it."""
+    """The handler of long lines by their ends; outputs are relative to the server."""
 
     tally: SessionMeter
     inflight: InFlight
@@ -23,13 +23,13 @@ class StreamedResponses(Struct, eq=False):
     def passes(self, start: bytes, exchange: bytes) -> bool:
         """Return True if a line that begins with `start` may be streamed through.
 
-        Only what surely needs no look inside is streamed: a request or notification, or a response
-        while no response is awaited that must be shaped or read.
+        Only lines that surely need no inspection are streamed: a request or notification, or a
+        response while no pending response must be shaped or read.
         """
         if message.asks(start):
             return self.timing is None or PROGRESS.encode() not in start
         if self.inflight.watched == 0 and not self.unwanted.possible:
-            # One whose id cannot be told would never be over.
+            # A request whose response has no readable id would stay pending forever.
             return message.answers(start)
         key = message.response_key(start, b"")
         if key is None or self.unwanted.holds(exchange, key):
@@ -37,12 +37,12 @@ class StreamedResponses(Struct, eq=False):
         pending = self.inflight.find(exchange + key)
         passes = pending is None or pending.plain
         if self.timing is not None:
-            # Its answer has begun; what the client has a part of must not be answered otherwise.
+            # The response has begun: a call whose answer is partly sent must not get another one.
             (self.timing.end if passes else self.timing.extend)(exchange + key)
         return passes
 
     def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes) -> None:
-        """Record a streamed line that is over."""
+        """Record the end of a streamed line."""
         key = message.response_key(start, end)
         if key is not None:
             pending = self.inflight.retire(exchange + key)
@@ -50,12 +50,12 @@ class StreamedResponses(Struct, eq=False):
                 self.tally.untouched(pending, size)
 
     def discarded(self, start: bytes, size: int, limit: int) -> tuple[Output, ...]:
-        """Answer the call whose response was thrown away, see `message.thrown_away`."""
+        """Answer the call whose response was discarded, see `message.thrown_away`."""
         said = message.thrown_away(size, limit, " from the server")
         self.tally.log(said)
         key = message.response_key(start, b"")
         if key is None and message.answers(start):
-            # Where nothing else is awaited, it was the answer to this, most likely.
+            # If only one request is pending, the line most likely was its response.
             key = self.inflight.only()
             if key is not None:
                 self.unwanted.guess(key)

@@ -1,4 +1,4 @@
-"""The lists of tools that a session passes on, and when the client is to ask for them again."""
+"""The tool lists that a session sends on, and when the client must request them again."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,10 +20,10 @@ from proxy.session.tools.definitions import ToolFacts
 
 
 class RewrittenToolList(Struct, frozen=True):
-    """What came of a result of tools/list that was `given`.
+    """The outcome of editing `given`, a result of tools/list.
 
-    `result` is None where nothing changes, `seen` what it said of its tools, `said` are lines for
-    the log, and `error` is what went wrong.
+    `result` is None if nothing changes; `seen` are the facts of its tools; `said` are lines for the
+    log; `error` is the failure, if any.
     """
 
     given: Raw
@@ -34,7 +34,7 @@ class RewrittenToolList(Struct, frozen=True):
 
 
 def edit(given: Raw, rules: RuleSet) -> RewrittenToolList:
-    """Return what becomes of a result of tools/list; never raises."""
+    """Return the edited result of tools/list; never raises."""
     said: list[str] = []
     try:
         result, seen = definitions.rewrite(
@@ -50,9 +50,10 @@ if TYPE_CHECKING:
 
 
 class Lists(Struct, eq=False):
-    """Edits lists of tools by the rules; `log` takes one line.
+    """The editor of tool lists by the rules; `log` takes one line.
 
-    `listing` is what the client was told last, where the server says that its list may change.
+    `listing` is the list that the client received last, if the server declares that its list may
+    change.
     """
 
     standing: ActiveRules
@@ -61,13 +62,13 @@ class Lists(Struct, eq=False):
     listing: "ToolListHistory | None" = None
 
     def introduced(self, result: Raw) -> None:
-        """Take the result of initialize, which declares whether the list of tools may change."""
+        """Process the result of initialize, which declares whether the list of tools may change."""
         self.listing = _listing(result)
 
     def answered(self, raw: bytes, read: Message, pending: PendingRequest) -> tuple[Output, ...]:
-        """Take an answer to tools/list; outputs are relative to the server.
+        """Process a response to tools/list; outputs are relative to the server.
 
-        Raises what is wrong with a short one.
+        Raises the error of editing if the list is short.
         """
         self.standing.named(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
         tools = None if pending.further else definitions.names(read.result)
@@ -82,7 +83,7 @@ class Lists(Struct, eq=False):
     def passed_later(
         self, raw: bytes, pending: PendingRequest, rules: RuleSet, edited: RewrittenToolList
     ) -> tuple[Output, ...]:
-        """Pass on a long list that was edited meanwhile. Never raises."""
+        """Send on a long list that was edited in the background. Never raises."""
         mark = self.waiting.last
         try:
             return self._passed(raw, edited, pending, rules)
@@ -96,7 +97,7 @@ class Lists(Struct, eq=False):
     def _passed(
         self, raw: bytes, edited: RewrittenToolList, pending: PendingRequest, rules: RuleSet
     ) -> tuple[Output, ...]:
-        """Pass on a list of tools, as it is by these rules; raises what it could not be for."""
+        """Send on a list of tools as edited by these rules; raises the error of editing, if any."""
         for said in edited.said:
             self.log(said)
         if edited.error is not None:
@@ -104,14 +105,14 @@ class Lists(Struct, eq=False):
         self.standing.learn(edited.seen)
         if self.listing is not None:
             self.listing.told(edited.given, edited.result, further=pending.further)
-            # Other rules may hold by now, and the client was told nothing: it had no list yet.
+            # The rules may have changed meanwhile; without a list the client got no notification.
             self.standing.outdated = rules is not self.standing.now()
         return (
             Forward(raw if edited.result is None else message.replaced(raw, result=edited.result)),
         )
 
     def news(self) -> tuple[Output, ...]:
-        """Tell the client to list the tools again, where other rules make another list of them."""
+        """Notify the client to list the tools again, if the current rules change the list."""
         self.standing.outdated = False
         if self.listing is None:
             return ()
@@ -129,14 +130,14 @@ class Lists(Struct, eq=False):
 
 
 def _listing(result: Raw) -> "ToolListHistory | None":
-    """Return what remembers the list of tools, where the server declares that it may change."""
+    """Return the history of the tool list, None unless the server declares that it may change."""
     try:
         tools = message.members(message.members(result)["capabilities"])["tools"]
         if bytes(message.members(tools)["listChanged"]) != b"true":
             return None
     except (DocumentError, KeyError):
         return None
-    # Not loaded before it is needed: no other session has use for it.
+    # Imported late: no other session needs it.
     from proxy.session.tools.changes import ToolListHistory
 
     return ToolListHistory()

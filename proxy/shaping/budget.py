@@ -1,4 +1,4 @@
-"""What a rule's `max_bytes` leaves for a document, and for what stands beside it."""
+"""The room that a rule's `max_bytes` leaves for a document, and for the content beside it."""
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -11,13 +11,13 @@ from proxy.shaping.result.visible import VisibleSize
 from proxy.transforms.abridge import abridge
 from proxy.transforms.base import Call
 
-_LEAST = 300  # bytes: no document is made smaller than this for the sake of what stands beside it
+_LEAST = 300  # bytes; content beside the document never reduces its room below this
 
 
 def of(job: ShapeJob, frame: Frame, excess: int = 0) -> int | None:
-    """Return the most bytes that the document may take, where its rule has a bound.
+    """Return the most bytes that the document may take, None if its rule has no bound.
 
-    `excess` is by how many bytes it was too long when it took as many as that.
+    `excess` is the number of bytes by which it was too long when it took that many.
     """
     if job.rule.max_bytes is None:
         return None
@@ -30,10 +30,10 @@ def of(job: ShapeJob, frame: Frame, excess: int = 0) -> int | None:
 
 
 def excess(job: ShapeJob, shown: VisibleSize, frame: Frame | None = None) -> int:
-    """Return by how many bytes the result is too long, or each copy of the document in `frame`."""
+    """Return the bytes by which the result is too long, or each copy of the document in `frame`."""
     if job.rule.max_bytes is None:
         return 0
-    # Only a text that is surely not shown is free: some clients read both copies, unasked.
+    # Only a text that is surely hidden is free: some clients read both copies by default.
     visible = shown.to(job.shows)
     over = (visible if job.shows == "structured" else max(shown.most, visible)) - job.rule.max_bytes
     return over if frame is None else -(-over // _copies_shown(job, frame))
@@ -52,7 +52,7 @@ def crowded(job: ShapeJob, frame: Frame) -> bool:
 
 
 def beside(job: ShapeJob, frame: Frame) -> Frame:
-    """Return the frame with what stands beside the document cut, where that is too long."""
+    """Return the frame with the content beside the document cut if that is too long."""
     if job.rule.max_bytes is None:
         return frame
     if crowded(job, frame):
@@ -68,7 +68,7 @@ def beside(job: ShapeJob, frame: Frame) -> Frame:
 
 
 def _shortened(frame: Frame, most: int) -> Frame:
-    """Return the frame with the texts beside the document cut to `most` bytes, notes included."""
+    """Return the frame with the texts beside the document cut to `most` bytes, notices included."""
     others = frames.beside(frame)
     texts = list(others.values())
     whole: Value = texts[0] if len(texts) == 1 else [Raw(encode(said)) for said in texts]
@@ -92,7 +92,7 @@ def _hides_text(job: ShapeJob, frame: Frame) -> bool:
 
 
 def _copies_shown(job: ShapeJob, frame: Frame) -> int:
-    """Count the copies of the document that a model is shown, where its client shows both."""
+    """Count the copies of the document that a model sees, if its client shows both."""
     if job.shows != "both":
         return 1
     if job.rule.structures and "structuredContent" not in frame.members:

@@ -1,6 +1,6 @@
-"""Runs a rule's `errors` over an error: a result marked so, a JSON-RPC error, our own refusal.
+"""Runs a rule's `errors` over an error: a marked result, a JSON-RPC error, a refusal.
 
-Invariant: an error stays one, of its kind; and what goes wrong on the way never costs it.
+Invariant: an error stays an error of its kind, and a failure on the way never costs it.
 """
 
 from msgspec import Raw
@@ -33,7 +33,7 @@ _TRUE = Raw(b"true")
 def of_result(
     job: ShapeJob, line: ParsedResponse, reading: LocatedDocument | None, attempt: ShapeContext
 ) -> ShapeResult:
-    """Return what becomes of a result that is an error, or that its rule says is one."""
+    """Return the outcome for a result that is an error, or that its rule treats as one."""
     rule = job.rule
     before = None if reading is None else reading.shown.to(job.shows)
     marks = rule.errors or rule.structures
@@ -52,7 +52,7 @@ def of_result(
     try:
         _run(rule, document, call)
         reading.frame.join(document, job.raw)
-        # Some clients hold the structuredContent of an error to the schema of what it is not.
+        # Some clients check the structuredContent of an error against the success schema.
         frame = as_text(reading.frame)
         written, shown = write(frame, document, call.notices)
         written["isError"] = _TRUE
@@ -76,7 +76,7 @@ def of_result(
 
 
 def _marked(job: ShapeJob, before: int | None) -> ShapeResult:
-    """Return an error that the rule's steps left alone: as it came, and marked as one."""
+    """Return an error that the rule's steps left unchanged, marked as an error."""
     original = job.original("error", None, before)
     line = take_apart(original.raw, intact=True)
     if failed(line.members):
@@ -86,10 +86,10 @@ def _marked(job: ShapeJob, before: int | None) -> ShapeResult:
 
 
 def of_response(job: ShapeJob, attempt: ShapeContext) -> ShapeResult | None:
-    """Return what becomes of a JSON-RPC error, None where the response is none."""
+    """Return the outcome for a JSON-RPC error, None if the response is none."""
     assert job.raw is not None
     if not job.rule.errors:
-        # Two members that exclude each other are no error alone.
+        # A response with both `result` and `error` is not only an error.
         bare = job.rule.max_bytes is not None and "result" not in _envelope(job.raw)[0]
         return job.original("error") if bare and _error(job.raw) is not None else None
     call = Call(
@@ -109,7 +109,7 @@ def of_response(job: ShapeJob, attempt: ShapeContext) -> ShapeResult | None:
 
 
 def _reworded(rule: Rule, call: Call, raw: bytes) -> bytes | None:
-    """Return a JSON-RPC error whose message went through the rule's steps; None for what is none.
+    """Return a JSON-RPC error whose message went through the rule's steps; None for no error.
 
     Its code and its data stay.
     """
@@ -122,7 +122,7 @@ def _reworded(rule: Rule, call: Call, raw: bytes) -> bytes | None:
 
 
 def _error(raw: bytes) -> tuple[dict[str, Raw], str, bool] | None:
-    """Return a JSON-RPC error, its message, and whether lone surrogates are masked in them."""
+    """Return a JSON-RPC error, its message, and True if lone surrogates are masked in them."""
     try:
         envelope, masked = _envelope(raw)
         error = members(envelope.get("error", Raw(b"null")))
@@ -141,9 +141,9 @@ def _envelope(raw: bytes) -> tuple[dict[str, Raw], bool]:
 
 
 def bounded(job: ShapeJob, error: ShapeResult, attempt: ShapeContext) -> ShapeResult:
-    """Return an error within the bound of its rule: a long traceback would fill a model's context.
+    """Return an error within its rule's bound: a long traceback would fill a model's context.
 
-    The rest can be looked at with a view, as that of other results.
+    A view shows the rest, as for other results.
     """
     rule = job.rule
     if rule.max_bytes is None or rule.mode == "shadow" or len(error.raw) <= rule.max_bytes:
@@ -168,15 +168,15 @@ def _bounded_result(
         return error
     reading = read(line.members, "auto", (blocks, texts))
     if reading is None or bound.crowded(job, reading.frame):
-        # Several texts are one: the end of the last matters most.
+        # Several texts are joined: the end of the last matters most.
         document = Document("\n".join(texts.values()))
         frame = Frame(line.members, blocks, (Copy("text", blocks=tuple(texts)),))
     else:
-        # Some clients hold the structuredContent of an error to the schema of what it is not.
+        # Some clients check the structuredContent of an error against the success schema.
         document, frame = reading.document, as_text(reading.frame)
     document.masked |= line.masked
     frame.masked, frame.error = line.masked, True
-    # Of what is marked as an error, no client wants the structuredContent of its schema.
+    # No client requires structuredContent of a result that is marked as an error.
     frame.members["isError"] = _TRUE
     frame.join(document, error.raw)
     alone = replace(job, rule=job.rule.of_errors, view=None)
@@ -192,9 +192,10 @@ def _bounded_result(
 
 
 def _bounded_response(job: ShapeJob, error: ShapeResult, most: int) -> ShapeResult:
-    """Bound a JSON-RPC error: its data to half of the room, which some clients show, its message.
+    """Bound a JSON-RPC error: its data to half of the room, its message to the rest.
 
-    What was left out of both is told at the end of the message, the only place that all show.
+    Some clients show the data. The notices about both stand at the end of the message, the only
+    place that all clients show.
     """
     found = _error(error.raw)
     if found is None:
@@ -225,7 +226,7 @@ def _bounded_response(job: ShapeJob, error: ShapeResult, most: int) -> ShapeResu
 
 
 def _snapshot(said: str, masked: bool, modern: bool) -> Snapshot:
-    """Return a message as the error result that a view of it is an answer of."""
+    """Return the snapshot of a message as an error result, for views of it."""
     whole = {"content": Raw(b"[]"), "isError": _TRUE}
     if modern:
         whole["resultType"] = Raw(b'"complete"')
@@ -235,15 +236,16 @@ def _snapshot(said: str, masked: bool, modern: bool) -> Snapshot:
 
 
 def refusal(rule: Rule, call: Call, id: bytes, said: str, modern: bool) -> bytes:
-    """Return an error result that says why something is refused, as the rule's `errors` have it."""
+    """Return an error result with the reason of a refusal, in the form of the rule's `errors`."""
     return message.refusal(id, _of_refusal(rule, call, said), modern)
 
 
 def _of_refusal(rule: Rule, call: Call, said: str) -> str:
     try:
-        # That no case knows our own words is not worth a warning; they are short, and others wait.
+        # The proxy's own text needs no warning if no case matches it, and little fuel: it is
+        # short, and other messages wait.
         return _said(rule, replace(call, warnings=[], fuel=Fuel(LITTLE)), said)
-    except (Exception, SystemExit) as error:  # the reason why it is refused must never be lost
+    except (Exception, SystemExit) as error:  # the reason of a refusal must never be lost
         call.warn("errors: a step failed", f"a refusal went out as it is: {error}")
         return said
 

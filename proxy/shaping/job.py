@@ -1,4 +1,4 @@
-"""What goes into the shaping of one response, and what comes out of it."""
+"""The input and the result of shaping one response."""
 
 from typing import Any
 
@@ -16,11 +16,11 @@ from proxy.transforms.base import Warned
 class ShapeJob(Struct, frozen=True, kw_only=True):
     """One response to shape.
 
-    Either `raw`, a response line as it came, or `snapshot`, from which a later page or view is
-    cut. `arguments` are complete (see transforms.base.Call). `keep` asks for a snapshot of the
-    document for later pages; `view` is an expression to answer in place of the document.
-    `viewable` is false where no later call can look into the answer. `fuel` is what it may cost.
-    `aside`: the rule is out of service, and the response is to go out as it came.
+    Either `raw`, a response line as the server sent it, or `snapshot`, from which a later page or
+    view is cut. `arguments` are complete (see transforms.base.Call). `keep` requests a snapshot of
+    the document for later pages; `view` is an expression to answer in place of the document.
+    `viewable` is false if no later call can look into the answer. `fuel` bounds the cost. `aside`:
+    the rule is out of service, and the response is sent unchanged.
     """
 
     rule: Rule
@@ -42,10 +42,10 @@ class ShapeJob(Struct, frozen=True, kw_only=True):
     def original(
         self, word: Word, said: str | None = None, before: int | None = None
     ) -> "ShapeResult":
-        """Return what comes of it where the response goes out as it came.
+        """Return the result that sends the response unchanged.
 
-        `before` are the bytes of it that the model sees, where they were counted. Where nothing
-        came, since the job is for a later page or view, an error with the words of `said` goes out.
+        `before` is the number of its bytes that the model sees, if they were counted. Without a
+        response, as for a later page or view, an error with the text `said` is sent.
         """
         if self.raw is None:
             why = said or "nothing is kept of the earlier answer"
@@ -58,11 +58,10 @@ class ShapeJob(Struct, frozen=True, kw_only=True):
 
 
 class ShapeResult(Struct, frozen=True, kw_only=True):
-    """What came of a Job: the line to send and what to count.
+    """The result of a ShapeJob: the line to send and the numbers to count.
 
-    `visible_*` are bytes that the model sees; `said` is a line for the log, where something is
-    worth one. `spent` says that the job's fuel was not enough, `blameless` that it was not the rule
-    that failed.
+    `visible_*` are bytes that the model sees; `said` is a line for the log, if any. `spent`: the
+    job's fuel ran out. `blameless`: the failure was not the rule's.
     """
 
     raw: bytes
@@ -78,7 +77,7 @@ class ShapeResult(Struct, frozen=True, kw_only=True):
 
 
 class ShapeContext(Struct):
-    """What comes up while a job is tried: the warnings, and the fuel that is left."""
+    """The state of a running job: its warnings, and the fuel that is left."""
 
     fuel: Fuel
     warnings: list[Warned] = []

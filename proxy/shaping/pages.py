@@ -1,4 +1,4 @@
-"""Cuts pages and views from a snapshot, which is a document halfway through its rule's steps."""
+"""Pages and views cut from a snapshot, which is a document halfway through its rule's steps."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ from proxy.transforms.base import Call, Notice
 
 
 class WrittenResult(Struct, frozen=True):
-    """A result written, what a model sees of it, and the paths that matched nothing."""
+    """A written result, its size as a model sees it, and the paths that matched nothing."""
 
     written: dict[str, Raw]
     shown: VisibleSize
@@ -40,7 +40,7 @@ class WrittenResult(Struct, frozen=True):
 def from_snapshot(
     job: ShapeJob, snapshot: Snapshot, observe: Observer | None, attempt: ShapeContext
 ) -> ShapeResult:
-    """Do a job for a later page or view. Raises what a step does."""
+    """Return the result of a job for a later page or view. Raises the error of a step."""
     have_room(snapshot.size)
     frame = Frame.decode(snapshot.frame)
     if frame.error:
@@ -48,7 +48,7 @@ def from_snapshot(
     elif frame.bare:
         job = replace(job, rule=job.rule.bare)
     if job.rule.guard is not None:
-        # It is not asked about later pages: what it said of the call holds for all of them.
+        # The guard does not run for later pages: its decision on the call holds for all of them.
         found = {} if frame.facts is ABSENT else loads(bytes(frame.facts))
         job = replace(job, arguments={**job.arguments, FACTS: found})
     answer = answered(job, snapshot, observe, attempt)
@@ -69,7 +69,7 @@ def answered(
     attempt: ShapeContext,
     excess: int = 0,
 ) -> WrittenResult:
-    """Cut the page or view that `job` asks for; in less room while what stands beside it counts."""
+    """Cut the page or view of `job`; again in less room as long as the result is too long."""
     rule = job.rule
     frame = Frame.decode(snapshot.frame)
     while True:
@@ -96,7 +96,7 @@ def _thawed(snapshot: Snapshot) -> Document:
 
 
 def _viewed(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
-    """Answer a view: a text as text, anything else as `{view: value}`, abridged if need be."""
+    """Return the document of a view: a text as text, else `{view: value}`, abridged if need be."""
     assert job.view is not None
     member = next((copy.member for copy in frame.copies if copy.member), "text")
     remarks: list[str] = []
@@ -118,7 +118,7 @@ def _viewed(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Documen
 def written(
     job: ShapeJob, frame: Frame, document: Document, notices: list[Notice], indent: int = -1
 ) -> tuple[dict[str, Raw], VisibleSize]:
-    """Write the result, with the structuredContent that clients of its tool were promised."""
+    """Write the result, with structuredContent if the rule's schema promises it."""
     held = frame.members.get("structuredContent")
     if job.rule.structures and (held is None or bytes(held) == b"null"):
         return promise.promised(frame, document, notices, indent)
@@ -126,7 +126,7 @@ def written(
 
 
 def taken(document: Document) -> Callable[[], bytes]:
-    """Return what gives the document as it stands now, later: for nothing while it is unopened."""
+    """Return a function that gives the bytes of the current document; free if it is unopened."""
     source = document.source
     unopened = type(source) is Raw or isinstance(source, str)
     if unopened and not (document.changed or document.closers or document.masked):
@@ -136,9 +136,9 @@ def taken(document: Document) -> Callable[[], bytes]:
 
 
 def kept(job: ShapeJob, frame: Frame, document: bytes) -> Snapshot:
-    """Return the snapshot for later pages and views, with what a guard found out of the call.
+    """Return the snapshot for later pages and views, with the guard's facts of the call.
 
-    Raises TransformError where that cannot be kept.
+    Raises TransformError if the facts cannot be stored.
     """
     facts = None if job.rule.guard is None else job.arguments.get(FACTS)
     try:

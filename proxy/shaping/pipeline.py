@@ -1,7 +1,7 @@
 """Runs a rule over one tool response: the straight line from raw result to raw result.
 
 `shape` turns a ShapeJob into a ShapeResult, touches nothing else, and never raises. If anything
-goes wrong on the way, the original goes out, once, and the ShapeResult names the failure.
+goes wrong on the way, the original is sent, once, and the ShapeResult names the failure.
 """
 
 from msgspec import Raw
@@ -38,13 +38,13 @@ from proxy.transforms.notices import DROPPED
 
 
 def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:
-    """Do `job`. Never raises: a failure is an Outcome that carries the original."""
+    """Return the result of `job`. Never raises: a failure is a ShapeResult with the original."""
     try:
         outcome = job.original("failed") if job.aside else _shaped(job, observe)
         return _structured(outcome, job)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # Python of a rule's own may raise anything
+    except BaseException as error:  # a rule's own Python may raise anything
         return failure(job, error)
 
 
@@ -76,7 +76,7 @@ def _tried(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> Sh
         said = f"{job.rule.at(job.tool)}: left as it came: {other}"
         bounding = job.rule.bounding
         if bounding.pipeline and bounding != job.rule:
-            # Another shape than the rule expects is no reason to let it be of any size.
+            # A response of an unexpected shape is still bounded in size.
             bounded = replace(job, rule=bounding)
             return replace(_tried(bounded, observe, attempt), said=said)
         return job.original("untouched", said)
@@ -91,9 +91,9 @@ def _tried(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> Sh
 
 
 def _mended(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> ShapeResult | None:
-    """Keep an answer within its budget though its bytes are not UTF-8: those are replaced.
+    """Cut a response that is not UTF-8 to its budget, its invalid bytes replaced.
 
-    None if they are, or if the rule has no budget, withholds the answer, or is within its budget.
+    None if it is UTF-8 or within its budget, or if the rule has no budget or withholds it.
     """
     rule = job.rule.bounding
     if job.raw is None or rule.withholds or not rule.pipeline:
@@ -114,7 +114,7 @@ def _mended(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> S
 
 
 def _from_response(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> ShapeResult:
-    """Find the document of a response, and have it shaped; all else goes out as it came."""
+    """Find the document of a response and shape it; everything else is sent unchanged."""
     assert job.raw is not None
     rule = job.rule
     have_room(len(job.raw))
@@ -131,7 +131,7 @@ def _from_response(job: ShapeJob, observe: Observer | None, attempt: ShapeContex
         return job.original("error")
     reading = read(line.members, rule.document, line.content)
     if reading is not None and line.content is not None and not reading.frame.held:
-        # The document is elsewhere: the text that was decoded on the way is to stay as it came.
+        # The document is elsewhere: the decoded text must stay as the server sent it.
         line = take_apart(job.raw, intact=True)
         reading = read(line.members, rule.document, line.content)
     if marked:
@@ -150,7 +150,7 @@ def _from_response(job: ShapeJob, observe: Observer | None, attempt: ShapeContex
         job = replace(job, rule=rule)
     alone = "structuredContent" not in line.members
     if rule.only_abridges and alone and bound.crowded(job, reading.frame):
-        # As one of the blocks, what crowds the document out can be looked at too.
+        # As one of the blocks, the text that crowds the document out can be viewed too.
         reading = read(line.members, "blocks", line.content) or reading
     reading.document.masked |= line.masked
     reading.frame.masked = line.masked
@@ -168,7 +168,7 @@ def _from_document(
     observe: Observer | None,
     attempt: ShapeContext,
 ) -> ShapeResult:
-    """Run the steps over the document that was found, and put what they leave in its place."""
+    """Run the steps over the located document, and write the result in its place."""
     rule, document, before = job.rule, reading.document, reading.shown.to(job.shows)
     frame, dropped = without(reading.frame, rule.drop_blocks)
     frame = bound.beside(job, frame)
@@ -185,7 +185,7 @@ def _from_document(
             steps.run(rule, document, call, slice(rule.restart, None), observe)
             frame.join(document, job.raw)
         document.close()
-        # What is too long may fit once it is written compactly.
+        # A result that is too long may fit once it is written compactly.
         too_long = bound.excess(job, reading.shown) > 0
         if not (document.changed or dropped or call.notices or too_long or rule.copies != "both"):
             missing = tuple(call.missing)
@@ -215,12 +215,12 @@ def _from_document(
 
 
 def _structured(outcome: ShapeResult, job: ShapeJob) -> ShapeResult:
-    """Return the outcome with the structuredContent that clients of its tool were promised."""
+    """Return the outcome with the structuredContent that the rule's schema promises."""
     if not job.rule.structures:
         return outcome
     try:
         found = structured(outcome.raw, itself=job.rule.validate == "refuse")
-    except Exception as error:  # too deep, too large: an answer all the same
+    except Exception as error:  # too deep, too large: still an answer
         said = f"{job.rule.at(job.tool)}: no structuredContent: {type(error).__name__}: {error}"
         return replace(outcome, said=outcome.said or said)
     if found is None:
@@ -230,9 +230,9 @@ def _structured(outcome: ShapeResult, job: ShapeJob) -> ShapeResult:
 
 
 def failure(job: ShapeJob, cause: BaseException | str) -> ShapeResult:
-    """Return what goes out where a rule could not even be tried, which `cause` says.
+    """Return the response to send if a rule could not even be tried, for `cause`.
 
-    Never raises either: where that fails too, the answer says no more than it must.
+    Never raises: if this fails too, the original or a fixed text is sent.
     """
     try:
         return _structured(_failure(job, cause), job)
@@ -249,7 +249,7 @@ _WITHHELD = (
 
 
 def _failure(job: ShapeJob, cause: BaseException | str) -> ShapeResult:
-    """Return what goes out where a rule failed: the original, unless the rule withholds it."""
+    """Return the response to send if a rule failed: the original, unless the rule withholds it."""
     if isinstance(cause, BaseException) and not isinstance(cause, AbridgeError):
         cause = raised(cause)
     said = f"{job.rule.at(job.tool)}: failed at {cause}"
@@ -260,7 +260,7 @@ def _failure(job: ShapeJob, cause: BaseException | str) -> ShapeResult:
 
 
 def _unfit(job: ShapeJob, other: ShapeMismatch) -> ShapeResult:
-    """Return what goes out in place of a response that the rule does not fit, and withholds."""
+    """Return the refusal in place of a response that does not fit its rule and is withheld."""
     does_not = f"the response was withheld: rule {job.rule.name!r} does not fit it"
     refused = _refused(job, str(other) if isinstance(other, EmptyResult) else does_not, [])
     return replace(refused, said=f"{job.rule.at(job.tool)}: withheld: {other}")
@@ -292,7 +292,7 @@ def _is_error(condition: Expression | Pattern, document: Document, fuel: Fuel) -
 
 
 def _indent(document: Document) -> int:
-    """Return by how many spaces a JSON document is indented, -1 where it stands on one line."""
+    """Return the number of spaces that indent a JSON document, -1 if it is on one line."""
     value: Value = document.source
     if type(value) is not Raw:
         return -1

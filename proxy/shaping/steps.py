@@ -1,4 +1,4 @@
-"""Runs steps of a rule over a document, and holds what they make of it in proportion."""
+"""Runs the steps of a rule over a document, and bounds the growth of the document."""
 
 from collections.abc import Callable, Iterable
 
@@ -17,7 +17,7 @@ from proxy.transforms.base import Call, Transform
 
 
 def hollow(value: Value) -> bool:
-    """Return True if `value` holds nothing; what no step has opened is not looked into.
+    """Return True if `value` holds nothing; parts that no step has opened are not inspected.
 
     >>> hollow({"items": [{}, {"title": ""}]}), hollow({"items": []}), hollow(Raw(b"[{}]"))
     (True, False, False)
@@ -26,10 +26,10 @@ def hollow(value: Value) -> bool:
 
 
 def emptied(document: Document) -> bool:
-    """Return True if steps have left nothing of a document that held something.
+    """Return True if steps left nothing of a document that held something.
 
-    Inside of an object or array, what is null or empty is no sign of it where the document came
-    with such values of its own: they may be what the rule means to leave.
+    Inside of an object or array, null or empty values are no sign of it if the original document
+    had such values: the rule may mean to leave them.
 
     >>> document = Document.read(b'{"items": [{"id": 1}]}')
     >>> document.root.set({"items": [{}]})
@@ -47,7 +47,7 @@ def emptied(document: Document) -> bool:
 
 
 def _holds_nothing(value: Value, found: set[bytes]) -> bool:
-    """Return True if `value` holds nothing, and note how that is spelled."""
+    """Return True if `value` holds nothing, and record the spelling of its empty parts."""
     if isinstance(value, Struct):
         value = {at: each for at, each in enumerate(astuple(value)) if each is not UNSET}
     if isinstance(value, dict | list) and value:
@@ -67,17 +67,17 @@ def _spelled(value: Value) -> bytes:
 
 
 Observer = Callable[[str, Document, Call], None]
-"""What is told after each step: its name, the document as it stands then, and the call."""
+"""A function called after each step with its name, the current document, and the call."""
 
-# Those that pick what stays or goes.
+# Steps that select the parts to keep or remove.
 _REMOVING = frozenset(("keep", "drop", "project"))
-# Of a text they leave all, which a rule that withholds must not: it may be JSON that is too deep.
+# Steps that keep a text whole. A rule that withholds must not: it may be JSON that is too deep.
 _PICKING = frozenset(("drop", "filter"))
-_PAID = 128  # bytes that a unit of fuel has paid for, at most
+_PAID = 128  # most bytes that a unit of fuel pays for
 
 
 def call(job: ShapeJob, frame: Frame, attempt: ShapeContext, excess: int = 0) -> Call:
-    """Return what the steps may know of `job`, and say of it; see `bound.of` for `excess`."""
+    """Return the context of `job` for its steps; see `bound.of` for `excess`."""
     rule = job.rule
     viewable = job.viewable and rule.viewable
     return Call(
@@ -106,8 +106,8 @@ def run(
 ) -> None:
     """Run some steps of the rule's pipeline over `document`.
 
-    Raises TransformError for whatever a step raises, except what the proxy itself means to say;
-    Emptied where a step leaves nothing.
+    Raises TransformError for anything that a step raises, except the proxy's own AbridgeError;
+    EmptyResult if a step leaves nothing.
     """
     exclusive = rule.exclusive
     for step in rule.pipeline[steps]:
@@ -133,13 +133,13 @@ def run(
         if removes and emptied(document):
             raise EmptyResult(f"everything was removed by rule {rule.name!r}")
         if getattr(step, "repeats", rule.foreign):
-            # What `project` computes is paid for: a unit for at most so many bytes.
+            # The output of `project` is paid for in fuel: `_PAID` bytes a unit, at most.
             most = (fuel - call.fuel.left) * _PAID if step.name == "project" else None
             _hold_in_proportion(step.name, document, most)
 
 
 def of_text(step: Transform, every: Iterable[Transform], call: Call) -> Transform | None:
-    """Return `step` for a document that is a text, of which it may name the member that holds it.
+    """Return `step` for a document that is a text, even if `at` names the member that holds it.
 
     None if another step does the same to the whole: one is for a text, the other for an object.
     """
@@ -152,9 +152,9 @@ def of_text(step: Transform, every: Iterable[Transform], call: Call) -> Transfor
 
 
 def _hold_in_proportion(name: str, document: Document, most: int | None = None) -> None:
-    """Raise AbridgeError where a document has grown out of all proportion.
+    """Raise AbridgeError if a document has grown out of all proportion.
 
-    By no more than `most` bytes, where that is known; it takes a while to see by how much.
+    `most` is an upper bound of its growth in bytes, if known: measuring the growth is slow.
     """
     source = document.source
     room = most_of(len(source if isinstance(source, str) else memoryview(raw(source))))

@@ -1,1 +1,1 @@
-"""Entries of tools/list: what they declare, and how a rule edits them."""
+"""Entries of tools/list: the facts in them, and how rules edit them."""

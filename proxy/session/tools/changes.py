@@ -1,4 +1,4 @@
-"""What a client was last told of the server's tools, to know if other rules would change it."""
+"""The tool list that a client received last, to find out if other rules would change it."""
 
 from collections.abc import Callable
 from weakref import WeakValueDictionary
@@ -9,13 +9,13 @@ from proxy.errors import DocumentError
 
 Rewrite = Callable[[Raw], Raw | None]
 
-# Bytes and pages of one list; what is not kept of it counts as changed by whatever rules.
+# Most bytes and pages of one list; a part that is not kept counts as changed by any rules.
 _MOST = 4 << 20
 _MOST_PAGES = 1000
 
 
 class Page:
-    """One result of tools/list as the server gave it; sessions share those that are the same."""
+    """One result of tools/list as the server sent it; sessions share equal ones."""
 
     def __init__(self, result: bytes) -> None:
         self.result = result
@@ -25,19 +25,19 @@ _PAGES: WeakValueDictionary[bytes, Page] = WeakValueDictionary()
 
 
 class ToolListHistory:
-    """The pages of the last tools/list, and what the client got of each."""
+    """The pages of the last tools/list, and the client's version of each."""
 
     CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
-    """What tells a client that it is to ask again (MCP: Tools, List Changed Notification)."""
+    """The notification that the list of tools changed (MCP: Tools, List Changed Notification)."""
 
     def __init__(self) -> None:
         self._pages: list[tuple[Page | None, bytes]] = []
         self._size = 0
 
     def told(self, result: Raw, given: Raw | None, *, further: bool) -> None:
-        """Take a page that was passed on, as `given` or, where that is None, as it came.
+        """Record a page that was sent as `given`, or unchanged if that is None.
 
-        `further` is true where it follows the one before.
+        `further` is true if it follows the previous page.
         """
         if not further:
             self._pages.clear()
@@ -56,12 +56,12 @@ class ToolListHistory:
 
     @property
     def size(self) -> int:
-        """Bytes of the list as the server gave it."""
+        """Bytes of the list as the server sent it."""
         return self._size
 
     def differs(self, rewrite: Rewrite) -> bool:
-        """Return True if the client would be told anything else now, where `rewrite` gives it."""
-        pages = list(self._pages)  # others may be told meanwhile
+        """Return True if the client would receive another list now, as edited by `rewrite`."""
+        pages = list(self._pages)  # pages may be recorded meanwhile
         return any(page is None or _now(page, rewrite) != given for page, given in pages)
 
 
@@ -74,7 +74,7 @@ def _now(page: Page, rewrite: Rewrite) -> bytes:
 
 
 def _digest(raw: bytes) -> bytes:
-    # Worth its import only where a server declares that its list may change.
+    # Imported late: needed only if a server declares that its list may change.
     from hashlib import sha256
 
     return sha256(raw).digest()

@@ -1,7 +1,7 @@
-"""Rewrites tools/list: hidden tools go, added arguments and derived output schemas come.
+"""Edits of tools/list: hidden tools are removed, arguments and derived output schemas added.
 
-Each page is edited alone; its cursor, its order and every tool that no rule touches stay the bytes
-that came. What is seen of the tools on the way is kept as `ToolFacts`.
+Each page is edited alone; its cursor, its order and every tool without an edit stay byte for byte.
+The facts of the tools are collected as `ToolFacts`.
 """
 
 from collections.abc import Callable
@@ -19,14 +19,14 @@ from proxy.session.tools.output_schema import Log
 from proxy.transforms.base import Schema
 
 MOST_INPUT_SCHEMA = 16_384
-"""Bytes of an inputSchema above which claude.ai drops the tool, without a word."""
+"""Bytes of an inputSchema above which claude.ai silently drops the tool."""
 
 
 class ToolFacts(Struct, frozen=True):
-    """What a tool list said of one tool: its own arguments, whether it only reads.
+    """The facts of one tool in a tool list: its own arguments, whether it only reads.
 
-    `structured`: it declares an outputSchema; `objects`: by which every document is an object.
-    `app`: a widget shows its results (MCP Apps), a program that reads them whole.
+    `structured`: it declares an outputSchema; `objects`: by that schema every document is an
+    object. `app`: a widget shows its results (MCP Apps), a program that reads them whole.
     """
 
     arguments: frozenset[str] = frozenset()
@@ -42,7 +42,7 @@ Plans = Callable[[str, ToolFacts], tuple[tuple[Rule, ArgumentPlan], ...]]
 
 
 def seen(tool: dict[str, Raw]) -> ToolFacts:
-    """Read the facts off a tool's definition; what cannot be read counts as absent."""
+    """Return the facts of a tool's definition; unreadable parts count as absent."""
     structured = "outputSchema" in tool
     objects = structured and _of_objects(tool["outputSchema"])
     meta = tool.get("_meta", Raw(b"null"))
@@ -65,7 +65,7 @@ def seen(tool: dict[str, Raw]) -> ToolFacts:
 
 
 def _of_objects(schema: Raw) -> bool:
-    """Say if every document is an object: a text that is the one member may hold an array."""
+    """Return True if every document is an object; a text as the only member may hold an array."""
     try:
         held = members(schema)
         own = members(held.get("properties", Raw(b"{}")))
@@ -81,9 +81,9 @@ def _of_objects(schema: Raw) -> bool:
 
 
 def names(result: Raw) -> frozenset[str] | None:
-    """Return the names of the tools of a list, None where it goes on at a cursor.
+    """Return the names of the tools of a list, None if a cursor continues it.
 
-    Raises DocumentError where the result cannot be read.
+    Raises DocumentError if the result cannot be read.
     """
     held = members(result)
     tools = level(held["tools"]) if "tools" in held else None
@@ -95,9 +95,9 @@ def names(result: Raw) -> frozenset[str] | None:
 def rewrite(
     result: Raw, rules: RuleSet, plans: Plans, log: Log
 ) -> tuple[Raw | None, dict[str, ToolFacts]]:
-    """Return the edited result of tools/list, or None where nothing changes, and what was seen.
+    """Return the edited result of tools/list, None if nothing changes, and the facts of its tools.
 
-    Raises DocumentError where the result cannot be read.
+    Raises DocumentError if the result cannot be read.
     """
     held = members(result)
     tools = level(held["tools"]) if "tools" in held else None
@@ -132,7 +132,7 @@ def rewrite(
 
 
 def _named(raw: Raw) -> tuple[dict[str, Raw], str | None]:
-    """Return the members of a tool and its name, None where no client could call it."""
+    """Return the members of a tool and its name, None if no client could call it."""
     try:
         tool = members(raw)
         return tool, text(tool.get("name"))
@@ -146,7 +146,7 @@ def _edits(
     every: tuple[tuple[Rule, ArgumentPlan], ...],
     log: Log,
 ) -> dict[str, Raw | None]:
-    """Return the members of a tool's definition that change; None takes one away."""
+    """Return the members of a tool's definition that change; None removes a member."""
     covering = [pair for pair in every if pair[0].mode == "active"]
     update: dict[str, Any] = {}
     said = text(tool.get("description", Raw(b'""'))) or ""
@@ -171,7 +171,7 @@ def _edits(
     elif "outputSchema" in tool:
         log(f"{name}: its outputSchema cannot be read, and is left as it is")
     elif any(rule.output_schema is not None for rule, _ in covering):
-        # Clients refuse a result without structuredContent where an outputSchema promises one.
+        # Clients refuse a result without structuredContent if an outputSchema promises one.
         unkept = output_schema.unkept([rule for rule, _ in every])
         promised = None if unkept else output_schema.promised(rules, log)
         if promised is None:
@@ -185,7 +185,7 @@ def _edits(
 
 
 def _schema(tool: dict[str, Raw], key: str) -> Schema | None:
-    """Return a schema of a tool, None where it is none that could be edited."""
+    """Return a schema of a tool, None if it cannot be edited."""
     try:
         found = plain(tool[key]) if key in tool else None
     except DocumentError:

@@ -1,4 +1,4 @@
-"""The inputSchema that a tool is advertised with: the server's, with the arguments of rules."""
+"""The advertised inputSchema of a tool: the server's, with the arguments of rules."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from proxy.transforms.base import Schema
 
 
 def with_arguments(schema: Schema, covering: list[tuple[Rule, ArgumentPlan]]) -> Schema | None:
-    """Return an input schema with the arguments of all rules, loosest bounds where they differ.
+    """Return an input schema with the arguments of all rules, the loosest bounds if they differ.
 
-    None where the schema leaves no place for them. None of them is ever required.
+    None if the schema leaves no place for them. No added argument is ever required.
     """
     if "$ref" in schema or any(
         isinstance(branch, dict) and branch.get("additionalProperties") is False
@@ -29,7 +29,7 @@ def with_arguments(schema: Schema, covering: list[tuple[Rule, ArgumentPlan]]) ->
     for shown, owners in alone.items():
         holds = always and len(owners) == len(everywhere)
         if not holds and not any(entry.ours for _, entry in owners):
-            # Other calls may give the server's own argument whatever value they like.
+            # Other calls may give the server's own argument any value.
             continue
         merged = _loosest([entry.schema for _, entry in owners], len(owners) == len(everywhere))
         conditions = [rule.when.text for rule, _ in owners if rule.when is not None]
@@ -50,7 +50,7 @@ def _branches(schema: Schema, word: str) -> list[Any]:
 
 
 def _put(schema: Schema, names: list[str], added: Schema, *, replace: bool) -> Schema:
-    """Return `schema` with a property at the end of a chain of objects; never a required one."""
+    """Return `schema` with a property at the end of a chain of objects; it is never required."""
     first, *rest = names
     properties = schema.get("properties")
     properties = dict(properties) if isinstance(properties, dict) else {}

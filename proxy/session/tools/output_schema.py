@@ -1,6 +1,6 @@
-"""The outputSchema that a tool is advertised with: it fits whatever rules make of its results.
+"""The advertised outputSchema of a tool: it fits every result of the rules.
 
-Clients refuse a result that does not fit, so each function errs on the side of saying less.
+Clients refuse a result that does not fit, so each function errs on the side of promising less.
 """
 
 from collections.abc import Callable
@@ -25,9 +25,9 @@ _GUARDED: Schema = {"description": "What is answered in place of the server."}
 
 
 def derived(own: Schema, rules: list[Rule], log: Log) -> Schema | None:
-    """Return a schema that fits whatever the rules yield and what passes untouched.
+    """Return a schema that fits every result of the rules and every unchanged result.
 
-    None where nothing could be said of it.
+    None if no such schema can be stated.
     """
     fitting: list[Schema | None] = []
     for rule in rules:
@@ -38,7 +38,7 @@ def derived(own: Schema, rules: list[Rule], log: Log) -> Schema | None:
         elif rule.pipeline or rule.drop_blocks:
             fitting.extend(_derived(own, rule, log))
         fitting += [_VIEWED] * rule.viewable
-        # The server's own fits what no step touched, but not what one did that breaks the contract.
+        # The server's own fits unchanged results, but not shaped ones that break the contract.
         fitting += [_UNKEPT] * (rule.validate == "warn")
         fitting += [_GUARDED] * (rule.guard is not None)
     return schemas.advertised(own, fitting) if fitting else own
@@ -47,7 +47,7 @@ def derived(own: Schema, rules: list[Rule], log: Log) -> Schema | None:
 def promised(rules: list[Rule], log: Log) -> Schema | None:
     """Return the schema of a tool that declares none, and whose every rule has one.
 
-    None where they cannot stand side by side.
+    None if the schemas of the rules cannot be combined.
     """
     fitting: list[Schema | None] = []
     for rule in rules:
@@ -60,7 +60,7 @@ def promised(rules: list[Rule], log: Log) -> Schema | None:
 
 
 def unkept(rules: list[Rule]) -> str | None:
-    """Say which calls of a tool would go without structuredContent; None where there are none."""
+    """Return the reason why some calls would lack structuredContent; None if none would."""
     for rule in rules:
         if rule.output_schema is None:
             return f"the rule {rule.name!r} of the same tool has none"
@@ -74,12 +74,12 @@ def unkept(rules: list[Rule]) -> str | None:
 
 
 def _ended(contract: Schema, rule: Rule, log: Log) -> Schema | None:
-    """Return what becomes of a document that keeps to a contract: it may be abridged after that."""
+    """Return the schema of documents that keep to a contract: they may be abridged after that."""
     return _run(contract, rule, rule.pipeline[-1:] if rule.max_bytes is not None else (), log)
 
 
 def _derived(own: Schema, rule: Rule, log: Log) -> list[Schema | None]:
-    """Return what a rule makes of a document: of the value itself, and of a text held in it."""
+    """Return the schemas of a rule's documents: of the value itself, and of a text held in it."""
     shapes: list[Schema | None] = [_run(own, rule, rule.pipeline, log)]
     if own.get("type") == "string":
         shapes.append(_holding("text"))
@@ -87,7 +87,7 @@ def _derived(own: Schema, rule: Rule, log: Log) -> list[Schema | None]:
     if isinstance(properties, dict) and len(properties) == 1:
         [(member, inner)] = properties.items()
         if isinstance(inner, dict) and inner.get("type") == "string":
-            # The text may be cut, or be JSON that is; what the model is told stands beside it.
+            # The text, or JSON in it, may be cut; the notices for the model stand beside it.
             shapes.append(_holding(member))
     return shapes
 
@@ -124,7 +124,7 @@ def _reshaped(schema: Schema, step: Transform, rule: Rule, log: Log) -> Schema |
         if reshaped is None or isinstance(plain(Raw(encode(reshaped))), dict):
             return reshaped
         said = f"{reshaped!r} is no schema"
-    except (Exception, SystemExit) as error:  # it may raise anything
+    except (Exception, SystemExit) as error:  # a transform may raise anything
         said = f"{type(error).__name__}: {error}"
     log(f"{rule.name}: what {step.name!r} makes of an outputSchema is not known: {said}")
     return None

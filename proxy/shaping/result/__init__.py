@@ -1,1 +1,1 @@
-"""A CallToolResult: its document found in it, and written back with all else unchanged."""
+"""A CallToolResult: its document located, and written back with all else unchanged."""

@@ -1,4 +1,4 @@
-"""The blocks of a result's `content`, and the text in one."""
+"""The blocks of a result's `content`, and the text of a block."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _BLOCK = msgspec.json.Decoder(_TextBlock)
 def content_of(raw: dict[str, Raw]) -> tuple[list[Raw], dict[int, str]]:
     """Return the blocks of a result, and the texts in them by position.
 
-    Raises DocumentError where they cannot be read.
+    Raises DocumentError if they cannot be read.
     """
     try:
         blocks = BLOCKS.decode(raw["content"]) if "content" in raw else []
@@ -36,7 +36,7 @@ def content_of(raw: dict[str, Raw]) -> tuple[list[Raw], dict[int, str]]:
 
 
 def text_of(block: Raw) -> str | None:
-    """Return the text of a text block or of an embedded text resource."""
+    """Return the text of a text block or of an embedded text resource, None if it has none."""
     try:
         read = _BLOCK.decode(block)
         if read.type is ABSENT:
@@ -52,7 +52,7 @@ def text_of(block: Raw) -> str | None:
 
 
 def with_text(block: Raw, said: str) -> Raw:
-    """Return a block that says `said` and is the same in all else."""
+    """Return a block with the text `said` that is the same in all else."""
     held = members(block)
     if "text" in held or "resource" not in held:
         return Raw(encode({**held, "text": said}))
@@ -60,6 +60,6 @@ def with_text(block: Raw, said: str) -> Raw:
 
 
 def of_notice(notice: Notice) -> Raw:
-    """Return the text block that a notice stands in where the document cannot hold it."""
+    """Return the text block for a notice that the document cannot hold."""
     value: Any = notice.value if notice.bare else {notice.name: notice.value}
     return Raw(encode({"type": "text", "text": compact(encode(value)).decode()}))

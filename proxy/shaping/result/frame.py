@@ -1,7 +1,7 @@
-"""A CallToolResult around its document: where that stood, and what stands beside it.
+"""A CallToolResult around its document: the document's places, and the content beside it.
 
-A result often carries its document twice: as `structuredContent` and as text. A `Copy` says where
-one of them stands, so that both are rewritten and never disagree.
+A result often carries its document twice: as `structuredContent` and as text. A `Copy` is one of
+these places, so that both are rewritten and never disagree.
 """
 
 from typing import Literal
@@ -21,7 +21,7 @@ class Copy(Struct, frozen=True):
     """One place of the document.
 
     `member` is empty for structuredContent itself, else it names the string member that holds the
-    text. `blocks` are the text blocks that hold it: the first is written, the others give way
+    text. `blocks` are the text blocks that hold it: the first is written, the others are removed
     (`each`: one element of an array in each). `quoted`: the text is itself one JSON string.
     """
 
@@ -35,11 +35,10 @@ class Copy(Struct, frozen=True):
 class Frame(Struct):
     """A CallToolResult with its document taken out.
 
-    `members` holds every member as it came, `blocks` the elements of `content`; `masked` is true
-    where lone surrogates are masked in them. `bare`: the result had no document, and all its texts
-    stand for one. `error`: the document is an error, for which no step of the rule is meant but its
-    bound. `facts` are what a guard has found out before the call whose result it is, in a
-    snapshot.
+    `members` holds every member as the server sent it, `blocks` the elements of `content`; `masked`
+    is true if lone surrogates are masked in them. `bare`: the result had no document, and all its
+    texts serve as one. `error`: the document is an error, to which no step of the rule applies but
+    its bound. `facts`, in a snapshot, are the guard's facts of the call.
     """
 
     members: dict[str, Raw]
@@ -56,9 +55,10 @@ class Frame(Struct):
         return {at for copy in self.copies for at in copy.blocks}
 
     def join(self, document: Document, *raws: bytes) -> None:
-        """Have lone surrogates restored in all that is written, where `document` has masked ones.
+        """Restore lone surrogates in all that is written, if `document` has masked ones.
 
-        Raises DocumentError where `raws`, which hold it all, have what would be taken for such.
+        Raises DocumentError if `raws`, which hold it all, contain text that looks like a masked
+        one.
         """
         if document.masked and not self.masked:
             for raw in raws:
@@ -82,15 +82,15 @@ class Frame(Struct):
 
     @classmethod
     def decode(cls, raw: bytes) -> "Frame":
-        """Read what `encode` wrote."""
+        """Return the frame that `encode` wrote."""
         return msgspec.json.decode(raw, type=cls)
 
 
-_EMPTIED = {b"{": b"{}", b"[": b"[]", b'"': b'""'}  # by how a value begins
+_EMPTIED = {b"{": b"{}", b"[": b"[]", b'"': b'""'}  # by the first byte of a value
 
 
 def as_text(frame: Frame) -> Frame:
-    """Return the frame without structuredContent: its document stands in a text block alone."""
+    """Return the frame without structuredContent: its document is in a text block alone."""
     members = {name: held for name, held in frame.members.items() if name != "structuredContent"}
     places = tuple(copy for copy in frame.copies if copy.where == "text")
     if places:
@@ -101,7 +101,7 @@ def as_text(frame: Frame) -> Frame:
 
 
 def without(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]]:
-    """Return the frame without blocks of these types, and how many of each went.
+    """Return the frame without blocks of these types, and the number removed of each.
 
     Blocks that hold the document stay.
     """
@@ -122,7 +122,7 @@ def without(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]
 
 
 def beside(frame: Frame) -> dict[int, str]:
-    """Return the texts that stand beside the document, by position."""
+    """Return the texts beside the document, by position."""
     held = frame.held
     return {
         at: found

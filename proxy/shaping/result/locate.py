@@ -1,4 +1,4 @@
-"""Finds the document inside of a CallToolResult."""
+"""Locates the document inside of a CallToolResult."""
 
 from typing import Literal
 
@@ -17,7 +17,7 @@ Kind = Literal["auto", "structured", "text", "blocks"]
 
 
 class LocatedDocument(Struct):
-    """A result that was looked into: its frame, its document, how many bytes a model would see."""
+    """A parsed result: its frame, its document, and the bytes that a model would see."""
 
     frame: Frame
     document: Document
@@ -27,10 +27,10 @@ class LocatedDocument(Struct):
 def read(
     raw: dict[str, Raw], kind: Kind, content: tuple[list[Raw], dict[int, str]] | None = None
 ) -> LocatedDocument | None:
-    """Find the document of a result, or None where it has none of this kind.
+    """Return the located document of a result, None if it has none of this kind.
 
-    `content` is what `take_apart` has decoded of it already. Raises DocumentError where the result
-    is no CallToolResult that can be read.
+    `content` is the content that `take_apart` has already decoded. Raises DocumentError if the
+    result is no CallToolResult that can be read.
     """
     blocks, texts = content_of(raw) if content is None else content
     structured = raw.get("structuredContent")
@@ -50,7 +50,7 @@ def read(
 def _find(
     texts: dict[int, str], structured: Raw | None, kind: Kind
 ) -> tuple[Document, tuple[Copy, ...]] | None:
-    """Walk down the ladder of what the document is; the first rung that holds."""
+    """Return the document and its places: the first interpretation that fits, in fixed order."""
     if structured is not None and kind != "blocks":
         if kind != "text":
             for at, found in texts.items():
@@ -92,7 +92,7 @@ def _find(
 def _text_itself(
     texts: dict[int, str], structured: Raw
 ) -> tuple[Document, tuple[Copy, ...]] | None:
-    """Find the document in a structuredContent that is itself a text (MCP 2026-07-28)."""
+    """Return the document of a structuredContent that is itself a text (MCP 2026-07-28)."""
     try:
         held = text(structured)
     except DocumentError:  # a lone surrogate
@@ -109,7 +109,7 @@ def _text_itself(
 def _alone(
     texts: dict[int, str], structured: Raw, kind: Kind
 ) -> tuple[Document, tuple[Copy, ...]] | None:
-    """Find the document in the one member of a structuredContent, where a text repeats it."""
+    """Return the document in the only member of a structuredContent, if a text repeats it."""
     holder = members(structured) if memoryview(structured)[0] == 0x7B else {}
     if len(holder) != 1:
         return None
@@ -132,7 +132,7 @@ def _alone(
 
 
 def _json(found: str) -> Document | None:
-    """Return the JSON object or array that a text is, else None."""
+    """Return the JSON object or array in a text, None if the text is none."""
     if (found[:64].lstrip() or found.lstrip())[:1] not in ("{", "["):
         return None
     try:
@@ -151,14 +151,14 @@ def _quoted(found: str) -> str | None:
 def _mirrors(found: str, structured: Raw) -> bool:
     """Return True if a text is the JSON of `structured`: by bytes, by format, by value."""
     if not found or found[0] not in "{[ \n\t":
-        # A number or a word; what may be quoted is looked at elsewhere.
+        # A number or a word; quoted texts are handled elsewhere.
         alike = len(found) == len(memoryview(structured)) and found[:1] != '"'
         return alike and found.encode("utf-8", "surrogatepass") == bytes(structured)
     raw = found.encode("utf-8", "surrogatepass")
     if raw == bytes(structured):
         return True
     try:
-        # What is masked in the one must be in the other.
+        # Surrogates masked in one must be masked in the other.
         raw = mask(raw) if masks(bytes(structured)) else raw
     except DocumentError:
         return False

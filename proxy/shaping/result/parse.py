@@ -1,6 +1,6 @@
-"""Takes a response line apart: what stands around its result, and what stands in it.
+"""Takes a response line apart: the members around its result, and those in it.
 
-No further than it must: what is not asked for stays the bytes that came.
+It decodes no more than needed: every other part stays the bytes that the server sent.
 """
 
 from typing import Literal
@@ -17,8 +17,8 @@ from proxy.errors import DocumentError
 class ParsedResponse(Struct):
     """A response line taken apart: the members around the result, and those of the result.
 
-    `content` has the text blocks' texts by position, and the blocks; a text that was decoded on
-    the way is no longer in its block. `masked`: lone surrogates were masked (see surrogates).
+    `content` has the blocks, and the texts of text blocks by position; a text that was decoded is
+    no longer in its block. `masked`: lone surrogates were masked (see surrogates).
     """
 
     envelope: dict[str, Raw]
@@ -54,8 +54,8 @@ _ONE_TEXT = msgspec.json.Decoder(_OneTextLine)
 def take_apart(line: bytes, *, intact: bool = False) -> ParsedResponse:
     """Decode a response line as far as a rule needs it.
 
-    What nearly every server sends, one text block and nothing unknown, is decoded in one pass;
-    anything else level by level, and so is all where the blocks must stay `intact`. Raises
+    The response of nearly every server, one text block and nothing unknown, is decoded in one pass;
+    any other line level by level, and so is every line if the blocks must stay `intact`. Raises
     DocumentError for a line without a result object.
     """
     if intact:
@@ -99,7 +99,7 @@ def _level_by_level(line: bytes) -> ParsedResponse:
 
 
 def complete(raw: dict[str, Raw]) -> bool:
-    """Return True if a result is final: no task handle, no request for input (MCP 2026-07-28 MRTR)."""
+    """Return True if a result is final: no task handle, no input request (MCP 2026-07-28 MRTR)."""
     kind = raw.get("resultType")
     return (kind is None or text(kind) == "complete") and "task" not in raw
 

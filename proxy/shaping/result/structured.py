@@ -1,4 +1,4 @@
-"""Puts a document into the structuredContent that clients of its tool were promised."""
+"""Puts a document into the structuredContent that the tool's schema promises."""
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -17,9 +17,9 @@ from proxy.transforms.base import Notice
 def promised(
     frame: Frame, document: Document, notices: list[Notice], indent: int = -1
 ) -> tuple[dict[str, Raw], VisibleSize]:
-    """Do what `write` does, and put the document into a structuredContent that did not come.
+    """Do what `write` does, and add the structuredContent that the server did not send.
 
-    It is the document where that is an object, else all texts as `text`; and it has the notices.
+    It is the document if that is an object, else all texts as `text`; it includes the notices.
     """
     if document.kind == "object":
         members = {**frame.members, "structuredContent": Raw(b"{}")}
@@ -36,11 +36,11 @@ def promised(
 
 
 def structured(line: bytes, *, itself: bool = False) -> tuple[bytes, VisibleSize] | None:
-    """Return a response with its document as structuredContent too, and what a model sees of it.
+    """Return a response with structuredContent added, and its size as a model sees it.
 
-    A document that is no object stands there as `{text}`. None for an error, for what is not
-    complete, and where there is one already; `itself`: unless the document, an object, is there
-    only as the text of a member. Raises DocumentError for what cannot be read.
+    A document that is no object becomes `{text}`. None for an error, for an incomplete result, and
+    if there is structuredContent already; `itself`: unless that holds the document, an object, only
+    as the text of a member. Raises DocumentError if the line cannot be read.
     """
     parts = take_apart(line, intact=True)
     raw = parts.members

@@ -1,4 +1,4 @@
-"""Counts what a model sees of a result, which depends on the client."""
+"""The size of a result as a model sees it, which depends on the client."""
 
 from msgspec import Raw, Struct
 
@@ -7,7 +7,7 @@ from proxy.shaping.result.blocks import text_of
 
 
 class VisibleSize(Struct, frozen=True):
-    """Bytes that a model sees of a result: of clients that show the one copy or the other."""
+    """Bytes of a result that a model sees, for clients that show one copy or the other."""
 
     structured: int | None
     text: int
@@ -23,12 +23,12 @@ class VisibleSize(Struct, frozen=True):
 
     @property
     def most(self) -> int:
-        """The larger of both copies."""
+        """The bytes of the larger copy."""
         return self.to("either")
 
 
 def visible(raw: dict[str, Raw], blocks: list[Raw]) -> VisibleSize:
-    """Count what a model sees of a result."""
+    """Return the size of a result as a model sees it."""
     structured = raw.get("structuredContent")
     return VisibleSize(
         None if structured is None else len(memoryview(structured)),

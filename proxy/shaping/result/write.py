@@ -1,4 +1,4 @@
-"""Writes a document back into all the places of its result, with everything else as it came."""
+"""Writes a document back into all the places of its result, with everything else unchanged."""
 
 from typing import Any, Literal
 
@@ -22,12 +22,12 @@ def write(
     copies: Literal["both", "text", "structured"] = "both",
     indent: int = -1,
 ) -> tuple[dict[str, Raw], VisibleSize]:
-    """Return the result with `document` in all its places, and what a model sees of it.
+    """Return the result with `document` in all its places, and its size as a model sees it.
 
-    Notices stand in the document if it is an object; an array becomes the `items` of an object,
-    and a text that is a JSON string its `text`, since some clients join the texts of a result or
-    refuse an array. Those of a plain text, and bare ones, stand beside it: in the structuredContent
-    that holds the text, and in a further text block. `copies` leaves one of the copies out.
+    Notices stand in the document if it is an object; an array becomes the `items` of an object, and
+    a text that is a JSON string its `text`, since some clients join the texts of a result or refuse
+    an array. Notices of a plain text, and bare ones, stand beside it: in the structuredContent that
+    holds the text, and in a further text block. `copies` leaves one of the copies out.
     """
     copied = frame.copies
     beside = any(notice.bare or copy.each for notice in notices for copy in copied)
@@ -70,7 +70,7 @@ def write(
             gone.update(copy.blocks[1:])
             extra.setdefault(first, []).extend(of_notice(notice) for notice in notices)
     places = [copy for copy in frame.copies if copy.where == "text"]
-    mirrored = 0 < len(places) < len(frame.copies)  # what else stands there is no copy
+    mirrored = 0 < len(places) < len(frame.copies)  # other content is no copy
     if copies == "structured" and mirrored:
         gone.update(at for copy in places for at in copy.blocks)
         extra.clear()
@@ -90,9 +90,9 @@ def write(
 def _held(
     frame: Frame, copy: Copy, kind: str, written: bytes, said: str, notices: list[Notice]
 ) -> dict[str, Value] | None:
-    """Return what holds a document in structuredContent that cannot be that itself.
+    """Return the object for a document that cannot be the structuredContent itself, else None.
 
-    A client that was sent an object takes nothing else there (MCP, up to revision 2025-11-25).
+    If the server sent an object, clients accept nothing else (MCP, up to revision 2025-11-25).
     """
     if copy.member:
         return {copy.member: said}
