@@ -1,7 +1,7 @@
-"""Who may ask: the Host, Origin and Authorization headers of a request.
+"""The access rules of a route: the Host, Origin and Authorization headers of a request.
 
-Invariant: no secret is shown in a repr, compared in a time that tells of it, or said in an answer.
-A refusal quotes nothing of the request.
+Invariant: no secret is shown in a repr or in an answer, or compared in a time that depends on it. A
+refusal quotes nothing of the request.
 """
 
 import hmac
@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-"""The hosts by which only this machine is reached, with any port."""
+"""The hosts that reach only this machine, with any port."""
 
 _AUTHORITY = re.compile(r"([\w.~-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?", re.ASCII | re.IGNORECASE)
 _ORIGIN = re.compile(r"(https?)://([^/?#@\s]+)", re.ASCII | re.IGNORECASE)
@@ -20,7 +20,7 @@ _PORTS = {"http": "80", "https": "443"}
 
 
 class AccessRefused(Struct, frozen=True):
-    """Why a request is not served: the status, and what is said."""
+    """The reason why a request is refused: the status, the message and additional headers."""
 
     status: int
     message: str
@@ -28,12 +28,13 @@ class AccessRefused(Struct, frozen=True):
 
 
 class Access(Struct, frozen=True):
-    """What a request must show.
+    """The requirements that a request must meet.
 
-    `hosts` are the names it may be sent to: `name` and `[::1]` with any port, `name:port`, and
-    `*.example.org` for every name under it; None allows any. `origins` are those of browser pages
-    that may ask, as `https://example.org`. Pages of an allowed host may too; where any host is
-    allowed, those of the very host that is asked. With `tokens`, one of them must be shown.
+    `hosts` are the names that a request may be sent to: `name` and `[::1]` with any port,
+    `name:port`, and `*.example.org` for every name under it; None allows any. `origins` are the
+    origins of browser pages that may send requests, as `https://example.org`. Pages of an allowed
+    host may too; if any host is allowed, the pages of the host that the request names. If there are
+    `tokens`, the request must show one of these tokens.
     """
 
     hosts: tuple[str, ...] | None = None
@@ -50,9 +51,9 @@ class Access(Struct, frozen=True):
     def refusal(
         self, headers: Mapping[str, str], path_token: str | None = None
     ) -> AccessRefused | None:
-        """Return why a request with these headers is refused, or None where it may pass.
+        """Return the reason why a request with these headers is refused, or None if it may pass.
 
-        `path_token` is the token of a path that holds one; it counts as a bearer token.
+        `path_token` is the token that the path holds, if any; it counts as a bearer token.
         """
         hosts = _all(headers, "host")
         if len(hosts) > 1:
@@ -81,11 +82,11 @@ class Access(Struct, frozen=True):
         return _allowed(found[2], (_PORTS[found[1].lower()],), hosts)
 
     def opened_by(self, headers: Mapping[str, str]) -> bool:
-        """Return True if a token that opens stands in Authorization: it is for nobody else to see."""
+        """Return True if Authorization has a token of this route, which no upstream may see."""
         return self._known(_bearers(headers))
 
     def _known(self, shown: Iterable[str]) -> bool:
-        # A list and not a generator: the time must not tell which of them it was.
+        # A list, not a generator: the time must not reveal which token matched.
         known = [_same(one, token) for one in shown if one for token in self.tokens]
         return any(known)
 
@@ -108,7 +109,7 @@ def _shown(headers: Mapping[str, str], path_token: str | None) -> list[str]:
 
 
 def _allowed(authority: str, usual: tuple[str, ...], hosts: tuple[str, ...]) -> bool:
-    """Return True if a list of hosts has `authority`, whose port may be one of the `usual`."""
+    """Return True if `hosts` allow `authority`; without a port it may have one of the `usual`."""
     found = _AUTHORITY.fullmatch(authority)
     if found is None:
         return False

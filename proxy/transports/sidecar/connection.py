@@ -1,11 +1,11 @@
-"""The HTTP server below the sidecar: aiohttp's, but what is no proper HTTP is answered as JSON-RPC.
+"""The HTTP server below the sidecar: aiohttp's, with JSON-RPC errors for malformed HTTP.
 
-Anybody may connect, and nobody is known before a head has come: a head has little time, and if
-there are too many connections, those that ask nothing make room for others.
+Anyone may connect, and a client is unknown until the head of its request is read. So a head must be
+complete in a short time, and if there are too many connections, idle ones are closed for new ones.
 
-aiohttp refuses what could be read in two ways (two lengths, a length beside chunks, bare line
-feeds, folded lines) but quotes it in its answer; here nothing of it is said back. `framing` refuses
-what it lets through though RFC 9112 section 6.1 forbids it.
+aiohttp refuses ambiguous requests (two lengths, a length beside chunks, bare line feeds, folded
+lines) but quotes them in its response; here the response quotes nothing. `framing` refuses requests
+that aiohttp accepts although RFC 9112 section 6.1 forbids them.
 """
 
 import asyncio
@@ -23,25 +23,25 @@ from proxy.document import message
 from proxy.transports.log import Log
 from proxy.transports.sidecar.request import FAILED, INVALID, RequestRefused
 
-_HEAD = 10.0  # seconds for the whole head of a request, from its first byte or the connection on
-_IDLE = 75.0  # seconds: more than reverse proxies keep a connection that they do not use
-_STALLED = 30.0  # seconds in which something must come of a body that is not whole
-_LEAST = 30_000  # bytes that this must be: who sends less wants to keep others out
-_LINGERING = 2.0  # seconds to read on after an answer, so that the client gets to see it
+_HEAD = 10.0  # seconds for a request's head, from its first byte or the connection's start
+_IDLE = 75.0  # seconds: more than reverse proxies keep an unused connection open
+_STALLED = 30.0  # seconds in which more of an incomplete body must arrive
+_LEAST = 30_000  # bytes that must arrive in that time: slower clients are taken for an attack
+_LINGERING = 2.0  # seconds to continue reading after a response, so that the client can receive it
 
-_OWN_DESCRIPTORS = 40  # what a sidecar has open by itself, with some to spare
-_MOST_CONNECTIONS = 4000  # or four for each request at once: each costs memory
+_OWN_DESCRIPTORS = 40  # descriptors that a sidecar needs for itself, with some to spare
+_MOST_CONNECTIONS = 4000  # or four for each concurrent request: each costs memory
 _WARNED_AGAIN = 60.0  # seconds
 
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class BodyStalled(Exception):
-    """The rest of a request's body does not come, or too slowly."""
+    """The rest of a request's body does not arrive, or too slowly."""
 
 
 class SidecarServer(web.Server):
-    """Makes the connections of one listener; `handle` answers their requests."""
+    """The connections of one listener; `handle` answers their requests."""
 
     def __init__(self, handle: Handle, log: Log, connections: "Connections") -> None:
         super().__init__(handle, handler_cancellation=True)
@@ -49,7 +49,7 @@ class SidecarServer(web.Server):
         self._places = connections
 
     def __call__(self) -> web.RequestHandler:
-        """Make one for somebody who connects."""
+        """Return the protocol for a new connection."""
         return Connection(self, self._log, self._places)
 
 
@@ -75,18 +75,18 @@ class Connection(web.RequestHandler):
 
     @property
     def idle(self) -> bool:
-        """True if it waits for a request, and all that was answered before is sent."""
+        """True if it waits for a request, and all earlier responses are sent."""
         waits = self._waiter is not None and not self._waiter.done()
         transport = self.transport
         return waits and transport is not None and not transport.get_write_buffer_size()
 
     @property
     def half(self) -> bool:
-        """True while the body of a request has not come to its end."""
+        """True while the body of a request is incomplete."""
         return self._current_request is not None and not self._current_request.content.is_eof()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, unless there is no room for one more."""
+        """Start to serve the connection, unless there are too many connections."""
         super().connection_made(transport)
         self.peer = (transport.get_extra_info("peername") or [""])[0]
         self._time_head()
@@ -96,7 +96,7 @@ class Connection(web.RequestHandler):
             self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """End."""
+        """Release the place of the connection and stop its timer."""
         self._places.leave(self)
         self._stop_head_timer()
         super().connection_lost(exc)
@@ -116,7 +116,7 @@ class Connection(web.RequestHandler):
             self.force_close()
 
     def data_received(self, data: bytes) -> None:
-        """Take what the client sent."""
+        """Parse bytes of the client."""
         waiting = len(self._messages)
         super().data_received(data)
         if len(self._messages) == waiting:
@@ -125,8 +125,8 @@ class Connection(web.RequestHandler):
             return
         self._stop_head_timer()
         self._places.use(self)
-        # Whatever follows a body that is not whole is an error in that body. aiohttp's parser in C
-        # does not tell those who wait for the rest.
+        # Bytes that follow an incomplete body are an error in that body. aiohttp's parser in C does
+        # not notify the readers that wait for the rest.
         before = [payload for _, payload in self._messages][:-1]
         if self._current_request is not None:
             before.append(self._current_request.content)
@@ -141,7 +141,7 @@ class Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer what is no proper HTTP; raises ConnectionError where an answer has begun."""
+        """Answer malformed HTTP; raises ConnectionError if a response has begun."""
         if isinstance(exc, ConnectionError) or request.writer.output_size > 0:
             raise ConnectionError
         if status == 400:
@@ -154,29 +154,30 @@ class Connection(web.RequestHandler):
         return response
 
     def log_exception(self, *words: Any, **more: Any) -> None:
-        """Say that a connection failed; what was read of it is not for a log."""
+        """Log that a connection failed, without the bytes that were read from it."""
         self._log.debug("a connection ended with an error of aiohttp's own")
 
 
 class Connections:
-    """Keeps clients that ask nothing from having all connections, and from having all descriptors.
+    """A limit on open connections, so that idle clients exhaust neither these nor the descriptors.
 
-    At most `limit` are open, of one address at most `per_peer`: beyond that, the idle one that has
-    asked nothing for longest is closed for the new one, else one whose body is not whole. None for
-    `per_peer` is half of them, and no bound for addresses of loopback: all clients have one of
-    these if a reverse proxy on this machine stands before the sidecar.
+    At most `limit` are open, at most `per_peer` from one address: beyond that, the connection that
+    has been idle for longest is closed for the new one, or else a connection whose request has an
+    incomplete body. None for `per_peer` means half of `limit`, and no limit for loopback addresses:
+    all clients have a loopback address if a reverse proxy on this machine stands before the
+    sidecar.
     """
 
     def __init__(self, limit: int, per_peer: int | None, log: Log) -> None:
         self._limit = limit
         self._per_peer = per_peer
         self._log = log
-        self._open: dict[Connection, None] = {}  # the one that has asked last comes last
+        self._open: dict[Connection, None] = {}  # the most recently used is last
         self._peers: Counter[str] = Counter()
         self._warned = -_WARNED_AGAIN
 
     def enter(self, connection: Connection) -> str | None:
-        """Count a new connection in; returns why there is no room for it, None if there is."""
+        """Count a new connection; return the reason if there is no room for it, else None."""
         peer = connection.peer
         crowd, own = "", None
         if len(self._open) >= self._limit:
@@ -194,13 +195,13 @@ class Connections:
         return None
 
     def use(self, connection: Connection) -> None:
-        """Record that a connection has brought a request."""
+        """Record that a connection has sent a request."""
         if connection in self._open:
             del self._open[connection]
             self._open[connection] = None
 
     def leave(self, connection: Connection) -> None:
-        """Count a connection out; one that is not there does not matter."""
+        """Remove a connection from the count; an unknown one is ignored."""
         if connection in self._open:
             del self._open[connection]
             self._peers[connection.peer] -= 1
@@ -216,7 +217,7 @@ class Connections:
         return max(1, self._limit // 2)
 
     def _make_room(self, crowd: str, peer: str | None) -> bool:
-        """Close a connection of this peer, or of any, that a client can best do without."""
+        """Close a connection of `peer`, or of any: an idle one, else one with a partial body."""
         if monotonic() - self._warned >= _WARNED_AGAIN:
             self._warned = monotonic()
             self._log.warning(f"{crowd}: idle ones are closed, or new ones refused")
@@ -235,7 +236,7 @@ class Connections:
 
 
 def most_connections(concurrent: int) -> int:
-    """Leave half of the descriptors to servers and files, whatever clients do."""
+    """Return a limit on connections that leaves half of the descriptors to servers and files."""
     most = max(_MOST_CONNECTIONS, 4 * concurrent)
     try:
         import resource
@@ -257,7 +258,7 @@ def _unavailable(text: str) -> bytes:
 
 
 def framing(request: web.BaseRequest) -> RequestRefused | None:
-    """Say why a request with such framing is not answered, None where it is."""
+    """Return the reason to refuse a request with such framing, or None if it is valid."""
     coding = request.headers.get(hdrs.TRANSFER_ENCODING)
     if coding is not None and request.version < HttpVersion11:
         return RequestRefused(400, INVALID, "bad HTTP request")
@@ -267,7 +268,7 @@ def framing(request: web.BaseRequest) -> RequestRefused | None:
 
 
 async def go_on(request: web.BaseRequest) -> None:
-    """Tell a client to send the body that it holds back (RFC 9110 section 10.1.1)."""
+    """Write 100 Continue if the client waits for it before it sends the body (RFC 9110 10.1.1)."""
     expected = request.headers.get(hdrs.EXPECT, "").lower() == "100-continue"
     if expected and request.version >= HttpVersion11 and not request.content.is_eof():
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -275,9 +276,9 @@ async def go_on(request: web.BaseRequest) -> None:
 
 
 class BodyTimeout:
-    """Ends the wait for a request's body once too little of it comes: reading raises Stalled.
+    """A limit on the wait for a request's body; reading raises BodyStalled if it is too slow.
 
-    In so many seconds there must be `least` bytes more, or the end.
+    In every `seconds` at least `least` more bytes must arrive, or the end of the body.
     """
 
     def __init__(
@@ -291,7 +292,7 @@ class BodyTimeout:
         self._look()
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -1,7 +1,7 @@
-"""Holds what a stateless request says in its headers against its body.
+"""Check the headers of a stateless request against its body.
 
-MCP 2026-07-28: Streamable HTTP, Request Metadata and Server Validation. Whether a version or a
-method is served is for the server to say.
+MCP 2026-07-28: Streamable HTTP, Request Metadata and Server Validation. The server decides if it
+supports a version or a method.
 """
 
 import re
@@ -23,7 +23,7 @@ _PARAMS = -32602
 _UNKNOWN = -32601
 _INVALID = -32600
 
-# What answers an error with another status than 200, by its code.
+# HTTP statuses of error responses by error code, if not 200.
 _STATUS = {
     -32700: 400,
     -32600: 400,
@@ -34,7 +34,7 @@ _STATUS = {
     -32601: 404,
 }
 
-_ENDS = 512  # bytes of a response that mostly tell what it is
+_ENDS = 512  # bytes of a response that usually suffice to classify it
 _DECIMAL = re.compile(r"-?\d{1,30}(\.0{1,30})?")
 
 
@@ -45,7 +45,7 @@ def status_of(code: int | None) -> int:
 
 def error_code(response: bytes) -> int | None:
     """Return the code of an error response, None for a result."""
-    if message.succeeds(response[:_ENDS]):  # mostly, and it may be very long
+    if message.succeeds(response[:_ENDS]):  # the usual case, and the response may be very long
         return None
     try:
         found = message.read(response)
@@ -59,9 +59,9 @@ def error_code(response: bytes) -> int | None:
 def refusal(
     read: PostedBody, given: Headers, parameters: Mapping[str, ParameterHeaders]
 ) -> RequestRefused | None:
-    """Say why a request cannot be served as its headers and its envelope are; None where it can.
+    """Return the reason to refuse a request for its headers or its envelope, or None if valid.
 
-    `parameters` are those that tools are known to have headers for.
+    `parameters` are the parameters of tools that are known to be repeated in headers.
     """
     first = read.first
     if first is None or not first.speaks or first.responds:
@@ -79,7 +79,7 @@ def refusal(
     if said is not None:
         return RequestRefused(400, _MISMATCH, said)
     if read.initializes:
-        # Not for a server that others share: it would take it for the beginning of a session.
+        # Not for a server that clients share: it would begin a session.
         return RequestRefused(404, _UNKNOWN, "Method not found")
     return None
 
@@ -93,7 +93,7 @@ def _mismatch(
     for name, value in wanted.items():
         found = given.getall(name, [])
         if not found and name == NAME and read.method.startswith("tasks/"):
-            continue  # of an extension that not every client follows
+            continue  # of an extension that not every client implements
         if len(found) != 1:
             return f"the header {name} is {'given twice' if found else 'missing'}"
         text = headers.decoded(found[0])

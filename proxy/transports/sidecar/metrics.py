@@ -1,6 +1,6 @@
-"""What a sidecar has counted, in the form of Prometheus, named as OpenTelemetry names it for MCP.
+"""The metrics of a sidecar in the Prometheus format, with OpenTelemetry's names for MCP.
 
-Invariant: whatever clients and upstreams are called and ask for, no metric has more than a thousand
+Invariant: whatever the names that clients and upstreams use, no metric has more than a thousand
 sets of labels; the rest are counted under `other`.
 """
 
@@ -26,9 +26,9 @@ _LONGEST_NAME = 200
 
 # OpenTelemetry's boundaries for mcp.server.operation.duration, in seconds.
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
-_UNNAMED_ERROR = "_OTHER"  # OpenTelemetry's word for an error that has no type of its own
+_UNNAMED_ERROR = "_OTHER"  # OpenTelemetry's name for an error without a type of its own
 
-# What a client may send, in any of the protocol's versions.
+# The methods that a client may send, in any version of the protocol.
 _METHODS = frozenset(
     (
         "completion/complete",
@@ -63,13 +63,14 @@ Series = TypeVar("Series")
 
 
 class Metrics:
-    """The figures of one sidecar, in a registry of their own.
+    """The metrics of one sidecar, in a registry of their own.
 
-    `requests`, `sessions` and `children` are gauges of what is open now, set by whoever opens it.
+    `requests`, `sessions` and `children` are gauges of the numbers open now; their owners set them.
     """
 
     def __init__(self) -> None:
-        # When a series was created is of no use to Prometheus and doubles the number of series.
+        # Prometheus has no use for the creation time of a series, which doubles the number of
+        # series.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
@@ -127,10 +128,10 @@ class Metrics:
         self.children = self._gauge("mcp_abridge_children", "Server processes that are running.")
 
     def observe(self, row: Row) -> None:
-        """Count what a meter counted; see `proxy.storage.meter.Meters`."""
+        """Count the calls of a meter's row; see `proxy.storage.meter.Meters`."""
         tool = _label(row.tool)
         self._calls.of((tool, row.outcome), (OTHER, row.outcome)).inc(row.calls)
-        # A rule in shadow mode only says what it would have sent.
+        # A rule in shadow mode changes no response.
         shadow = row.outcome == "shadow"
         figures = (
             row.wire_before,
@@ -142,7 +143,7 @@ class Metrics:
             series.inc(size)
 
     def warned(self, warned: Warnings) -> None:
-        """Count what a rule warned of; see `proxy.storage.meter.Meters`."""
+        """Count the warnings of a rule; see `proxy.storage.meter.Meters`."""
         rule = _label(warned.rule)
         labels = (rule, _label(warned.kind))
         self._warnings.of(labels, (rule, OTHER), (OTHER, OTHER)).inc(warned.count)
@@ -154,7 +155,8 @@ class Metrics:
     def asked(self, asked: AccessRecord, status: int, seconds: float) -> None:
         """Count an HTTP request that was answered with `status` after `seconds`.
 
-        Only those that carried a message have a duration: how long a client listens says nothing.
+        Only requests that carried a message have a duration: the duration of a listening stream
+        means nothing.
         """
         failed = status >= 400
         if failed and asked.answered_by == "proxy":
@@ -168,7 +170,7 @@ class Metrics:
         series.observe(seconds)
 
     def exposition(self) -> tuple[bytes, str]:
-        """Return the figures as Prometheus reads them, and the media type of that.
+        """Return the metrics in the Prometheus text format, and its media type.
 
         >>> metrics = Metrics()
         >>> metrics.observe(Row("get_me", None, "untouched", 1, 120, 120, 120, 120))
@@ -184,7 +186,7 @@ class Metrics:
 
 
 class _Bounded(Generic[Series]):
-    """The series of a metric by their labels, at most so many."""
+    """The series of a metric by their labels, limited in number."""
 
     def __init__(self, most: int, make: Callable[[Labels], Series]) -> None:
         self._most = most
@@ -193,10 +195,10 @@ class _Bounded(Generic[Series]):
         self._lock = Lock()
 
     def of(self, *candidates: Labels) -> Series:
-        """Return the series of the first labels for which there is one, or room for one.
+        """Return the series of the first labels that have one, or for which there is room.
 
-        Each of `candidates` is coarser than the one before, and finds room longer: a tenth is kept
-        free of the first. The last one always finds room.
+        Each of `candidates` is coarser than the one before and is admitted for longer: a tenth of
+        the room is closed to the first. The last one always finds room.
         """
         found = self._made.get(candidates[0])
         if found is not None:
@@ -216,5 +218,5 @@ class _Bounded(Generic[Series]):
 
 
 def _label(name: str) -> str:
-    # UTF-8 has no lone surrogates, and a name may be as long as its sender likes.
+    # UTF-8 has no lone surrogates, and the length of a name is up to its sender.
     return name[:_LONGEST_NAME].encode("utf-8", "replace").decode()

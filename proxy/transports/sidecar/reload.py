@@ -1,6 +1,6 @@
-"""Has rule files read again in a thread, since a long one takes a second or more.
+"""Reload changed rule files in a thread, since a long file takes a second or more.
 
-The request that finds them changed waits for that; others go on by the old rules meanwhile.
+The request that finds a change waits for the reload; meanwhile others use the old rules.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from proxy.transports.aio import threaded
 
 
 class Reloading:
-    """The files of a Watch, for a `ruleset.Selection`, which asks without waiting."""
+    """The files of a Watch, for a `ruleset.selection.Selection`, which must not block."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -19,19 +19,19 @@ class Reloading:
 
     @property
     def files(self) -> tuple[RuleFile, ...]:
-        """The rules, as the files last held them without a mistake."""
+        """The rules of the last version of the files that was valid."""
         return self._watch.files
 
     def look(self) -> None:
-        """Do nothing: whoever has time to wait calls `settled`."""
+        """Do nothing: callers that can wait use `settled`."""
 
     async def settled(self) -> None:
-        """See whether the files have changed, and wait until they are read where they have."""
+        """Check the files for changes; if there are any, wait until they are read."""
         if self._reading is not None or not self._watch.changed():
             return
         self._reading = asyncio.ensure_future(threaded(self._watch.read))
         self._reading.add_done_callback(self._over)
-        # Whoever goes away meanwhile, it is for all.
+        # The reload continues if this request is cancelled: all requests need it.
         await asyncio.shield(self._reading)
 
     def _over(self, reading: "asyncio.Future[None]") -> None:
@@ -39,4 +39,4 @@ class Reloading:
 
 
 async def unchanging() -> None:
-    """Do nothing: what `settled` is to a route whose rules stay as they are."""
+    """Do nothing: the `settled` of a route whose rules never change."""

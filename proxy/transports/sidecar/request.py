@@ -1,4 +1,4 @@
-"""Reads the body of a client's POST: its messages, what era they are of, what answer is wanted."""
+"""The body of a client's POST: its messages, their protocol era and the accepted media types."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ _MODERN = "2026"
 _ABOUT_TOOLS = frozenset(("tools/call", "tools/list"))
 _LONGEST_NAME = 200  # characters
 
-# Headers that say nothing of who asks: of the request itself, or added on its way.
+# Headers that do not identify the client: about the request itself, or added on its way.
 _OF_NOBODY = re.compile(
     r"authorization|host|user-agent|date|expect|origin|referer|via|pragma|priority|range|dnt"
     r"|cache-control|last-event-id|(accept|content|if|mcp|sec|upgrade)(-.*)?"
@@ -40,7 +40,7 @@ VERSION = "Mcp-Protocol-Version"
 
 
 class RequestRefused(AbridgeError):
-    """A request that is answered with this status and a JSON-RPC error."""
+    """A request that is answered with this HTTP status and a JSON-RPC error."""
 
     def __init__(
         self, status: int, code: int, said: str, headers: Mapping[str, str] | None = None
@@ -51,7 +51,7 @@ class RequestRefused(AbridgeError):
         self.headers = headers or {}
 
     def response(self, id: bytes = b"null") -> web.Response:
-        """Return the answer."""
+        """Return the error response."""
         raw = message.error(id, self.code, str(self))
         return web.Response(
             status=self.status, body=raw, content_type="application/json", headers=self.headers
@@ -59,10 +59,10 @@ class RequestRefused(AbridgeError):
 
 
 class PostedBody(Struct):
-    """What one POST brought.
+    """The contents of one POST.
 
-    `ids` are those of its requests, as message.id_key spells them. `messages` is empty where the
-    body is JSON that we cannot read as messages.
+    `ids` are those of its requests, as message.id_key spells them. `messages` is empty if the body
+    is JSON that cannot be read as messages.
     """
 
     raw: bytes
@@ -81,7 +81,7 @@ class PostedBody(Struct):
 
     @property
     def method(self) -> str:
-        """The method of that one; an empty text for a response, a batch, and what is unknown."""
+        """The method of `first`; an empty text for a response, a batch or an unreadable message."""
         return "" if self.first is None else _verb(self.first)
 
     @property
@@ -100,13 +100,13 @@ NOTHING = PostedBody(
     version=None,
     modern=False,
 )
-"""What stands for a POST where a request brings no message and wants a stream."""
+"""The PostedBody of a request that has no message and wants a stream."""
 
 
 async def read(
     request: web.BaseRequest, route: Route, limits: RouteLimits, asked: AccessRecord
 ) -> PostedBody:
-    """Read a POST; raises Refused."""
+    """Read a POST; raises RequestRefused."""
     if (request.content_length or 0) > limits.body:
         raise _too_large(limits)
     try:
@@ -145,7 +145,7 @@ async def read(
 
 
 def client_name(post: PostedBody) -> str | None:
-    """Return what a request of the stateless era says of its client, in part where it is long."""
+    """Return the client's name in a request of the stateless era, truncated if it is long."""
     if post.first is None:
         return None
     name = string_at(post.first.params, "_meta", CLIENT_INFO, "name")
@@ -153,24 +153,25 @@ def client_name(post: PostedBody) -> str | None:
 
 
 def caller(request: web.BaseRequest, route: Route) -> str:
-    """Name the caller of a request that belongs to no session, by all that may say who it is.
+    """Return a name for the caller of a request without a session, from all that identifies it.
 
-    Those of whom nothing is said share one name, and with it what is kept for later pages.
+    Callers that nothing identifies share one name, and with it the snapshots kept for later pages.
     """
     path = request.path if "{token}" in route.path else route.path
     said = [request.headers.get("Authorization", "")]
     if isinstance(route.upstream, str):
-        # Whatever the server sees may be what it goes by: a key, a cookie, a user's name.
+        # The server may identify the caller by any header that it receives: a key, a cookie, a
+        # user's name.
         passed = passing.to_upstream(request.headers, credentials=route.auth == "forward")
         names = {name.lower() for name in passed}
         for name in sorted(name for name in names if not _OF_NOBODY.fullmatch(name)):
             said += (name, *passed.getall(name))
-    # Not where it listens: replicas do that at different addresses.
+    # Without the address of the listener: replicas listen at different addresses.
     return digest("\n".join((path, str(route.upstream), *said)))
 
 
 def digest(text: str) -> str:
-    """Return what stands for a secret, or for what may be one, wherever it could be read."""
+    """Return a digest that stands for a possible secret in all places that others can read."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
@@ -179,7 +180,7 @@ def _too_large(limits: RouteLimits) -> RequestRefused:
 
 
 def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:
-    """Return the messages of a body and whether they are a batch; none for other JSON."""
+    """Return the messages of a body and True for a batch; no messages for other JSON."""
     try:
         found = message.read(raw)
         if isinstance(found, Message):
@@ -188,7 +189,7 @@ def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:
         return [each for each in map(message.read, objects) if isinstance(each, Message)], True
     except DocumentError as cause:
         try:
-            # What others may read (NaN, say) is the upstream's to judge.
+            # JSON that only some parsers accept (NaN, for example) is left to the upstream.
             json.loads(raw)
         except (ValueError, RecursionError):
             said = "the body is nested too deeply" if "deeply" in str(cause) else "Parse error"

@@ -1,8 +1,8 @@
 """The response to one POST, as JSON or as an event stream.
 
-Invariant: nothing is sent before the form is known, and then every event goes out whole and at
-once. What a JSON answer cannot carry is dropped and counted, never sent in a form that the client
-did not ask for.
+Invariant: nothing is sent before the form is known; after that every event is sent whole and at
+once. Messages that a JSON answer cannot carry are dropped and counted, never sent in a form that
+the client did not request.
 """
 
 import asyncio
@@ -25,25 +25,25 @@ _STREAM_HEADERS = {
     "Cache-Control": "no-cache, no-transform",
     "X-Accel-Buffering": "no",
 }
-# Said of upstream's body and its connection, which are not ours.
+# Headers about the upstream's body and connection, which differ from the proxy's.
 _UPSTREAMS = ("Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection", "Keep-Alive")
 
-_MOST_HELD = 64 << 10  # bytes of events before the form is known
-_ENDS = 512  # bytes at either end of a message that mostly tell what it is
-_PIECE = 256 << 10  # bytes that are given to the connection at once: it copies what has to wait
+_MOST_HELD = 64 << 10  # bytes of events held before the form is known
+_ENDS = 512  # bytes at either end of a message that usually suffice to classify it
+_PIECE = 256 << 10  # bytes that the connection is given at once: it copies all that has to wait
 _NO_RESPONSE = message.error(b"null", -1, "the server ended its answer without a response")
 
 
 class ResponseWriter:
     """The response to one POST, as JSON or as an event stream.
 
-    `wanted` is what the client accepts; "nothing" is for the caller to refuse. `streams` says that
-    upstream chose an event stream, `expected` how many responses the POST is owed, `batch` that it
-    was an array. `status` and `headers` are upstream's: its own words win over ours wherever they
-    are true of the form that is sent.
+    `wanted` is the form that the client accepts; the caller must refuse "nothing". `streams` means
+    that the upstream chose an event stream, `expected` is the number of responses that the POST is
+    owed, `batch` means that it was an array. `status` and `headers` are the upstream's: they
+    override the proxy's if they are true of the form that is sent.
 
-    Whoever puts sees the client go: ConnectionError, and CancelledError where the server was told
-    to cancel.
+    Methods that send raise ConnectionError if the client has gone, or CancelledError if the HTTP
+    server cancels its handlers then.
     """
 
     def __init__(
@@ -73,25 +73,25 @@ class ResponseWriter:
             self._form = "json"
         elif wanted == "stream" or (wanted == "either" and streams):
             self._form = "stream"
-        # Upstream chose JSON, and the client takes both: its responses are waited for.
+        # The upstream chose JSON, and the client accepts both: wait for the responses.
         self._patient = wanted == "either"
         self._held: list[Event] = []  # while the form is not known
-        self._bodies: list[bytes] = []  # each a response, or an array of nothing else
+        self._bodies: list[bytes] = []  # each is a response, or an array of responses only
         self._responses = 0
-        self._turn = asyncio.Lock()  # an event of several pieces is not to be broken by another
+        self._turn = asyncio.Lock()  # one event's pieces must not mix with another's
 
     @property
     def started(self) -> bool:
-        """True as soon as bytes are on their way."""
+        """True once bytes have been sent."""
         return self._response is not None
 
     @property
     def complete(self) -> bool:
-        """True where the answer is JSON and all that it will say is there."""
+        """True if the answer is JSON and all of its contents are collected."""
         return self._form == "json" and self._responses >= max(self._expected, 1)
 
     async def begin(self) -> None:
-        """Send the head of an event stream, where it is known that the answer will be one."""
+        """Send the head of an event stream, if the answer is known to be an event stream."""
         if self._form == "stream" and self._response is None:
             headers = self._own(stream=True)
             for name, value in _STREAM_HEADERS.items():
@@ -100,7 +100,7 @@ class ResponseWriter:
             await self._response.prepare(self._request)
 
     async def put(self, event: Event) -> None:
-        """Say the next thing: a message, or what else an event stream may hold."""
+        """Add the next event: a message, or anything else that an event stream may hold."""
         if self._form == "stream":
             await self._write(event)
             return
@@ -123,16 +123,16 @@ class ResponseWriter:
         self._collect(event.data or b"", responses, len(spoken))
 
     async def keep_alive(self, event: Event) -> None:
-        """Say something, lest the client and those on the way to it take silence for the end.
+        """Send an event, lest the client and intermediaries take silence for the end.
 
-        If the form is not known yet, the answer is an event stream from now on.
+        If the form is not known yet, the answer becomes an event stream.
         """
         if self._form is None:
             await self._become_stream()
         await self.put(event)
 
     async def end(self, last: Event | None = None) -> web.StreamResponse:
-        """Finish: all is said, with `last`. Returns the response to hand to aiohttp."""
+        """Finish the answer, with `last` as its last event. Return the response for aiohttp."""
         if last is not None and self._form != "stream":
             await self.put(last)
             last = None
@@ -156,7 +156,7 @@ class ResponseWriter:
 
     async def _end_stream(self, last: Event | None) -> web.StreamResponse:
         pieces = [] if last is None else _pieces(last)
-        # Where it can be, together with the end of the stream: the client wakes up once.
+        # If possible, together with the end of the stream: the client then wakes up once.
         rest = pieces.pop() if len(pieces) == 1 else b""
         async with self._turn:
             await self.begin()
@@ -172,7 +172,7 @@ class ResponseWriter:
             await self._send(_pieces(event))
 
     async def _send(self, pieces: Iterable[bytes]) -> None:
-        """Send pieces that belong together, long ones as fast as the client takes them."""
+        """Send pieces that belong together, long ones as fast as the client reads them."""
         assert self._response is not None
         rest = deque(_slices(pieces))
         try:
@@ -180,9 +180,9 @@ class ResponseWriter:
                 self.sent += len(rest[0])
                 await self._response.write(rest.popleft())
         except asyncio.CancelledError:
-            # Whatever ends us: what has begun is said to its end.
+            # Even if cancelled, complete the event that has begun.
             while rest:
-                # aiohttp's only writer takes it, the abstract one does not say so.
+                # aiohttp's only writer accepts `drain`; its abstract class does not declare it.
                 await self._request.writer.write(rest.popleft(), drain=False)  # type: ignore[call-arg]
             raise
 
@@ -198,11 +198,11 @@ class ResponseWriter:
             await self._become_stream()
 
     def _collect(self, data: bytes, responses: list[bytes], messages: int) -> None:
-        """Keep what a JSON answer has room for."""
+        """Keep the responses that a JSON answer has room for."""
         room = max(self._expected, 1) - self._responses
         if room > 0 and responses:
             self._responses += len(responses)
-            # As it came where it may, not put together again.
+            # Unchanged if possible, not serialized again.
             whole = len(responses) == messages
             self._bodies += [data] if whole else responses
             messages -= len(responses)
@@ -219,7 +219,7 @@ class ResponseWriter:
         return b"[" + b",".join(_elements(self._bodies)) + b"]"
 
     def _own(self, *, stream: bool) -> CIMultiDict[str]:
-        """Return what upstream's headers say that is true of this form too."""
+        """Return the upstream's headers that are true of this form too."""
         headers = CIMultiDict(self._headers)
         for name in _UPSTREAMS:
             headers.popall(name, None)
@@ -232,7 +232,7 @@ class ResponseWriter:
 
 
 def unframed(message: bytes, id: str | None = None) -> Event:
-    """Return the event for a message of ours: its bytes are made where a stream needs them."""
+    """Return the event for a message of the proxy; its bytes are made when a stream needs them."""
     return Event(b"", message, id, "message")
 
 
@@ -243,7 +243,7 @@ def _pieces(event: Event) -> list[bytes]:
     data = event.data or b""
     if len(data) <= _PIECE or b"\n" in data or b"\r" in data:
         return [written(data, id=event.id)]
-    # The data are the last line: what is long is not copied.
+    # The data are the last line: long data are not copied.
     frame = written(b"", id=event.id)
     return [frame[:-2], data, frame[-2:]]
 
@@ -258,12 +258,12 @@ def _slices(pieces: Iterable[bytes]) -> Iterator[bytes | memoryview]:
 
 
 def _lasts(event: Event) -> bool:
-    """Return True if an event that is no message matters to who reads it later."""
+    """Return True if an event without a message must be kept for later readers."""
     return bool(event.data) or event.id is not None or event.retry is not None
 
 
 def _messages(event: Event) -> list[tuple[bytes, bool]]:
-    """Return the messages of an event, and of each whether it is a response."""
+    """Return the messages of an event, each with True if it is a response."""
     if event.event not in (None, "", "message") or not event.data or event.data.isspace():
         return []
     if message.response_key(event.data[:_ENDS], event.data[-_ENDS:]) is not None:
@@ -273,7 +273,7 @@ def _messages(event: Event) -> list[tuple[bytes, bool]]:
     try:
         read = message.read(event.data)
     except DocumentError:
-        # Whatever asks nothing is part of the answer: the client is to see it.
+        # Anything that is no request is part of the answer: pass it to the client.
         return [(event.data, True)]
     if isinstance(read, message.Message):
         return [(event.data, read.method is ABSENT)]
@@ -289,7 +289,7 @@ def _responds(raw: Raw) -> bool:
 
 
 def _elements(bodies: Iterable[bytes]) -> Iterable[bytes]:
-    """Yield what an array of these bodies holds; one that is an array brings its elements."""
+    """Yield the elements of an array of these bodies; a body that is an array adds its elements."""
     for body in bodies:
         inner = body.strip()
         yield inner[1:-1] if inner[:1] == b"[" else inner

@@ -1,4 +1,4 @@
-"""What one route of a sidecar is, what all of them share, and what answers its requests."""
+"""A route of a sidecar, the services that all routes share, and the handler of its requests."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal, Protocol
@@ -19,15 +19,15 @@ Rules = Callable[[str | None, str | None], RuleSet]
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """One path of a sidecar and what stands behind it.
+    """One path of a sidecar and its upstream.
 
     `path` may hold one segment `{token}`. `upstream` is a URL, or a command with its arguments.
-    `tools` are globs: the only tools that are shown and may be called here. With `auth: forward`
+    `tools` are globs: the only tools that are listed and may be called here. With `auth: forward`
     the client's own credentials go to the upstream; `headers` go there with every request.
-    `settled` is waited for before a message about tools, which its rules may have to do with.
-    `deadline` is how many seconds a call may go without an answer or progress. `malformed_status`
-    answers a body that is no JSON. With `passes`, this is no MCP: every request under `path` goes
-    to the upstream as it is.
+    `settled` is awaited before a message about tools, since rules may apply to it. `deadline` is
+    how many seconds a call may go without an answer or progress. `malformed_status` answers a body
+    that is no JSON. With `passes`, the route is not MCP: every request under `path` goes to the
+    upstream unchanged.
     """
 
     path: str = "/mcp"
@@ -46,9 +46,10 @@ class Route(Struct, frozen=True, kw_only=True):
 
 
 class RouteLimits(Struct, frozen=True, kw_only=True):
-    """What a sidecar takes on at most: sizes in bytes, times in seconds.
+    """The limits of a sidecar: sizes in bytes, times in seconds.
 
-    `connections` and `peer_connections` are None for what suits its descriptors, see `Connections`.
+    If `connections` and `peer_connections` are None, they depend on the number of descriptors, see
+    `Connections`.
     """
 
     body: int = 4 << 20
@@ -63,7 +64,7 @@ class RouteLimits(Struct, frozen=True, kw_only=True):
 
 
 class Services(Struct, frozen=True):
-    """What all routes of a sidecar use."""
+    """The services that all routes of a sidecar use."""
 
     meters: Meters
     store: Store
@@ -73,10 +74,10 @@ class Services(Struct, frozen=True):
 
 
 class AccessRecord(Struct):
-    """What one HTTP request asked for and what came of it, for the log; its handler fills it in.
+    """The facts of one HTTP request and its answer, for the log; the handler fills them in.
 
-    `id` is that of its request, null where it has none or is not read yet. `received` are the bytes
-    of the upstream's answer, `sent` those of ours.
+    `id` is the id of its request, null if it has none or is not read yet. `received` are the bytes
+    of the upstream's answer, `sent` those of the proxy's.
     """
 
     id: bytes = b"null"
@@ -91,19 +92,19 @@ class AccessRecord(Struct):
 
 
 class Handler(Protocol):
-    """What answers the requests of one route."""
+    """The interface that answers the requests of one route."""
 
     async def open(self) -> None:
-        """Get ready to be asked."""
+        """Prepare for requests."""
 
     async def handle(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         """Answer one request; access was granted before."""
 
     def unready(self) -> str | None:
-        """Say why it cannot answer now; None where it can."""
+        """Return the reason if it cannot answer now, else None."""
 
     def population(self) -> tuple[int, int]:
-        """Return how many sessions are open, and how many servers of ours run."""
+        """Return the number of open sessions and the number of running child processes."""
 
     async def close(self) -> None:
-        """End everything, once no request is open any more."""
+        """End all sessions and servers, once no request is open."""

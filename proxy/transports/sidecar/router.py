@@ -1,4 +1,4 @@
-"""Which route a path belongs to."""
+"""The choice of the route that a path belongs to."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,14 +9,14 @@ from msgspec import Struct
 from proxy.ruleset.loading.config_model import TOKEN
 from proxy.transports.sidecar.route import Handler, Route
 
-_SEPARATOR = re.compile(r"[/\\]")  # as some read them even where they are escaped
+_SEPARATOR = re.compile(r"[/\\]")  # some servers treat them as separators even if escaped
 
-# Below a command's route: where clients of 2024-11-05 open their stream.
+# Below a command's route: the path at which clients of 2024-11-05 open their stream.
 _STREAM = "sse"
 
 
 class Mount(Struct, frozen=True):
-    """A route and what answers its requests."""
+    """A route and the handler of its requests."""
 
     route: Route
     handler: Handler
@@ -25,17 +25,17 @@ class Mount(Struct, frozen=True):
 class Router:
     """The routes of one listener.
 
-    A path that is written out goes before one with a token, and both before a route that takes
-    everything under its path; the longest of those counts.
+    A literal path precedes a path with a token, and both precede a route that takes everything
+    under its path; of several such routes the longest path wins.
     """
 
     def __init__(self, mounts: Iterable[Mount]) -> None:
         self.all = tuple(sorted(mounts, key=_rank))
 
     def find(self, path: str) -> tuple[Mount, str | None] | None:
-        """Return what answers at `path`, as it stands in a request, and the token that it holds.
+        """Return the mount at `path`, given as in a request, and the token that the path holds.
 
-        None where nothing does.
+        None if there is no such mount.
         """
         segments = [unquote(segment) for segment in path.rstrip("/").split("/")]
         if any(map(_climbs, segments)):
@@ -50,12 +50,12 @@ class Router:
 
 
 def _climbs(segment: str) -> bool:
-    """Return True if any server may read a segment as a way out of the one before."""
+    """Return True if any server may read a segment as a step up to the parent."""
     return any(part.partition(";")[0] in (".", "..") for part in _SEPARATOR.split(segment))
 
 
 def _candidates(segments: list[str], route: Route, length: int) -> list[list[str]]:
-    """Return what of a path may be the route's."""
+    """Return the leading segments of a path that the route may match."""
     if route.passes:
         return [segments[:length]]
     if segments[-1] == _STREAM and not isinstance(route.upstream, str):

@@ -1,7 +1,8 @@
-"""Whose session a request belongs to: one of the handshake era, or that of a caller.
+"""The session that a request belongs to: one of the handshake era, or that of its caller.
 
-Requests of no session share the one of their caller, known by its credentials, and in the stateless
-era by the client's name too. What a session learns of its server other replicas are told.
+Requests without a session share that of their caller, identified by its credentials, and in the
+stateless era by the client's name too. Facts that a session learns of its server are shared with
+other replicas.
 """
 
 from collections import OrderedDict
@@ -19,16 +20,16 @@ from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.request import PostedBody
 from proxy.transports.sidecar.route import Route, Rules, Services
 
-_KEPT = 10_000  # sessions remembered at most; the one that was silent longest is forgotten first
+_KEPT = 10_000  # sessions remembered at most; the least recently used is forgotten first
 _TEACHES = frozenset(("initialize", "server/discover", "tools/list"))
 
 
 class RequestContext(Struct):
-    """A POST and the session it is of.
+    """A POST and its session.
 
-    `mark` tells its requests from others in a session that many callers share; it is empty where
-    there is no need, and its answers may then come later, on another stream. `scope` is whose
-    snapshots it may see: who knows the id of a session need not be who began it.
+    `mark` tells its requests from others in a session that many callers share; it is empty if there
+    is no need, and its answers may then come later, on another stream. `scope` decides which
+    snapshots it may read: knowing the id of a session is no proof of having begun it.
     """
 
     post: PostedBody
@@ -39,11 +40,11 @@ class RequestContext(Struct):
 
     @property
     def withholds(self) -> bool:
-        """True where one of its requests waits for an answer that its rule may withhold."""
+        """True if one of its requests awaits an answer that its rule may withhold."""
         return self.driver.session.withholds(self.mark, self.post.ids)
 
     def end(self, cause: str) -> list[bytes]:
-        """Return an answer for each request that has none yet."""
+        """Return an error response for each request that has no answer yet."""
         return self.driver.ended(cause, self.mark, self.post.ids)
 
     def drop(self) -> None:
@@ -52,9 +53,9 @@ class RequestContext(Struct):
 
 
 class SessionRegistry:
-    """The sessions of a route, by those who have them: `most` are remembered.
+    """The sessions of a route by their callers: at most `most` are remembered.
 
-    `aside` takes what the server says that is no message, see Driver.
+    `aside` receives output of the server that is no message, see Driver.
     """
 
     def __init__(
@@ -72,14 +73,14 @@ class SessionRegistry:
         self._rules = rules
         self._shared = shared
         self._drivers: OrderedDict[tuple[str, str | None], Driver] = OrderedDict()
-        self._used: set[tuple[str, str | None]] = set()  # of these, since the last rest
+        self._used: set[tuple[str, str | None]] = set()  # keys used since the last `rest`
         self._numbers = count()
 
     def __len__(self) -> int:
         return len(self._drivers)
 
     async def exchange(self, request: web.BaseRequest, read: PostedBody) -> RequestContext:
-        """Return what a POST belongs to."""
+        """Return the context of a POST: its session, mark and scope."""
         caller = post.caller(request, self._route)
         if read.initializes and not read.modern:
             return RequestContext(
@@ -95,7 +96,7 @@ class SessionRegistry:
     async def of_session(
         self, request: web.BaseRequest, read: PostedBody, session: str
     ) -> RequestContext:
-        """Return an exchange of the session with this id."""
+        """Return the context of a request in the session with this id."""
         name = self._named(session)
         scope = post.digest(f"{post.caller(request, self._route)}\n{name}")
         return RequestContext(
@@ -103,11 +104,11 @@ class SessionRegistry:
         )
 
     def _named(self, session: str) -> str:
-        """Name a session; servers of other routes may give theirs the same id."""
+        """Return a name for a session; servers of other routes may use the same id."""
         return post.digest(f"{self._route.path}\n{self._route.upstream}\n{session}")
 
     def _begun(self, scope: str, mark: bytes) -> Driver:
-        """Return who drives a new session; where there is a mark, its answers come only once."""
+        """Return the driver of a new session; with a mark, its answers come only once."""
         shared, log = self._shared, self._shared.log
         session = Session(
             self._rules,
@@ -120,7 +121,7 @@ class SessionRegistry:
         return Driver(session, shared.store, shared.workers, log, self._aside)
 
     def alone(self, read: PostedBody, name: str) -> RequestContext:
-        """Return an exchange of a session of this name that nobody else will find."""
+        """Return a context in a session of this name that no other request can find."""
         return RequestContext(read, self._begun(name, b":"), b"", _memory(name, None), name)
 
     def initialized(self, exchange: RequestContext, session: str | None) -> None:
@@ -131,13 +132,13 @@ class SessionRegistry:
             self._keep(name, None, exchange.driver)
 
     def ended(self, session: str) -> None:
-        """Forget a session that is over."""
+        """Forget a session that has ended."""
         self._forget((self._named(session), None))
 
     def rest(self) -> None:
-        """Have the sessions that nobody has used since the last time hold no more than they must.
+        """Reduce the memory of sessions that were not used since the last call.
 
-        Clients may leave without a word, so that many are remembered for long.
+        Clients may leave without notice, so many sessions are remembered for long.
         """
         for key, driver in self._drivers.items():
             if key not in self._used:
@@ -145,11 +146,11 @@ class SessionRegistry:
         self._used.clear()
 
     async def share(self, exchange: RequestContext) -> None:
-        """Let others go on with what was learned of the server, if it was asked about itself."""
+        """Share facts about the server with other replicas if the request asked for these."""
         if exchange.post.method not in _TEACHES:
             return
         if exchange.post.initializes and (exchange.memory.scope, None) not in self._drivers:
-            # The upstream has begun no session. Whose the next requests are, nobody can tell.
+            # The upstream has begun no session, so later requests cannot be attributed to one.
             driver = await self._known(exchange.memory.scope, None, b":")
             driver.session.recall(PeerInfo(server=exchange.driver.session.server))
             await driver.share(exchange.memory)
@@ -157,7 +158,7 @@ class SessionRegistry:
             await exchange.driver.share(exchange.memory)
 
     async def _known(self, scope: str, client: str | None, mark: bytes) -> Driver:
-        """Return who drives the session of that name, which another replica may have begun."""
+        """Return the driver of the session of that name, which another replica may have begun."""
         driver = self._drivers.get((scope, client))
         if driver is None:
             driver = self._begun(scope, mark)
@@ -181,5 +182,5 @@ class SessionRegistry:
 
 
 def _memory(scope: str, client: str | None) -> Key:
-    """Name what replicas tell each other of a session's server."""
+    """Return the key under which replicas share the facts about a session's server."""
     return Key(scope, "", f"known to {client or 'anybody'}")

@@ -1,7 +1,7 @@
-"""The sidecar: listens, finds the route of each request, says what came of it, and ends in order.
+"""The sidecar: listen, route each request, log its outcome, and shut down in order.
 
-Its own paths are /healthz, /readyz and /metrics. Every request leaves one line in the log, a call
-of a tool a second one; none of them has a header's value, a token or a query in it.
+Its own paths are /healthz, /readyz and /metrics. Every request writes one line to the log, a call
+of a tool a second one; neither contains a header's value, a token or a query.
 """
 
 import asyncio
@@ -45,16 +45,16 @@ _ARENA_MAX = -8  # of glibc's <malloc.h>
 
 
 def share() -> None:
-    """Have all threads that are started from now on allocate where the others do."""
-    # They wait for one another in Python anyway.
+    """Make all threads that start from now on share one memory arena."""
+    # Under Python's lock they cannot allocate at the same time anyway.
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 
 def trimmer() -> Callable[[], None] | None:
-    """Return what gives free memory back, None where the C library has nothing of the kind.
+    """Return a function that returns free memory to the system, None if the C library has none.
 
-    It takes a few milliseconds, in which other threads may go on.
+    It takes a few milliseconds and releases Python's lock meanwhile.
     """
     try:
         trim = ctypes.CDLL(None).malloc_trim
@@ -65,22 +65,22 @@ def trimmer() -> Callable[[], None] | None:
 
 
 class Trimming:
-    """Trims every few seconds, as long as anything is going on."""
+    """Return free memory to the system every few seconds while requests are served."""
 
     def __init__(self, every: float = _EVERY) -> None:
         self.used = False
-        """To be set where memory may have been in use."""
+        """Set to True when memory may have been in use."""
         self._every = every
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Begin; a loop must be running."""
+        """Start; an event loop must be running."""
         trim = trimmer()
         if trim is not None:
             self._task = asyncio.create_task(self._go_on(trim))
 
     def end(self) -> None:
-        """Trim no more."""
+        """Stop."""
         if self._task is not None:
             self._task.cancel()
 
@@ -89,24 +89,24 @@ class Trimming:
             await asyncio.sleep(self._every)
             if self.used:
                 self.used = False
-                with suppress(RuntimeError, MemoryError):  # no thread to be had: the next time
+                with suppress(RuntimeError, MemoryError):  # no thread: try again next time
                     await asyncio.to_thread(trim)
 
 
 _BACKLOG = 1024
-# Connections taken at once: where there is no descriptor for one, asyncio tries all the others,
-# says so of each, and has each try again by itself.
+# Connections accepted at once: if there is no descriptor for one, asyncio tries all the others,
+# logs each failure, and retries each one separately.
 _TAKEN = 1
-_LAST = 1.0  # seconds for the last bytes of answers that are complete
+_LAST = 1.0  # seconds for the last bytes of complete answers
 _METHODS = "GET, POST, DELETE"
-_UNREAD = (400, 408, 501)  # after these nobody knows where the next request begins
+_UNREAD = (400, 408, 501)  # after these the start of the next request is unknown
 _ENDED = "the proxy ended"
 _LISTEN = "subscriptions/listen"
-_GONE = 499  # what nginx writes in its log of a client that did not wait
+_GONE = 499  # nginx logs this status for a client that did not wait
 
 
 class Sidecar:
-    """Serves mounted routes, each on the listener that it names."""
+    """Serve mounted routes, each on its own listener."""
 
     def __init__(
         self, mounts: Iterable[Mount], limits: RouteLimits, log: Log, metrics: Metrics
@@ -143,12 +143,12 @@ class Sidecar:
         return sum(sessions for sessions, _ in counts), sum(children for _, children in counts)
 
     def address(self, listen: str) -> str:
-        """Return where a listener really listens, its port being known by now."""
+        """Return the actual address of a listener, whose port is known by now."""
         host, port, *_ = self._listening[listen].sockets[0].getsockname()
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def start(self) -> None:
-        """Get the routes ready and listen; raises AbridgeError where that is not possible."""
+        """Open the routes and listen; raises AbridgeError if that is not possible."""
         for mount in self.mounts:
             await mount.handler.open()
         self._trimming.begin()
@@ -168,9 +168,9 @@ class Sidecar:
                     same.listen(_BACKLOG)
 
     def heed_signals(self) -> None:
-        """Take SIGTERM, SIGINT and SIGHUP as the wish to end; a second one ends it at once.
+        """Begin the shutdown on SIGTERM, SIGINT and SIGHUP; exit at once on a second signal.
 
-        SIGHUP only where it was not ignored: that is how a terminal's end is to be outlived.
+        SIGHUP only if it was not ignored: a process that ignores it is to outlive its terminal.
         """
 
         def end(number: int) -> None:
@@ -188,7 +188,7 @@ class Sidecar:
         self._log.info(f"ending; open requests: {len(self._open)}")
 
     async def close(self) -> None:
-        """Take no more connections, let open requests end for a while, then end everything."""
+        """Stop accepting connections, wait a while for open requests, then end everything."""
         self._draining = True
         self._trimming.end()
         for listening in self._listening.values():
@@ -205,7 +205,7 @@ class Sidecar:
         for mount in self.mounts:
             try:
                 await mount.handler.close()
-            except Exception as error:  # the others are to be closed all the same
+            except Exception as error:  # the others must be closed all the same
                 said = f"{type(error).__name__}: {error}"
                 self._log.warning(f"{mount.route.path} could not be closed: {said}")
 
@@ -225,7 +225,7 @@ class Sidecar:
                     await self._idle.wait()
 
     async def _handle(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer a request, and say what came of it."""
+        """Answer a request and log the outcome."""
         own = _OWN.get(request.rel_url.raw_path)
         if own is not None:
             self._log.event("request", "debug", http=request.method, route=request.path)
@@ -273,9 +273,9 @@ class Sidecar:
             if denied is not None:
                 raise RequestRefused(denied.status, INVALID, denied.message, dict(denied.headers))
         if request.method == hdrs.METH_TRACE:
-            # It has the server say back all that it was sent, what the proxy has added included.
+            # TRACE makes the server repeat the request, with the headers that the proxy adds.
             raise RequestRefused(405, INVALID, "Method Not Allowed", {hdrs.ALLOW: _METHODS})
-        # Clients listen as long as they are there: that must not keep them from asking.
+        # Listening streams stay open: they must not take the places of requests.
         listening = len(self._streams)
         there = listening if _listens(request) else len(self._open) - listening
         if there >= self._limits.concurrent:
@@ -358,7 +358,7 @@ class Sidecar:
         return web.json_response({"status": "alive"})
 
     def unready(self) -> list[str]:
-        """Return the paths of the routes that cannot be served now; the log says why, once."""
+        """Return the paths of the routes that cannot be served now; log each reason once."""
         reasons = {mount.route.path: mount.handler.unready() for mount in self.mounts}
         unready = {path: reason for path, reason in reasons.items() if reason is not None}
         if unready != self._unready:
@@ -380,21 +380,21 @@ class Sidecar:
         return response
 
     async def _figures(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
-        # No token: it names tools and counts calls. A page in a browser shall not read it all the
-        # same, and can only do so by a name that it made point to us.
+        # No token: the metrics name tools and count calls. A page in a browser must still not read
+        # them, which it could only do by a DNS name of its own that points to this host.
         if not _numbered(request.headers.get(hdrs.HOST, "")):
             anybody = [replace(mount.route.access, tokens=()) for mount in mounts.all]
             if all(access.refusal(request.headers) for access in anybody):
                 return RequestRefused(403, INVALID, "not for this Host").response()
-        # A thousand series take a while to be written.
+        # Writing a thousand series takes a while.
         raw, media_type = await threaded(self._metrics.exposition)
         return web.Response(body=raw, headers={hdrs.CONTENT_TYPE: media_type})
 
 
 def _claims(request: web.BaseRequest) -> Iterator[Mapping[str, str]]:
-    """Yield the headers of a request, as they are, and with the Host that its target names.
+    """Yield the headers of a request unchanged, then with the Host that its target names.
 
-    That one is the one that counts (RFC 9112, section 3.2.2), but others may go by the header.
+    The Host in the target counts (RFC 9112, section 3.2.2), but upstreams may use the header.
     """
     yield request.headers
     host = request.host if hdrs.HOST in request.headers else ""
@@ -419,7 +419,7 @@ def _listens(request: web.BaseRequest) -> bool:
 
 
 def _numbered(host: str) -> bool:
-    """Return True if a Host header gives an address, which no name of others can lead to."""
+    """Return True if a Host header gives an IP address: then no foreign DNS name led here."""
     try:
         ip_address(ListenAddress(host if host.rpartition(":")[2].isdigit() else f"{host}:0").host)
     except ValueError:

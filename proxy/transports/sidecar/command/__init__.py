@@ -1,1 +1,1 @@
-"""Routes of the sidecar before a command, which gets a process per session."""
+"""Routes of the sidecar to a command, with one child process per session."""

@@ -1,8 +1,8 @@
-"""Servers as children of an event loop: each a process group of its own, lines in and lines out.
+"""Child processes of an event loop: each has a process group, and lines as input and output.
 
-Invariants: a line is written whole or not at all, whoever is cancelled meanwhile; nothing is read
-that nobody has asked for, so a server that is not listened to is held up by its pipe; and no group
-outlives us, even where we are killed.
+Invariants: a line is written whole or not at all, whatever is cancelled meanwhile; output is read
+only on request, so the pipe blocks a server whose output is not read; and no process group outlives
+the proxy, even if the proxy is killed.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from proxy.transports.stdio.pipes import widen
 
 _CHUNK = 64 << 10
 _LARGE_CHUNK = 1 << 20
-_LONGEST = 4096  # bytes of an unfinished line of stderr that wait for its end
-_STRAGGLERS = 0.5  # seconds for what others of the group may still say after the server has ended
-_LOOK = 0.02  # seconds between two looks whether a group has ended
+_LONGEST = 4096  # bytes of an unfinished line of stderr that are held until its end
+_STRAGGLERS = 0.5  # seconds for the output of others in the group after the server has ended
+_LOOK = 0.02  # seconds between two checks for the end of a group
 
 # Seconds from closing a server's stdin until SIGTERM, and from there until SIGKILL.
 ORDERLY = (2.0, 2.0)
 HASTY = (0.2, 1.0)
 
-# Hears which groups there are, and ends them as we would once it hears nothing any more.
+# Reads which groups exist, and ends them as the proxy would once its input ends.
 _GUARDIAN = """
 trap '' HUP INT TERM
 guarded=' '
@@ -56,9 +56,9 @@ done
 
 
 class Guardian:
-    """A shell that ends the process groups it was told of, should this process be killed.
+    """A shell that ends the process groups it knows of if this process is killed.
 
-    It holds nothing but the other end of a pipe. Raises OSError where there is no shell.
+    It holds nothing but the other end of a pipe. Raises OSError if there is no shell.
     """
 
     def __init__(self) -> None:
@@ -66,15 +66,15 @@ class Guardian:
         os.set_blocking(self._pipe, False)
 
     def guard(self, group: int) -> None:
-        """Have a group ended with us."""
+        """Add a group that must end with this process."""
         self._say(b"guard %d\n" % group)
 
     def leave(self, group: int) -> None:
-        """Let a group be: it has ended."""
+        """Remove a group that has ended."""
         self._say(b"leave %d\n" % group)
 
     def dismiss(self) -> None:
-        """End it; nobody is guarded any more."""
+        """End the shell; no group is guarded any more."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
         with suppress(ChildProcessError):
@@ -82,7 +82,7 @@ class Guardian:
         os.close(self._pipe)
 
     def _say(self, line: bytes) -> None:
-        # Where somebody has killed it, its work is not done; ours goes on.
+        # If the shell was killed, its groups are unguarded, but the proxy continues.
         with suppress(OSError):
             os.write(self._pipe, line)
 
@@ -92,7 +92,7 @@ class _Process(subprocess.Popen[bytes]):
 
     def __init__(self, command: Sequence[str], guardian: Guardian | None) -> None:
         def known() -> None:
-            # Not left to the parent, which may be killed before it knows the number.
+            # In the child, since the parent may be killed before it knows the process id.
             if guardian is not None:
                 guardian.guard(os.getpid())
 
@@ -115,7 +115,7 @@ class _Process(subprocess.Popen[bytes]):
 class ChildServer:
     """A server that is running, or has ended.
 
-    Made by `start`; `limit` is the most bytes of one of its lines.
+    Made by `start`; `limit` is the maximum size of one of its lines in bytes.
     """
 
     def __init__(
@@ -128,9 +128,9 @@ class ChildServer:
         self._process = _Process(command, guardian)
         self.pid = self._process.pid
         self.tail = b""
-        """The last that it wrote to its stderr, at most TAIL bytes."""
+        """The end of its stderr output, at most TAIL bytes."""
         self.deaf = False
-        """True where it takes nothing any more."""
+        """True if it accepts no more input."""
         self._exited: asyncio.Future[None] = self._loop.create_future()
         self._watch()
         self._flow = _Flow(self._broken)
@@ -147,7 +147,7 @@ class ChildServer:
     async def start(
         cls, command: Sequence[str], guardian: Guardian | None, log: Log, limit: int
     ) -> "ChildServer":
-        """Start a server; raises OSError where that cannot be done."""
+        """Start a server; raises OSError if that fails."""
         child = cls(command, guardian, log, limit)
         try:
             assert child._process.stdin is not None
@@ -162,12 +162,12 @@ class ChildServer:
 
     @property
     def code(self) -> int | None:
-        """Its exit code once it has ended; a signal's number, negative."""
+        """Its exit code once it has ended; the negative number of a signal that ended it."""
         return self._process.returncode
 
     @property
     def cause(self) -> str:
-        """How it has ended, with the end of its stderr."""
+        """The reason for its end, with the last lines of its stderr."""
         code = self.code
         if code is None:
             said = "the server does not answer any more"
@@ -179,10 +179,10 @@ class ChildServer:
         return f"{said}; its stderr ends with:\n{tail}" if tail else said
 
     async def events(self) -> AsyncIterator[Event]:
-        """Yield what it writes to its stdout, up to the end of that, for one reader."""
+        """Yield the lines of its stdout until the end, for one reader."""
         lines = Lines(self._limit)
         while chunk := await self._stdout.read():
-            await others(len(chunk))  # it may say more than we ever come to the end of
+            await others(len(chunk))  # its output may arrive faster than it is processed
             whole = lines.whole(chunk, len(chunk))
             if whole is not None:
                 yield whole
@@ -193,22 +193,22 @@ class ChildServer:
             yield event
 
     async def send(self, lines: list[bytes]) -> None:
-        """Write whole lines, given without newlines; wait while too much is not taken yet.
+        """Write whole lines, given without newlines; wait while its input buffer is full.
 
-        What is sent to a server that takes nothing any more is lost; `deaf` says so.
+        Lines for a server that accepts no more input are lost; then `deaf` is True.
         """
         self.post(lines)
         await self.ready()
 
     async def ready(self) -> None:
-        """Wait while too much is not taken yet."""
+        """Wait while its input buffer is full."""
         await self._flow.free.wait()
 
     def post(self, lines: list[bytes]) -> None:
-        """Write whole lines as `send` does, for those who must not wait for the server."""
+        """Write whole lines as `send` does, without waiting for the server."""
         if lines and not self.deaf and self._stdin is not None:
             parts = [part for line in lines for part in (line, b"\n")]
-            # Not joined, which would make a copy of a line that may be very long.
+            # Not joined, which would copy lines that may be very long.
             long = any(len(line) >= _CHUNK for line in lines)
             for part in parts if long else (b"".join(parts),):
                 self._stdin.write(part)
@@ -216,14 +216,14 @@ class ChildServer:
     async def end(self, pace: tuple[float, float] = ORDERLY) -> None:
         """Close its stdin and wait for its end; then SIGTERM and SIGKILL, to the whole group.
 
-        Whoever calls this a second time waits for the same end.
+        A second call waits for the same end.
         """
         if self._end is None:
             self._end = self._loop.create_task(self._ending(pace))
         await asyncio.shield(self._end)
 
     def _broken(self) -> None:
-        """End a server that does not read any more; what it still says is read to the end."""
+        """End a server that does not read any more; its remaining output is read to the end."""
         self.deaf = True
         self._stdin = None
         if self._end is None and self._pressing is None:
@@ -260,8 +260,8 @@ class ChildServer:
     def _close_stdin(self) -> None:
         self.deaf = True
         if self._stdin is not None:
-            # Not `close`, which would first wait for what a deaf server never takes. One that the
-            # server has closed just now would end a second time.
+            # Not `close`, which would first wait until the server reads its input. If the server
+            # has just closed the pipe, `abort` would end the transport a second time.
             if not self._stdin.is_closing():
                 self._stdin.abort()
         elif self._process.stdin is not None:
@@ -273,13 +273,13 @@ class ChildServer:
                 await asyncio.shield(self._exited)
 
     async def _gone(self, seconds: float) -> None:
-        """Wait until nobody is left in the group."""
+        """Wait until the group is empty."""
         end = self._loop.time() + seconds
         while self._signal(0) and self._loop.time() < end:
             await asyncio.sleep(_LOOK)
 
     def _signal(self, number: int) -> bool:
-        """Send a signal to the whole group (0 only looks); False where nobody is left in it."""
+        """Send a signal to the whole group (0 only checks it); return False if it is empty."""
         try:
             os.killpg(self.pid, number)
         except OSError:
@@ -287,7 +287,7 @@ class ChildServer:
         return True
 
     def _watch(self) -> None:
-        """Have its end noticed, by a descriptor where the system has such, else by a thread."""
+        """Watch for its end, with a process descriptor if the system has these, else a thread."""
         try:
             descriptor = os.pidfd_open(self.pid)
         except (AttributeError, OSError):
@@ -312,7 +312,7 @@ class ChildServer:
             self._exited.set_result(None)
 
     async def _hear(self) -> None:
-        """Pass its stderr on in whole lines, so that those of several servers do not mix."""
+        """Forward its stderr in whole lines, so that those of several servers do not mix."""
         held = b""
         while chunk := await self._stderr.read():
             self.tail = (self.tail + chunk)[-TAIL:]
@@ -320,14 +320,14 @@ class ChildServer:
             cut = held.rfind(b"\n") + 1 or (len(held) if len(held) > _LONGEST else 0)
             if cut:
                 whole, held = held[:cut], held[cut:]
-                # Waits where nobody reads our own.
+                # Blocks while the proxy's own stderr is not read.
                 await threaded(self._log.pass_on, whole)
         if held:
             await threaded(self._log.pass_on, held + b"\n")
 
 
 class _Flow(asyncio.Protocol):
-    """Says whether a pipe takes more."""
+    """The flow control of a pipe: `free` is set while the pipe accepts data."""
 
     def __init__(self, broken: Callable[[], None]) -> None:
         self.free = asyncio.Event()
@@ -346,11 +346,11 @@ class _Flow(asyncio.Protocol):
 
 
 class _Inlet:
-    """The end of a pipe that is read, by one task.
+    """The read end of a pipe, for one task.
 
-    It stays watched between two reads, until something comes that nobody has asked for. Once
-    `exited` is done it is at its end as soon as nothing more comes for a moment: others may hold
-    the pipe open for ever.
+    The descriptor stays watched between two reads, until data arrive that no read waits for. Once
+    `exited` is done, the pipe counts as ended as soon as nothing more arrives for a moment: other
+    processes may hold it open for ever.
     """
 
     def __init__(
@@ -367,7 +367,7 @@ class _Inlet:
         exited.add_done_callback(lambda _: self._hurry())
 
     async def read(self) -> bytes:
-        """Return what there is; nothing at the end."""
+        """Return the available bytes; no bytes at the end."""
         chunk = self._take()
         if chunk is not None:
             return chunk
@@ -380,13 +380,13 @@ class _Inlet:
         return await self._coming
 
     def close(self) -> None:
-        """Let a reader that waits see the end, before the descriptor is closed."""
+        """End a pending read, before the descriptor is closed."""
         self._closed = True
         self._unwatch()
         _settle(self._coming)
 
     def _take(self) -> bytes | None:
-        """Return what there is, nothing at the end, None where that is still to come."""
+        """Return the available bytes, no bytes at the end, None if none are available yet."""
         if self._closed:
             return b""
         try:
@@ -397,7 +397,7 @@ class _Inlet:
             return b""
         if len(chunk) == _CHUNK == self._size:
             widen(self._descriptor)
-        # A megabyte is not asked for without need: to get and return that memory takes its time.
+        # Not a megabyte each time: allocating and releasing that memory takes time.
         self._size = _LARGE_CHUNK if len(chunk) >= _CHUNK else _CHUNK
         return chunk
 
@@ -431,7 +431,7 @@ def _signal_name(number: int) -> str:
 
 
 def unread(error: Exception) -> str:
-    """Say that a server is read no further, and why."""
+    """Return the message that the server is read no further, with the reason."""
     return f"the proxy cannot read the server any more: {type(error).__name__}: {error}"
 
 

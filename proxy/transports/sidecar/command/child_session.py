@@ -1,8 +1,8 @@
-"""A session of the handshake era (up to 2025-11-25): one client, and a server of its own.
+"""A session of the handshake era (up to 2025-11-25): one client with a server of its own.
 
-Invariants: a message goes on exactly one stream; a client that goes away ends nothing but its
-connection; each request is answered once, whatever becomes of the server; and what the server says
-is read whether or not it takes anything.
+Invariants: a message goes to exactly one stream; a client that disconnects ends only its
+connection; each request is answered once, whatever happens to the server; and the server's output
+is read even if it accepts no input.
 """
 
 import asyncio
@@ -43,19 +43,19 @@ from proxy.transports.sidecar.route import AccessRecord, RouteLimits
 from proxy.transports.stdio.lines import Event, LineDropped, LineTooLong, LineTruncated
 
 PRIMED = "2025-11-25"
-"""The protocol version from which on clients know an event without data."""
+"""The first protocol version whose clients know an event without data."""
 
-_REMEMBERED = 1000  # streams of which a client may still want to hear something
-_MOST_ASKED = 1000  # requests that wait for their answers, also those of clients that went away
+_REMEMBERED = 1000  # streams that a client may still want to resume
+_MOST_ASKED = 1000  # requests that wait for their answers, including those of disconnected clients
 _RETRY_AFTER = "5"
 _CANCELLED = -32800
 _LAST_ANSWER = 5.0  # seconds for a server to answer a request that was cancelled
 
 
 class ChildSession:
-    """One session: its server, its streams, and what is said on which of them.
+    """One session: its server, its streams, and the assignment of messages to streams.
 
-    `single` is the way of 2024-11-05: everything goes on the one stream that GET has opened.
+    `single` is the transport of 2024-11-05: all messages go to the one stream that GET has opened.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ChildSession:
         self.version: str | None = None
         """The protocol version that the server has agreed to."""
         self.over = False
-        """True from when it is being ended."""
+        """True once its end has begun."""
         self._child = child
         self._history = history
         self._log = log
@@ -83,7 +83,7 @@ class ChildSession:
         self._loop = asyncio.get_running_loop()
         self._streams: OrderedDict[int, EventStream] = OrderedDict()
         self._asked: dict[bytes, EventStream] = {}
-        self._owed: set[bytes] = set()  # where all answers go on one stream: which are to come
+        self._owed: set[bytes] = set()  # with one stream for all answers: pending requests
         self._tokens: dict[bytes, EventStream] = {}
         self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
         self._timer = Timer(driver, self._overdue)
@@ -98,7 +98,7 @@ class ChildSession:
 
     @property
     def connected(self) -> bool:
-        """True while a client hears any of its streams."""
+        """True while a client is connected to any of its streams."""
         return self._serving > 0
 
     @property
@@ -109,7 +109,7 @@ class ChildSession:
     async def post(
         self, request: web.BaseRequest, read: PostedBody, asked: AccessRecord
     ) -> web.StreamResponse:
-        """Take what one POST brought and answer it; raises Refused."""
+        """Process one POST and answer it; raises RequestRefused."""
         self._touch()
         asked.client = self.driver.session.client or ""
         if read.ids:
@@ -135,7 +135,7 @@ class ChildSession:
             self._say(stream, b"")
         answer = ResponseWriter(
             request,
-            # A command chooses no form: see `accept.Wanted`.
+            # A command chooses no form: see `negotiation.Wanted`.
             "rather json" if read.wanted == "either" else read.wanted,
             streams=True,
             expected=len(read.ids),
@@ -146,7 +146,8 @@ class ChildSession:
         streams = read.wanted in ("stream", "either")
         self._serving += 1
         try:
-            # The server is asked before the client is told anything: both then work at once.
+            # The server gets the request before the client gets anything, so that both work at
+            # once.
             await asyncio.sleep(0)
             return await stream.serve(request, answer, asked, pings=streams)
         finally:
@@ -154,7 +155,7 @@ class ChildSession:
             self._touch()
             asked.client = self.driver.session.client or ""
             if read.initializes and not answer.started:
-                # Nobody was ever told the session's id.
+                # The client never received the session's id.
                 self._spawned(self.end("the client went away", HASTY))
 
     def _admit(self) -> None:
@@ -171,9 +172,9 @@ class ChildSession:
         last: str | None = None,
         first: Iterable[sse.Event] = (),
     ) -> web.StreamResponse:
-        """Open the stream of what belongs to no request, or resume the one that `last` is of.
+        """Open the stream for messages of no request, or resume the stream of the event `last`.
 
-        `first` are events to be written before anything else. Raises Refused.
+        `first` are events to be written before all others. Raises RequestRefused.
         """
         self._touch()
         stream = self._get
@@ -199,7 +200,7 @@ class ChildSession:
             self._touch()
 
     async def end(self, cause: str, pace: tuple[float, float] = ORDERLY) -> None:
-        """End the server; what it still owes is answered with an error that says `cause`."""
+        """End the server; requests without an answer get an error with the text `cause`."""
         self.over = True
         if self._cause is None:
             self._cause = cause
@@ -210,7 +211,7 @@ class ChildSession:
         await self._child.end(pace)
         await asyncio.shield(self.reading)
 
-    # What the client says
+    # Messages of the client
 
     async def _enter(self, raw: bytes, asked: AccessRecord) -> None:
         sent = await self.driver.from_client(message.one_line(raw.strip()))
@@ -222,9 +223,9 @@ class ChildSession:
         await self._child.ready()
 
     def _cancelled(self, said: Iterable[bytes], passed: Iterable[bytes]) -> None:
-        """Answer soon what was cancelled, where the server does not; `passed` is what it is told.
+        """Answer cancelled requests soon if the server does not; `passed` are the lines for it.
 
-        Of a call that was held it knows nothing: it is told to give up what was asked before it.
+        The server does not know a call that was held: its cancellation names the proxy's query.
         """
         told = {address(each).cancels for line in passed for each in elements(line)}
         for key in told & self._probes.keys():
@@ -242,8 +243,8 @@ class ChildSession:
             self._deliver(message.error(id, _CANCELLED, "Request cancelled"))
 
     async def _pass(self, sent: Routed) -> None:
-        """Pass on what is meant for either side; only a client that reads slowly is waited for."""
-        # At once: no word of the client's on a call that was held is to go ahead of the call.
+        """Send messages to either side; wait only for a client that reads slowly."""
+        # At once: no client message about a call that was held may overtake the call.
         self._child.post([*sent.to_server, *(probe.raw for probe in sent.probes)])
         for probe in sent.probes:
             timer = self._loop.call_later(probe.seconds, self._late, probe.token)
@@ -254,12 +255,12 @@ class ChildSession:
             await self._deliver(raw).room()
 
     def _overdue(self, sent: Routed) -> None:
-        """Have calls given up that the server has left alone, and their streams ended."""
+        """Cancel calls that the server has left unanswered for too long, and answer them."""
         self._child.post(sent.to_server)
         for raw in sent.to_client:
             self._deliver(raw)
 
-    # Questions of the proxy's own
+    # Queries of the proxy
 
     def _late(self, key: bytes) -> None:
         self._settle(key)
@@ -272,13 +273,13 @@ class ChildSession:
         if key in self._probes:
             self._probes.pop(key).cancel()
 
-    # What the server says
+    # Messages of the server
 
     async def _read(self) -> None:
         try:
             async for event in self._child.events():
                 await self._hear(event)
-        except Exception as error:  # whatever it was, nobody is to wait for ever
+        except Exception as error:  # after any error, no client may wait for ever
             self._cause = self._cause or unread(error)
             self._log.error(self._cause)
         await self._child.end(HASTY)
@@ -316,7 +317,7 @@ class ChildSession:
         await self._pass(await self.driver.from_server(raw))
 
     def _ended(self) -> None:
-        """Answer what is in flight, and end all streams."""
+        """Answer all pending requests with an error, and end all streams."""
         self.over = True
         cause = self._cause or self._child.cause
         count = len(self._asked)
@@ -367,7 +368,7 @@ class ChildSession:
                 self._log.warning("messages were dropped: nobody has opened a stream for them")
 
     def _deliver(self, raw: bytes) -> EventStream:
-        """Put a message on the stream it belongs to, a batch as far as it belongs to one."""
+        """Put a message on its stream, each part of a batch on its own if the streams differ."""
         parts = [(part, address(part)) for part in elements(raw)] or [(raw, NOWHERE)]
         streams = [self._target(found) for _, found in parts]
         if len(set(streams)) == 1:
@@ -392,7 +393,7 @@ class ChildSession:
         return self._spare()
 
     def _spare(self) -> EventStream:
-        """Return the stream for what belongs to no request, as far as anybody can tell."""
+        """Return the stream for a message of no request, as far as it can be inferred."""
         asking = {stream for stream in self._asked.values() if stream.carries}
         there = [stream for stream in asking if stream.connected]
         if len(there) == 1:
@@ -430,7 +431,7 @@ class ChildSession:
         self.used = self._loop.time()
 
     def _spawned(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Have something done to its end, whoever goes away meanwhile."""
+        """Run a task to its end, even if the client disconnects meanwhile."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

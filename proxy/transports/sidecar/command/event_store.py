@@ -1,7 +1,7 @@
-"""What was said on the streams of all sessions, kept for a while so that a client can resume.
+"""The events of the streams of all sessions, kept for a while so that a client can resume.
 
-Bounded by number and by bytes: the oldest goes first, the newest always stays. Invariant: what
-`after` returns is everything that followed, or nothing at all.
+Bounded by number and by bytes: the oldest is dropped first, the newest always stays. Invariant:
+`after` returns all events that followed, or none at all.
 """
 
 import re
@@ -22,7 +22,7 @@ class StoredEvent(Struct, frozen=True, gc=False):
 
 class _Stream(Struct):
     said: deque[StoredEvent]
-    gone: int = 0  # how many there were before the first that is kept
+    gone: int = 0  # how many events were dropped before the first that is kept
     over: bool = False
 
 
@@ -40,8 +40,8 @@ class EventStore:
         self._number = number
         self._size = size
         self._streams: dict[int, _Stream] = {}
-        self._order: deque[int] = deque()  # which stream each event is of, from the oldest on
-        self._dropped = 0  # how many of these are of streams that are no more
+        self._order: deque[int] = deque()  # the stream of each event, oldest first
+        self._dropped = 0  # how many entries of `_order` belong to dropped streams
         self._bytes = 0
         self._opened = 0
 
@@ -52,7 +52,7 @@ class EventStore:
         return self._opened
 
     def add(self, stream: int, data: bytes) -> StoredEvent:
-        """Keep an event of a stream that is open; it is returned with its id."""
+        """Add an event to an open stream; return it with its id."""
         kept = self._streams[stream]
         said = StoredEvent(f"{stream}-{kept.gone + len(kept.said) + 1}", data)
         kept.said.append(said)
@@ -63,9 +63,9 @@ class EventStore:
         return said
 
     def after(self, id: str) -> tuple[int, list[StoredEvent]] | None:
-        """Return the stream that an id belongs to, and what was said there after it.
+        """Return the stream that an event id belongs to, and the events that followed there.
 
-        None where the id is none of ours, or where something that followed is no longer kept.
+        None if the id is unknown, or if an event that followed is no longer kept.
         """
         found = _ID.fullmatch(id)
         if found is None:
@@ -77,7 +77,7 @@ class EventStore:
         return stream, list(kept.said)[number - kept.gone :]
 
     def close(self, stream: int) -> None:
-        """Record that nothing more will be said; what was said stays for its time."""
+        """Record that a stream has ended; its events stay until they are too old."""
         kept = self._streams.get(stream)
         if kept is not None:
             kept.over = True
@@ -85,7 +85,7 @@ class EventStore:
                 del self._streams[stream]
 
     def drop(self, stream: int) -> None:
-        """Forget all of a stream; an unknown one is no matter."""
+        """Forget all of a stream; an unknown one is ignored."""
         kept = self._streams.pop(stream, None)
         if kept is None:
             return

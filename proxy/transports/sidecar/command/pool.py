@@ -1,11 +1,11 @@
 """The servers that stateless requests share (MCP 2026-07-28).
 
-Invariants: no server ever holds two requests with equal ids, or with equal progress tokens, and an
-id that was cancelled there is not used again while a late answer could be taken for another
-caller's: until it was answered, or some seconds have passed and the server has answered what it was
-asked later. (A server should not answer what was cancelled, and most do not.) What belongs to no
-request goes to the only one that is open, or nowhere. A request that is held while the proxy asks
-something of its own has its id kept on the server that it will go to.
+Invariants: no server ever holds two requests with equal ids, or with equal progress tokens, and a
+cancelled id is not used again on its server while a late answer could be taken for another
+caller's: until it was answered, or some seconds have passed and the server has answered a later
+request. (A server should not answer cancelled requests, and most do not.) A message of no request
+goes to the only open request, or is dropped. While the proxy sends a query of its own before a
+request, the id of the request is reserved on the server that the request will go to.
 """
 
 import asyncio
@@ -31,24 +31,24 @@ from proxy.transports.log import Log
 from proxy.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, end_all, unread
 from proxy.transports.stdio.lines import LineDropped, LineTooLong, LineTruncated
 
-_MOST_BEHIND = 16 << 20  # bytes that may wait for one client that is slow to read
-# Seconds to wait for a server that can take a request. Clients count their requests alike, so equal
-# ids are common, and none of them asks again where it is told to.
+_MOST_BEHIND = 16 << 20  # bytes that may wait for one client that reads slowly
+# Seconds to wait for a server that can take a request. Clients number their requests alike, so
+# equal ids are common, and clients ignore Retry-After.
 _PATIENCE = 30.0
-_MOST_CANCELLED = 10_000  # ids that one server never answered; then it is replaced
+_MOST_CANCELLED = 10_000  # cancelled ids that one server never answered; beyond that it is replaced
 _LATE = 5.0  # seconds in which a cancelled request may still be answered
-_LARGE = 4096  # bytes of a line that is not read as a whole without need
+_LARGE = 4096  # bytes up to which a line is always checked for a second message
 
 Start = Callable[[], Awaitable[ChildServer]]
 
 
 class PooledRequest:
-    """One request on its way, and what the server has said to it so far.
+    """One request in progress, and the server's messages to it so far.
 
-    `key` is its id and `token` what it wants to hear of its progress under, as message.id_keys;
-    `cut` is called where its client reads too slowly. One that `lasts` is a subscription, which
-    holds its id as long as its client likes. One that is held has in `probe` the id of the proxy's
-    own question, which its server is asked first.
+    `key` is its id and `token` its progress token, as message.id_keys; `cut` is called if its
+    client reads too slowly. A request that `lasts` is a subscription, which holds its id as long as
+    its client likes. If the request is held, `probe` is the id of the proxy's own query, which its
+    server gets first.
     """
 
     def __init__(
@@ -63,24 +63,24 @@ class PooledRequest:
         self.lasts = lasts
         self.probe = probe
         self.sent = probe is None
-        """True where the server knows of the request itself."""
+        """True if the server knows the request itself."""
         self.key = key
         self.token = token
-        self.number = 0  # how many its server was asked before it, and it
+        self.number = 0  # its position among all requests to its server
         self.over: str | None = None
-        """Why nothing more will come; an empty text where all was said."""
+        """Why no more messages follow; an empty text after a normal end."""
         self._cut = cut
         self._waiting: deque[bytes] = deque()
         self._size = 0
         self._news = asyncio.Event()
 
     def awaits(self, key: bytes) -> bool:
-        """Return True if an answer with this id is to come."""
+        """Return True if an answer with this id is expected."""
         return key == self.probe or (key == self.key and self.sent)
 
     def put(self, raw: bytes) -> None:
-        """Take a message of the server."""
-        # The first is taken whatever its size.
+        """Add a message of the server."""
+        # The first message is accepted whatever its size.
         if self._size > _MOST_BEHIND:
             self._cut()
             return
@@ -89,7 +89,7 @@ class PooledRequest:
         self._news.set()
 
     def finish(self, cause: str = "") -> None:
-        """Record that nothing more will come."""
+        """Record that no more messages follow."""
         if self.over is None:
             self.over = cause
         self._news.set()
@@ -108,7 +108,7 @@ class PooledRequest:
 
 
 class Cancelled(Struct):
-    """A request that a server was told to give up: its token, when, and how many came before."""
+    """A cancelled request of a server: its token, when, and how many requests came before."""
 
     token: bytes | None
     at: float
@@ -121,7 +121,7 @@ class PooledServer:
     def __init__(self, child: ChildServer, log: Log, limit: int, freed: Callable[[], None]) -> None:
         self.child = child
         self.leaving = False
-        """True where it takes no more requests."""
+        """True if it accepts no more requests."""
         self._log = log
         self._limit = limit
         self._freed = freed
@@ -131,23 +131,23 @@ class PooledServer:
         self._tokens: dict[bytes, PooledRequest] = {}
         self._cancelled: dict[bytes, Cancelled] = {}  # by their ids
         self._asked = 0
-        self._answered = 0  # the last asked of those that were answered
+        self._answered = 0  # the highest number of an answered request
         self._end: asyncio.Task[None] | None = None
-        self._noise: list[bytes] = []  # what was said just now and is no message
+        self._noise: list[bytes] = []  # recent output that is no message
         self.reading = self._loop.create_task(self._read())
 
     @property
     def idle(self) -> bool:
-        """True where nothing waits for it."""
+        """True if no request waits for it."""
         return not self._held
 
     @property
     def listening(self) -> bool:
-        """True where all that waits for it are subscriptions."""
+        """True if all requests that wait for it are subscriptions."""
         return bool(self._held) and all(each.lasts for each in self._held.values())
 
     def takes(self, asking: PooledRequest) -> bool:
-        """Return True if it can be asked this now."""
+        """Return True if it can take this request now."""
         return (
             not (self.leaving or self.child.deaf or self.child.code is not None)
             and asking.key not in self._held
@@ -156,7 +156,7 @@ class PooledServer:
         )
 
     def worn(self, asking: PooledRequest) -> bool:
-        """Return True if it may still answer a cancelled request that could be taken for this one."""
+        """Return True if a late answer to a cancelled request could be taken for this one's."""
         past = self._loop.time() - _LATE
         for key, each in list(self._cancelled.items()):
             if each.at < past and each.number < self._answered:
@@ -165,7 +165,7 @@ class PooledServer:
         return asking.key in self._cancelled or asking.token in tokens
 
     def hold(self, asking: PooledRequest) -> None:
-        """Be asked something."""
+        """Record that the server holds this request."""
         self._asked += 1
         asking.number = self._asked
         self._held[asking.key] = asking
@@ -176,9 +176,9 @@ class PooledServer:
         self.used = self._loop.time()
 
     def cancel(self, asking: PooledRequest, said: Iterable[bytes] | None = None) -> None:
-        """Let the server know that nobody waits for an answer any more; an answered one is none.
+        """Cancel a request at the server; one that was answered is ignored.
 
-        `said` are lines that say so; without them, that its client went away.
+        `said` are the lines to send; None means cancellations because the client has disconnected.
         """
         if self._held.get(asking.key) is not asking:
             return
@@ -196,7 +196,7 @@ class PooledServer:
         self._freed()
 
     def settle(self, asking: PooledRequest) -> None:
-        """Record that a request has the answer to its question, or waits for it no longer."""
+        """Record that the query before a request was answered, or is awaited no longer."""
         if asking.probe is not None and self._held.get(asking.probe) is asking:
             del self._held[asking.probe]
         asking.probe = None
@@ -217,7 +217,7 @@ class PooledServer:
         cause = ""
         try:
             await self._hear_all()
-        except Exception as error:  # whatever it was, nobody is to wait for ever
+        except Exception as error:  # after any error, no client may wait for ever
             cause = unread(error)
         self.leaving = True
         await self.child.end(HASTY)
@@ -237,7 +237,7 @@ class PooledServer:
                     for raw in self._messages(line):
                         self._hear(raw)
                         if self._noise:
-                            # Waits for a moment where nobody reads what we say.
+                            # Blocks while the proxy's own stderr is not read.
                             await threaded(self._log.noise, self._noise.pop())
             elif isinstance(event, LineTooLong | LineDropped):
                 if isinstance(event, LineTooLong):
@@ -249,13 +249,13 @@ class PooledServer:
             elif isinstance(event, LineTruncated):
                 size = event.size
                 self._log.warning(f"the server ended within a line, after {size} bytes of it")
-            # Others have their turn: what the server says may come without a break.
+            # Let other tasks run: the server's output may come without a break.
             await asyncio.sleep(0)
 
     def _messages(self, line: bytes) -> list[bytes]:
-        """Keep the answer to one client apart from another's that the server glued to it.
+        """Separate the answer to one client from another's on the same line.
 
-        The first is replaced by an error: of a server of its own its client would get that too.
+        The first is replaced by an error: with a server of its own, the client would get that too.
         """
         end = behind_first(line) if len(line) <= _LARGE or second(line) else None
         key = None if end is None else address(line[:end]).answers
@@ -278,7 +278,7 @@ class PooledServer:
         if found.answers is not None and found.answers == asking.probe:
             self.settle(asking)
         elif asking.key in (found.answers, found.cancels):
-            # A server that ends a subscription by itself says so by a cancellation.
+            # A server that ends a subscription by itself sends a cancellation.
             self._answered = max(self._answered, asking.number)
             self._let_go(asking)
             asking.finish()
@@ -291,7 +291,7 @@ class PooledServer:
         if found.token is not None:
             return self._tokens.get(found.token)
         if not _speaks(raw):
-            if raw.strip():  # an empty line is nothing
+            if raw.strip():  # an empty line is no output
                 self._noise.append(raw)
         elif len(set(self._held.values())) == 1:
             return next(iter(self._held.values()))
@@ -303,8 +303,8 @@ class PooledServer:
 class Pool:
     """At most `most` servers, each started by `start` when it is needed.
 
-    Those that only subscriptions wait for do not count, or a few clients that listen would keep
-    their ids from everybody; with them there are at most `total`.
+    Servers that only subscriptions wait for do not count, since a few listening clients would keep
+    their ids from all others; with these there are at most `total`.
     """
 
     def __init__(self, start: Start, most: int, total: int, log: Log, limit: int) -> None:
@@ -319,19 +319,19 @@ class Pool:
 
     @property
     def running(self) -> int:
-        """How many servers it has now."""
+        """The number of servers that it has now."""
         return sum(not each.reading.done() for each in self._members)
 
     async def take(self, asking: PooledRequest) -> PooledServer | None:
-        """Return a server that holds `asking` from now on; None where none can take it soon.
+        """Return a server that holds `asking` from now on; None if none can take it soon.
 
-        The time that a new server takes to start does not count. Raises OSError where one cannot be
-        started.
+        The time that a new server takes to start does not count. Raises OSError if a server cannot
+        be started.
         """
         deadline = asyncio.get_running_loop().time() + _PATIENCE
         while True:
             member = await self._found(asking)
-            # One that was just started may have been taken by another meanwhile.
+            # Another request may have taken a new server meanwhile.
             if member is not None and member.takes(asking):
                 member.hold(asking)
                 return member
@@ -360,7 +360,7 @@ class Pool:
             self._freed()
         self._starting += 1
         try:
-            # Not given up half way, whoever goes away meanwhile.
+            # The start continues even if this request is cancelled.
             return await asyncio.shield(asyncio.ensure_future(self._begin()))
         finally:
             self._starting -= 1
@@ -378,7 +378,7 @@ class Pool:
         self._change.set()
 
     def reap(self, seconds: float) -> None:
-        """End the servers that nobody has asked anything for so long."""
+        """End the servers that have been idle for so many seconds."""
         now = asyncio.get_running_loop().time()
         for member in self._members:
             if member.idle and now - member.used > seconds:

@@ -1,8 +1,8 @@
 """A route whose upstream is a command: a stdio server as a Streamable HTTP service.
 
 In the handshake era each session has a server of its own, and lasts until it is ended, until its
-server ends, or until nobody has used it for a while. Stateless requests share a few servers. No
-server outlives us.
+server ends, or until it has been idle for too long. Stateless requests share a few servers. No
+server outlives the proxy.
 """
 
 import asyncio
@@ -38,13 +38,13 @@ from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
 _HANDSHAKES = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
 _SSE = "/sse"
 _SESSION_ID = "session_id"  # in the query of the endpoint of 2024-11-05
-_GIVEN_UP = 4  # times the idle time, after which even a call that runs is waited for no longer
+_GIVEN_UP = 4  # times the idle time, after which a session ends even if a call is pending
 _RETRY_AFTER = "5"
 _ID = re.compile(rb'"|-?\d+\Z')
 
 
 class CommandRoute:
-    """Answers the requests of a route by asking servers that are its children."""
+    """Answer the requests of a route with child processes."""
 
     def __init__(self, route: Route, rules: Rules, shared: Services) -> None:
         assert not isinstance(route.upstream, str)
@@ -62,7 +62,7 @@ class CommandRoute:
         self._reaping: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Get ready to be asked."""
+        """Start the guardian and check that the command exists."""
         try:
             self._guardian = Guardian()
         except OSError as error:
@@ -72,11 +72,11 @@ class CommandRoute:
         self._reaping = asyncio.create_task(self._reap())
 
     def unready(self) -> str | None:
-        """Say why no server can be started now."""
+        """Return the reason why no server can be started now, else None."""
         return self._unready
 
     def population(self) -> tuple[int, int]:
-        """Return how many sessions are open, each with its server, and how many servers run."""
+        """Return the number of sessions, each with a server, and that of running servers."""
         return len(self._sessions), len(self._sessions) + self._stateless.pool.running
 
     async def close(self) -> None:
@@ -115,10 +115,10 @@ class CommandRoute:
         if not read.messages or not all(each.speaks for each in read.messages):
             raise RequestRefused(400, INVALID, "the body is no JSON-RPC message")
         if not _decodes(read.raw):
-            # Some servers end by it, and with them the calls of others.
+            # Some servers exit on invalid UTF-8, and end the calls of others.
             raise RequestRefused(self._route.malformed_status, NOT_JSON, "Parse error")
         if not all(map(_ID.match, read.ids)):
-            # How the server would spell it nobody knows, and so not which answer is its own.
+            # The server may spell other ids differently, so its answers could not be matched.
             raise RequestRefused(400, INVALID, "the id of a request must be a text or an integer")
         single = request.query.get(_SESSION_ID)
         if single is not None:
@@ -157,7 +157,7 @@ class CommandRoute:
     async def _single(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         """Serve a client of 2024-11-05: its one stream is its session."""
         hosted = await self._host(single=True)
-        # Relative to the URL that the client has used, whatever it looked like there.
+        # Relative to the URL that the client has used, whatever a reverse proxy made of it.
         endpoint = f"?{_SESSION_ID}={hosted.id}".encode()
         raw = sse.written(endpoint, event="endpoint")
         first = sse.Event(raw, endpoint, None, "endpoint")
@@ -185,7 +185,7 @@ class CommandRoute:
             raise RequestRefused(400, INVALID, f"the value of {VERSION} is no version served here")
 
     async def _host(self, *, single: bool) -> ChildSession:
-        """Begin a session; raises Refused."""
+        """Begin a session; raises RequestRefused."""
         limits, log = self._shared.limits, self._shared.log
         self._make_room()
         self._starting += 1
@@ -263,5 +263,5 @@ def _decodes(raw: bytes) -> bool:
 
 
 def _claim(hosted: ChildSession) -> tuple[bool, float]:
-    """Rank sessions that nobody hears: those that owe an answer last, then by their last use."""
+    """Return the rank of an idle session: pending answers last, then by last use."""
     return hosted.pending, hosted.used

@@ -1,6 +1,6 @@
-"""Answers the requests of the stateless era (MCP 2026-07-28) with a few servers that all share.
+"""Answer the requests of the stateless era (MCP 2026-07-28) with a few shared servers.
 
-Each POST is one request and its answer. A client that goes away has cancelled it.
+Each POST is one request and its answer. A client that disconnects has cancelled it.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
 from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
 from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
 
-_KEPT = 1000  # callers remembered at most; the one that was silent longest is forgotten first
+_KEPT = 1000  # callers remembered at most; the least recently used is forgotten first
 _LISTEN = "subscriptions/listen"
 _RETRY_AFTER = "1"
 _LATE = "the server did not answer in time"
 
 
 class Stateless:
-    """What of a route's upstream, a command, is not of a session."""
+    """The stateless requests of a route whose upstream is a command."""
 
     def __init__(self, route: Route, rules: Rules, shared: Services, start: Start) -> None:
         self._shared = shared
@@ -44,7 +44,7 @@ class Stateless:
     async def post(
         self, request: web.BaseRequest, read: PostedBody, asked: AccessRecord
     ) -> web.StreamResponse:
-        """Answer one POST; raises Refused."""
+        """Answer one POST; raises RequestRefused."""
         refused = envelope.refusal(read, request.headers, self._parameters)
         if refused is None and read.method == _LISTEN and read.wanted == "json":
             refused = RequestRefused(406, INVALID, "the answer is an event stream")
@@ -56,7 +56,7 @@ class Stateless:
             asked.answered_by, asked.failure = "proxy", str(refused)
             return refused.response()
         if not read.ids:
-            # There is none that a server shared by all could be told on behalf of one.
+            # No notification of one client may go to a server that all share.
             asked.answered_by = "proxy"
             return web.Response(status=202)
         exchange = await self._callers.exchange(request, read)
@@ -69,7 +69,7 @@ class Stateless:
             exchange.drop()
 
     def reap(self) -> None:
-        """End servers that nobody needs now."""
+        """End servers that have been idle for too long."""
         self._pool.reap(self._shared.limits.idle)
 
     async def close(self) -> None:
@@ -82,11 +82,11 @@ class Stateless:
         return self._pool
 
     def unheard(self) -> None:
-        """Record what a server has said and nobody is to hear."""
+        """Log that a message of a server was dropped."""
         self._shared.log.debug("a message that came while a call was held was dropped")
 
     async def learn(self, exchange: RequestContext, raw: bytes) -> None:
-        """Let others know what the server has said of itself."""
+        """Share the facts of a server's response with other requests and replicas."""
         if exchange.post.method == "tools/list":
             headers.learn(self._parameters, raw)
         await self._callers.share(exchange)
@@ -113,11 +113,11 @@ class _Answering:
         self._answer: ResponseWriter | None = None
         self._responded = False
         self._loop = asyncio.get_running_loop()
-        self._probe: bytes | None = None  # the proxy's own question, while its answer is awaited
-        self._due = 0.0  # until when
+        self._probe: bytes | None = None  # the id of the proxy's query while it is pending
+        self._due = 0.0  # its deadline
 
     async def answered(self) -> web.StreamResponse:
-        """Ask what the client asks, and pass on the answer; raises Refused."""
+        """Send the client's request to a server, and return the answer; raises RequestRefused."""
         read = self._read
         line = message.one_line(read.raw.strip())
         sent = await self._driver.from_client(line, self._mark)
@@ -163,14 +163,14 @@ class _Answering:
         return await self._finished(lines, asking.over or "the server gave no answer")
 
     async def _taken(self, member: PooledServer) -> None:
-        """Wait while too much is not taken yet, but not for longer than for an answer."""
+        """Wait while the server's input buffer is full, but not longer than for an answer."""
         seconds = self._driver.session.patience(self._mark, self._read.ids)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await member.child.ready()
 
     async def _overdue(self, asking: PooledRequest, member: PooledServer) -> bool:
-        """Return True if the server has left the call alone for too long; then it is answered."""
+        """Return True if the call is overdue; it is cancelled and answered with an error then."""
         sent = self._driver.overdue(self._mark, self._read.ids)
         if not sent.to_client:
             return False
@@ -181,7 +181,7 @@ class _Answering:
         return True
 
     async def _pass_on(self, asking: PooledRequest, member: PooledServer) -> None:
-        """Pass on what the server says until it has answered, can no more, or need not."""
+        """Pass on the server's messages until it has answered, has ended, or is overdue."""
         while asking.sent or self._probe is not None:
             if await self._overdue(asking, member):
                 return
@@ -196,7 +196,7 @@ class _Answering:
                     continue
                 if patience != PING:
                     continue
-                # For those between us and the client, who would take silence for the end.
+                # For intermediaries, which would take silence for the end.
                 self._answer = self._answer or self._begun("stream")
                 await self._answer.put(SILENCE)
                 continue
@@ -212,7 +212,7 @@ class _Answering:
                 await self._say(line)
 
     def _patience(self) -> float | None:
-        """Return for how many seconds nothing is to be done where the server says nothing."""
+        """Return the seconds to wait for the server's next message, None if without limit."""
         ping = PING if self._streams else None
         left = self._driver.session.patience(self._mark, self._read.ids)
         if self._probe is not None:
@@ -222,20 +222,20 @@ class _Answering:
     async def _held(
         self, raw: bytes, sent: Routed, asking: PooledRequest, member: PooledServer
     ) -> None:
-        """Take what the server has said while the call is held."""
+        """Process a message that the server sends while the call is held."""
         if address(raw).answers in (self._probe, self._key):
             await self._go_on(sent, asking, member)
         elif self._answer is not None and self._answer.started:
             for line in sent.to_client:
                 await self._say(line)
         elif sent.to_client:
-            # The call may still be answered in one piece.
+            # The call may still be answered as JSON.
             self._whole.unheard()
 
     async def _go_on(self, sent: Routed, asking: PooledRequest, member: PooledServer) -> None:
-        """Do with a call that was held what was decided."""
+        """Carry out the decision on a call that was held."""
         self._probe = None
-        # All but the cancellation of the question is the call.
+        # All but the cancellation of the query is the call.
         asking.sent |= any(address(line).cancels is None for line in sent.to_server)
         member.child.post(sent.to_server)
         for line in sent.to_client:
@@ -254,7 +254,7 @@ class _Answering:
             self._asked.sent = self._answer.sent
 
     async def _say(self, line: bytes) -> None:
-        """Pass on one message; the first one decides the form and the status."""
+        """Send one message to the client; the first one decides the form and the status."""
         await others(len(line))
         responds = address(line).answers == self._key
         self._responded |= responds
@@ -271,7 +271,7 @@ class _Answering:
 
     @property
     def _streams(self) -> bool:
-        """True where an event stream has begun, or may."""
+        """True if an event stream has begun, or may begin."""
         if self._answer is not None:
             return self._answer.started
         return self._read.wanted in ("stream", "either")

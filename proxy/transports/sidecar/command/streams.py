@@ -1,8 +1,8 @@
-"""One stream of a session of the handshake era: what is said on it, and who is connected to it.
+"""One stream of a session of the handshake era: its events and its connection.
 
-A stream belongs to one POST, or is the one that GET opens. It outlives its connection: whoever
-comes back with the id of the last event gets what followed. Invariant: a client that does not read
-holds up its own session only, and that not for ever.
+A stream belongs to one POST, or is the one that GET opens. It outlives its connection: a client
+that reconnects with the id of the last event gets the events that followed. Invariant: a client
+that does not read delays its own session only, and only for a limited time.
 """
 
 import asyncio
@@ -18,26 +18,25 @@ from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
 from proxy.transports.sidecar.route import AccessRecord
 
 RETRY = 1000
-"""Milliseconds after which a client is to come back."""
+"""Milliseconds after which a client is to reconnect."""
 
 PING = 15.0
-"""Seconds of silence after which a comment is written, for those between us and the client."""
+"""Seconds of silence after which a comment is written, for intermediaries."""
 
-_MOST_BEHIND = 8 << 20  # bytes that may wait for a client that is slow to read
+_MOST_BEHIND = 8 << 20  # bytes that may wait for a client that reads slowly
 _STUCK = 30.0  # seconds without a byte read after which such a connection is ended
 _MOST_KEPT = 1000  # events that wait for a client that is not connected
 _MOST_KEPT_BYTES = 16 << 20
 SILENCE = Event(b": \n\n", None)
-"""What breaks silence and means nothing."""
+"""A comment that breaks the silence and has no meaning."""
 
 
 class EventStream:
-    """What goes to the client in answer to one POST, or on its GET stream.
+    """The messages for the client in answer to one POST, or on its GET stream.
 
-    `ids` are the requests that it will answer, `tokens` those under which they hear of their
-    progress. `carries` says that it may hold more than responses, `keeps` that what nobody is
-    connected for waits here: what is said on the stream of a POST is in the history. `named` says
-    that events have ids.
+    `ids` are the requests that it will answer, `tokens` their progress tokens. `carries` means that
+    it may hold more than responses. `keeps` means that its events wait here while no client is
+    connected: those of a POST's stream are in the event store. `named` means that events have ids.
     """
 
     def __init__(
@@ -58,9 +57,9 @@ class EventStream:
         self.received = 0
         """Bytes of the server's responses to it, before they were shaped."""
         self.lost = 0
-        """How many events that waited here were given up."""
+        """How many waiting events were dropped."""
         self._keeps = keeps
-        self._heard = False  # by nobody so far: what waits is for the first who comes
+        self._heard = False  # before the first connection, events wait for it
         self._named = named
         self._hurried = False
         self._waiting: deque[StoredEvent] = deque()
@@ -70,11 +69,11 @@ class EventStream:
 
     @property
     def connected(self) -> bool:
-        """True while a client is there."""
+        """True while a client is connected."""
         return self._connection is not None
 
     def put(self, said: StoredEvent) -> None:
-        """Say something, as soon as there is somebody to hear it."""
+        """Add an event, to be sent as soon as a client is connected."""
         if self._connection is None and self._heard and not self._keeps:
             return
         self._waiting.append(said)
@@ -87,24 +86,24 @@ class EventStream:
             self.lost += 1
 
     def replay(self, said: Iterable[StoredEvent]) -> None:
-        """Say this next, in place of all that waits: a client comes back."""
+        """Replace all waiting events by these: a client has reconnected."""
         self._waiting = deque(said)
         self._size = sum(len(each.data) for each in self._waiting)
 
     def finish(self) -> None:
-        """Record that all is said."""
+        """Record that no more events follow."""
         self.over = True
         self._moved.set()
         if self._connection is not None:
             self._connection.news.set()
 
     def hurry(self) -> None:
-        """Hold nobody up any more: the end is near."""
+        """Stop waiting for slow clients: the end is near."""
         self._hurried = True
         self._moved.set()
 
     async def room(self) -> None:
-        """Wait while a client that is connected is far behind; one that reads nothing is let go."""
+        """Wait while a connected client is far behind; disconnect one that reads nothing."""
         while self._connection is not None and self._size > _MOST_BEHIND and not self._hurried:
             connection, behind = self._connection, self._connection.behind
             self._moved.clear()
@@ -125,9 +124,9 @@ class EventStream:
         pings: bool,
         first: Iterable[Event] = (),
     ) -> web.StreamResponse:
-        """Say everything to a client, until all is said or it goes, or comes back elsewhere.
+        """Send all events to a client, until the stream ends, or the client leaves or reconnects.
 
-        `first` goes before anything else. Where `pings` is true, a comment breaks long silence.
+        `first` are sent before all others. If `pings` is true, a comment breaks long silence.
         """
         connection = _Connection(request)
         earlier, self._connection = self._connection, connection
@@ -146,7 +145,7 @@ class EventStream:
     async def _tell(
         self, connection: "_Connection", answer: ResponseWriter, *, pings: bool
     ) -> Event | None:
-        """Say what there is, but for the very last, which is returned: it ends the answer."""
+        """Send the events except the very last, which is returned: it ends the answer."""
         while self._connection is connection:
             while self._waiting and self._connection is connection:
                 said = self._waiting.popleft()
@@ -171,7 +170,7 @@ class EventStream:
         id = said.id if self._named else None
         if said.data:
             return unframed(said.data, id)
-        # No name: who does not know this kind of event may still know what to do with any data.
+        # No event name: a client that does not know this kind of event may still accept any data.
         raw = sse.written(b"", event=None, id=id, retry=RETRY)
         return Event(raw, b"", id, None, RETRY)
 
@@ -187,7 +186,7 @@ class EventStream:
 
 
 class _Connection:
-    """A client that hears a stream."""
+    """The connection of a client that reads a stream."""
 
     def __init__(self, request: web.BaseRequest) -> None:
         self._transport = request.transport
@@ -195,12 +194,12 @@ class _Connection:
 
     @property
     def behind(self) -> int:
-        """How many bytes wait to be sent."""
+        """The number of bytes that wait to be sent."""
         transport = self._transport
         size = getattr(transport, "get_write_buffer_size", None)
         return 0 if size is None else int(size())
 
     def abort(self) -> None:
-        """End it, whatever it has not read."""
+        """Close it, whatever the client has not read."""
         if self._transport is not None:
             self._transport.abort()

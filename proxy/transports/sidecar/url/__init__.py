@@ -1,1 +1,1 @@
-"""Routes of the sidecar before a URL."""
+"""Routes of the sidecar to a URL."""

@@ -1,7 +1,7 @@
-"""HTTP+SSE of 2024-11-05 before an upstream: one stream of answers, and the endpoint it names.
+"""HTTP+SSE of 2024-11-05 to an upstream: one stream of answers, and the endpoint it names.
 
-The client is given an endpoint of ours instead, on the path that it asked for, which is good as
-long as the stream is open.
+The client is given an endpoint of the proxy instead, on the path that it requested, which is valid
+as long as the stream is open.
 """
 
 import asyncio
@@ -32,20 +32,20 @@ ENDPOINT = "endpoint"
 """The event that names the endpoint."""
 
 QUERY = "mcp-abridge-endpoint"
-"""What says in the query of ours which one is meant."""
+"""The query parameter of the proxy's endpoint that identifies the stream."""
 
 Translate = Callable[[RequestContext, Event], Awaitable[list[Event]]]
 
 
 class Elsewhere(AbridgeError):
-    """A stream that names an endpoint of another origin, which is not to be used."""
+    """A stream that names an endpoint of another origin, which must not be used."""
 
 
 class SseSession(Struct):
-    """An open stream: where messages of its client go, and on what it gets the answers.
+    """An open stream: the endpoint for the client's messages, and the response with the answers.
 
-    `held` are the calls that wait for the proxy's own questions. Whatever is to be told there in
-    the name of the client goes as what it said last, which `asked` is.
+    `held` are the calls that wait for the proxy's own queries. Messages of the proxy in the
+    client's name are sent like the client's last message, which `asked` holds.
     """
 
     url: URL
@@ -57,14 +57,14 @@ class SseSession(Struct):
 
     @property
     def driver(self) -> Driver:
-        """What drives its session."""
+        """The driver of its session."""
         return self.exchange.driver
 
 
 class Streams:
-    """The open streams of a route, and what is posted to their endpoints.
+    """The open streams of a route, and the messages posted to their endpoints.
 
-    `translated` returns what becomes of a server's event on its way to a client.
+    `translated` returns the events that a server's event becomes for a client.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Streams:
     async def follow(
         self, answer: ResponseWriter, upstream: aiohttp.ClientResponse, asked: AccessRecord
     ) -> None:
-        """Pass a stream on until it ends, our endpoint in place of the one that it names."""
+        """Pass on a stream until it ends, with the proxy's endpoint in place of the server's."""
         name = secrets.token_urlsafe(16)
         exchange = self._callers.alone(post.NOTHING, name)
         try:
@@ -115,9 +115,9 @@ class Streams:
     async def posted(
         self, request: web.BaseRequest, name: str, asked: AccessRecord
     ) -> web.StreamResponse:
-        """Pass a message on to the endpoint of a stream, on which its answer will come.
+        """Send a message to the endpoint of a stream, which will carry its answer.
 
-        Raises Refused where the stream is over or the message cannot be read, and Lost.
+        Raises RequestRefused if the stream has ended or the message cannot be read, and Lost.
         """
         stream = self._streams.get(name)
         if stream is None:
@@ -130,7 +130,7 @@ class Streams:
             await stream.answer.put(unframed(line))
         self._watch(stream, request, read)
         for probe in sent.probes:
-            # Its client says nothing more until this is accepted.
+            # Its client sends nothing more until this POST is accepted.
             task = self._probing.spawn(self._held(request, stream, read, probe))
             stream.held.add(task)
             task.add_done_callback(stream.held.discard)
@@ -143,7 +143,7 @@ class Streams:
     async def _held(
         self, request: web.BaseRequest, stream: SseSession, read: PostedBody, probe: Probe
     ) -> None:
-        """Do with a call that is held what is decided; its answer comes on the stream."""
+        """Carry out the decision on a held call; its answer comes on the stream."""
         exchange = msgspec.structs.replace(stream.exchange, post=read)
         try:
             sent = await self._probing.ask(request, exchange, probe, stream.url)
@@ -161,7 +161,7 @@ class Streams:
             return
 
     def _watch(self, stream: SseSession, request: web.BaseRequest, read: PostedBody) -> None:
-        """Have calls answered in time, be it by us."""
+        """Start the deadline of calls, after which the proxy answers them."""
         stream.asked = request, read
         assert stream.timer is not None
         stream.timer.start()
@@ -190,6 +190,6 @@ def named(event: Event, asked: URL) -> URL:
 
 
 def announcement(event: Event, name: str) -> Event:
-    """Return the event that names our endpoint in place of the server's."""
+    """Return the event that names the proxy's endpoint in place of the server's."""
     data = f"?{QUERY}={name}".encode()
     return Event(replaced(event, data), data, event.id, event.event, event.retry)

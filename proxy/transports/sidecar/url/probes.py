@@ -1,8 +1,8 @@
-"""The proxy's own questions to an HTTP server, each a POST of its own, before a call that is held.
+"""The proxy's own queries to an HTTP server, each a POST of its own, before a held call.
 
-They are asked in the name of the client whose call it is. Invariants: nothing of a question goes to
-a client, its id least of all; whatever the server does, it is over after its time; and whoever
-takes the call back, or goes away, ends it at once.
+They are sent in the name of the client whose call it is. Invariants: no part of a query goes to a
+client, least of all its id; whatever the server does, the query ends after its time; and if the
+client cancels the call or disconnects, the query ends at once.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from proxy.transports.sidecar.route import AccessRecord
 from proxy.transports.sidecar.session_registry import RequestContext
 from proxy.transports.sidecar.url.upstream import Lost, Upstream, request_id
 
-_TAKEN_BACK = 5.0  # seconds for a server to be told that nobody waits for an answer
+_TAKEN_BACK = 5.0  # seconds for a server to accept a cancellation
 _STREAM = "text/event-stream"
 _NOBODY = "nobody can be asked anything before the call that this is about"
 
@@ -52,9 +52,9 @@ class Rejected(AbridgeError):
 
 
 class Probing:
-    """The questions to one server.
+    """The queries to one server.
 
-    `hear` takes what the server says to a client while it is asked, and is no answer.
+    `hear` receives other messages that the server sends to the client meanwhile.
     """
 
     def __init__(self, upstream: Upstream, hear: Hear) -> None:
@@ -64,7 +64,7 @@ class Probing:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
-        """Let everything go."""
+        """Cancel all tasks."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -76,7 +76,7 @@ class Probing:
         asked: Probe,
         url: URL | None = None,
     ) -> Routed:
-        """Ask, and return what is then to be said to whom; raises TakenBack, Rejected.
+        """Send a query, and return the messages that follow from it; raises TakenBack, Rejected.
 
         With a `url`, that of HTTP+SSE, the answer comes on another stream.
         """
@@ -93,9 +93,9 @@ class Probing:
             raise
         finally:
             del self._awaited[id]
-            # In the stateless era this is how the server learns of it.
+            # In the stateless era this notifies the server of the cancellation.
             if not asking.cancel() and not asking.cancelled():
-                asking.exception()  # not asked for where the answer came otherwise
+                asking.exception()  # not retrieved if the answer came otherwise
         if answer.cancelled():
             raise TakenBack("Request cancelled")
         if answer.done():
@@ -107,7 +107,7 @@ class Probing:
         return sent._replace(to_server=[raw for raw in sent.to_server if not _cancels(raw, id)])
 
     def answered(self, raw: bytes) -> bool:
-        """Take an answer to a question that has come on another stream; False for all else."""
+        """Accept an answer to a query that came on another stream; return False for all else."""
         key = address(raw).answers if self._awaited else None
         if key not in self._awaited:
             return False
@@ -115,7 +115,7 @@ class Probing:
         return True
 
     def taken_back(self, lines: Iterable[bytes]) -> None:
-        """End the questions that a client's lines for the server take back."""
+        """End the queries that a client's lines for the server cancel."""
         if self._awaited:
             for line in lines:
                 for each in elements(line):
@@ -130,12 +130,12 @@ class Probing:
         lines: Iterable[bytes],
         url: URL | None = None,
     ) -> None:
-        """Tell the server that nobody waits for answers, if the end of a connection does not."""
+        """Send cancellations to the server, unless closing the connection has that meaning."""
         for raw in () if read.modern else lines:
             self.spawn(self._tell(request, read, raw, url))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Have something done that nobody waits for."""
+        """Run a task in the background."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -150,7 +150,7 @@ class Probing:
         id: bytes,
         url: URL | None,
     ) -> str:
-        """Ask; where no answer comes of it, return why. Raises Rejected."""
+        """Send a query; return the reason if there is no answer. Raises Rejected."""
         read = exchange.post if url is None else None
         try:
             async with self._upstream.ask(request, raw, read, url, own=True) as upstream:
@@ -182,7 +182,7 @@ class Probing:
         if status == 401 or ended or (status == 403 and "WWW-Authenticate" in upstream.headers):
             raise Rejected(upstream, raw.replace(id, read.ids[0]))
         if posting.refuses(raw, id):
-            # Servers that have not read a request cannot know its id.
+            # A server that has not read a request cannot know its id.
             raw = message.replaced(raw, id=Raw(id))
         elif status >= 300:
             return f"the server answered HTTP {status} {upstream.reason or ''}".rstrip()

@@ -1,8 +1,8 @@
-"""A route whose upstream is an HTTP server: each request is passed on, each answer shaped.
+"""A route whose upstream is an HTTP server: requests are passed on, answers are shaped.
 
-Status, headers, events and bytes go through as they are wherever no rule changes them. Nothing is
-sent twice, and the end of one side is the end of the other: a client that goes away ends the
-request to the upstream, which then does what it does for a client that went away.
+Status, headers, events and bytes are unchanged except as rules change them. Nothing is sent twice,
+and the end of one side is the end of the other: a client that disconnects ends the request to the
+upstream, which then does what it does for a client that disconnects.
 """
 
 import asyncio
@@ -37,12 +37,13 @@ Say = Callable[[RequestContext, ResponseWriter | None, list[bytes]], None]
 
 
 class QueryWait:
-    """A context in which an upstream is asked what an exchange asks.
+    """A context in which the requests of an exchange wait for the upstream.
 
-    Where the last of its requests was overdue it is `over`, and left at once without an error,
-    unless whoever is in it is `busy`: then they see to it. `give_up` takes what the upstream is to
-    be told of such requests, and `say` what the client hears of them on an answer that has begun;
-    without one, wherever it listens.
+    Once the last of the requests is overdue, `over` is True, and the context is left at once
+    without an error, unless it is `busy`: then its body must return. `give_up` receives the
+    messages that cancel such requests at the upstream. `say` receives the messages about them for
+    the client: with the answer that has begun, or with None for another stream on which the client
+    listens.
     """
 
     def __init__(
@@ -53,13 +54,13 @@ class QueryWait:
         say: Say,
     ) -> None:
         self.ours = ours
-        """What is to be said in the answer besides what the upstream says."""
+        """Messages for the answer besides those of the upstream."""
         self.answer: ResponseWriter | None = None
-        """Where it is said at once, as soon as that has begun."""
+        """The answer to send such messages on at once, as soon as it has begun."""
         self.busy = False
-        """True while something that the upstream has said is on its way."""
+        """True while a message of the upstream is being sent."""
         self.over = False
-        """True where nothing more has to come of the upstream."""
+        """True if nothing more is needed from the upstream."""
         self._exchange = exchange
         self._give_up = give_up
         self._say = say
@@ -85,7 +86,7 @@ class QueryWait:
         if self._timeout is None or self._timer is None:
             return False
         of = self._exchange
-        # In a session a call may go on without its client, who can come back for the answer.
+        # In a session a call may continue without its client, who can come back for the answer.
         if of.mark or not of.driver.session.awaits(of.mark, of.post.ids):
             self._timer.stop()
         try:
@@ -95,7 +96,7 @@ class QueryWait:
         return False
 
     def leave(self) -> None:
-        """Record that the answer is about to end: nothing more can be said there."""
+        """Record that the answer is about to end: no more messages fit in it."""
         self._left = True
 
     def _overdue(self, sent: Routed) -> None:
@@ -123,7 +124,7 @@ _JSON = "application/json"
 
 
 class UrlRoute:
-    """Answers the requests of a route by asking a server at a URL."""
+    """Answer the requests of a route with a server at a URL."""
 
     def __init__(self, route: Route, rules: Rules, shared: Services) -> None:
         self._route = route
@@ -139,19 +140,19 @@ class UrlRoute:
         self._resting: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Begin to look after sessions; connections are made when they are needed."""
+        """Start the care of idle sessions; connections are made when they are needed."""
         self._resting = asyncio.create_task(self._rest())
 
     def unready(self) -> str | None:
-        """Return None: whether its server can answer is for that server to say."""
+        """Return None: whether its server can answer is not checked in advance."""
         return None
 
     def population(self) -> tuple[int, int]:
-        """Return how many sessions are known; the servers are not ours."""
+        """Return the number of known sessions, and no servers: these are not child processes."""
         return len(self._callers), 0
 
     async def close(self) -> None:
-        """Let all connections go."""
+        """Close all connections."""
         if self._resting is not None:
             self._resting.cancel()
         await self._probing.close()
@@ -219,7 +220,7 @@ class UrlRoute:
     async def _decided(
         self, request: web.BaseRequest, exchange: RequestContext, probe: Probe, told: list[bytes]
     ) -> Routed:
-        """Return what becomes of a call that is held; `told` is what its client is told meanwhile.
+        """Return the decision on a held call; `told` are the messages to its client meanwhile.
 
         Raises Rejected.
         """
@@ -227,7 +228,7 @@ class UrlRoute:
         try:
             sent = await self._probing.ask(request, exchange, probe)
         except TakenBack as cause:
-            # The server has never heard of it, so no answer could come.
+            # The server has never received it, so no answer could come.
             return Routed([], [message.error(id, _CANCELLED, str(cause))], told, [])
         mine = [raw for raw in sent.to_client if address(raw).answers == id]
         for line in sent.to_client:
@@ -244,7 +245,7 @@ class UrlRoute:
         rejected: Rejected,
         asked: AccessRecord,
     ) -> web.Response:
-        """Answer a call that was held as the server would, who wants nothing of this client."""
+        """Answer a held call with the server's answer to the query, which rejects this client."""
         exchange.drop()
         upstream = rejected.upstream
         self._forget_ended(request, upstream)
@@ -257,17 +258,17 @@ class UrlRoute:
         )
 
     async def _aside(self, exchange: RequestContext, raw: bytes) -> None:
-        """Take what the server says while it is asked something of the proxy's own."""
+        """Process a message that the server sends while it answers the proxy's own query."""
         for line in await self._tell(exchange, raw):
             await self._spare(exchange, line)
 
     async def _spare(self, exchange: RequestContext, line: bytes) -> None:
-        """Tell a client what it need not know, if it has a stream for such."""
+        """Send a client a message it can do without, if it has a stream for such."""
         if await self._told(exchange, [line]):
             self._log.debug("a message that came while a call was held was dropped")
 
     async def _told(self, exchange: RequestContext, told: list[bytes]) -> list[bytes]:
-        """Tell a client what answers nothing, and return it where it has no stream for such."""
+        """Send a client messages that answer nothing; return them if it has no stream for such."""
         stream = self._listening.get(exchange.driver)
         if stream is None:
             return told
@@ -275,7 +276,7 @@ class UrlRoute:
             async with asyncio.timeout(_PROMPT):
                 for line in told:
                     await stream.put(unframed(line))
-        except (TimeoutError, ConnectionError):  # it is not read, or nobody is there any more
+        except (TimeoutError, ConnectionError):  # it is not read, or the client has gone
             return told
         return []
 
@@ -302,7 +303,7 @@ class UrlRoute:
         upstream: aiohttp.ClientResponse,
         asked: AccessRecord,
     ) -> web.StreamResponse:
-        """Pass on an upstream's answer, with what we have to say ourselves."""
+        """Pass on an upstream's answer, with the messages that the proxy adds."""
         read, ours = exchange.post, waiting.ours
         if read.initializes:
             self._callers.initialized(exchange, upstream.headers.get(SESSION))
@@ -310,12 +311,12 @@ class UrlRoute:
         kind = upstream.content_type.lower()
         good = 200 <= upstream.status < 300
         if ours and good and kind not in (_JSON, _STREAM):
-            # Of a batch the server got what asks nothing, or does not answer what it got.
+            # The server got no request of the batch, or does not answer those that it got.
             lines = [*ours, *exchange.end("the server gave no answer")]
             waiting.leave()
             return await self._finish(_answer(request, read, streams=False), lines, asked)
         if good and kind not in (_JSON, _STREAM) and exchange.withholds and not _empty(upstream):
-            # Whoever does not mind its type would find in it what a rule keeps back.
+            # A client that ignores the content type would find data that a rule withholds.
             said = upstream.headers.get("Content-Type", "it has no Content-Type")
             asked.failure = f"the server's answer is neither JSON nor an event stream: {said}"
             lines = exchange.end(asked.failure)
@@ -327,7 +328,7 @@ class UrlRoute:
         passed = passing.to_client(upstream.headers)
         answer = _answer(request, read, kind == _STREAM, upstream.status, passed)
         if kind == _STREAM:
-            # Its client may read slowly, and what has begun is not to be begun again.
+            # The client may read slowly, and a head that has begun must not be sent again.
             waiting.busy = True
             await answer.begin()
             while ours:
@@ -339,7 +340,7 @@ class UrlRoute:
             if waiting.over:
                 asked.answered_by, asked.failure = "proxy", _LATE
             return await self._finish(answer, ours, asked)
-        # Nothing is sent before it is there: what breaks off can still be an error of ours.
+        # Nothing is sent before the answer is complete: a failure can still become an error.
         try:
             raw = await self._upstream.whole(upstream)
         except body.TooLarge as large:
@@ -350,7 +351,7 @@ class UrlRoute:
             waiting.busy = True
             lines = await self._tell(exchange, raw)
             if len(read.ids) == 1 and exchange.withholds:
-                # What is not known to be its answer may be it all the same.
+                # A message that is not recognized as the answer may be the answer all the same.
                 lines = [each for each in lines if message.fails(each)]
             lines += exchange.end(_UNANSWERED)
         waiting.leave()
@@ -375,7 +376,7 @@ class UrlRoute:
         asked: AccessRecord,
         waiting: QueryWait | None = None,
     ) -> None:
-        """Pass on a stream of events until it ends, or nobody needs more of it."""
+        """Pass on a stream of events until it ends, or no more of it is needed."""
         resumable = False
         cause = "the server ended its stream before it had answered"
         try:
@@ -400,7 +401,7 @@ class UrlRoute:
                 await answer.put(unframed(line))
 
     async def _translated(self, exchange: RequestContext, event: Event) -> list[Event]:
-        """Return what becomes of an event: mostly itself."""
+        """Return the events for the client: usually the event itself."""
         if not event.data or event.data.isspace():
             return [event]
         lines = await self._tell(exchange, event.data)
@@ -413,7 +414,7 @@ class UrlRoute:
         return [*map(unframed, first), msgspec.structs.replace(event, raw=raw, data=last)]
 
     async def _tell(self, exchange: RequestContext, raw: bytes) -> list[bytes]:
-        """Let the session take a message of the upstream; return what goes to the client."""
+        """Process a message of the upstream; return the messages for the client."""
         if self._probing.answered(raw):
             return []
         if exchange.post.modern and exchange.post.method == "tools/list":
@@ -423,7 +424,7 @@ class UrlRoute:
         return sent.to_client
 
     async def _other(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
-        """Pass on a request that brings no message: GET, DELETE, and whatever else there is."""
+        """Pass on a request that brings no message: GET, DELETE, and any other method."""
         raw = b""
         if request.body_exists:
             try:
@@ -459,7 +460,7 @@ class UrlRoute:
     def _forget_ended(self, request: web.BaseRequest, upstream: aiohttp.ClientResponse) -> None:
         session = request.headers.get(SESSION)
         ended = request.method == "DELETE" and 200 <= upstream.status < 300
-        # To a GET it may only say that there is no such stream.
+        # For a GET, 404 may only mean that there is no such stream.
         lost = request.method != "GET" and upstream.status == 404
         if session is not None and (ended or lost):
             self._callers.ended(session)
@@ -470,7 +471,7 @@ def _empty(upstream: aiohttp.ClientResponse) -> bool:
 
 
 def _without_message(event: Event) -> list[Event]:
-    """Return what a client needs of an event whose message is not for it: how far the stream is."""
+    """Return the fields of an event that the client needs without its message: id and retry."""
     named = [] if event.id is None else [f"id: {event.id}"]
     named += [] if event.retry is None else [f"retry: {event.retry}"]
     raw = "\n".join([*named, "", ""]).encode()

@@ -1,6 +1,6 @@
-"""The server behind a route: what it is asked, in whose name, and its answer as it comes.
+"""The server behind a route: requests to it in the client's name, and its unchanged answers.
 
-Everything that goes wrong on that side is a Lost, so that it is never taken for a client's fault.
+Every failure on that side is a Lost, so that it is never taken for a client's fault.
 """
 
 import re
@@ -24,12 +24,12 @@ from proxy.transports.http.sse import Event
 from proxy.transports.sidecar.request import FAILED, PostedBody
 from proxy.transports.sidecar.route import AccessRecord, Route
 
-# What is true of a client's own message only: that it is the same one again, what stands in it.
+# Headers that are true of one message only: keys of its repetition, digests of its contents.
 _OF_ONE_MESSAGE = re.compile(
     r"(x-)?idempotency-key|mcp-param-.*|(content-|repr-)?digest|content-md5|signature(-input)?"
 )
 
-_ENDS = 512  # bytes at either end of a message that mostly tell what it is
+_ENDS = 512  # bytes at either end of a message that usually suffice to classify it
 
 
 class Lost(AbridgeError):
@@ -47,11 +47,11 @@ class Upstream:
         self._parameters: headers.Parameters = {}
 
     async def close(self) -> None:
-        """Let all connections go."""
+        """Close all connections."""
         await self._endpoint.close()
 
     def listed(self, raw: bytes) -> None:
-        """Learn from a response to tools/list which arguments stand in headers too."""
+        """Record from a response to tools/list which arguments are repeated in headers."""
         headers.learn(self._parameters, raw)
 
     @asynccontextmanager
@@ -66,8 +66,9 @@ class Upstream:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send `raw` as the client sent its request; raises Lost.
 
-        What is the proxy's `own` goes without what belongs to the client's message alone. A
-        connection on which more would come is closed at the end: that tells the server.
+        If `own`, the message is the proxy's own, and headers that are true of the client's message
+        only are left out. A connection with more to come is closed at the end: that notifies the
+        server.
         """
         passed = self._headers(request, raw, read, own)
         async with AsyncExitStack() as open:
@@ -82,7 +83,7 @@ class Upstream:
             except LOST as cause:
                 raise Lost(f"the server cannot be reached: {reason(cause)}") from None
             if response.status < 200:
-                # Nobody has asked for another protocol, and what follows may be no HTTP.
+                # No other protocol was requested, and the bytes that follow may be no HTTP.
                 response.close()
                 said = f"the server answers with the status {response.status}"
                 raise Lost(f"{said}, which is no answer")
@@ -91,7 +92,7 @@ class Upstream:
     async def decline(
         self, request: web.BaseRequest, read: PostedBody, id: bytes, said: str
     ) -> None:
-        """Answer a question of the server's that nobody can be asked; it would wait."""
+        """Answer a request of the server with an error, lest it wait for the client."""
         raw = message.error(id, FAILED, said)
         with suppress(Lost, body.TooLarge):
             async with self.ask(request, raw, read) as upstream:
@@ -132,9 +133,9 @@ class Upstream:
     async def pass_on(
         self, request: web.BaseRequest, response: aiohttp.ClientResponse, asked: AccessRecord
     ) -> web.StreamResponse:
-        """Pass an answer on as it is, encoded as it is.
+        """Pass on an answer unchanged, in its encoding.
 
-        Raises Lost; where the client has some of it by then, its connection is closed.
+        Raises Lost; if the client has received a part by then, its connection is closed.
         """
         passed = web.StreamResponse(
             status=response.status,
@@ -144,7 +145,7 @@ class Upstream:
         pieces = self._pieces(response)
         first = await anext(pieces, b"")
         if not first and request.method != "HEAD":
-            # Said, so that nobody makes up a type for a body that is none.
+            # Explicit, so that no type is added for an empty body.
             passed.content_length = 0
         await passed.prepare(request)
         try:
@@ -155,7 +156,8 @@ class Upstream:
                 asked.received += len(chunk)
                 await passed.write(chunk)
         except Lost:
-            # What was promised cannot be kept: the client is to see that too.
+            # The announced body cannot be completed: close the connection so that the client
+            # notices.
             if request.transport is not None:
                 request.transport.abort()
             raise
@@ -194,7 +196,7 @@ class Upstream:
             return passed
         passed["Accept"] = accept.MEDIA_TYPES
         if read.modern and raw != read.raw:
-            # A rule has changed the call: its headers follow.
+            # A rule has changed the call: adapt its headers.
             tool = None if read.first is None else string_at(read.first.params, "name")
             for _, name in self._parameters.get(tool or "", ()):
                 passed.popall(name, None)
@@ -203,9 +205,9 @@ class Upstream:
 
 
 def request_id(event: Event) -> bytes | None:
-    """Return the id of the server's request that an event brings."""
+    """Return the id of the server's request that an event holds, None for other events."""
     raw = event.data or b""
-    if message.response_key(raw[:_ENDS], raw[-_ENDS:]) is not None:  # mostly, and very long
+    if message.response_key(raw[:_ENDS], raw[-_ENDS:]) is not None:  # usual, and it may be long
         return None
     try:
         read = message.read(raw)
