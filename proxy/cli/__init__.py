@@ -1,4 +1,4 @@
-"""The command `mcp-abridge`: one file per verb, loaded when it is asked for."""
+"""The command `mcp-abridge`: one module per verb, imported only if the verb is used."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ VERBS = {
 }
 
 
-# They take the command of a server as well.
+# These verbs take the command of a server as well.
 _TAKE_A_SERVER = frozenset(("serve", "doctor"))
 
 
@@ -35,7 +35,7 @@ def main(words: list[str] | None = None) -> int:
             raise
     said = "no thread can be started; the limit of processes or of memory may be too low"
     os.write(2, f"{PROGRAM}: error: {said}\n".encode())
-    # Whatever was begun must not be waited for. A server that was started sees our end.
+    # Exit without joining threads. A server that was started sees its stdin close.
     os._exit(1)
 
 
@@ -78,10 +78,10 @@ def _verb(verb: str, words: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever reads the output has seen enough, as `| head` has. What is still buffered goes
-        # nowhere, or Python would complain when it flushes at the end.
+        # The reader has closed the pipe, as `| head` does. Buffered output goes to /dev/null, or
+        # Python would report an error when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141  # what a shell says of a program that SIGPIPE ended
+        return 141  # the exit code in a shell of a program that SIGPIPE ended
     return code
 
 
@@ -94,7 +94,7 @@ def _unexpected(parser: "argparse.ArgumentParser", word: str) -> None:
 
 
 def takes_rules(parser: "argparse.ArgumentParser") -> None:
-    """Declare the rule files that a verb works on, and whether it may run the Python they name."""
+    """Declare the arguments for rule files, and the flag that permits the Python they name."""
     from proxy.cli import options
 
     parser.add_argument(

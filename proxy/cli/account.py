@@ -1,4 +1,4 @@
-"""Gives the account of one call that `explain` prints: all there is to say, as one JSON object."""
+"""The account of one call that `explain` prints, as one JSON object."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -34,7 +34,7 @@ _WIDEST = 160
 
 
 def explained(play: Replay, name: str = "") -> dict[str, Any]:
-    """Return all there is to say of a call and its answer; the keys stay the same."""
+    """Return the account of a call and its response; the keys are the same for every call."""
     exchange, rule, before = play.exchange, play.applied, play.before
     told = _Told()
     steps = [] if rule is None else list(_steps(play, rule, told))
@@ -70,7 +70,7 @@ def explained(play: Replay, name: str = "") -> dict[str, Any]:
 
 
 def _outcome(play: Replay) -> str:
-    """Say what became of the call; a failing one is an error though it passes as it came."""
+    """Return the outcome of the call; an error result is an error even if it passes unchanged."""
     return "error" if play.word == "untouched" and play.answer.failed else play.word
 
 
@@ -78,7 +78,7 @@ def _outcome(play: Replay) -> str:
 
 
 def _guard(play: Replay) -> dict[str, Any] | None:
-    """Say what the guard asked, what it found, and what it decided then; None where none did."""
+    """Return the query, the query result and the decision of the guard; None if none decided."""
     if not play.decided:
         return None
     last = play.decided[-1]
@@ -106,7 +106,7 @@ def _found(found: QueryResult) -> dict[str, Any]:
 
 
 def _document(play: Replay, rule: Rule) -> dict[str, Any] | None:
-    """Say where the document stands that the steps work on; None where there is none."""
+    """Return the kind and the places of the document that the steps work on; None if none."""
     if not play.seen:
         return {"kind": "text", "copies": ["the refusal"]} if _reshapes(play, rule) else None
     if play.before.error is not None:
@@ -123,7 +123,7 @@ def _read(reading: LocatedDocument) -> dict[str, Any]:
 
 
 def _place(copy: Copy) -> str:
-    """Say in words where a copy of the document stands."""
+    """Return the place of a copy of the document in words."""
     if copy.where == "structured":
         return "structuredContent"
     if copy.where == "member":
@@ -138,7 +138,7 @@ def _place(copy: Copy) -> str:
 
 
 class _Told:
-    """What the steps said of the call: paths that matched nothing, and notices."""
+    """Collects the reports of the steps: paths that matched nothing, notices, and the document."""
 
     def __init__(self) -> None:
         self.missing: list[str] = []
@@ -146,18 +146,18 @@ class _Told:
         self.document: Any = None
 
     def observe(self, step: str, document: Document, call: Call) -> None:
-        """Take what `step` has to say beside what earlier ones said."""
+        """Record the state after `step`; it includes the reports of earlier steps."""
         self.missing = list(call.missing)
         self.document = plain(document.cell[0])
         self.notices = [{each.name: plain(each.value)} for each in call.notices]
 
 
 def _steps(play: Replay, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
-    """Yield what the response weighs as received, and after each step, were it the last one."""
+    """Yield the sizes of the response as received, and after each step as if it were the last."""
     if play.shaped:
         job = _at_once(play)
         assert job.raw is not None
-        # Steps for responses are for none that is an error, and the other way about.
+        # `response` steps do not run on errors, and `errors` steps run only on errors.
         whole = shape(replace(job, rule=replace(rule, errors=(), mode="active")))
         if play.before.error is None and whole.word != "error":
             yield _step("received", None, answers.read(job.raw))
@@ -173,13 +173,13 @@ def _steps(play: Replay, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
 
 
 def _at_once(play: Replay) -> ShapeJob:
-    """Return the job that makes the answer from the whole response, also that of a later page."""
+    """Return the job that makes the answer from the whole response, even for a later page."""
     first, last = play.shaped[0][0], play.shaped[-1][0]
     return replace(first, arguments=last.arguments, names=last.names, view=last.view)
 
 
 def _reshapes(play: Replay, rule: Rule) -> bool:
-    """Return True if the answer is an error that the rule's own steps for errors were run on."""
+    """Return True if the answer is an error on which the rule's `errors` steps ran."""
     of_ours = play.answer.failed and play.word in ("error", "refused", "failed")
     return of_ours and bool(rule.errors) and rule.mode == "active"
 
@@ -190,7 +190,7 @@ def _of_response(job: ShapeJob, rule: Rule, told: _Told) -> Iterator[dict[str, A
     for count, step in enumerate(rule.pipeline, 1):
         part = replace(rule, pipeline=rule.pipeline[:count], errors=(), mode="active")
         if count < len(rule.pipeline):
-            part = replace(part, allow_growth=True)  # later steps may make up for it
+            part = replace(part, allow_growth=True)  # later steps may shrink it again
         told.missing = []
         slips = _slips(step, told.document, job.arguments)
         outcome = shape(replace(job, rule=part), told.observe)
@@ -208,7 +208,7 @@ def _of_response(job: ShapeJob, rule: Rule, told: _Told) -> Iterator[dict[str, A
 
 
 def _slips(step: Transform, document: Any, arguments: dict[str, Any]) -> list[str]:
-    """Say of the members that the expression of a step asks for and that are nowhere."""
+    """Return a message for each member that a step's expression names and no value has."""
     if isinstance(step, Filter) and step.where is not None:
         word, expression = "where", step.where
     elif isinstance(step, Jmespath):
@@ -218,7 +218,7 @@ def _slips(step: Transform, document: Any, arguments: dict[str, Any]) -> list[st
     lookups, fuel, found = Lookups(expression, guess=False), Fuel(), list[Any]()
     evaluate = expression.bind(arguments, fuel, lookups)
     of = {"type": "field", "value": step.at.text} if word == "where" else "the document"
-    with suppress(AbridgeError):  # then the step itself says why it fails
+    with suppress(AbridgeError):  # the step itself reports this failure
         for slot in select(Document(document).root, step.at):
             values = slot.get() if word == "where" else [slot.get()]
             if isinstance(values, list):
@@ -229,7 +229,7 @@ def _slips(step: Transform, document: Any, arguments: dict[str, Any]) -> list[st
 
 
 def _of_error(play: Replay, rule: Rule) -> Iterator[dict[str, Any]]:
-    """Yield what an error is after each of the rule's steps for errors."""
+    """Yield the error after each of the rule's `errors` steps."""
     before: ShapeResult | None = None
     for count, step in enumerate(rule.errors, 1):
         again = play.again(replace(rule, errors=rule.errors[:count]))
@@ -253,7 +253,7 @@ def _step(
     warnings: Iterable[Warned] = (),
     said: str | None = None,
 ) -> dict[str, Any]:
-    """Say what one step did; `key` is that of the rule under which it stands."""
+    """Return the account of one step; `key` is the rule's key that lists the step."""
     return {
         "step": name,
         "key": key,
@@ -269,14 +269,14 @@ def _warning(warned: Warned) -> dict[str, Any]:
 
 
 def _warnings(play: Replay) -> list[dict[str, Any]]:
-    """Return the warnings of the guard and of the steps, each once."""
+    """Return the distinct warnings of the guard and of the steps."""
     of_guard = (each for decided in play.decided for each in decided.warnings)
     of_steps = (each for _, outcome in play.shaped for each in outcome.warnings)
     return list(map(_warning, dict.fromkeys((*of_guard, *of_steps))))
 
 
 def _vocabulary(rule: Rule) -> dict[str, list[str]]:
-    """Return the words that may stand at each path of what the rule recasts."""
+    """Return the permitted words at each path of the shapes that the rule's `recast` makes."""
     found: dict[str, list[str]] = {}
     for step in (*rule.pipeline, *rule.errors):
         for path, words in step.vocabulary.items() if isinstance(step, Recast) else ():
@@ -298,7 +298,7 @@ def _sizes(answer: ClientView) -> dict[str, int | None]:
 
 
 def _shown(answer: ClientView) -> dict[str, Any]:
-    """Return what the model reads where structuredContent is shown, and where the text is."""
+    """Return the bytes and first lines that a model reads, as structuredContent and as text."""
     structured = answer.said if answer.structured is None else bytes(answer.structured).decode()
     sizes = answer.shown
     return {
@@ -318,7 +318,7 @@ def _first_lines(said: str) -> list[str]:
 
 
 def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
-    """Yield every client with a known limit, and whether the answer overruns it."""
+    """Yield each client with a known limit, with a flag if the answer exceeds that limit."""
     for client in CLIENTS:
         limit = client.limit_bytes
         if limit is not None:

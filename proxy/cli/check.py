@@ -1,4 +1,4 @@
-"""`mcp-abridge check`: rule files load, or every problem in them with its place."""
+"""`mcp-abridge check`: load rule files, or list every problem in them with its place."""
 
 import argparse
 import sys
@@ -12,9 +12,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a line for each file that is right, and every problem of the others.
+    """Print a line for each valid file, and every problem of the other files.
 
-    Returns 1 where there are problems, 2 where a file could not be read at all.
+    Returns 1 if there are problems, 2 if a file could not be read at all.
     """
     from proxy.ruleset.selection import readings
 

@@ -1,4 +1,4 @@
-"""`demo`: a real server, a real client, and what the model sees with the proxy between them."""
+"""`demo`: the bytes that a model sees of real servers, directly and through the proxy."""
 
 import argparse
 import asyncio
@@ -18,7 +18,7 @@ _EXAMPLES = next(
 
 
 class Act(NamedTuple):
-    """One call: which example server, with which rules (None: the proxy's own), tool, arguments."""
+    """One call: an example server, its rules (None: only a budget), the tool, the arguments."""
 
     server: str
     rules: str | None
@@ -39,7 +39,7 @@ _ACTS = (
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's options: it has none."""
+    """Set the description of the verb; it has no options."""
     parser.description = (
         "Start two example servers, directly and through the proxy, make the same calls with the "
         "official client, and show how many bytes of each answer the model sees."
@@ -104,17 +104,17 @@ async def _perform() -> list[tuple[int, int]]:
 
 
 def _called(act: Act) -> str:
-    """Name what an act asks of its server, whatever the rules."""
+    """Return the key of an act's request to its server; it does not depend on the rules."""
     return f"{act.server} {act.tool} {act.arguments}"
 
 
 def _looks_again(act: Act) -> bool:
-    """Return True if an act looks at an earlier answer, for which the server is not called."""
+    """Return True if an act asks for more of an earlier answer, without a call of the server."""
     return not {"offset", "view"}.isdisjoint(act.arguments)
 
 
 async def _calls(command: list[str], acts: list[Act], directory: str) -> list[int]:
-    """Connect the official client to a command, make the calls, return the bytes seen of each."""
+    """Return the visible bytes of each call that the official client makes to a command."""
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
@@ -132,7 +132,7 @@ async def _calls(command: list[str], acts: list[Act], directory: str) -> list[in
 
 
 def _seen(result: "CallToolResult") -> int:
-    """Count what the model reads: structuredContent where there is one, else the text."""
+    """Return the bytes that the model reads: structuredContent if there is one, else the text."""
     import msgspec
     from mcp_types import TextContent
 

@@ -1,4 +1,4 @@
-"""What each word of a rule file or a configuration means, for editors and the reference pages."""
+"""The description of each key of rule files and configurations, for editors and references."""
 
 from msgspec import Struct
 

@@ -1,7 +1,7 @@
-"""`mcp-abridge doctor`: what is the matter with a set-up: its server, its rules, this machine.
+"""`mcp-abridge doctor`: diagnose a set-up: its server, its rules, this machine.
 
-The official client asks the server twice through the wrapper, as a client would: once with no rules
-and once with those that were given. What differs, and what the wrapper says, is what is looked at.
+The official client lists the server's tools twice through the wrapper: once without rules, once
+with the given rules. The findings come from the differences and from the wrapper's log.
 """
 
 import argparse
@@ -21,24 +21,23 @@ from proxy.ruleset.rule import Rule
 from proxy.ruleset.selection import Selection, load, readings
 from proxy.session.tools.definitions import MOST_INPUT_SCHEMA
 
-# For the first answer, without --deadline. The official client waits ten of them for one to
-# server/discover, which a server of earlier revisions may ignore.
+# Seconds for the first response, without --deadline. The official client waits 10 s for a response
+# to server/discover, which a server of an earlier revision may ignore.
 _FIRST_ANSWER = 12.0
-_SECONDS = 30.0  # to list the tools then
+_SECONDS = 30.0  # to list the tools after that
 _STDERR_LINES = 10
 _OPTIONS = ("rules", "allow_python", "budget", "ledger", "max_message", "deadline", "header")
 _NONE = ["--rules", "none"]
-_SHOWN = 5  # names of tools
+_SHOWN = 5  # how many names of tools are printed
 
 Level = Literal["ok", "warning", "error"]
 Finding = tuple[Level, str]
 
 
 class Listed(NamedTuple):
-    """What a client was told: by whom, in which revision, after how long, and of which tools.
+    """The tools that a client was sent, with the server, the revision and the seconds it took.
 
-    `said` is what the wrapper has said meanwhile, as level and text, `stderr` the last lines of the
-    server.
+    `said` holds the wrapper's log lines as level and text, `stderr` the last lines of the server.
     """
 
     server: str
@@ -51,7 +50,7 @@ class Listed(NamedTuple):
 
 
 class Silent(Exception):
-    """A server that did not list its tools: why, and what the wrapper and the server have said."""
+    """A server did not list its tools: the cause, the wrapper's log, the server's stderr."""
 
     def __init__(self, cause: str, said: list[Finding], stderr: list[str]) -> None:
         super().__init__(cause)
@@ -59,7 +58,7 @@ class Silent(Exception):
         self.stderr = stderr
 
     def findings(self, what: str) -> Iterator[Finding]:
-        """Return what the wrapper has said, `what` went wrong if that was no error, and stderr."""
+        """Yield the wrapper's log lines, an error titled `what` if it logged none, and stderr."""
         yield from self.said
         if all(level != "error" for level, _ in self.said):
             yield "error", f"{what}: {self}"
@@ -67,7 +66,7 @@ class Silent(Exception):
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the verb: those of the wrapper that say what is to be looked at."""
+    """Declare the options of the verb: those of the wrapper that matter to a diagnosis."""
     parser.usage = f"{PROGRAM} doctor [OPTION]... (URL | [--] COMMAND [ARG]...)"
     parser.allow_abbrev = False
     parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
@@ -75,7 +74,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a line for each thing looked at; returns 1 where one is not as it should be."""
+    """Print a line for each finding. Returns 1 if one is a warning or an error."""
     words: list[str] = arguments.words
     try:
         chosen = options.quick(words, os.environ)
@@ -135,7 +134,7 @@ def _ledger(chosen: Options) -> Finding:
     path = chosen.ledger or default_path()
     try:
         LedgerFile(path).close()
-    except Exception as error:  # of SQLite, of the system, or our own
+    except Exception as error:  # from SQLite, the system, or the proxy
         return "warning", f"the ledger {path} cannot be written, nothing is recorded: {error}"
     return "ok", f"ledger {path}"
 
@@ -148,9 +147,9 @@ def _rule_files(chosen: Options) -> Iterator[Finding]:
 
 
 async def _listed(words: Sequence[str], patience: float) -> Listed:
-    """Ask through the wrapper what tools there are; raises Silent.
+    """Return the tools listed through the wrapper. Raises Silent.
 
-    `patience` is how many seconds the first answer may take.
+    `patience` is the time limit in seconds for the first response.
     """
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
@@ -170,10 +169,10 @@ async def _listed(words: Sequence[str], patience: float) -> Listed:
             cause = f"it gave no answer within {_SECONDS:g} s"
             if limit.when() == first_limit:
                 cause = _mute(patience)
-            # The wrapper's errors are only that it was ended.
+            # The wrapper's errors only report that it was terminated here.
             said = [each for each in _said(errors) if each[0] != "error"]
             raise Silent(cause, said, _stderr(errors)) from None
-        except Exception as error:  # of the client, alone or in groups
+        except Exception as error:  # from the client, alone or in an exception group
             raise Silent(_innermost(error), _said(errors), _stderr(errors)) from error
         return listed._replace(said=_said(errors), stderr=_stderr(errors))
 
@@ -214,7 +213,7 @@ def _innermost(error: BaseException) -> str:
 
 
 def _said(errors: Any) -> list[Finding]:
-    """Return what the wrapper has complained of: what stands between its lines is the server's."""
+    """Return the wrapper's warnings and errors; lines without its prefix are the server's."""
     errors.seek(0)
     levels: tuple[Level, ...] = ("warning", "error")
     found: list[Finding] = []
@@ -226,7 +225,7 @@ def _said(errors: Any) -> list[Finding]:
 
 
 def _stderr(errors: Any) -> list[str]:
-    """Return the last lines between those of the wrapper: the server says there why it fails."""
+    """Return the last lines that are not the wrapper's: a server may report its failure there."""
     errors.seek(0)
     lines = [line for line in errors if line.strip() and not line.startswith(f"{PROGRAM}: ")]
     return lines[-_STDERR_LINES:]
@@ -234,7 +233,7 @@ def _stderr(errors: Any) -> list[str]:
 
 def _quoted(level: Level, stderr: list[str]) -> Iterator[Finding]:
     if stderr:
-        # A terminal would obey control characters.
+        # A terminal would interpret control characters.
         lines = ["".join(each for each in line if each.isprintable()) for line in stderr]
         yield level, "\n    ".join(("what the server wrote beside its messages:", *lines))
 
@@ -249,7 +248,7 @@ def _size(value: Any) -> int:
 
 
 def _rules(chosen: Options, bare: Listed) -> Iterator[Finding]:
-    """Say which rule files and rules are for nothing here, and which tools no rule covers."""
+    """Yield the rule files and rules without effect here, and the tools that no rule covers."""
     if chosen.rules == _NONE[1:]:
         return
     files = None if chosen.rules is None else load(chosen.rules, allow_python=chosen.allow_python)
@@ -277,7 +276,7 @@ def _rules(chosen: Options, bare: Listed) -> Iterator[Finding]:
 
 
 def _idle(rule: Rule, bare: Listed) -> Iterator[Finding]:
-    """Say which of the names of a rule's `tools` no tool has."""
+    """Yield a warning for each entry of a rule's `tools` that matches no tool."""
     for pattern in rule.tools:
         if not any(matches(pattern, tool) for tool in bare.tools):
             advice = did_you_mean(pattern, bare.tools)
@@ -285,7 +284,7 @@ def _idle(rule: Rule, bare: Listed) -> Iterator[Finding]:
 
 
 def _large(bare: Listed, ruled: Listed) -> Iterator[Finding]:
-    """Say which inputSchemas are too large by themselves; of others the wrapper's log tells."""
+    """Yield a warning for each inputSchema too large by itself; the wrapper logs the others."""
     for name, tool in bare.tools.items():
         size = _size(tool.get("inputSchema"))
         if size > MOST_INPUT_SCHEMA and ruled.tools.get(name) == tool:

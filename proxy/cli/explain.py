@@ -1,4 +1,4 @@
-"""`mcp-abridge explain`: one recorded response through its rule, step by step."""
+"""`mcp-abridge explain`: show a recorded response after each step of its rule."""
 
 import argparse
 import json
@@ -55,7 +55,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain the response; 2 where the rules or the recording cannot be used."""
+    """Explain the response. Returns 2 if the rules or the recording cannot be used."""
     try:
         files = load(arguments.rules, allow_python=arguments.allow_python)
         with open(arguments.file, "rb") as held:
@@ -87,7 +87,7 @@ def _print(found: dict[str, Any]) -> None:
 
     console = Console(highlight=False, markup=False, soft_wrap=False)
     if not console.is_terminal:
-        # Nobody wraps a pipe at 80 columns: what reads it wants whole lines.
+        # The reader of a pipe expects whole lines, not lines wrapped at 80 columns.
         console = Console(highlight=False, markup=False, width=max(console.width, 160))
     console.print(f"{found['tool']}({_json(found['arguments'])})")
     if found["upstream"] not in (None, found["arguments"]):
@@ -160,7 +160,7 @@ def _print_steps(console: "Console", steps: list[dict[str, Any]]) -> None:
         missing = ", ".join(step["missing"])
         table.add_row(_named(step), f"{step['wire']:,}", f"{step['visible']:,}", Text(missing))
     console.print(table)
-    # Steps behind one that does not fit say the same again.
+    # Steps after a mismatch repeat its message.
     first = {step["said"]: _named(step) for step in reversed(steps) if step["said"] is not None}
     for said, name in reversed(first.items()):
         _say(console, f"at {name}: {said}")
@@ -172,7 +172,7 @@ def _named(step: dict[str, Any]) -> str:
 
 
 def _print_told(console: "Console", found: dict[str, Any]) -> None:
-    """Print what was warned of and logged, each once."""
+    """Print the distinct warnings and log lines, unmatched paths, notices and vocabularies."""
     told = [step["said"] for step in found["steps"]]
     for warned in found["warnings"]:
         _say(console, f"warning ({warned['kind']}): {warned['said']}")
@@ -202,12 +202,12 @@ def _print_shown(console: "Console", shown: dict[str, dict[str, Any]]) -> None:
 
 
 def _say(console: "Console", line: str) -> None:
-    """Print a line that may have come from anywhere: never broken, and nothing obeyed in it."""
+    """Print an untrusted line, unwrapped and without characters that a terminal interprets."""
     console.print(_printable(line), soft_wrap=True)
 
 
 def _printable(line: str) -> str:
-    """Take out of a line what a terminal would obey."""
+    """Replace the characters of a line that a terminal would interpret."""
     return "".join(
         each if each.isprintable() or each == "\t" else "\N{REPLACEMENT CHARACTER}" for each in line
     )

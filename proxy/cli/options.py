@@ -1,7 +1,7 @@
 """The options of `run`, from the command line and the environment, read without argparse.
 
-A client waits for what `run` starts, so the usual command line is read by hand; argparse is built
-from the same table for help and for saying what is wrong.
+A client waits while `run` starts, so valid command lines are parsed by hand. For help and error
+messages, an argparse parser is built from the same table.
 """
 
 import os
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Options:
-    """What `run` was asked to do; argparse fills it in as well."""
+    """The options of `run`, as read from the command line and the environment."""
 
     rules: list[str] | None
     budget: "int | Literal['auto', 'off'] | None"
@@ -36,9 +36,9 @@ class Options:
 
 
 class Option:
-    """One option: its flag, what it is for, and how its value is called and read.
+    """One option: its flag, its help, and the name and parser of its value.
 
-    `read` raises ValueError for a value that is none; without it the flag takes no value.
+    `read` raises ValueError for an invalid value; without `read` the flag takes no value.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Option:
         self.short = short
         self.many = many
         self.separator = separator
-        """What stands in its variable between several values."""
+        """The separator of several values in the variable."""
         self.name = flag[2:].replace("-", "_")
         self.variable = "MCP_ABRIDGE_" + self.name.upper()
 
@@ -72,7 +72,7 @@ _LEAST_BUDGET = 300
 def _budget(text: str) -> object:
     if text in ("auto", "off"):
         return text
-    # A rule's bound has the same minimum: less has no room for saying what was left out.
+    # The minimum of a rule's `max_bytes`, too: less has no room for a notice of the omissions.
     if (budget := size(text)) < _LEAST_BUDGET:
         raise ValueError(f"{text!r} is less than the minimum of {_LEAST_BUDGET} bytes")
     return budget
@@ -180,7 +180,7 @@ FALSE = ("", "0", "false", "no", "off")
 
 
 def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
-    """Read a command line that is as it should be; None for any other, and for a wish for help.
+    """Return the options of a valid command line; None if it is invalid or asks for help.
 
     >>> quick(["--rules", "github", "-v", "--", "server", "--port"], {}).command
     ['server', '--port']
@@ -189,7 +189,7 @@ def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
     >>> quick(["--rules", "github", "https://example.org/mcp"], {}).url
     'https://example.org/mcp'
 
-    Raises ValueError for a value in the environment that is none.
+    Raises ValueError for an invalid value in the environment.
     """
     options = _from_environment(environment)
     given: dict[str, list[str]] = {}
@@ -202,7 +202,7 @@ def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
             if options.url is not None or words[at - 1][:1] in ("", "-"):
                 return None
             if not _locates(words[at - 1]):
-                at -= 2  # as if -- stood before it
+                at -= 2  # as if -- preceded it
                 break
             options.url = words[at - 1]
             continue
@@ -236,7 +236,7 @@ def _locates(word: str) -> bool:
 
 
 def _complete(options: Options, environment: "Mapping[str, str]") -> None:
-    """Read what a remote server needs. Raises ValueError."""
+    """Read the URL and the headers of a remote server. Raises ValueError."""
     from proxy.cli import remote
 
     options.url = remote.url(options.url or "")
@@ -263,7 +263,7 @@ def _from_environment(environment: "Mapping[str, str]") -> Options:
 
 
 def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS) -> None:
-    """Declare `options`."""
+    """Declare `options` for argparse."""
     import argparse
 
     def reading(read: "Callable[[str], object]") -> "Callable[[str], object]":
@@ -291,9 +291,9 @@ def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS
 
 
 def split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str], list[str]]:
-    """Part our words from the command of a server, or argparse would read its flags as ours.
+    """Split off a server's command, or argparse would read its flags as the proxy's.
 
-    A command begins after --, or with the first word that is no option, no value of one and no URL.
+    The command begins after --, or with the first word that is no option, option value or URL.
     """
     at = 0
     while at < len(words) and words[at] != "--":
@@ -310,7 +310,7 @@ def split(parser: "argparse.ArgumentParser", words: list[str]) -> tuple[list[str
 def complain(
     parser: "argparse.ArgumentParser", words: list[str], environment: "Mapping[str, str]"
 ) -> "NoReturn":
-    """Say what is wrong with a command line that `quick` does not take, or help, and exit."""
+    """Print the error of a command line that `quick` rejects, or the help, and exit."""
     from proxy.errors import did_you_mean
 
     ours, command = split(parser, words)

@@ -1,6 +1,6 @@
 """The URL and the headers of a remote server, as a command line gives them.
 
-What stands in a header may be secret, so nothing that is said here shows it.
+The value of a header may be secret, so no error message here shows it.
 """
 
 import re
@@ -11,14 +11,14 @@ _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 section 5.6.2
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
-# What says how the proxy itself talks to the server.
+# Headers that the proxy itself sets toward the server.
 _OURS = {"accept", "accept-encoding", "connection", "content-encoding", "content-length"}
 _OURS |= {"content-type", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version"}
 _OURS |= {"mcp-session-id", "transfer-encoding", "upgrade"}
 
 
 def url(text: str) -> str:
-    """Return the URL of a server as it was given. Raises ValueError.
+    """Return the URL of a server unchanged. Raises ValueError if it is invalid.
 
     >>> url("https://example.org/mcp")
     'https://example.org/mcp'
@@ -34,7 +34,7 @@ def url(text: str) -> str:
 
 
 def header(text: str) -> str:
-    """Return a header as it was given, `Name: value`. Raises ValueError."""
+    """Return a header, `Name: value`, unchanged. Raises ValueError if it is invalid."""
     name, colon, _ = text.partition(":")
     if not colon or not _NAME.fullmatch(name.strip()):
         raise ValueError("a header is written like 'Authorization: Bearer ${TOKEN}'")
@@ -44,12 +44,12 @@ def header(text: str) -> str:
 
 
 def expanded(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
-    """Return the name and the value of a header, with what it takes from the environment.
+    """Return the name and the value of a header, with `${NAME}` taken from the environment.
 
     >>> expanded("Authorization: Bearer ${TOKEN}", {"TOKEN": "x"})
     ('Authorization', 'Bearer x')
 
-    Raises ValueError.
+    Raises ValueError if a variable is not set, or the header is invalid.
     """
     name, _, value = header(text).partition(":")
     absent = [each for each in _VARIABLE.findall(value) if not environment.get(each)]

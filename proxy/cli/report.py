@@ -1,4 +1,4 @@
-"""`mcp-abridge report`: what was saved and warned of, as tables or as JSON, from the ledger."""
+"""`mcp-abridge report`: print savings and warnings from the ledger, as tables or as JSON."""
 
 import argparse
 import os
@@ -25,7 +25,7 @@ _MOST_WARNINGS = 20
 
 
 class Span(msgspec.Struct, frozen=True):
-    """How far back to look: `seconds` from now (None: everything), and how to say it."""
+    """A period of the report: the last `seconds` (None: everything), and its name in `words`."""
 
     seconds: int | None
     words: str
@@ -46,13 +46,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the report; 2 for a ledger that cannot be read."""
+    """Print the report. Returns 2 if the ledger cannot be read."""
     path = arguments.ledger or os.environ.get("MCP_ABRIDGE_LEDGER") or default_path()
     if path == _OFF:
         return _refuse("the ledger is off; say which one to read: --ledger PATH")
     looked: Span = arguments.since
     since = None if looked.seconds is None else time.time() - looked.seconds
-    # The first recorded call creates the file; one that was asked for by name must be there.
+    # The first recorded call creates the default file; a file named by --ledger must exist.
     unborn = arguments.ledger is None and not os.path.exists(path)
     try:
         found = [] if unborn else rows(path, since, arguments.by)
@@ -151,14 +151,14 @@ def _print_table(found: list[Figures], looked: Span, by: str) -> None:
     columns = [
         column
         for column in _COLUMNS
-        # Nothing fails where all is well, and a narrow terminal needs its room for the names.
+        # Leave out the failures if there are none; a narrow terminal needs the room for names.
         if (total.failed or column is not _FAILED)
         and (console.width >= _WIDE or column not in _WIRE)
     ]
     for title, figure in columns:
         table.add_column(title, figure(total), justify="right", no_wrap=True)
     for each in found:
-        # A Text: a name is printed as it is, whatever brackets it holds.
+        # Text, not markup: brackets in a name are printed unchanged.
         name = Text(_printable(each.name)) if each.name is not None else Text(_NAMELESS[by], "dim")
         table.add_row(name, *(figure(each) for _, figure in columns))
     console.print(table)
@@ -191,7 +191,7 @@ def _console() -> "Console":
 
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
-        # Nobody wraps a pipe at 80 columns: what reads it wants whole lines.
+        # The reader of a pipe expects whole lines, not lines wrapped at 80 columns.
         console = Console(highlight=False, markup=False, width=max(console.width, 160))
     return console
 
@@ -206,7 +206,7 @@ _NAMELESS = {
 
 
 def _printable(name: str) -> str:
-    """Take out of a stranger's name what a terminal would obey."""
+    """Replace the characters of an untrusted name that a terminal would interpret."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name)
 
 
@@ -220,7 +220,7 @@ def _times(before: int, after: int) -> str:
 
 
 def _size(count: int) -> str:
-    """Say a number of bytes in three digits and decimal units, as the options take them.
+    """Return a number of bytes in three digits and decimal units, as the options take them.
 
     >>> _size(999), _size(8_250), _size(41_000_000), _size(999_950)
     ('999 B', '8.25 kB', '41.0 MB', '1.00 MB')

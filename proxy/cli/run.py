@@ -1,6 +1,6 @@
-"""`run`: starts the server, loads everything else while it boots, then joins the two sides.
+"""`run`: start the server, load everything else while it boots, then join client and server.
 
-A server behind a URL is not started; the rules load while it is first asked.
+A server behind a URL is not started; the rules load during its first request.
 """
 
 import os
@@ -29,10 +29,10 @@ _NONE = "none"
 
 
 def run(options: "Options", first_word: str = "") -> "NoReturn":
-    """Wrap the server until either side ends, then exit with its code.
+    """Wrap the server until either side ends, then exit with the server's code.
 
-    That is 128 + n for a signal, 127 where it could not be started, 2 where the rules cannot be
-    used. `first_word` is that of the command line: a command there may be a mistyped verb.
+    That is 128 + n for a signal, 127 if the server could not be started, 2 if the rules cannot be
+    used. `first_word` is the first word of the command line: it may be a mistyped verb.
     """
     _open_standard()
     mask = child.hold_signals()
@@ -76,15 +76,15 @@ def _no_verb(word: str) -> str:
 
 
 def _stillborn(cause: str) -> child.ChildProcess:
-    """Return what stands for a server that could not be started, which `cause` says."""
+    """Return a placeholder for a server that could not be started, for the reason `cause`."""
     try:
         server = child.stillborn()
-        # As many as its end and the modules still to be loaded take at least.
+        # Check that descriptors are left: shutdown and later imports need at least four.
         for descriptor in (*os.pipe(), *os.pipe()):
             os.close(descriptor)
         return server
     except OSError:
-        # There are not even descriptors left to answer the client with.
+        # No descriptors are left, not even to send the client a response.
         os.write(2, f"mcp-abridge: error: {cause}\n".encode())
         os._exit(_NOT_FOUND)
 
@@ -92,8 +92,8 @@ def _stillborn(cause: str) -> child.ChildProcess:
 def _bridge(options: "Options", url: str) -> "NoReturn":
     """Join the client and a server behind a URL until either ends, then exit.
 
-    With 128 + n for a signal, 1 where the server cannot be reached or has ended the session, 2
-    where the rules cannot be used.
+    The exit code is 128 + n for a signal, 1 if the server cannot be reached or has ended the
+    session, 2 if the rules cannot be used.
     """
     _import_msgspec()
 
@@ -108,8 +108,8 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     meters, ledger = _accounts(options, log)
     rules = _Rules(options, log)
     session = Session(rules, meters.of, log.warning, deadline=options.deadline)
-    # There is no other session that a large document could hold up, only what this client says
-    # meanwhile: that goes on beside what takes very long.
+    # No other session has to wait for a large document. Further messages of this client are
+    # handled while a thread shapes a document that takes very long.
     workers = Workers(most=0, above=sys.maxsize)
     driver = Driver(session, _store(options), workers, log, log.put_aside)
     bridge = Bridge(HttpClient(url, options.headers), driver, log, options.max_message)
@@ -136,13 +136,13 @@ def _accounts(options: "Options", log: "Log") -> "tuple[Meters, Ledger | None]":
 def _end(
     rules: "_Rules", ledger: "Ledger | None", log: "Log", relay: "Callable[[], int]"
 ) -> "NoReturn":
-    """Load the rules beside `relay`, and exit with the code that it returns."""
+    """Load the rules in a thread while `relay` runs, and exit with its code."""
     from threading import Thread
 
     loading = Thread(target=rules.load, name="rules", daemon=True)
     loading.start()
     code = relay()
-    # A server may end before the rules are read; what is wrong with them is said all the same.
+    # The server may end before the rules are read; their problems are logged all the same.
     loading.join(1.0)
     if rules.failed and code == 0:
         code = _BAD_RULES
@@ -151,12 +151,12 @@ def _end(
         if ledger.lost:
             log.warning(f"calls that the ledger did not record: {ledger.lost}")
     log.flush()
-    # A thread may wait for a client that keeps its side open; nothing else is left to be written.
+    # Do not join threads: one may wait for a client that keeps stdin open. All output is written.
     os._exit(code)
 
 
 class _Rules:
-    """The rules of the session; whoever asks for them waits until their files are read."""
+    """The rules of the session; callers wait until the rule files are read."""
 
     def __init__(self, options: "Options", log: "Log") -> None:
         from threading import Event
@@ -167,10 +167,10 @@ class _Rules:
         self._loaded = Event()
         self.failed = False
         self.refuse: Callable[[int, str], None]
-        """Ends everything with an exit code and a reason: what to do where they are bad."""
+        """Ends the session with an exit code and a reason; called if the rules cannot be used."""
 
     def load(self) -> None:
-        """Read the files."""
+        """Read the rule files."""
         from proxy.errors import RuleErrors
 
         names, budget = self._options.rules, self._options.budget
@@ -184,7 +184,7 @@ class _Rules:
                 self._selection = Selection(files, budget, self._log.info)
         except RuleErrors as errors:
             self._fail(errors)
-        except Exception as error:  # whoever waits for the rules would wait for ever
+        except Exception as error:  # callers would wait for the rules for ever
             self._log.error(f"{RuleErrors.brief}: {type(error).__name__}: {error}")
             self.refuse(_BAD_RULES, RuleErrors.brief)
         finally:
@@ -195,13 +195,13 @@ class _Rules:
 
         allowed = self._options.allow_python
         if allowed:
-            # What such code prints is no message.
+            # Stdout carries only messages, so output of rules' Python goes to stderr.
             sys.stdout = sys.stderr
         return Watch(names, self._log.info, self._log.warning, allow_python=allowed)
 
     def __call__(self, server: str | None, client: str | None) -> "RuleSet":
         """Return the rules for a server and a client; raises RuleErrors."""
-        # Asked with every call of a tool.
+        # On the path of every tool call: do not wait if the rules are loaded.
         if self._selection is None:
             self._loaded.wait()
         try:
@@ -235,9 +235,9 @@ def _level(options: "Options") -> "Level":
 
 
 def _open_standard() -> None:
-    """Put /dev/null where we were started without stdin, stdout or stderr.
+    """Open /dev/null in place of a missing stdin, stdout or stderr.
 
-    A pipe would take its number otherwise.
+    Otherwise a pipe would get its descriptor number.
     """
     for descriptor in range(3):
         try:
@@ -247,7 +247,7 @@ def _open_standard() -> None:
 
 
 def _import_msgspec() -> None:
-    # It takes from typing_extensions what Python has had since 3.11, and that one costs 8 ms.
+    # msgspec imports typing_extensions, which takes 8 ms, for names that Python 3.11 has itself.
     name = "typing_extensions"
     absent = name not in sys.modules
     if absent:

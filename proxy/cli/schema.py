@@ -1,7 +1,7 @@
 """`mcp-abridge schema`: the JSON Schemas of rule files and configurations; or a reference page.
 
-They are made from the Structs that the loaders read by, so that an editor and `check` agree. They
-say what a file looks like; what its parts must be to each other only the loaders know.
+The schemas are made from the Structs of the loaders, so that an editor and `check` agree. They
+describe the form of a file; only the loaders check its parts against each other.
 """
 
 import argparse
@@ -69,8 +69,8 @@ def _shipped(name: str) -> str:
 def schema() -> Schema:
     """Return the JSON Schema of a rule file.
 
-    What a file names itself under `transforms`, with options of its own, may be a step; only in a
-    file that names nothing there, an editor can say that a step is unknown.
+    A step may be a transform that the file names under `transforms`, with any options. Only in a
+    file without `transforms` can an editor report an unknown step.
     """
     made = _Definitions()
     head = made.options(RuleFileSpec)
@@ -89,7 +89,7 @@ def configuration() -> Schema:
 
 
 def _file(title: str, head: Schema, made: "_Definitions") -> Schema:
-    """Return a whole schema, of draft 7, which every editor's YAML support knows."""
+    """Return a whole schema of draft 7, which the YAML support of every editor can read."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": title,
@@ -100,7 +100,7 @@ def _file(title: str, head: Schema, made: "_Definitions") -> Schema:
 
 
 class _Definitions:
-    """The schemas of types; those of Structs are held by name and referred to."""
+    """The schemas of types; a schema of a Struct is stored by name and referred to."""
 
     def __init__(self) -> None:
         self.held: dict[str, Schema] = {}
@@ -142,10 +142,10 @@ class _Definitions:
         return self.named(kind, lambda: self.options(kind))
 
     def named(self, kind: Any, make: Callable[[], Schema]) -> Schema:
-        """Return a reference to the schema of `kind`, made when it is first named."""
+        """Return a reference to the schema of `kind`, which is made at the first reference."""
         name = kind if isinstance(kind, str) else _name(kind)
         if name not in self.held:
-            # Held before it is made: it may hold itself.
+            # Stored before it is made: the schema may refer to itself.
             self.held[name] = {}
             self.held[name].update(make())
         return {"$ref": f"#/definitions/{name}"}
@@ -166,7 +166,7 @@ class _Definitions:
         return made | ({"required": required} if required else {})
 
     def part(self) -> Schema:
-        """Return the schema of a part of a shape: anything, of which only the sources are told."""
+        """Return the schema of a part of a shape: any value; only the sources are described."""
         inside = {"$ref": "#/definitions/part"}
         return self.named(
             "part",
@@ -185,11 +185,11 @@ class _Definitions:
         return self.of(tuple[RuleSpec, ...])
 
     def defaults(self) -> Schema:
-        """Return the schema of what every rule may start from."""
+        """Return the schema of the defaults of all rules."""
         return self.options(RuleSpec, NO_DEFAULTS)
 
     def response(self) -> Schema:
-        """Return the schema of a step, or a list of them that may hold such lists."""
+        """Return the schema of a step, or a list of steps that may hold such lists."""
         whole = {"$ref": "#/definitions/response"}
         step = self.named("step", self.step)
         return self.named("response", lambda: _any([step, {"type": "array", "items": whole}]))
@@ -197,7 +197,7 @@ class _Definitions:
     def step(self) -> Schema:
         """Return the schema of `{transform: options}`, or of a transform that needs no options.
 
-        Names that are not ours, see `ours`, may have any options.
+        Names that are not built in, see `ours`, may have any options.
         """
         steps = {name: self.transform(kind) for name, kind in TRANSFORMS.items()}
         needy = [name for name, kind in TRANSFORMS.items() if _required(kind)]
@@ -206,7 +206,7 @@ class _Definitions:
         return _any([step, {"enum": alone}, {"type": "string", "not": {"enum": needy}}])
 
     def ours(self) -> Schema:
-        """Return the schema of a file none of whose steps has a name that is not ours."""
+        """Return the schema of a file whose steps are all built-in transforms."""
         whole = {"$ref": "#/definitions/ours"}
         names = {"enum": list(TRANSFORMS)}
         known: list[Schema] = [names, {"type": "object", "propertyNames": names}]
@@ -220,13 +220,13 @@ class _Definitions:
         return _any([_ONE_MEMBER, {"type": ["string", "null"]}])
 
     def own(self) -> Schema:
-        """Return the schema of Python by the names that a file gives it."""
+        """Return the schema of the mapping of names to Python classes."""
         return self.named(
             PluginClasses, lambda: {**_OF_CLASSES, "description": _summary(PluginClasses)}
         )
 
     def transform(self, kind: Any) -> Schema:
-        """Return the schema of what may stand behind the name of a transform."""
+        """Return the schema of the value after the name of a transform."""
         written = [self.of(kind)]
         if kind.shorthand is not None:
             written.insert(0, self.of(fields(kind)[kind.shorthand].type))
@@ -248,7 +248,7 @@ _PLAIN: dict[Any, str | list[str]] = {
     NoneType: "null",
     Size: ["integer", "string"],
 }
-# What a configuration has as a text of its own kind, which its docstring describes.
+# Types of texts in a configuration; each is described by its docstring.
 _READ = frozenset(
     (
         configkeys.ListenAddress,
@@ -298,7 +298,7 @@ def _said(kind: type[Struct], word: str) -> Schema:
 
 
 def _name(kind: type) -> str:
-    """Return a name for a type, which no other type has: `rule`, `bounds`, `filter.filter`."""
+    """Return a unique name for a type: `rule`, `bounds`, `filter.filter`."""
     folder, _, module = kind.__module__.rpartition(".")
     name = _NAMES.get(kind) or kind.__name__.lower()
     return f"{module}.{name}" if folder.endswith("transforms") and module != "base" else name
@@ -318,7 +318,7 @@ def _limits(annotated: tuple[Any, ...]) -> Schema:
 
 
 def _any(schemas: Iterable[Schema]) -> Schema:
-    """Return the schema of what fits one of `schemas`, without saying anything twice."""
+    """Return the schema of a value that matches one of `schemas`, without duplicates."""
     flat: list[Schema] = []
     for each in schemas:
         flat += [part for part in each.get("anyOf", [each]) if part not in flat]

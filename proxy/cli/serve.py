@@ -1,4 +1,4 @@
-"""`mcp-abridge serve`: an HTTP sidecar before a server, or before several by a configuration."""
+"""`mcp-abridge serve`: an HTTP sidecar for one server, or for several by a configuration."""
 
 import argparse
 import asyncio
@@ -50,8 +50,8 @@ _SNAPSHOTS = 1000
 _AGE = 1800.0
 _MOST_SETS = 256
 _DESCRIPTORS = 65_536
-_AGAIN = 60.0  # seconds after which the same trouble is worth a line again
-_SWITCH = 0.001  # seconds for which a thread may keep the others waiting, five by default
+_AGAIN = 60.0  # seconds before the same warning is logged again
+_SWITCH = 0.001  # seconds until a thread yields to the others, 0.005 by default
 _NOT_ALLOWED = Hidden(code=-32601, message="{tool} is not allowed")
 
 
@@ -68,7 +68,7 @@ def _read(make: Callable[[str], Any]) -> Callable[[str], Any]:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon:
-        # What stands there may be a secret.
+        # The text may be a secret: do not repeat it.
         raise AbridgeError("a header is written like 'Authorization: Bearer ${TOKEN}'")
     return configkeys.name(name.strip()), configkeys.value(value.strip(), os.environ)
 
@@ -79,7 +79,7 @@ def _number(kind: type[int] | type[float], least: int) -> Callable[[str], Any]:
             found = kind(text)
         except ValueError:
             found = -1
-        if not least <= found < 1e9:  # what is no number is not less than anything either
+        if not least <= found < 1e9:  # false for NaN, too
             raise ValueError(f"expected a number of at least {least}, found {text!r}")
         return found
 
@@ -214,7 +214,7 @@ OPTIONS = (
     _SAME["quiet"],
 )
 
-# Options whose values are the tops of a configuration, and their keys there.
+# Options that set keys at the top of a configuration, and those keys.
 KEYS = {
     "listen": "listen",
     "rules": "rules",
@@ -225,7 +225,7 @@ KEYS = {
     "allow_host": "hosts",
     "allow_origin": "origins",
 }
-# The same for its limits, and for ours.
+# Options that set limits: the key of the configuration, and the field of RouteLimits.
 LIMITS = {
     "max_body": ("body", "body"),
     "max_message": ("message", "message"),
@@ -235,12 +235,12 @@ LIMITS = {
     "children": ("children", "children"),
     "drain": ("drain_seconds", "drain"),
 }
-# And for those whose defaults depend on the system.
+# The same for the limits whose defaults depend on the system.
 CONNECTIONS = {
     "connections": ("connections", "connections"),
     "peer_connections": ("peer_connections", "peer_connections"),
 }
-# And for the store of snapshots.
+# Options for the snapshot store: the key of the configuration, and the argument of Memory.
 SNAPSHOTS = {
     "snapshots": ("snapshots", "size"),
     "snapshot_age": ("snapshot_seconds", "seconds"),
@@ -248,7 +248,7 @@ SNAPSHOTS = {
 
 
 class Settings(Struct, frozen=True):
-    """What is to be done: `given` are the options that were set, read, by their names."""
+    """The settings of `serve`: `given` holds the parsed values of the set options, by name."""
 
     given: Mapping[str, Any]
     config: Config
@@ -263,7 +263,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until a signal says that it is to end; returns 0 then, 2 for what cannot be used."""
+    """Serve until a signal. Returns 0 then, 2 if an option, a file or an address is unusable."""
     try:
         given = _given(arguments, os.environ)
     except AbridgeError as error:
@@ -307,7 +307,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _given(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options that were set, by a flag or else by a variable; raises AbridgeError."""
+    """Return the options set by a flag or else by a variable. Raises AbridgeError."""
     given: dict[str, Any] = {}
     for option in OPTIONS:
         value = getattr(arguments, option.name)
@@ -319,7 +319,7 @@ def _given(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dic
     flags = [getattr(arguments, name) for name in ("token_env", "token_file")]
     if all(flags):
         raise AbridgeError(both)
-    if any(flags) or "token_file" in given:  # the nearer one counts
+    if any(flags) or "token_file" in given:  # a flag beats a variable; of variables, the file wins
         given.pop("token_file" if flags[0] else "token_env", None)
     elif environment.get(_TOKEN):
         given.setdefault("token_env", _TOKEN)
@@ -354,7 +354,7 @@ def _from_variable(option: Option, text: str) -> Any:
 
 
 def _config(given: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
-    """Return the routes; raises AbridgeError, RuleErrors for what is wrong in a file."""
+    """Return the routes. Raises AbridgeError, or RuleErrors for problems in a file."""
     top: dict[str, Any] = {key: given[name] for name, key in KEYS.items() if name in given}
     for key, kind in (("rules", tuple), ("hosts", tuple), ("origins", tuple), ("headers", dict)):
         if key in top:
@@ -387,7 +387,7 @@ def _limits(settings: Settings) -> RouteLimits:
 
 
 def _bounds(settings: Settings, table: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """Return what was said of some bounds, by our own names for them."""
+    """Return the limits that are set, by their internal names in `table`."""
     found: dict[str, Any] = {}
     for name, (key, own) in table.items():
         value = settings.given.get(name, getattr(settings.config.limits, key))
@@ -418,7 +418,7 @@ def _route(written: RouteSpec) -> Route:
 
 
 def _guarded(routes: Sequence[Route], *, insecure: bool) -> None:
-    """Refuse to open a route to the network that asks for no token; raises AbridgeError."""
+    """Raise AbridgeError if a route without a token would be open to the network."""
     for route in routes:
         if not (insecure or route.access.tokens or ListenAddress(route.listen).loopback):
             raise AbridgeError(
@@ -431,7 +431,7 @@ def _guarded(routes: Sequence[Route], *, insecure: bool) -> None:
 def _ruled(
     routes: Sequence[Route], log: Log, *, allow_python: bool
 ) -> tuple[list[Route], list[Rules]]:
-    """Load the rules of each route; raises RuleErrors with every problem of all of them."""
+    """Load the rules of each route. Raises RuleErrors with every problem of all routes."""
     problems: dict[Problem, None] = {}
     settling: list[Route] = []
     loaded: list[Rules] = []
@@ -459,13 +459,13 @@ def _ruled(
     if problems:
         raise RuleErrors(list(problems))
     if bundled:
-        # No daemon: the regular expressions it compiles cannot be left where the process ends.
+        # No daemon: its compilation of regular expressions must not be cut off by process exit.
         Thread(target=read_library, name="library").start()
     return settling, loaded
 
 
 def _exposing(route: Route, selection: Selection) -> Rules:
-    """Put the tool set of a route before its rules."""
+    """Return the rules of a route, limited to its `tools`."""
     if route.tools is None:
         return selection
     own = RuleFile(name=f"route {route.path}", expose=route.tools, unexposed=_NOT_ALLOWED)
@@ -478,7 +478,7 @@ def _exposing(route: Route, selection: Selection) -> Rules:
         if found is None or found[0] is not chosen:
             if len(made) >= _MOST_SETS:
                 made.clear()
-            # As long as the chosen one is the same, so is this: that is how a change is noticed.
+            # The same `chosen` must give the same RuleSet: changes are detected by identity.
             found = made[id(chosen)] = chosen, RuleSet((own, *chosen.files), chosen.otherwise)
         return found[1]
 
@@ -486,7 +486,7 @@ def _exposing(route: Route, selection: Selection) -> Rules:
 
 
 def _store(settings: Settings) -> Store:
-    """Make the store of snapshots; raises StoreError."""
+    """Return the store of snapshots. Raises StoreError."""
     named = settings.given.get("store") or settings.config.store
     bounds = _bounds(settings, SNAPSHOTS)
     if named in (None, configkeys.MEMORY):
@@ -507,10 +507,10 @@ def _handler(route: Route, rules: Rules, shared: Services) -> Handler:
 
 
 def _prepare() -> None:
-    """Have as many descriptors as are allowed, and libraries that say nothing by themselves.
+    """Raise the limit of descriptors, silence the log of libraries, and set up threads.
 
-    What threads do in Python, long lists of tools and rules' own, is not to hold up the loop, nor
-    to keep memory of its own.
+    Threads that run Python (for long tool lists and rules' own code) must neither hold up the event
+    loop nor allocate in memory arenas of their own.
     """
     trimming.share()
     sys.setswitchinterval(_SWITCH)
@@ -560,7 +560,7 @@ def _trouble(context: dict[str, Any]) -> str:
 
 
 def _described(sidecar: Sidecar, route: Route) -> Iterator[tuple[str, Any]]:
-    """Say what a route is; a command's arguments may be secret."""
+    """Yield the facts of a route to log; not a command's arguments, which may be secret."""
     yield "url", f"http://{sidecar.address(route.listen)}{route.path}"
     upstream = route.upstream
     yield "upstream", shown(URL(upstream)) if isinstance(upstream, str) else upstream[0]

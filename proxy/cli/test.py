@@ -1,4 +1,4 @@
-"""`mcp-abridge test`: the cases of rule files, with a diff for each that fails."""
+"""`mcp-abridge test`: run the cases of rule files, and print a diff for each failure."""
 
 import argparse
 import re
@@ -39,8 +39,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the cases.
 
-    Returns 1 where one fails or a rule that must have one has none, 2 for files that do not load,
-    a `-k` that no case fits and a report that cannot be written.
+    Returns 1 if a case fails or a rule lacks a required test, 2 if a file does not load, no case
+    matches `-k` or the report cannot be written.
     """
     began = time.perf_counter()
     try:
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _updated(files: Iterable[RuleFile], *, allow_python: bool) -> bool:
-    """Fill the cases that expect nothing; say which, and whether there were any."""
+    """Fill the cases without expectations, and print each. Returns True if there were any."""
     written = False
     for file in files:
         for line in filling.fill(file, allow_python=allow_python):
@@ -136,7 +136,7 @@ def _count(suite: "Element", ran: list[CaseResult]) -> None:
 
 
 def _printable(said: str) -> str:
-    """Replace what XML 1.0 cannot hold, even escaped (section 2.2), and what a terminal obeys."""
+    """Replace characters that XML 1.0 forbids (section 2.2) or that a terminal interprets."""
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", said)
 
 

@@ -15,8 +15,8 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("limits are set by prlimit", allow_module_level=True)
 
-from proxy.ledger import LedgerError
-from proxy.ledger import rows as totals
+from proxy.storage.ledger import LedgerError
+from proxy.storage.ledger import rows as totals
 from tests.faults.processes import memory, until
 from tests.faults.puppets import Written
 from tests.faults.routes import Local, answer_of

@@ -21,7 +21,7 @@ _LARGEST = 400  # bytes of a document that is shown
 
 
 class RunExample(Struct, frozen=True):
-    """One call of a step in a doctest: the document before it and after it, as JSON."""
+    """One call of a step in a doctest: the document before and after the call, as JSON."""
 
     step: Transform
     arguments: dict[str, Any]
@@ -30,7 +30,7 @@ class RunExample(Struct, frozen=True):
 
 
 class _Watched(Struct):
-    """A step that notes what it does."""
+    """Records each call of a step."""
 
     step: Transform
     shown: list[RunExample]
@@ -39,13 +39,13 @@ class _Watched(Struct):
         document, arguments = root.document, dict(call.arguments)
         given = document.encode()
         self.step(root, call)
-        # What was read from a text is only whole again when it is closed.
+        # A document parsed from a text is incomplete until its closers have run.
         gives = None if document.closers else document.encode()
         self.shown.append(RunExample(self.step, arguments, given, gives))
 
 
 def runs(kind: Any) -> list[RunExample]:
-    """Run the doctest of a transform, and return what its steps did."""
+    """Run the doctest of a transform, and return the calls of its steps."""
     shown: list[RunExample] = []
     names = dict(vars(sys.modules[kind.__module__]))
     names[kind.__name__] = lambda *given, **options: _Watched(kind(*given, **options), shown)
@@ -55,7 +55,7 @@ def runs(kind: Any) -> list[RunExample]:
 
 
 def example(kind: Any) -> Iterator[str]:
-    """Yield the doctest of a transform as tests of a rule; as it is where that cannot be done."""
+    """Yield the doctest of a transform as tests of a rule, or as Python if that is impossible."""
     shown = runs(kind)
     if all(each.gives is not None and len(each.given) <= _LARGEST for each in shown):
         yield "Example:"
@@ -68,7 +68,7 @@ def example(kind: Any) -> Iterator[str]:
 
 
 def _rule(calls: list[RunExample]) -> str:
-    """Return calls of one step as the tests of a rule that has it."""
+    """Return the calls of one step as the tests of a rule with that step."""
     lines = ["response:", *_response(calls[0].step), "tests:"]
     return "\n".join([*lines, *(line for each in calls for line in _case(each))])
 
@@ -79,7 +79,7 @@ def _response(step: Any) -> list[str]:
         return [line]
     import yaml
 
-    # Only what holds nothing further stands on one line.
+    # Only innermost collections are written on one line.
     written = yaml.safe_dump(
         [{step.name: options(step)}],
         default_flow_style=None,
@@ -104,7 +104,7 @@ def _case(shown: RunExample) -> Iterator[str]:
 
 
 def options(step: Any) -> Any:
-    """Return the options of a step as they would be written: the short form where it does."""
+    """Return the options of a step as a user would write them, in the short form if possible."""
     options = _written(step)
     if list(options) == [step.shorthand]:
         return options[step.shorthand]
@@ -115,7 +115,7 @@ def _written(value: Any) -> Any:
     if isinstance(value, Path | Pattern | Expression):
         return value.text
     if isinstance(value, Struct):
-        # Where it works comes first, as one would write it.
+        # `at` comes first, as a user would write it.
         ordered = sorted(_fields(value), key=lambda pair: pair[0] != "at")
         said = {word: (field, getattr(value, field.name)) for word, field in ordered}
         return {word: _written(each) for word, (field, each) in said.items() if _given(field, each)}
@@ -147,5 +147,5 @@ def flow(value: dict[str, Any]) -> str:
 
 
 def _spaced(raw: bytes) -> str:
-    """Return JSON on one line with spaces, which is YAML as well; numbers as they are spelled."""
+    """Return JSON on one line with spaces (also valid YAML); numbers keep their spelling."""
     return msgspec.json.format(bytes(Raw(raw)), indent=0).decode()

@@ -1,4 +1,4 @@
-"""What the reference page of the sidecar says of what its tables cannot say by themselves."""
+"""The texts of the sidecar's reference page that do not come from tables in the code."""
 
 from collections.abc import Mapping
 
@@ -110,7 +110,7 @@ STATUSES: Mapping[int, str] = {
         "when to come again."
     ),
 }
-"""What the sidecar answers by itself, and when."""
+"""The statuses of the sidecar's own responses, and their causes."""
 
 ANSWERS = """
 All other statuses are the server's. Bodies of these are JSON-RPC errors with the request's id where
@@ -140,7 +140,7 @@ LABELS: Mapping[str, str] = {
     "kind": "What the rule warned of.",
     "status": "The status.",
 }
-"""What the labels of the metrics mean."""
+"""The meaning of each label of the metrics."""
 
 LOG = """
 On stderr, one line each. With `--log-format json` each is an object with `time`, `level`, and
@@ -180,4 +180,4 @@ LINES: Mapping[str, Mapping[str, str]] = {
         "token": "`yes` where clients must give one, else `no`.",
     },
 }
-"""The fields of the lines that tell an event."""
+"""The fields of the log lines of each event."""

@@ -1,4 +1,4 @@
-"""What the reference page says beside the keys and transforms, and how Markdown is filled."""
+"""The texts of the reference page beside keys and transforms; the filling of Markdown."""
 
 import inspect
 import re
@@ -322,7 +322,7 @@ in Python (`transforms`): [PYTHON.md](PYTHON.md).
 
 
 def filled(text: str) -> str:
-    """Return Markdown with its paragraphs and list items filled; code, tables, titles as they are.
+    """Return Markdown with paragraphs and list items filled; code, tables and titles unchanged.
 
     >>> print(filled("a\\nb\\n\\n- c\\nd\\n- e"))
     a b
@@ -345,7 +345,7 @@ def _block(block: str) -> str:
 
 
 def wrapped(line: str, indent: int) -> list[str]:
-    """Return the lines of a long one, all but the first indented."""
+    """Return a long line wrapped into lines, all but the first indented."""
     return textwrap.wrap(
         line,
         WIDTH,

@@ -1,6 +1,6 @@
-"""Shows what each transform does to an outputSchema, by the schema of its example's document.
+"""The effect of each transform on an outputSchema, shown by the schema of its example's document.
 
-The schema is a strict one, of that document alone, so that what is loosened can be seen.
+The schema is strict, for that document alone, so that each loosened constraint is visible.
 """
 
 import inspect
@@ -30,7 +30,7 @@ _KINDS = {
 
 
 def reshaping(kind: Any) -> Iterator[str]:
-    """Yield what a transform does to a schema: in its words, and before and after."""
+    """Yield the effect of a transform on a schema: its docstring, and an example."""
     before, after = example(kind)
     words = inspect.getdoc(kind.reshape)
     if after is None:
@@ -45,7 +45,7 @@ def reshaping(kind: Any) -> Iterator[str]:
 
 
 def example(kind: Any) -> tuple[Schema, Schema | None]:
-    """Return the schema of the document in a transform's example, and what it makes of that."""
+    """Return the schema of the document in a transform's example, before and after the step."""
     shown = runs(kind)[0]
     before = inferred(json.loads(shown.given))
     if before["type"] == "object":
@@ -55,7 +55,7 @@ def example(kind: Any) -> tuple[Schema, Schema | None]:
 
 
 def inferred(*values: Any) -> Schema:
-    """Return a schema that admits `values`, and hardly anything else of their shape.
+    """Return a strict schema that admits `values`.
 
     >>> inferred({"a": ["b", None]})["properties"]
     {'a': {'type': 'array', 'items': {'type': ['string', 'null'], 'maxLength': 1}, 'minItems': 2}}
@@ -81,7 +81,7 @@ def inferred(*values: Any) -> Schema:
 
 
 def _bare(schema: Schema) -> Schema:
-    """Return a schema without its descriptions, which say nothing of a value."""
+    """Return a schema without its descriptions, which do not constrain a value."""
 
     def change(node: Subschema) -> Subschema:
         return node if isinstance(node, bool) else _bare(node)

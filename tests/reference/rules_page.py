@@ -1,8 +1,8 @@
-"""The reference page of the rule language, as Markdown: made from what the loader reads by.
+"""The reference page of the rule language, as Markdown, made from the code of the loader.
 
-Options, defaults and arguments are those of the Structs; what a transform does is its docstring,
-its example is what its doctest does when it is run, and what becomes of a schema is what it makes
-of that example's.
+Options, defaults and arguments come from the Structs. The description of a transform is its
+docstring, its example is its doctest as it runs, and its effect on a schema is shown by the schema
+of that example.
 """
 
 import inspect
@@ -60,7 +60,7 @@ KEYS: tuple[tuple[str, type[Struct], str], ...] = (
     ),
 )
 
-# The section that has more to say of a key.
+# The section with more details of a key.
 _MORE = {
     (RuleFileSpec, "transforms"): "The transforms",
     (RuleFileSpec, "guards"): "Guards on calls",
@@ -80,7 +80,7 @@ def page() -> str:
 
 
 def bound(opening: str, sections: Iterable[str]) -> str:
-    """Return a page: its opening, with links to all titles where the first of them begins."""
+    """Return a page: the opening with a table of contents before its first title, then sections."""
     head, *rest = re.split(r"\n\n(?=## )", opening)
     body = [*rest, *sections]
     titles = [title for part in body for title in re.findall(r"^## (.+)$", part, re.MULTILINE)]
@@ -137,7 +137,7 @@ def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _inner(kind: Any) -> Iterator[str]:
-    """Yield a table for each mapping of options that values of a type may hold, all told once."""
+    """Yield a table for each distinct mapping of options that values of a type may hold."""
     found: dict[Any, None] = {}
     waiting = [field.type for field in fields(kind).values()] if kind in _KINDS else [kind]
     while waiting:
@@ -153,7 +153,7 @@ def _inner(kind: Any) -> Iterator[str]:
 
 
 def _arguments(kind: Any) -> Iterator[str]:
-    """Yield what a window adds to the tool when it has no options."""
+    """Yield the arguments that a window without options adds to the tool."""
     if kind.window:
         step = kind()
         yield filled(
@@ -168,7 +168,7 @@ def _arguments(kind: Any) -> Iterator[str]:
 
 
 def _bounds(schema: Mapping[str, Any]) -> str:
-    """Return in words what an added argument admits, and what it is where a call has none.
+    """Return in words the range of an added argument and its default.
 
     >>> _bounds({"type": "integer", "minimum": 1, "maximum": 9, "default": 3})
     'a whole number from 1 to 9; 3 by default'
@@ -210,7 +210,7 @@ _NAMED: dict[Any, str] = {
     configkeys.Url: "a URL",
     configkeys.HeaderValue: "a text",
 }
-# What has a section of its own, or is no mapping of options.
+# Types that have a section of their own, or are no mapping of options.
 _ELSEWHERE = frozenset(
     (
         *_KINDS,
@@ -229,7 +229,7 @@ _ELSEWHERE = frozenset(
 
 
 def words(kind: Any) -> str:
-    """Say in words what a value of the type `kind` is in YAML.
+    """Return in words the YAML form of a value of the type `kind`.
 
     >>> words(tuple[Path, ...]), words(Literal["start", "end"])
     ('a path, or a list of them', '`start` or `end`')
@@ -249,7 +249,7 @@ def words(kind: Any) -> str:
     if shape in UNIONS:
         unsaid = {NoneType, UnsetType} | ({int} if float in inside else set())
         said = [words(each) for each in inside if each not in unsaid]
-        # A list of something may be written as that something.
+        # A list of one element may be written as the element alone.
         shown = [each for each in said if f"{each}, or a list of them" not in said]
         return ", or ".join(dict.fromkeys(shown))
     if shape in LISTS:
@@ -278,7 +278,7 @@ def _limit(marks: tuple[Any, ...]) -> str:
 
 
 def _default(word: str, field: msgspec.structs.FieldInfo, before: str = "Default: ") -> str:
-    """Say what an option is that is not given; nothing where it then has no part in anything."""
+    """Return the default of an option in words; the empty text if absence has no effect."""
     value = field.default
     if field.required:
         return "Required." if before else "required"
@@ -300,7 +300,7 @@ def _capital(said: str) -> str:
 
 
 def anchor(title: str) -> str:
-    """Return what a link to a title has behind its #.
+    """Return the fragment of a link to a title, without its #.
 
     >>> anchor("When a rule does not fit, or fails")
     'when-a-rule-does-not-fit-or-fails'

@@ -1,7 +1,7 @@
-"""The reference page of the sidecar, as Markdown: made from what `serve` and `run` read and count.
+"""The reference page of the sidecar, as Markdown, made from the code of `serve` and `run`.
 
-Flags, keys, types and defaults are those of the tables that they are read by, the sample is that of
-the loader's docstring, and metrics are what a sidecar that was asked something shows.
+Flags, keys, types and defaults come from the tables that parse them. The sample is that of the
+loader's docstring. Metrics are those that a sidecar exposes after some requests.
 """
 
 import inspect
@@ -39,7 +39,7 @@ def page() -> str:
 
 
 def sample() -> str:
-    """Return the configuration that the loader shows in its docstring."""
+    """Return the sample configuration from the docstring of the loader."""
     lines = inspect.cleandoc(config.__doc__ or "").splitlines()
     return textwrap.dedent("\n".join(line for line in lines if line.startswith("    ")))
 
@@ -59,7 +59,7 @@ def _sections() -> Iterator[Iterable[str]]:
 
 
 _BY_NAME = {option.name: option for option in serve.OPTIONS}
-# A key that is named like a flag is what that flag is for; of the others, serve has tables.
+# A key and a flag of the same name are the same option; tables of `serve` map other names.
 _FLAGS = _BY_NAME | {key: _BY_NAME[name] for name, key in serve.KEYS.items()}
 _TABLES = serve.LIMITS | serve.CONNECTIONS | serve.SNAPSHOTS
 _LIMITS = {key: _BY_NAME[name] for name, (key, _) in _TABLES.items()}
@@ -87,7 +87,7 @@ def _variable(option: Option) -> str:
 
 
 def default(option: Option) -> str:
-    """Return what its help says that an option is where it is not given.
+    """Return the default of an option, as its help states it.
 
     >>> default(Option("--drain", "how long (default: 10)"))
     '10'
@@ -114,7 +114,7 @@ _ROUTES = "a list of [routes](#a-route)"
 
 
 def _without(word: str, flag: Option | None) -> str:
-    """Return what a key is that is not given: what its flag is, or else the route it is of."""
+    """Return the default of a key: that of its flag, or else that of the Route field."""
     if flag is not None:
         return default(flag)
     field = fields(Route).get(word)
