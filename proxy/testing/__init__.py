@@ -1,1 +1,1 @@
-"""Runs the tests that are written in rule files, and plays single calls for `explain`."""
+"""Run the tests that are written in rule files, and replay single calls for `explain`."""

@@ -1,4 +1,4 @@
-"""A response as the client gets it, read the way the models of each kind of client are shown it."""
+"""A response as the client gets it, read as each kind of client shows it to its model."""
 
 import json
 from collections.abc import Callable
@@ -21,9 +21,9 @@ from proxy.shaping.result.visible import VisibleSize, visible
 
 
 class ClientView(Struct, frozen=True):
-    """What a line says: a result's `texts` and `structured` content, or the words of an `error`.
+    """The content of a response: a result's `texts` and `structured` content, or an `error` text.
 
-    `failed` is true of results that are marked as errors and of error responses.
+    `failed` is True for results with `isError` and for error responses.
     """
 
     line: bytes
@@ -35,12 +35,12 @@ class ClientView(Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """All its texts, or the words of its error."""
+        """All texts of the result, or the error text."""
         return "\n".join(self.texts) if self.error is None else self.error
 
 
 def read(line: bytes) -> ClientView:
-    """Read a response. Raises DocumentError where `line` is none.
+    """Read a response. Raises DocumentError if `line` is not a response.
 
     >>> read(b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a"}]}}').texts
     ('a',)
@@ -49,7 +49,7 @@ def read(line: bytes) -> ClientView:
     try:
         held = message.members(line)
     except DocumentError:
-        # A lone surrogate is somewhere.
+        # The line holds a lone surrogate.
         held, restored = message.members(mask(line)), unmask
     if "error" in held:
         return ClientView(line, failed=True, error=_words(held["error"]))
@@ -72,9 +72,9 @@ def read(line: bytes) -> ClientView:
 
 
 def reading(line: bytes, rule: Rule) -> LocatedDocument | None:
-    """Find the document of a response as the steps of `rule` get it, None where there is none.
+    """Return the document of a response as the steps of `rule` get it; None if there is none.
 
-    Raises DocumentError where the line cannot be read.
+    Raises DocumentError if the line cannot be read.
     """
     held = message.members(line)
     if "result" not in held:
@@ -87,10 +87,10 @@ def reading(line: bytes, rule: Rule) -> LocatedDocument | None:
 
 
 def document(answer: ClientView, before: LocatedDocument | None) -> Any:
-    """Return the document of an answer as a plain value: JSON where it is some, else a text.
+    """Return the document of an answer as a plain value: JSON if it is JSON, else a text.
 
-    `before` is the document as the server gave it, which says where to look. Raises DocumentError
-    where nothing is found there.
+    `before` is the document as the server sent it, and determines its place. Raises DocumentError
+    if there is no document in that place.
     """
     if before is None:
         found = [value(said) for said in answer.texts]
@@ -106,7 +106,7 @@ def document(answer: ClientView, before: LocatedDocument | None) -> Any:
 
 
 def copies(answer: ClientView, before: LocatedDocument) -> list[Any]:
-    """Return the document in each place of the answer where the server's stood."""
+    """Return the document from each place of the answer that held the server's document."""
     found = (_copy(answer, before, copy) for copy in before.frame.copies)
     return [value for value in found if value is not _NOWHERE]
 
@@ -136,7 +136,7 @@ def _copy(answer: ClientView, before: LocatedDocument, copy: Copy) -> Any:
 
 
 def value(said: str) -> Any:
-    """Return what a text is: the object or array that it spells, else the text."""
+    """Return the object or array that a text spells, else the text."""
     if said.lstrip()[:1] not in ("{", "["):
         return said
     try:
@@ -146,7 +146,7 @@ def value(said: str) -> Any:
 
 
 def _lenient(raw: str | bytes) -> Any:
-    """Decode JSON, lone surrogates and all. Raises DocumentError."""
+    """Decode JSON, which may hold lone surrogates. Raises DocumentError."""
     try:
         return json.loads(raw, parse_float=Number, parse_constant=_refused)
     except (ValueError, RecursionError) as error:

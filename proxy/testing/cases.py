@@ -1,7 +1,7 @@
-"""Runs the cases of a rule file: the tests that stand beside its rules.
+"""Run the cases of a rule file: the tests written beside its rules.
 
-Each is played out in a Session of its own, so that a case shows what a client would get. Nothing
-is read but the files that `given_file` names.
+Each case runs in a Session of its own, so that it shows the response a client would get. Only the
+files that `given_file` names are read.
 """
 
 import difflib
@@ -27,17 +27,17 @@ from proxy.testing.exchange import RecordedExchange
 from proxy.testing.play import Replay
 
 MOST_TIMES = 1_000_000
-_MOST_VALUES = 10 * MOST_TIMES  # that a case may have repeated, where repetitions are nested
-_MOST_GIVEN = 256_000_000  # bytes of a file: no longer message would be shaped
+_MOST_VALUES = 10 * MOST_TIMES  # that nested repetitions of a case may make
+_MOST_GIVEN = 256_000_000  # bytes of a file: a longer message would not be shaped
 _MOST_LINES = 12
 
 Case = dict[str, Any]
 
 
 class CaseResult(Struct, frozen=True):
-    """What came of one case.
+    """The result of one case.
 
-    `place` is its `file:line`; `message` says what was not as expected, in several lines.
+    `place` is its `file:line`; `message` lists the differences from the expectation, a line each.
     """
 
     rule: str
@@ -49,11 +49,11 @@ class CaseResult(Struct, frozen=True):
 
 
 class CaseError(AbridgeError):
-    """A case that cannot be played out."""
+    """A case that cannot be run."""
 
 
 def run(file: RuleFile, wanted: str = "") -> Iterator[CaseResult]:
-    """Run the cases of `file` whose `rule: name` holds the text `wanted`, letter case aside.
+    """Run the cases of `file` whose `rule: name` contains `wanted`, ignoring letter case.
 
     A rule in shadow mode is run as if it were active.
     """
@@ -74,7 +74,7 @@ def cases(file: RuleFile) -> Iterator[tuple[Rule, int, Case]]:
 
 
 def named(case: Case, number: int) -> str:
-    """Return the name of a case; `number` stands for one that has none."""
+    """Return the name of a case; one without a name is named by its `number`."""
     return str(case.get("name", f"case {number}"))
 
 
@@ -84,7 +84,7 @@ def placed(rule: Rule, number: int) -> str:
 
 
 def judge(file: RuleFile, rule: Rule, case: Case) -> list[str]:
-    """Play out one case of `rule`; return what is not as expected, nothing where all is."""
+    """Run one case of `rule`; return the differences from the expectation, empty if it passes."""
     log: list[str] = []
     try:
         trial = trial_of(file, rule, case)
@@ -100,7 +100,7 @@ def judge(file: RuleFile, rule: Rule, case: Case) -> list[str]:
 
 
 class PlayedCase(Struct, frozen=True):
-    """A case that was played out, and the rule that it is of."""
+    """A case that was run, with its rule."""
 
     rule: Rule
     case: Case
@@ -112,17 +112,17 @@ class PlayedCase(Struct, frozen=True):
         play = self.play
         if play.answer.failed:
             raise CaseError(f"the answer is an error: {play.answer.said}")
-        # A guard may have answered in the server's place.
+        # A guard may have answered in place of the server.
         return answers.document(play.answer, play.reading(self.rule) if play.seen else None)
 
     @property
     def root(self) -> Document:
-        """The same, to look for paths in."""
+        """The same as a Document, to select paths in."""
         return Document.read(exchanges.written(self.document))
 
 
 def trial_of(file: RuleFile, rule: Rule, case: Case) -> PlayedCase:
-    """Play out `case`. Raises AbridgeError or OSError where that cannot be done."""
+    """Run `case`. Raises AbridgeError or OSError if it cannot be run."""
     exchange = _exchange(file, rule, case)
     active = {id(each): msgspec.structs.replace(each, mode="active") for each in file.rules}
     whole = msgspec.structs.replace(file, rules=tuple(active.values()))
@@ -134,7 +134,7 @@ def trial_of(file: RuleFile, rule: Rule, case: Case) -> PlayedCase:
 def expand(value: Any) -> Any:
     """Return a value of a case with every `{$repeat: value, times: 3}` written out.
 
-    `{n}` in the texts of what is repeated is the number of the repetition, from 0. Raises
+    `{n}` in the texts of the repeated value is the number of the repetition, from 0. Raises
     CaseError.
 
     >>> expand({"ids": {"$repeat": {"id": "f-{n}"}, "times": 2}})
@@ -158,7 +158,7 @@ def expand(value: Any) -> Any:
 
 
 def _values(value: Any) -> int:
-    """Count a value and all that it holds."""
+    """Return the number of values in a value, itself included."""
     if isinstance(value, dict):
         value = list(value.values())
     return 1 + sum(map(_values, value)) if isinstance(value, list) else 1
@@ -180,13 +180,13 @@ _GIVEN: dict[str, Callable[[Any], Raw]] = {
     "given_result": lambda value: Raw(exchanges.written(value)),
     "given_error": lambda value: exchanges.failing(_text(value)),
 }
-# What comes of the question of a guard.
+# The answer to the query of a guard.
 _FOUND: dict[str, Callable[[Any], Raw | None]] = {
     "found": lambda value: exchanges.of_text(_text(value)),
     "found_error": exchanges.failing,
     "found_nothing": lambda value: None,
 }
-# With one of these it may be of no interest what the server answers.
+# With one of these keys, the case need not give the server's answer.
 _UNGIVEN = {"refused", "upstream", "asks", *_FOUND}
 
 
@@ -195,7 +195,7 @@ def _text(value: Any) -> str:
 
 
 def _exchange(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
-    """Return the call and the answer that a case speaks of."""
+    """Return the call and the answer that a case gives."""
     ways = [key for key in (*_GIVEN, "given_file") if key in case]
     tool, arguments = case.get("tool"), case.get("arguments")
     if len(ways) > 1:
@@ -227,7 +227,7 @@ def _only_tool(rule: Rule) -> str | None:
     return rule.tools[0] if len(rule.tools) == 1 and "*" not in rule.tools[0] else None
 
 
-# What every case is held to.
+# The checks of every case.
 
 
 def _expects_something(trial: PlayedCase) -> Iterator[str]:
@@ -253,7 +253,7 @@ def _nothing_fails(trial: PlayedCase) -> Iterator[str]:
         if outcome.word == "failed":
             yield outcome.said or "the rule failed"
     if trial.rule.guard is not None and trial.play.seen:
-        # Where it withholds the call, that is an answer like any other, and may be expected.
+        # If the guard withholds the call, that is a normal answer, and may be expected.
         failed = f"the guard {trial.rule.guard.name!r} failed: "
         yield from (line for line in trial.play.log if failed in line)
     if len(trial.play.seen) > 1:
@@ -281,7 +281,7 @@ _ALWAYS: tuple[Callable[[PlayedCase], Iterator[str]], ...] = (
 )
 
 
-# What a case may expect: one function for each key.
+# The expectations of a case: one function for each key.
 
 
 def _refused(trial: PlayedCase, expected: Any) -> Iterator[str]:
@@ -448,7 +448,7 @@ def _lines(said: str) -> list[str]:
 
 
 def _some(lines: Iterator[str]) -> Iterator[str]:
-    """Yield the first lines, and say how many more there are."""
+    """Yield the first lines, then the number of the others."""
     found = list(lines)
     yield from found[:_MOST_LINES]
     if len(found) > _MOST_LINES:

@@ -1,4 +1,4 @@
-"""Says which rule applies to a call, and why the others do not."""
+"""Find the rule that applies to a call, and the reasons why the others do not."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from proxy.ruleset.rule import Rule, RuleSet
 
 
 class Choice(Struct, frozen=True):
-    """One rule and whether it applies; `reason` says why not."""
+    """One rule, and whether it applies; `reason` is why it does not."""
 
     rule: Rule
     applies: bool
@@ -18,7 +18,7 @@ class Choice(Struct, frozen=True):
 
 
 def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[Choice]:
-    """Yield every rule in order, with what becomes of it for a call of `tool`."""
+    """Yield the choice for every rule, in order, for a call of `tool`."""
     first: Rule | None = None
     every = [rule for file in rules.files for rule in file.rules]
     for rule in (*every, *((rules.otherwise,) if rules.otherwise else ())):
@@ -33,7 +33,7 @@ def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[Ch
         except Refusal as cause:
             yield Choice(rule, False, f"`when` failed: {cause}")
             if rule.protects:
-                # The call is refused; no later rule is asked.
+                # The call is refused; no later rule is tried.
                 first = rule
             continue
         if applies:
@@ -44,6 +44,6 @@ def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[Ch
 
 
 def applying(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Rule | None:
-    """Return the rule that applies to a call, None where none does."""
+    """Return the rule that applies to a call; None if none does."""
     found = (choice.rule for choice in choices(rules, tool, arguments) if choice.applies)
     return next(found, None)

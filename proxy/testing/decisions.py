@@ -1,4 +1,4 @@
-"""Takes note of what the guards of a rule set decide."""
+"""Record the decisions of the guards of a rule set."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -12,9 +12,9 @@ from proxy.transforms.base import Call, Parameter, Warned
 
 
 class Decided(Struct, frozen=True):
-    """One decision of the guard called `name`; None where it raised something.
+    """One decision of the guard `name`; None if it raised an exception.
 
-    `found` is what it was given, and `warnings` are what it had to say.
+    `found` is the query result that it was given, and `warnings` are its warnings.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Decided(Struct, frozen=True):
 
 
 class _Watched(Struct, frozen=True):
-    """A guard whose decisions are noted."""
+    """A guard whose decisions are recorded."""
 
     shorthand: ClassVar[str | None] = None
 
@@ -49,7 +49,7 @@ class _Watched(Struct, frozen=True):
 
 
 def watched(rules: RuleSet, note: Callable[[Decided], None]) -> RuleSet:
-    """Return `rules` with guards that decide as theirs do; `note` gets each decision."""
+    """Return `rules` with guards that decide the same and pass each decision to `note`."""
 
     def of(rule: Rule) -> Rule:
         if rule.guard is None:

@@ -1,4 +1,4 @@
-"""Compares a value with the one that was expected, and says where they differ."""
+"""Compare a value with the expected value, and list the differences."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def same(expected: Any, found: Any) -> bool:
 
 
 def differences(expected: Any, found: Any, path: str = "") -> Iterator[str]:
-    """Yield a line for each place where `found` is not as expected; `path` is where it stands.
+    """Yield a line for each place at which `found` differs from `expected`; `path` is its place.
 
     >>> for line in differences({"a": [1, 2], "b": 3}, {"a": [1], "c": None}):
     ...     print(line)
@@ -42,7 +42,7 @@ def differences(expected: Any, found: Any, path: str = "") -> Iterator[str]:
 
 
 def shown(value: Any) -> str:
-    """Return a value as JSON, shortened where it is long.
+    """Return a value as JSON, shortened if it is long.
 
     >>> shown([1, "a"]), len(shown("x" * 1000))
     ('[1,"a"]', 214)

@@ -1,4 +1,4 @@
-"""One call of a tool and what the server answered, as raw lines: recorded, or made for a test."""
+"""A call of a tool and the server's response, as raw lines: recorded, or made for a test."""
 
 import json
 from typing import Any
@@ -13,11 +13,11 @@ from proxy.errors import AbridgeError, DocumentError
 
 
 class ExchangeError(AbridgeError):
-    """A recording that holds no call of a tool: what was found and what would be right."""
+    """A recording without a call of a tool: what was found, and what is expected."""
 
 
 class RecordedExchange(Struct, frozen=True):
-    """A call and its answer; `request` and `response` are lines without their newline."""
+    """A call and its response; `request` and `response` are lines without their newline."""
 
     tool: str
     arguments: dict[str, Any]
@@ -36,14 +36,14 @@ def made(tool: str, arguments: dict[str, Any], result: Raw) -> RecordedExchange:
 
 
 def asked(id: Any, tool: str, arguments: dict[str, Any]) -> bytes:
-    """Return the line that calls `tool`; `id` may be Raw, to be spelled as it is."""
+    """Return the line that calls `tool`; an `id` that is Raw keeps its spelling."""
     params = {"name": tool, "arguments": arguments}
     call = {"jsonrpc": "2.0", "id": None, "method": "tools/call", "params": params}
     return message.replaced(written(call), id=id)
 
 
 def under(line: bytes, id: Raw) -> bytes:
-    """Return the response `line` as the answer to the request with this id."""
+    """Return `line` as the response to the request with this id."""
     same = message.members(line).get("id", Raw(b"")) == id
     return line if same else message.replaced(line, id=id)
 
@@ -67,7 +67,7 @@ def failing(said: str) -> Raw:
 
 
 def written(value: Any) -> bytes:
-    """Return plain values as JSON; lone surrogates, which YAML can hold, as escapes.
+    """Return plain values as JSON; lone surrogates, which YAML allows, as escapes.
 
     >>> written({"a": "\\ud800"})
     b'{"a":"\\\\ud800"}'
@@ -86,9 +86,10 @@ def recorded(
 ) -> RecordedExchange:
     """Read a recording in any of its forms.
 
-    That is an object with `request` and `response`, each a message or its raw line; a response; a
-    CallToolResult; or any other JSON, which is then the text of the result. `tool` and `arguments`
-    replace the recorded ones; `otherwise` is the tool where none is recorded. Raises ExchangeError.
+    These are: an object with `request` and `response`, each a message or its raw line; a response;
+    a CallToolResult; or any other JSON, which is then the text of the result. `tool` and
+    `arguments` replace the recorded ones; `otherwise` is the tool if none is recorded. Raises
+    ExchangeError.
     """
     try:
         said = raw.decode()
@@ -110,7 +111,7 @@ def recorded(
 
 
 def _line(held: Raw) -> bytes:
-    """Return a message as a line: as it was recorded, or written on one line."""
+    """Return a message as a line: the recorded line, or the message on one line."""
     said = text(held)
     return compact(bytes(held)) if said is None else said.strip().encode()
 
@@ -136,7 +137,7 @@ def _recorded_call(
 def _replayed(
     request: bytes, response: bytes, tool: str, arguments: dict[str, Any]
 ) -> RecordedExchange:
-    """Return the recorded lines; the request is written anew where it was to say something else."""
+    """Return the recorded lines; the request is rewritten if its tool or arguments changed."""
     if _recorded_call(request, None, None) != (tool, arguments):
         try:
             id = message.members(request)["id"]

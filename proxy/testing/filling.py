@@ -1,7 +1,7 @@
-"""Writes what comes out into the cases of a rule file that expect nothing yet.
+"""Write the actual result into the cases of a rule file that expect nothing yet.
 
-The text of the file is kept as it is, comments and all; a line, or a member of a `{...}`, is added
-to each of these cases, and only where the file then loads and the case passes.
+The text of the file is unchanged, with its comments; a line, or a member of a `{...}`, is added to
+each of these cases, only if the file then loads and the case passes.
 """
 
 import json
@@ -21,15 +21,15 @@ MOST_CHARS = 4_000
 
 
 def fill(file: RuleFile, *, allow_python: bool = False) -> Iterator[str]:
-    """Fill the cases of `file` where it lies, and yield a line for each one that was looked at.
+    """Fill the cases of `file` in place, and yield a line for each case without an expectation.
 
-    `allow_python` is what it was loaded with. Raises OSError where the file cannot be read or
-    written.
+    `allow_python` is the option with which it was loaded. Raises OSError if the file cannot be read
+    or written.
     """
     read = partial(rulefile.read, file.name, allow_python=allow_python)
     with open(file.name, newline="", encoding="utf-8") as source:
         text = before = source.read()
-    # From the end, so that what was found of the rest stays where it is.
+    # From the end, so that the places of the earlier cases stay valid.
     for at, rule in reversed(list(enumerate(file.rules))):
         for number, case in reversed(list(enumerate(rule.tests))):
             if CHECKS.keys() & case.keys():
@@ -51,7 +51,7 @@ class FillError(AbridgeError):
 
 
 def _said(trial: PlayedCase) -> str:
-    """Return the line of YAML that says what came out."""
+    """Return the line of YAML that expects the actual result."""
     play = trial.play
     if not play.seen:
         return f"refused: {_written(play.answer.said)}"
@@ -64,7 +64,7 @@ def _said(trial: PlayedCase) -> str:
 
 
 def _written(value: object) -> str:
-    """Return JSON that is YAML too: nothing in it that YAML cannot hold, or takes for a line end.
+    """Return JSON that is YAML too: characters that YAML forbids or reads as line ends are escaped.
 
     >>> _written({"a": "x\\u2028y", "b": None})
     '{"a": "x\\\\u2028y", "b": null}'
@@ -81,7 +81,7 @@ _UNPRINTABLE = re.compile(
 def _filled(
     read: Callable[[bytes], LoadedRules], text: str, rule: int, case: int, said: str
 ) -> str:
-    """Return the text with `said` in the case. Raises FillError where that does not work out."""
+    """Return the text with `said` added to the case. Raises FillError if the result is wrong."""
     before = read(text.encode()).rules
     node = _case_node(text, rule, case)
     if node.flow_style:
@@ -135,7 +135,7 @@ def _member(node: yaml.Node | None, name: str) -> yaml.Node:
 
 
 def _end(node: yaml.Node) -> int:
-    """Return where a value ends, without the comments behind it."""
+    """Return the offset of the end of a value, without the comments behind it."""
     while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         node = last[1] if isinstance(last, tuple) else last

@@ -1,4 +1,4 @@
-"""One call played out in a Session: what was asked, what the server saw, what came back."""
+"""One call replayed in a Session: the call, the requests to the server, the response."""
 
 from typing import Any
 
@@ -24,16 +24,16 @@ from proxy.testing.rehearsal import InMemoryTransport
 
 
 class PlayError(AbridgeError):
-    """A call that was not answered by one response."""
+    """A call that was not answered by exactly one response."""
 
 
 class Replay:
     """A call and its answer.
 
-    `seen` are the arguments of every call that reached the server, `asks` what a guard asked it,
-    `decided` what guards decided, `answer` is what the client got. A call for a later page or a
-    view is preceded by the call for the first one, as a model would make it, whose answer is
-    `opening`.
+    `seen` are the arguments of every call that reached the server, `asks` the queries of guards,
+    `decided` the decisions of guards, `answer` is the response that the client got. A call for a
+    later page or a view is preceded by the call for the first page, as a model would make it, whose
+    answer is `opening`.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class Replay:
         opened: bool = True,
         found: Raw | None = None,
     ) -> None:
-        """Make the call; not `opened`: without a first one. Raises PlayError or DocumentError.
+        """Make the call; unless `opened`, without a first one. Raises PlayError or DocumentError.
 
-        `found` is the result that a guard gets for its question; without it there is no answer.
+        `found` is the result that a guard gets for its query; None means no answer.
         """
         self.rules, self.exchange = rules, exchange
         self.seen: list[dict[str, Any]] = []
@@ -70,7 +70,7 @@ class Replay:
         return self._said(exchanges.asked("a further call", self.exchange.tool, arguments))
 
     def again(self, rule: Rule) -> "Replay":
-        """Play the same out with `rule` in place of the one that applied."""
+        """Replay the same call with `rule` in place of the rule that applied."""
         applied = self.applied
         files = tuple(
             replace(file, rules=tuple(rule if each is applied else each for each in file.rules))
@@ -87,27 +87,27 @@ class Replay:
 
     @property
     def word(self) -> Word:
-        """What became of the call, as the meter has it."""
+        """The outcome of the call, as the meter records it."""
         words = self._rehearsal.words
         return words[-1] if words else "untouched"
 
     @property
     def log(self) -> list[str]:
-        """What was logged."""
+        """The messages that were logged."""
         return self._rehearsal.log
 
     @property
     def shaped(self) -> list[tuple[ShapeJob, ShapeResult]]:
-        """The responses that a rule was run on, and what came of each."""
+        """The responses that a rule was run on, and the result of each."""
         return self._rehearsal.shaped
 
     @property
     def before(self) -> ClientView:
-        """The answer as the server gave it."""
+        """The answer as the server sent it."""
         return answers.read(self.exchange.response)
 
     def reading(self, rule: Rule) -> LocatedDocument | None:
-        """Return the document as the server gave it and `rule` reads it; a fresh one each time."""
+        """Return the document that `rule` reads in the server's response; a new one each time."""
         return answers.reading(self.exchange.response, rule)
 
     def _said(self, line: bytes) -> ClientView:
@@ -118,7 +118,7 @@ class Replay:
 
     @property
     def warnings(self) -> list[str]:
-        """The kinds of the warnings so far, each once; asked a second time, there are none."""
+        """The kinds of the warnings since the last access, each once."""
         return self._rehearsal.warnings()
 
     def _probed(self, line: bytes) -> bytes | None:
@@ -133,5 +133,5 @@ class Replay:
             return None
         params = members(call["params"])
         self.seen.append(plain(params["arguments"]) if "arguments" in params else {})
-        # Asked again, the server answers again: who must not ask it twice can tell by `seen`.
+        # A second call is answered again; `seen` shows that there were two.
         return exchanges.under(self.exchange.response, Raw(call["id"]))

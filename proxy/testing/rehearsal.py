@@ -1,7 +1,7 @@
-"""A session played out in one place: the server is a function, and the client reads a list.
+"""A session in memory: the server is a function, and the client reads a list.
 
-It drives a Session as a transport does, with the same snapshots, so that what comes out is what a
-client would get.
+It drives a Session as a transport does, with the same snapshots, so that its messages are those
+that a client would get.
 """
 
 from collections import deque
@@ -30,11 +30,10 @@ Server = Callable[[bytes], bytes | None]
 
 
 class InMemoryTransport:
-    """One conversation; `server` takes a line and returns its answer, or None for silence.
+    """One session; `server` takes a line and returns its response, or None for no response.
 
-    `probed` does the same with what the proxy itself asks.
-    `shaped` are the responses that a rule was run on and what came of each, `words` what became of
-    each call, `log` what was logged.
+    `probed` does the same for the probes of the proxy. `shaped` are the responses that a rule was
+    run on, with the result of each, `words` the outcome of each call, `log` the logged messages.
     """
 
     def __init__(self, rules: RuleSet, server: Server, probed: Server = lambda line: None) -> None:
@@ -48,11 +47,11 @@ class InMemoryTransport:
         self._session = Session(lambda *_: rules, lambda *_: self._meter, self.log.append)
 
     def warnings(self) -> list[str]:
-        """Return the kinds of the warnings since the last time, each once."""
+        """Return the kinds of the warnings since the last call, each once."""
         return [each.kind for each in self._meter.drain_warnings()]
 
     def say(self, line: bytes) -> list[bytes]:
-        """Say `line` as the client, and return the lines that the client then gets."""
+        """Send `line` as the client, and return the lines that the client then gets."""
         session = self._session
         got: list[bytes] = []
         waiting: deque[tuple[Output, bool]] = deque()

@@ -1,7 +1,7 @@
-"""Asks for every page or window of an answer, one after the other, as a model would.
+"""Request every page or window of an answer, one after the other, as a model would.
 
-What it goes by is only what each answer says; what all of them together must give is the document
-with every step of the rule but its windows run over it.
+The walk uses only the contents of each answer. All answers together must give the document to
+which every step of the rule except its windows was applied.
 """
 
 import re
@@ -32,11 +32,11 @@ Ask = Callable[[dict[str, Any]], ClientView]
 
 
 class WalkError(AbridgeError):
-    """A walk that cannot go on: an answer that does not say how, or says what makes no sense."""
+    """A walk that cannot continue: an answer names no next page, or an invalid one."""
 
 
 def start(rule: Rule, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of the call that begins where `arguments` go on: no offset, no view."""
+    """Return the arguments of the first call that precedes `arguments`: no offset, no view."""
     for entry in plan(rule, ()).entries:
         if entry.name == VIEW or (entry.steers and entry.schema.get("default") == 0):
             arguments = argument.without(arguments, entry.shown)
@@ -46,10 +46,10 @@ def start(rule: Rule, arguments: dict[str, Any]) -> dict[str, Any]:
 def mismatches(
     rule: Rule, exchange: RecordedExchange, opening: ClientView, ask: Ask
 ) -> Iterator[str]:
-    """Yield where the pages together differ from the original.
+    """Yield the differences between the joined pages and the original.
 
-    `opening` is the first page of what `exchange` asks for; `ask` gets the others. Raises
-    AbridgeError where an answer does not say how to go on.
+    `opening` is the first page of the answer to `exchange`; `ask` gets the others. Raises
+    AbridgeError if an answer does not say how to continue.
     """
     most = 0
     for track in _tracks(rule):
@@ -68,25 +68,25 @@ def mismatches(
 
 
 class Track(Protocol):
-    """How the windows of one step are followed."""
+    """The way to follow the windows of one step."""
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Where the windowed arrays or texts stand."""
+        """The paths of the windowed arrays or texts."""
 
     @property
     def position(self) -> str:
-        """The argument that says where a window begins."""
+        """The argument that sets the start of a window."""
 
     @property
     def parsed(self) -> bool:
-        """True where texts are to be read as the rule reads them."""
+        """True if texts are parsed as the rule parses them."""
 
     def part(self, page: Any, path: Path) -> Any:
-        """Return what stands at `path` of a page, or of the whole; None where nothing does."""
+        """Return the value at `path` of a page, or of the whole; None if there is none."""
 
     def following(self, page: Any, answer: ClientView) -> int | None:
-        """Return where the answer says that the next page begins; None after the last one."""
+        """Return the start of the next page as the answer gives it; None after the last page."""
 
     def joined(self, parts: list[Any]) -> Any:
         """Return the parts put together."""
@@ -123,7 +123,7 @@ class Pages(Struct, frozen=True):
         return value if isinstance(value, list) else None
 
     def following(self, page: Any, answer: ClientView) -> int | None:
-        """Return `nextOffset`, whatever it is called."""
+        """Return `nextOffset`, under the name that the rule gives it."""
         found = [value for path in self.paths for value in self._said(page, path, answer)]
         if not found:
             raise WalkError("rejoins: a page does not say what follows")
@@ -142,7 +142,7 @@ class Pages(Struct, frozen=True):
                 yield _position(_at(beside, Path.parse(words["nextOffset"])))
                 continue
             said = _notice(beside, "pagination")
-            # Arrays that stand in one object have an entry each.
+            # Arrays in the same object have an entry each.
             said = said.get(path.text.rpartition(".")[2], said)
             if "nextOffset" in said:
                 yield _position(said["nextOffset"])
@@ -157,12 +157,12 @@ class Windows(Struct, frozen=True):
     parsed: bool = False
 
     def part(self, page: Any, path: Path) -> str | None:
-        """Return the text at `path`, without the hint that may stand in it."""
+        """Return the text at `path`, without a hint in it."""
         value = _at(page, path)
         return _HINT.sub("", value) if isinstance(value, str) else None
 
     def following(self, page: Any, answer: ClientView) -> int | None:
-        """Return `nextIndex`; a text that is short enough says nothing."""
+        """Return `nextIndex`; a text that is short enough has none."""
         for beside in _beside(page, self.step.at, answer):
             said = _notice(beside, "truncation")
             if "totalLength" in said:
@@ -202,7 +202,7 @@ def _walk(
 
 
 def _whole(rule: Rule, exchange: RecordedExchange, track: Track) -> Any:
-    """Return the document after every step but the windows and what runs per page."""
+    """Return the document after every step except the windows and the steps that run per page."""
     reading = answers.reading(exchange.response, rule)
     if reading is None:
         raise WalkError("rejoins: the result has no document")
@@ -220,7 +220,7 @@ _PER_PAGE = frozenset(("abridge", "table"))
 
 
 def _parsed(rule: Rule, page: Any) -> Any:
-    """Read the texts of a page as the rule reads them."""
+    """Return a page with its texts parsed as the rule parses them."""
     document = _opened(page)
     call = Call(tool="", notices=[], missing=[])
     for step in rule.pipeline:
@@ -239,7 +239,7 @@ def _at(page: Any, path: Path) -> Any:
 
 
 def _rows(table: dict[str, Any]) -> list[Any] | None:
-    """Return the objects that a table stands for."""
+    """Return the objects that a table represents."""
     try:
         return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
     except (KeyError, TypeError, ValueError):
@@ -247,7 +247,7 @@ def _rows(table: dict[str, Any]) -> list[Any] | None:
 
 
 def _beside(page: Any, path: Path, answer: ClientView) -> Iterator[dict[str, Any]]:
-    """Yield the objects in which an answer may say what follows: the array's, else the notices."""
+    """Yield the objects that may hold the next position: the array's parent, else the notices."""
     holder = _at(page, Path("", path.steps[:-1]))
     if isinstance(holder, dict):
         yield holder
@@ -259,7 +259,7 @@ def _beside(page: Any, path: Path, answer: ClientView) -> Iterator[dict[str, Any
 
 
 def _notice(held: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return what stands under `name`, or under `name_` where upstream uses that; else `held`."""
+    """Return the object under `name`, or under `name_` if the upstream uses `name`; else `held`."""
     found = held
     while isinstance(held.get(name), dict):
         found, name = held[name], f"{name}_"

@@ -1,1 +1,1 @@
-"""The only part that moves bytes: between a client, the session, and a server."""
+"""The only package that moves bytes: between a client, the session and a server."""

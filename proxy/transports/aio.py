@@ -1,6 +1,6 @@
-"""Lets others of a loop have their turn while there is something that takes a few milliseconds.
+"""Yield to other tasks of the event loop around work that takes a few milliseconds.
 
-A message of 20 MB is looked through in steps; together they would hold everybody up.
+A message of 20 MB is processed in steps; together they would block every other session.
 """
 
 import asyncio
@@ -15,15 +15,15 @@ T = TypeVar("T")
 
 
 async def others(size: int) -> None:
-    """Let others have their turn where `size` bytes are about to be looked through, or were."""
+    """Yield to other tasks if `size`, the bytes to process or just processed, is over LARGE."""
     if size > LARGE:
         await asyncio.sleep(0)
 
 
 async def threaded(do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return what `do` returns, which may take long, or raise what it raises: in a thread.
+    """Call `do`, which may take long, in a thread; return its result or raise its exception.
 
-    Where no thread is to be had it is done here, and perhaps once more when there is one.
+    If no thread can be started, it is called here, and perhaps again once a thread is available.
     """
     call = partial(do, *args, **kwargs)
     try:

@@ -1,4 +1,4 @@
-"""To whom of several open requests a message of the server belongs, as far as it says so itself."""
+"""The open request that a message of the server belongs to, as far as the message states it."""
 
 from collections.abc import Collection
 
@@ -10,18 +10,18 @@ from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.transports.stdio.lines import LineDropped, LineTooLong
 
-_LARGE = 4096  # bytes from which a response is known by its head and tail where that is certain
+_LARGE = 4096  # bytes from which a response is identified by its head and tail, if certain
 _ENDS = 512
-_BEGINS = b'{"jsonrpc"'  # how a message looks behind noise on the same line
+_BEGINS = b'{"jsonrpc"'  # the start of a message that follows noise on the same line
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 
 class Correlation(Struct, frozen=True):
-    """What a message of the server says of the request it belongs to; keys are `message.id_key`s.
+    """The request that a message of the server belongs to; keys are `message.id_key`s.
 
-    `answers` is the id of a response; `token` and `subscription` those of a notification;
-    `cancels` the request that a notification says is over.
+    `answers` is the id of a response; `token` and `subscription` are those of a notification;
+    `cancels` is the id of the request that a notification cancels.
     """
 
     answers: bytes | None = None
@@ -29,14 +29,14 @@ class Correlation(Struct, frozen=True):
     subscription: bytes | None = None
     cancels: bytes | None = None
     failed: bool = False
-    """True for a response that is an error."""
+    """True if the message is an error response."""
 
 
 NOWHERE = Correlation()
 
 
 def address(raw: bytes, *, glued: bool = True) -> Correlation:
-    """Read to whom `raw` belongs; NOWHERE where it does not say. Noise before it may be `glued` on.
+    """Return the correlation of `raw`; NOWHERE if it states none. Noise may be `glued` before it.
 
     >>> address(b'{"jsonrpc":"2.0","id":7,"result":{}}').answers
     b'7'
@@ -73,7 +73,7 @@ def address(raw: bytes, *, glued: bool = True) -> Correlation:
 
 
 def progress_token(request: Message) -> bytes | None:
-    """Return the token under which a request wants to hear of its progress, as an id_key."""
+    """Return the progress token of a request as an id_key; None if it has none."""
     try:
         meta = members(members(request.params)["_meta"])
         return _key(meta.get("progressToken"))
@@ -82,7 +82,7 @@ def progress_token(request: Message) -> bytes | None:
 
 
 def elements(raw: bytes) -> list[bytes]:
-    """Return the messages of a batch, or `raw` itself where it is none."""
+    """Return the messages of a batch, or `raw` itself if it is not a batch."""
     if raw[:1] != b"[":
         return [raw]
     try:
@@ -95,14 +95,14 @@ def elements(raw: bytes) -> list[bytes]:
 def said_of_long(
     event: LineTooLong | LineDropped, waiting: Collection[bytes], limit: int
 ) -> bytes | None:
-    """Return an answer of the server's in place of one that was thrown away, where it was one.
+    """Return an error response in place of a response that was discarded; None for other lines.
 
-    `waiting` are the ids of the requests that are open. Such a line is looked at twice: when it is
-    found to be too long, and when it has ended; some servers write the id last.
+    `waiting` are the ids of the open requests. Each such line is examined twice: when it is found
+    to be too long, and when it has ended, since some servers write the id last.
     """
     key = message.response_key(event.start, b"" if isinstance(event, LineTooLong) else event.end)
     if key is None and isinstance(event, LineTooLong) and len(waiting) == 1:
-        # Nothing else is awaited, so it is the answer to this.
+        # No other request is open, so the line is the response to this one.
         key = None if message.asks(event.start) else next(iter(waiting))
     if key is None or key not in waiting:
         return None

@@ -1,7 +1,7 @@
-"""Drives a session in an event loop: carries out what it asks for and says what goes where.
+"""Drive a session in an event loop: carry out its outputs and route its messages.
 
-The session is entered by one task at a time, since nothing here waits inside it; what takes long
-(a store elsewhere, a large document) is waited for between two entries.
+The session is entered by one task at a time, since nothing here awaits inside it. Long work (a
+remote store, a large document) is awaited between two entries.
 """
 
 import asyncio
@@ -40,9 +40,9 @@ T = TypeVar("T")
 
 
 class Routed(NamedTuple):
-    """Messages for either side, each in order; `told` are for the client and answer nothing.
+    """Messages for each side, in order; `told` are notifications for the client.
 
-    `probes` are for the server, after what else there is for it.
+    `probes` are for the server, after all other messages for it.
     """
 
     to_server: list[bytes]
@@ -54,7 +54,7 @@ class Routed(NamedTuple):
 class Driver:
     """One session with the store and the workers that it needs.
 
-    `aside` takes what the server says that is no message; without it that goes on to the client.
+    `aside` takes output of the server that is not a message; without it, the client receives that.
     """
 
     def __init__(
@@ -70,15 +70,15 @@ class Driver:
         self._workers = workers
         self._log = log
         self._aside = aside
-        self._shared = b""  # what the store was last told of the server
-        self._memory: Key | None = None  # under which replicas tell each other
+        self._shared = b""  # the facts of the server last written to the store
+        self._memory: Key | None = None  # the key of the facts that replicas share
         self._recalling: asyncio.Task[None] | None = None
 
     async def recall(self, key: Key) -> None:
-        """Learn what another replica knows of the same server and client.
+        """Read from the store what another replica knows of the same server and client.
 
-        What the client says meanwhile waits for it. Until somebody has listed the tools, each call
-        of one asks again: that may have happened elsewhere by then.
+        Messages of the client wait for it. Until the tools are listed, each call of a tool reads
+        the store again: another replica may have listed them since.
         """
         if self._store.remote:
             self._memory = key
@@ -87,7 +87,7 @@ class Driver:
     async def _recalled(self, key: Key) -> None:
         if self._recalling is None:
             self._recalling = asyncio.create_task(self._recall(key))
-        # Whoever goes away meanwhile, others wait for the same.
+        # If one waiting task is cancelled, the others still wait for the same read.
         await asyncio.shield(self._recalling)
 
     async def _recall(self, key: Key) -> None:
@@ -103,7 +103,7 @@ class Driver:
             self._recalling = None
 
     async def share(self, key: Key) -> None:
-        """Let other replicas know what this one has learned."""
+        """Write to the store what this replica knows of the server, for other replicas."""
         if not self._store.remote:
             return
         self._memory = key
@@ -121,7 +121,7 @@ class Driver:
     ) -> Routed:
         """Take a message of the client; never raises.
 
-        `scope` is whose snapshots it may see, where that may differ between its messages.
+        `scope` names the snapshots that the message may use, if this may differ between messages.
         """
         await self._inform(raw)
         if scope is not None:
@@ -134,14 +134,14 @@ class Driver:
         return await self._take(raw, exchange, of_client=False)
 
     async def unanswered(self, token: bytes, cause: str = "") -> Routed:
-        """Go on without an answer to a probe, see `Session.unanswered`; never raises."""
+        """Continue without a response to a probe, see `Session.unanswered`; never raises."""
         sent = Routed([], [], [], [])
         outputs = self.session.unanswered(token, cause)
         await self._carry_out(outputs, sent, sent.to_server, sent.to_client)
         return sent
 
     def overdue(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Routed:
-        """Return what is to be said of calls that were left alone, see `Session.overdue`."""
+        """Return the messages about calls without a response in time, see `Session.overdue`."""
         outputs = self.session.overdue(exchange, ids)
         to_server = [output.raw for output in outputs if isinstance(output, Forward)]
         return Routed(to_server, [each.raw for each in outputs if isinstance(each, Reply)], [], [])
@@ -152,7 +152,7 @@ class Driver:
         exchange: bytes | None = None,
         ids: Collection[bytes] | None = None,
     ) -> list[bytes]:
-        """Return an answer for each request in flight that is meant, see `Session.ended`."""
+        """Return a response for each selected request in flight, see `Session.ended`."""
         outputs = self.session.ended(cause, exchange, ids)
         return [output.raw for output in outputs if isinstance(output, Forward)]
 
@@ -179,7 +179,7 @@ class Driver:
         return sent
 
     async def _inform(self, raw: bytes) -> None:
-        """See to it that the session knows of a message of the client what other replicas do."""
+        """Read what other replicas know, if a message of the client may depend on it."""
         if self._memory is None:
             return
         if self._recalling or (b"tools/call" in raw and not self.session.listed):
@@ -191,10 +191,10 @@ class Driver:
         try:
             for output in outputs:
                 if isinstance(output, Noise) and self._aside is None and len(outputs) > 1:
-                    continue  # it stood before a message, and is not to be taken for it
+                    continue  # it preceded a message, and must not be taken for the message
                 await self._do(output, sent, ahead, back)
                 if isinstance(output, Shape) and len(outputs) > 1:
-                    # Each of a batch may just have been short enough to be shaped at once.
+                    # Each message of a batch may have been just short enough to be shaped here.
                     await asyncio.sleep(0)
         except asyncio.CancelledError:
             for output in outputs:
@@ -215,7 +215,7 @@ class Driver:
             sent.probes.append(output)
         elif isinstance(output, Shape):
             outcome = await self._shaped(output.job)
-            # Whoever asked for it, the answer goes to the client.
+            # Always for the client, whichever side caused the output.
             outputs = self.session.shaped(output.job, outcome)
             await self._carry_out(outputs, sent, sent.to_client, sent.to_server)
         elif isinstance(output, RunInBackground):
@@ -233,17 +233,17 @@ class Driver:
             if self._aside is None:
                 ahead.append(output.raw)
             else:
-                # Waits for a moment where nobody reads what we say.
+                # May block for a moment if the proxy's stderr is not read.
                 await threaded(self._aside, output.raw)
 
     async def _shaped(self, job: ShapeJob) -> ShapeResult:
         try:
             return await self._workers.shape(job)
-        except Exception as error:  # no thread or no memory for what it takes to get there, ...
+        except Exception as error:  # no thread or no memory to reach a worker, ...
             return replace(pipeline.failure(job, error), blameless=True)
 
     async def _ask(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Ask the store: in a thread, where that may take long."""
+        """Call the store: in a thread, if it is remote and may take long."""
         if self._store.remote:
             return await asyncio.to_thread(do, *args, **kwargs)
         return do(*args, **kwargs)
@@ -274,10 +274,10 @@ def _said(cause: Exception) -> str:
 
 
 class Timer:
-    """Calls `late` with what is to be said to whom, once calls have waited for too long.
+    """Call `late` with the messages to send once calls have waited for too long.
 
-    These are all calls of a session, or those in an `exchange` with these `ids`. It has to be
-    started again after each that goes to the server, and where nothing waits it does nothing.
+    It covers all calls of a session, or those in an `exchange` with these `ids`. Start it again
+    after each call that is sent to the server. If no call waits, it does nothing.
     """
 
     def __init__(
@@ -294,14 +294,14 @@ class Timer:
         self._waking: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Wait for the first call that will be overdue, unless that is being done."""
+        """Wait for the first call that will be overdue, unless the timer already runs."""
         if self._waking is None:
             seconds = self._driver.session.patience(self._exchange, self._ids)
             if seconds is not None:
                 self._waking = asyncio.get_running_loop().call_later(seconds, self._wake)
 
     def stop(self) -> None:
-        """Wait no longer."""
+        """Cancel the timer."""
         if self._waking is not None:
             self._waking.cancel()
             self._waking = None
@@ -309,7 +309,7 @@ class Timer:
     def _wake(self) -> None:
         self._waking = None
         sent = self._driver.overdue(self._exchange, self._ids)
-        # Those that were heard of meanwhile have more time.
+        # Calls with progress in the meantime have more time.
         self.start()
         if sent.to_client:
             self._late(sent)

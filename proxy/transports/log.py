@@ -1,8 +1,8 @@
-"""What goes to our stderr: the server's own words as they are, and ours, one line each.
+"""The proxy's stderr: the server's own output unchanged, and the proxy's log, one line a message.
 
-A stderr that nobody reads never holds up the protocol: what the server says there is dropped where
-none of it can be written for a second, lines of ours are held back up to a bound, and how much was
-lost is said as soon as somebody reads again.
+A stderr that is not read never blocks the protocol. The server's output is dropped if none of it
+can be written for a second. Log lines are held back up to a bound. The number of lost bytes is
+logged as soon as stderr is read again.
 """
 
 import os
@@ -21,20 +21,20 @@ Form = Literal["text", "json"]
 Field = str | int | float | None
 
 TAIL = 2048
-"""How many of the server's last bytes are kept."""
+"""The number of last bytes of the server's stderr that are kept."""
 
 _RANK: dict[Level, int] = {"error": 0, "warning": 1, "info": 2, "debug": 3}
-_ATOMIC = 4096  # so many bytes a pipe takes without blocking where it takes any
-_HELD = 1 << 16  # bytes of our own lines that wait for a reader
+_ATOMIC = 4096  # bytes that a pipe takes without blocking if it takes any
+_HELD = 1 << 16  # bytes of log lines that wait for a reader
 _LONGEST = 600  # characters of a message
 _PATIENCE = 1.0  # seconds
-_CUTS = (200, 50, 10)  # characters of a text in an event: the first that makes its line fit
+_CUTS = (200, 50, 10)  # characters of a text in an event: the first bound with which its line fits
 
 
 class Log:
-    """Writes to `descriptor` what is at most as detailed as `level`.
+    """Write messages at most as detailed as `level` to `descriptor`.
 
-    As text, a line begins with the time where it is `dated`; as JSON it always has one.
+    A text line begins with the time if `dated`; a JSON line always has the time.
     """
 
     def __init__(
@@ -56,44 +56,44 @@ class Log:
         self._dropped = 0
         self._noise = 0
         self.tail = b""
-        """The last of what the server wrote, at most TAIL bytes."""
+        """The end of what the server wrote to its stderr, at most TAIL bytes."""
 
     def error(self, message: str) -> None:
-        """Say what ended the session, or will."""
+        """Log a failure that ended the session, or will."""
         self._say("error", message)
 
     def warning(self, message: str) -> None:
-        """Say what went wrong and was got over."""
+        """Log a failure from which the proxy recovered."""
         self._say("warning", message)
 
     def info(self, message: str) -> None:
-        """Say what is worth knowing once."""
+        """Log a fact that is useful once."""
         self._say("info", message)
 
     def debug(self, message: str) -> None:
-        """Say what only somebody who is looking for something wants to know."""
+        """Log a fact that is useful only for debugging."""
         self._say("debug", message)
 
     def event(self, name: str, level: Level = "info", **fields: Field) -> None:
-        """Say what happened, with its figures and names; fields that say nothing are left out.
+        """Log an event with its fields; fields that are None or empty are left out.
 
-        Texts may come from anybody: they are cut, and written so that they end no line or field.
+        Texts are not trusted: they are cut, and escaped so that they end no line or field.
         """
         if _RANK[level] <= self._most:
             said = {word: value for word, value in fields.items() if value not in (None, "")}
             self._put_line(lambda: self._event(name, level, said))
 
     def pass_on(self, raw: bytes) -> None:
-        """Write what the server wrote to its stderr, as it is."""
+        """Write bytes of the server's stderr unchanged."""
         self.tail = (self.tail + raw[-TAIL:])[-TAIL:]
         self._write(raw)
 
     def put_aside(self, raw: bytes) -> None:
-        """Write what the server said and is no message, as a line."""
+        """Write output of the server that is not a message, as a line."""
         self._write(raw + b"\n")
 
     def noise(self, raw: bytes) -> None:
-        """Put aside a line of the server's stdout, and say of the first that there are such."""
+        """Put aside a line of the server's stdout that is not a message; warn at the first one."""
         with self._lock:
             self._noise += 1
             first = self._noise == 1
@@ -102,12 +102,12 @@ class Log:
         self.put_aside(raw)
 
     def sum_up(self) -> None:
-        """Say how many lines were noise, where there were more than the one that was told of."""
+        """Log the number of noise lines if there were more than the first, which was logged."""
         if self._noise > 1:
             self.warning(f"{self._noise} lines of the server's stdout were no messages")
 
     def flush(self) -> None:
-        """Write what is held back, as far as somebody reads it within a second."""
+        """Write the lines that are held back, as far as stderr is read within a second."""
         self._write(b"")
 
     def _write(self, raw: bytes) -> None:
@@ -170,12 +170,12 @@ class Log:
         return f"{time}mcp-abridge: {word}".encode()
 
     def _whole(self, line: bytes) -> bytes:
-        # Never glued to an unfinished line of the server's.
-        # What is held back comes first, and ends with a newline.
+        # Never appended to an unfinished line of the server's.
+        # Lines that are held back come first, and end with a newline.
         return b"\n" * (self._midline and not self._held) + line[: _ATOMIC - 2] + b"\n"
 
     def _put(self, raw: bytes) -> int:
-        """Write what goes without waiting, after what is held; return how much of it that was."""
+        """Write without blocking, after the held lines; return the number of bytes of `raw`."""
         while self._held:
             line = self._held.popleft()
             if rest := line[self._send(line) :]:
@@ -194,7 +194,7 @@ class Log:
             sent = os.write(self._descriptor, raw)
         except BlockingIOError:
             return 0
-        except OSError:  # nobody will ever read it
+        except OSError:  # it can never be read
             return len(raw)
         self._unread = False
         self._midline = raw[sent - 1 : sent] != b"\n"
@@ -237,7 +237,7 @@ def _encoded(value: object) -> bytes:
 
 
 def _escaped(text: str) -> str:
-    r"""Keep a text from another program from ending a line, hiding words or reordering them.
+    r"""Escape a foreign text, which else could end a line, hide words or reorder them.
 
     Each character that a terminal does not print is written as JSON would escape it.
 

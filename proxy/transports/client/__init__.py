@@ -1,1 +1,1 @@
-"""A client of remote servers over HTTP, for a client that speaks stdio."""
+"""A client of remote servers over HTTP, for a client that uses stdio."""

@@ -1,8 +1,7 @@
-"""Moves lines between the client on our stdin and stdout and a remote server.
+"""Move lines between the client on the proxy's stdin and stdout and a remote server.
 
-Everything happens in one event loop. Invariants: a line goes to the server after the one before it;
-what the client does not read is not read from the server either; the end of one side is the end of
-the other.
+Everything happens in one event loop. Invariants: lines go to the server in order; the proxy reads
+from the server only as fast as the client reads; the end of one side is the end of the other.
 """
 
 import asyncio
@@ -25,19 +24,22 @@ from proxy.transports.stdio.pipes import PipeReader, PipeWriter, widen
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _LOST = 1
 
-_LATE = 5.0  # seconds for late answers once the client will ask no more
+_LATE = 5.0  # seconds for late responses once the client sends no more requests
 _HURRIED = 0.5  # the same after a signal
-_LAST = 1.0  # seconds for what is said last
+_LAST = 1.0  # seconds for the last messages
 _QUESTION = 1.0  # seconds for a client's first request
-_AHEAD = 8  # runs of lines that are read ahead
-_LARGE = 64 << 10  # bytes of a line that a wide pipe is worth having for
-_ATOMIC = 4096  # so many bytes a pipe takes without blocking where it takes any
+_AHEAD = 8  # events (lists of lines) that are read ahead
+_LARGE = 64 << 10  # bytes of a line from which a wide pipe pays off
+_ATOMIC = 4096  # bytes that a pipe takes without blocking if it takes any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class End(NamedTuple):
-    """Why it ends: the exit code, the seconds left for late answers, and whether it is refused."""
+    """The end of a session: exit code, reason, seconds left for late responses.
+
+    `refuses` is True if `Bridge.refuse` ended it.
+    """
 
     code: int
     reason: str
@@ -48,7 +50,7 @@ class End(NamedTuple):
 class Bridge:
     """One client, one remote server, and the session between them.
 
-    `limit` is the most bytes of one message.
+    `limit` is the maximum size of a message in bytes.
     """
 
     def __init__(self, endpoint: HttpClient, driver: Driver, log: Log, limit: int) -> None:
@@ -81,12 +83,12 @@ class Bridge:
     def run(self) -> int:
         """Move lines until either side ends; return the exit code, with which to exit at once.
 
-        The main thread must call it, and hold the signals until then.
+        The main thread must call it, and block the signals until then.
         """
         return self._loop.run_until_complete(self._run())
 
     def refuse(self, code: int, reason: str) -> None:
-        """Have everything ended, from another thread, with this exit code, for this reason."""
+        """End the session, from another thread, with this exit code, for this reason."""
         self._tell(End(code, reason, refuses=True))
 
     def _tell(self, end: End) -> None:
@@ -98,7 +100,7 @@ class Bridge:
         taking = self._loop.create_task(self._take_lines())
         end = await self._ends.get()
         if end.refuses:
-            # A client that has asked nothing yet is to get an answer.
+            # A client that has sent no request yet must still get a response.
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._heard.wait(), _QUESTION)
         end = await self._late_answers(end, taking)
@@ -112,7 +114,7 @@ class Bridge:
 
     def _heed_signals(self) -> None:
         for number in _SIGNALS:
-            # One that was ignored when we were started is meant to stay so (nohup).
+            # A signal that was ignored when the proxy was started stays ignored (nohup).
             if signal.getsignal(number) is not signal.SIG_IGN:
                 said = f"the proxy was ended by {signal.Signals(number).name}"
                 end = End(128 + number, said, _HURRIED)
@@ -120,7 +122,7 @@ class Bridge:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_SIGNALS, signal.SIGCHLD})
 
     async def _late_answers(self, end: End, taking: "asyncio.Task[None]") -> End:
-        """Wait for answers that are still to come; return the end, which may be another by then."""
+        """Wait for late responses; return the end, which another one may have replaced by then."""
         self._log.debug(end.reason)
         draining = self._loop.create_task(self._drain(taking))
         deadline = self._loop.time() + end.patience
@@ -143,7 +145,7 @@ class Bridge:
         await self._server.answered()
 
     async def _say_last(self, end: End) -> None:
-        """Answer what is in flight, and say why."""
+        """Answer the requests in flight with an error, and log the reason."""
         while not self._lines.empty():
             event = self._lines.get_nowait()
             self._unsent += event if isinstance(event, list) else ()
@@ -154,7 +156,7 @@ class Bridge:
             self._log.error(f"{end.reason}; requests answered with an error: {len(lines)}")
         elif end.code in (_LOST, _FAILED):
             self._log.error(end.reason)
-        # The client may not be reading; we are leaving anyway.
+        # The client may not be reading; the proxy ends anyway.
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST):
                 await asyncio.to_thread(self._client.finish, lines)
@@ -162,13 +164,13 @@ class Bridge:
     # The client
 
     def _listen(self) -> None:
-        """Read what the client says, until too much of it waits."""
+        """Read messages of the client until too many of them wait."""
         self._listening = True
         with suppress(OSError):  # a device that cannot be watched
             if not stat.S_ISREG(os.fstat(0).st_mode):
                 self._loop.add_reader(0, self._hear)
                 return
-        # That, and a file, never keeps anybody waiting.
+        # Such a device, and a file, never blocks.
         self._loop.call_soon(self._hear_on)
 
     def _pause(self) -> None:
@@ -180,13 +182,13 @@ class Bridge:
             self._hear()
 
     def _hear(self) -> None:
-        """Read once: something is there, so this does not wait."""
+        """Read once: there is something to read, so this does not block."""
         try:
             buffer, size = self._inlet.read()
             self._heard.set()
             for event in self._cutter.feed(buffer, size) if size else self._cutter.end():
                 self._lines.put_nowait(event)
-        except Exception as error:  # a side that nobody serves would wait for ever
+        except Exception as error:  # a side that is not served would wait forever
             self._pause()
             self._fail(error)
             return
@@ -211,7 +213,7 @@ class Bridge:
                 elif isinstance(event, LineDropped):
                     await self._refuse_long(event)
                 elif isinstance(event, LineTruncated):
-                    # What a server makes of half a message is its own affair.
+                    # The server decides how to handle half a message.
                     await self._take(event.raw)
                 if not self._listening and self._lines.empty():
                     self._listen()
@@ -235,7 +237,7 @@ class Bridge:
             await self._say([message.error(id, -1, said)])
 
     async def _say(self, lines: list[bytes]) -> None:
-        """Write lines, once the client takes them."""
+        """Write lines, as soon as the client reads them."""
         if not lines:
             return
         async with self._saying:
@@ -248,7 +250,7 @@ class Bridge:
             await asyncio.to_thread(self._client.send, lines)
 
     def _takes(self) -> bool:
-        """Return True if the client would take a little at once."""
+        """Return True if a short line can be written without blocking."""
         if self._writable is None:
             return False
         return [ready for _, ready in self._writable.poll(0)] == [select.POLLOUT]

@@ -1,4 +1,4 @@
-"""The URL of a remote server: requests that never leave its origin, and what refusals mean."""
+"""The URL of a remote server: requests that never leave its origin, and the text of refusals."""
 
 import asyncio
 import os
@@ -18,21 +18,21 @@ from proxy.errors import AbridgeError
 from proxy.transports.http import body
 
 LOST = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
-"""What is raised where the server cannot be reached, or no longer."""
+"""The exceptions raised if the server cannot be reached (any more)."""
 
 _CONNECT = 30.0  # seconds
 _IDLE = 4.0  # seconds; many servers close a connection that was idle for 5, and a POST that
-# meets such an end could not be sent again, since nobody knows whether it arrived
+# meets such an end could not be sent again, since it may have arrived
 _REDIRECTS = 5
 _OWN = {"User-Agent": "mcp-abridge", "Accept-Encoding": "gzip, deflate"}
 _AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 _FOLLOWED = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (307, 308)}
-_BUFFER = 1 << 20  # bytes of an answer that are read ahead of whoever takes them
+_BUFFER = 1 << 20  # bytes of a response body that are read ahead
 _LONG_HEADER = 64 << 10
 _LONG_REFUSAL = 1 << 20
 _PATIENCE = 5.0  # seconds for the body of a refusal
 SHOWN = 200
-"""How many characters are shown of a body."""
+"""The number of characters that are shown of a body."""
 
 _ADVICE = {
     401: "it wants credentials that it knows: give them as in `--header 'Authorization: Bearer "
@@ -43,9 +43,9 @@ _ADVICE = {
 
 
 class RedirectRefused(AbridgeError):
-    """The server points elsewhere: where to, and why nothing is sent there.
+    """A redirect of the server that is not followed: its target, and the reason.
 
-    `brief` says it without a URL, for those who are not to know where the server is.
+    `brief` is the message without a URL, for clients that must not know the server's address.
     """
 
     def __init__(self, said: str, brief: str) -> None:
@@ -54,10 +54,10 @@ class RedirectRefused(AbridgeError):
 
 
 class HttpClient:
-    """One URL, asked with `headers` that nobody else is to see; closed when it is needed no more.
+    """An HTTP client of one URL; its `headers` are sent to no other origin. Close it after use.
 
-    No request has a total timeout, none is sent twice, and no environment variable leads it
-    elsewhere. A `transparent` one adds no headers and keeps no cookies: it asks for many clients.
+    No request has a total timeout, none is sent twice, and no environment variable redirects it.
+    A `transparent` client adds no headers and keeps no cookies, since it serves many clients.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class HttpClient:
         sent: asyncio.Event | None = None,
         at: URL | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request; `sent` is set once it has gone out. The body comes as it is encoded.
+        """Send a request; `sent` is set once it was sent. The response body is not decoded.
 
-        Redirects within the origin are followed, as long as nothing of the request changes by it.
-        Raises Astray for others, and what LOST names.
+        Redirects within the origin are followed if they leave the request unchanged. Raises
+        RedirectRefused for other redirects, and the exceptions in LOST.
         """
         url = self.url if at is None else at
         for _ in range(_REDIRECTS):
@@ -109,7 +109,7 @@ class HttpClient:
         raise RedirectRefused(f"{brief}, at last to {shown(url)}", brief)
 
     def within(self, location: str, base: URL | None = None) -> URL:
-        """Return the URL that the server names; raises Astray for one of another origin."""
+        """Return the URL that the server names; raises RedirectRefused if its origin differs."""
         try:
             url = (self.url if base is None else base).join(URL(location))
         except ValueError:
@@ -125,7 +125,7 @@ class HttpClient:
         return url.with_user(None)
 
     async def close(self) -> None:
-        """Let all connections go."""
+        """Close all connections."""
         if self._http is not None:
             await self._http.close()
 
@@ -158,12 +158,12 @@ class HttpClient:
 
 async def _body(raw: bytes, sent: asyncio.Event) -> AsyncIterator[bytes]:
     yield raw
-    # Asked for more, so all of it was handed to the system, or to a buffer that is nearly empty.
+    # aiohttp wants more, so the system has all of it, or a buffer that is nearly empty.
     sent.set()
 
 
 def shown(url: URL) -> str:
-    """Return a URL without what may be secret in it.
+    """Return a URL without its parts that may be secret.
 
     >>> shown(URL("https://user:word@example.org:8443/mcp?key=1#x"))
     'https://example.org:8443/mcp'
@@ -172,7 +172,7 @@ def shown(url: URL) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Say in plain words why a request failed with one of LOST."""
+    """Return the reason, in plain words, why a request failed with one of LOST."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted: {error.certificate_error}"
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -184,27 +184,27 @@ def reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientPayloadError):
         return "the connection broke off in the middle of the answer"
     if isinstance(error, aiohttp.ClientResponseError):
-        # What follows is what the server sent, which may be what it was sent.
+        # The rest is text of the server, which may repeat the request.
         return f"the server does not speak HTTP as it should: {error.message.partition(':')[0]}"
     said = plainly(error) if isinstance(error, OSError) else str(error) or type(error).__name__
-    # A library may name the URL, in which there may be a secret.
+    # A library may name the URL, which may hold a secret.
     return f"the connection failed: {_URL.sub('the server', said.lower())}"
 
 
 def plainly(error: OSError) -> str:
-    """Say why in the system's words: the text that comes with it may be of a library's making.
+    """Return the system's text for an error: the error's own text may be a library's.
 
     >>> plainly(ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 3999)"))
     'connection refused'
     """
-    # These have numbers of their own.
+    # The excluded classes have error numbers of their own.
     if error.errno and not isinstance(error, socket.gaierror | ssl.SSLError):
         return os.strerror(error.errno).lower()
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 
 async def text(response: aiohttp.ClientResponse) -> bytes:
-    """Read the body of a refusal; nothing where it is too long or cannot be read."""
+    """Return the body of a refusal; empty if it is too long or cannot be read."""
     encoding = response.headers.get("Content-Encoding")
     try:
         async with asyncio.timeout(_PATIENCE):
@@ -214,7 +214,7 @@ async def text(response: aiohttp.ClientResponse) -> bytes:
 
 
 def described(response: aiohttp.ClientResponse, raw: bytes) -> str:
-    """Say what a status means, with the beginning of the body `raw`, and what to do about it."""
+    """Return the meaning of a status, the start of the body `raw`, and advice for the user."""
     status = response.status
     phrase = response.reason or (HTTPStatus(status).phrase if status in _STATUSES else "")
     said = f"the server answered HTTP {status} {phrase}".rstrip()

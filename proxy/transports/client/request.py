@@ -1,6 +1,6 @@
-"""What a line of a client is to an HTTP server: one POST, and the requests in it that wait.
+"""A line of a client as an HTTP server gets it: one POST, and the requests in it that wait.
 
-Pure but for the events by which others see how far it is.
+Pure except for the events that signal its progress.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ _NULL = b"null"
 
 
 class ClientRequest(Struct, eq=False):
-    """A message or a batch on its way.
+    """A message or a batch in flight.
 
-    `asked` are the methods of its requests that have no answer yet, by id; `method` is that of the
-    message, or of a batch's first request; `cancels` is the request that it takes back; `version`
-    is the revision that it names itself, which those of the stateless era do (`modern`).
+    `asked` are the methods of its requests without a response, by id; `method` is the method of the
+    message, or of a batch's first request; `cancels` is the id of the request that it cancels;
+    `version` is the protocol version that it names, as stateless requests do (`modern`).
     """
 
     raw: bytes
@@ -37,17 +37,17 @@ class ClientRequest(Struct, eq=False):
 
     @property
     def begins(self) -> bool:
-        """True where what follows depends on its answer."""
+        """True if it is `initialize`: later messages depend on the response."""
         return "initialize" in self.asked.values()
 
     @property
     def lasts(self) -> bool:
-        """True where nobody waits for its answer, which only comes when all is over."""
+        """True if its response is not waited for, since it comes only at the very end."""
         return self.method == "subscriptions/listen"
 
 
 def read(raw: bytes) -> ClientRequest:
-    """Read of a line what must be known to send it; what cannot be read asks nothing.
+    """Return the facts of a line that are needed to send it; an unreadable line asks nothing.
 
     >>> post = read(b'{"jsonrpc":"2.0","id":"a","method":"tools/list"}')
     >>> post.asked, post.method, post.modern
@@ -74,7 +74,7 @@ def read(raw: bytes) -> ClientRequest:
 
 
 def answered(raw: bytes) -> list[bytes]:
-    """Return the ids of the responses in a message, b"null" where one has none.
+    """Return the ids of the responses in a message; b"null" for a response without an id.
 
     >>> answered(b'[{"id":1,"result":{}},{"method":"x"},{"error":{"code":1,"message":""}}]')
     [b'1', b'null']
@@ -102,7 +102,7 @@ def refuses(raw: bytes, key: bytes) -> bool:
     if not isinstance(found, Message) or found.key not in (key, None, _NULL):
         return False
     try:
-        # Others call their errors so too, and mean something else (OAuth, RFC 6749 section 5.2).
+        # Other formats have an `error` too, of another meaning (OAuth, RFC 6749 section 5.2).
         int(bytes(message.members(found.error)["code"]))
     except (DocumentError, KeyError, ValueError):
         return False
@@ -126,7 +126,7 @@ def _element(raw: Raw) -> Message | None:
     try:
         found = message.read(bytes(raw))
         if isinstance(found, Message):
-            found.verb  # noqa: B018  (a method that is no text is none that we know)
+            found.verb  # noqa: B018  (a method that is no text raises DocumentError)
             return found
     except DocumentError:
         pass

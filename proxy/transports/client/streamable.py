@@ -1,8 +1,8 @@
-"""A server behind a URL, as one client sees it: what is sent there, and what comes from there.
+"""The connection of one client to a server behind a URL: messages to the server and from it.
 
-Streamable HTTP in both eras, and HTTP+SSE of 2024-11-05 where a server has nothing else.
-Invariants: no call is ever sent twice; each request gets one answer, ours where the server can give
-none any more; whatever the server says goes through the driver.
+Streamable HTTP, with sessions and stateless, and HTTP+SSE of 2024-11-05 if a server has nothing
+else. Invariants: no call is ever sent twice; each request gets one response, made by the proxy if
+the server can no longer send one; every message of the server passes through the driver.
 """
 
 import asyncio
@@ -37,15 +37,15 @@ _JSON = "application/json"
 _STREAM = "text/event-stream"
 _BOTH = {"Accept": f"{_JSON}, {_STREAM}", "Content-Type": _JSON}
 
-_ACCEPTED = 30.0  # seconds for a notification to be accepted; then later lines go ahead of it
-_LINGER = 2.0  # seconds for a stream to end by itself once all answers have come
+_ACCEPTED = 30.0  # seconds for a notification to be accepted; then later lines overtake it
+_LINGER = 2.0  # seconds for a stream to end by itself after all responses
 _ENDPOINT = 5.0  # seconds for the first event of a server of 2024-11-05
 _DELETE = 2.0  # seconds for the end of the session
-_TAKEN_BACK = 5.0  # seconds for the server to end the stream of a request that it need not answer
+_TAKEN_BACK = 5.0  # seconds for the server to end the stream of a cancelled request
 _LONGEST_PAUSE = 60.0  # seconds
-_TRIES = 5  # to take up a stream that answers are missing of
+_TRIES = 5  # to resume a stream that has not brought all responses
 
-_MAY_BE_OLD = (400, 404, 405)  # how a server of 2024-11-05 answers the POST of `initialize`
+_MAY_BE_OLD = (400, 404, 405)  # status of a server of 2024-11-05 for the POST of `initialize`
 _NOT_FOR_US = (401, 403)
 _NOT_NOW = (408, 409, 425, 429)
 _NEVER = (501, 505)
@@ -54,9 +54,9 @@ Say = Callable[[list[bytes]], Awaitable[None]]
 
 
 class StreamPosition(Struct):
-    """How far an event stream was read, and how it ended.
+    """The position up to which an event stream was read, and the reason of its end.
 
-    `last` is the id to take it up from, `retry` the seconds until then; `seen` counts events.
+    `last` is the event id to resume from, `retry` the seconds until then; `seen` counts events.
     """
 
     last: str | None = None
@@ -73,7 +73,7 @@ class StreamPosition(Struct):
             self.retry = event.retry / 1000
 
     def pause(self, failures: int) -> float:
-        """Return how many seconds to wait after so many tries without an event.
+        """Return the seconds to wait after so many tries without an event.
 
         >>> [StreamPosition().pause(failures) for failures in (0, 1, 2, 10)]
         [1.0, 2.0, 4.0, 60.0]
@@ -82,17 +82,18 @@ class StreamPosition(Struct):
 
 
 class ServerRefusal(NamedTuple):
-    """An answer that brought nothing of what was asked for: its status, and what to say of it."""
+    """An HTTP response without the expected message: its status, and the text of the error."""
 
     status: int
     said: str
 
 
 class Streamable:
-    """The server.
+    """A remote server.
 
-    `say` takes lines for the client, and returns when there may be more. `lost` is called with why
-    nothing more can come of it. `limit` is the most bytes of one message.
+    `say` takes lines for the client, and returns once it accepts more. `lost` is called with the
+    reason if the connection can no longer be used. `limit` is the maximum size of a message in
+    bytes.
     """
 
     def __init__(
@@ -113,17 +114,17 @@ class Streamable:
         self._tasks: set[asyncio.Task[None]] = set()
         self._listening: asyncio.Task[None] | None = None
         self._open: dict[bytes, ClientRequest] = {}
-        self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
+        self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by id, until they are over
         self._timer = Timer(driver, self._overdue)
         self._parameters: Parameters = {}
-        self._reached = False  # it has answered something
+        self._reached = False  # the server has sent an HTTP response
         self._session: str | None = None
         self._version: str | None = None
         self._modern = False
-        self._old: URL | None = None  # where a server of 2024-11-05 wants its messages
+        self._old: URL | None = None  # the endpoint for messages of a server of 2024-11-05
 
     async def send(self, raw: bytes) -> None:
-        """Send a line; returns as soon as the next one may follow it."""
+        """Send a line; returns as soon as the next line may follow."""
         post = posting.read(raw)
         if post.asked:
             self._modern = post.modern
@@ -140,7 +141,7 @@ class Streamable:
         if not post.asked:
             await asyncio.wait({task}, timeout=_ACCEPTED)
             if taken_back is not None and taken_back.task is not None and not taken_back.asked:
-                # Its server may leave the stream open for ever; nobody would hear an answer.
+                # The server may leave the stream open forever, though no response is expected.
                 asyncio.get_running_loop().call_later(_TAKEN_BACK, taken_back.task.cancel)
         elif post.begins:
             await post.over.wait()
@@ -148,18 +149,18 @@ class Streamable:
             await post.sent.wait()
 
     async def probe(self, probe: Probe) -> None:
-        """Ask a question of the proxy's own; returns as soon as the next line may follow it."""
+        """Send a probe of the proxy; returns as soon as the next line may follow."""
         loop = asyncio.get_running_loop()
         self._probes[probe.token] = loop.call_later(probe.seconds, self._late, probe.token)
         await self.send(probe.raw)
 
     async def answered(self) -> None:
-        """Return once every request has its answer, but for those that have it at the very end."""
+        """Return once every request has its response, except `subscriptions/listen`."""
         while waited := [post for post in self._open.values() if not post.lasts]:
             await waited[0].over.wait()
 
     def stop(self) -> None:
-        """Let go of everything that is on its way, in either direction."""
+        """Cancel everything in flight, in both directions."""
         for task in self._tasks:
             task.cancel()
         for timer in self._probes.values():
@@ -167,7 +168,7 @@ class Streamable:
         self._timer.stop()
 
     async def close(self) -> None:
-        """End the session, and let all connections go."""
+        """End the session, and close all connections."""
         if self._session is not None:
             with suppress(AbridgeError, *LOST):
                 async with (
@@ -178,7 +179,7 @@ class Streamable:
         await self._endpoint.close()
 
     def _begin(self, post: ClientRequest) -> "asyncio.Task[None]":
-        """Have a line sent; what is said of its requests from now on may follow it."""
+        """Start to send a line; messages about its requests may follow from now on."""
         for key in post.asked:
             self._open[key] = post
         post.task = self._started(self._exchange(post))
@@ -198,9 +199,9 @@ class Streamable:
             self._log.error(f"the proxy failed: {type(error).__name__}: {error}")
 
     def _cancelled(self, key: bytes, modern: bool) -> bool:
-        """Forget a request that was taken back; say whether the server needs no word of it.
+        """Retire a cancelled request; return True if the server needs no notification of it.
 
-        In the stateless era it sees the end of the request (MCP 2026-07-28: Cancellation).
+        A stateless server sees the end of the HTTP request (MCP 2026-07-28: Cancellation).
         """
         post = self._open.get(key)
         if post is None:
@@ -215,7 +216,7 @@ class Streamable:
     # To the server
 
     async def _exchange(self, post: ClientRequest) -> None:
-        """Send a line, and see to it that each of its requests gets its answer."""
+        """Send a line, and ensure that each of its requests gets a response."""
         gone = False
         try:
             said = await self._ask(post)
@@ -236,7 +237,7 @@ class Streamable:
             self._lost(said or "")
 
     async def _ask(self, post: ClientRequest) -> str | None:
-        """POST a line and pass on what comes; say why answers are missing that will not come."""
+        """POST a line and pass on the messages it brings; return why responses are missing."""
         if self._old is None:
             refusal = await self._ask_once(post)
             if refusal is None:
@@ -269,7 +270,7 @@ class Streamable:
         raw = await text(response)
         if len(post.asked) == 1 and posting.refuses(raw, next(iter(post.asked))):
             if response.status in _NOT_FOR_US:
-                # The client hears what the server says; what to do about it is for the log.
+                # The client gets the server's message; the log gets the advice.
                 self._log.warning(f"{post.method}: {described(response, b'')}")
             await self._hear(raw, post)
             return None
@@ -281,7 +282,7 @@ class Streamable:
         return ServerRefusal(response.status, said)
 
     async def _take(self, post: ClientRequest, response: aiohttp.ClientResponse) -> str | None:
-        """Pass on the answers in a response; say why some are missing."""
+        """Pass on the messages of an HTTP response; return why responses are missing."""
         if response.content_type == _STREAM:
             place = StreamPosition()
             await self._read(response, place, post)
@@ -308,7 +309,7 @@ class Streamable:
         )
 
     async def _fail(self, post: ClientRequest, said: str) -> None:
-        """Answer what of a line has no answer yet."""
+        """Answer the requests of a line that have no response yet."""
         self._log.warning(f"{post.method or 'an answer of the client'}: {said}")
         keys = list(post.asked)
         probes = [key for key in keys if key in self._probes]
@@ -319,7 +320,7 @@ class Streamable:
             await self._go_on(await self._driver.unanswered(key, said))
         post.over.set()
 
-    # Questions of the proxy's own
+    # Probes of the proxy
 
     def _late(self, key: bytes) -> None:
         self._probes.pop(key, None)
@@ -332,7 +333,7 @@ class Streamable:
         self._started(self._go_on(sent))
 
     async def _go_on(self, sent: Routed) -> None:
-        """Say what was decided of a call without the server; nobody waits for it here."""
+        """Send the messages of a call that was decided without the server; do not wait for them."""
         for line in sent.to_server:
             post = posting.read(line)
             if post.asked:
@@ -344,7 +345,7 @@ class Streamable:
     # From the server
 
     def _listen(self) -> None:
-        """Hear what the server says unasked."""
+        """Receive messages of the server outside of requests."""
         if self._listening is not None:
             self._listening.cancel()
         self._listening = self._started(self._listened())
@@ -358,9 +359,9 @@ class Streamable:
             self._log.warning(f"the server's event stream is read no further: {error}")
 
     async def _follow(self, place: StreamPosition, post: ClientRequest | None) -> None:
-        """Read the server's own stream, or the rest of one with the answers to `post`.
+        """Read the server's own stream, or the rest of the stream with the responses to `post`.
 
-        It is taken up as often as it ends; `place.ended` says why no longer. Raises AbridgeError.
+        It is resumed each time it ends; `place.ended` is why it no longer is. Raises AbridgeError.
         """
         failures = 0
         fresh = post is None
@@ -394,9 +395,9 @@ class Streamable:
         post: ClientRequest | None,
         found: "asyncio.Future[URL] | None" = None,
     ) -> None:
-        """Pass on the messages of a stream until it ends, however it does; raises AbridgeError.
+        """Pass on the messages of a stream until it ends for any reason; raises AbridgeError.
 
-        `found` is told where a server of 2024-11-05 takes messages.
+        `found` gets the endpoint for messages of a server of 2024-11-05.
         """
         events = sse.Events(self._limit)
         chunks = body.chunks(response.content, response.headers.get("Content-Encoding"))
@@ -419,11 +420,11 @@ class Streamable:
             place.ended = f"the server's event stream broke off: {reason(error)}"
 
     async def _hear(self, raw: bytes, post: ClientRequest | None) -> None:
-        """Take a message of the server, on the stream of `post`."""
+        """Take a message of the server from the stream of `post`."""
         raw = message.one_line(raw)
         keys = posting.answered(raw)
         if keys == [b"null"] and post is not None and len(post.asked) == 1:
-            # It could not read the request that this is about, and there is only one.
+            # The server could not read the id of the request, and there is only one.
             keys = list(post.asked)
             raw = message.replaced(raw, id=Raw(keys[0]))
         posts = []
@@ -453,7 +454,7 @@ class Streamable:
     # A server of 2024-11-05
 
     async def _find_old(self) -> bool:
-        """Look for the stream of HTTP+SSE, which begins with where messages are to be sent."""
+        """Return True if there is a stream of HTTP+SSE, which begins with the endpoint's URL."""
         found: asyncio.Future[URL] = asyncio.get_running_loop().create_future()
         hearing = self._started(self._hear_old(found))
         both: set[asyncio.Future[Any]] = {found, hearing}

@@ -1,1 +1,1 @@
-"""What both sides of HTTP share: headers, bodies, negotiation, server-sent events."""
+"""Parts that both sides of HTTP share: headers, bodies, negotiation, server-sent events."""

@@ -1,6 +1,6 @@
 """Bodies with a bound, decompressed piece by piece (RFC 9110, section 8.4).
 
-Invariant: memory never holds more than the bound and one piece, whatever a body would grow to.
+Invariant: memory never holds more than the bound and one piece, however large a body would become.
 """
 
 import asyncio
@@ -12,28 +12,28 @@ from typing import Protocol
 from proxy.errors import AbridgeError
 
 PIECE = 64 << 10
-"""The most bytes of a piece that was decompressed."""
+"""The maximum size of a decompressed piece, in bytes."""
 
-# No document is that repetitive: what is large and grew more was made to do harm.
+# No document is that repetitive: a large body that grows more is an attack.
 _MOST_GROWTH = 200  # times
 _SUSPECT = 32 << 20  # bytes
 
-_SLICE = 16 << 10  # compressed bytes per step, since zlib copies what it leaves of them
-_TURN = 1 << 20  # decompressed bytes after which others have their turn
+_SLICE = 16 << 10  # compressed bytes per step, since zlib copies those that it has not consumed
+_TURN = 1 << 20  # decompressed bytes after which other tasks run
 
 _GZIP, _ZLIB, _RAW = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
 _CODINGS = {"gzip": "gzip", "x-gzip": "gzip", "deflate": "deflate"}
 
 
 class Source(Protocol):
-    """Where a body comes from: an aiohttp.StreamReader."""
+    """The source of a body: an aiohttp.StreamReader."""
 
     async def readany(self) -> bytes:
-        """Return what has come, waiting for it; empty at the end."""
+        """Wait for bytes and return those that have arrived; empty at the end."""
 
 
 class TooLarge(AbridgeError):
-    """A body of at least `size` bytes, over `limit`; the rest of it was not read."""
+    """A body of at least `size` bytes, which is over `limit`; the rest was not read."""
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(f"more than {limit} bytes")
@@ -42,27 +42,27 @@ class TooLarge(AbridgeError):
 
 
 class Unreadable(AbridgeError):
-    """A body that cannot be decompressed, and why."""
+    """A body that cannot be decompressed, with the reason."""
 
 
 async def whole(content: Source, encoding: str | None, limit: int) -> bytes:
     """Return a body, decompressed by its Content-Encoding, of at most `limit` bytes.
 
-    Raises TooLarge, Unreadable, and what `content` raises where the connection breaks.
+    Raises TooLarge, Unreadable, and the exception of `content` if the connection breaks.
     """
     pieces: list[bytes] = []
     try:
         await _gather(content, encoding, limit, pieces)
         return b"".join(pieces)
     except BaseException:
-        # The source keeps what it has raised, and with that all frames that it came through.
+        # The source keeps the exception that it raised, and thus every frame in its traceback.
         pieces.clear()
         raise
 
 
 async def _gather(content: Source, encoding: str | None, limit: int, pieces: list[bytes]) -> None:
     size = 0
-    if encoding is None:  # as nearly always: without two generators
+    if encoding is None:  # the usual case: saves two generators
         while piece := await content.readany():
             size += len(piece)
             if size > limit:
@@ -78,10 +78,10 @@ async def _gather(content: Source, encoding: str | None, limit: int, pieces: lis
 
 
 async def chunks(content: Source, encoding: str | None) -> AsyncGenerator[bytes]:
-    """Yield a body as it comes, decompressed by its Content-Encoding, in pieces of at most PIECE.
+    """Yield a body as it arrives, decompressed by its Content-Encoding, in pieces of at most PIECE.
 
-    What is not compressed comes in the pieces of `content`. Raises Unreadable, and what `content`
-    raises.
+    An uncompressed body is yielded in the pieces of `content`. Raises Unreadable, and the
+    exceptions of `content`.
     """
     name = (encoding or "").strip().lower()
     if name in ("", "identity"):
@@ -104,7 +104,7 @@ async def chunks(content: Source, encoding: str | None) -> AsyncGenerator[bytes]
 
 
 class _Bounded:
-    """A source that ends in TooLarge: bytes that decompress to nothing would never end."""
+    """A source that raises TooLarge: else bytes that decompress to nothing would never end."""
 
     def __init__(self, content: Source, limit: int) -> None:
         self._content = content
@@ -114,14 +114,14 @@ class _Bounded:
     async def readany(self) -> bytes:
         raw = await self._content.readany()
         self._came += len(raw)
-        # Nothing is larger by more than this for being compressed.
+        # Compression enlarges no body by more than this.
         if self._came > self._limit + (self._limit >> 6) + PIECE:
             raise TooLarge(self._came, self._limit)
         return raw
 
 
 class _Decoder:
-    """Decompresses one body, in pieces of bounded size."""
+    """Decompress one body, in pieces of bounded size."""
 
     def __init__(self, coding: str) -> None:
         self._coding = coding
@@ -131,7 +131,7 @@ class _Decoder:
         self._inner = zlib.decompressobj(_GZIP) if coding == "gzip" else None
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
-        """Yield what the next of its bytes give. Raises Unreadable."""
+        """Yield the pieces that the next bytes decompress to. Raises Unreadable."""
         self._came += len(raw)
         if self._inner is None:
             raw = self._start = self._start + raw
@@ -141,7 +141,7 @@ class _Decoder:
         inner = self._inner
         while True:
             if inner.eof:
-                raw = raw.lstrip(b"\0")  # as gzip itself takes padding
+                raw = raw.lstrip(b"\0")  # padding, which gzip itself accepts too
                 if not raw:
                     return
                 if self._coding != "gzip":
@@ -162,13 +162,13 @@ class _Decoder:
                 return
 
     def end(self) -> None:
-        """Take the end of the body. Raises Unreadable where more should have come."""
+        """Take the end of the body. Raises Unreadable if it is incomplete."""
         if self._came and not (self._inner and self._inner.eof):
             raise Unreadable(f"its {self._coding} data ends early, after {self._came} bytes")
 
 
 def _has_header(raw: bytes) -> bool:
-    """Tell zlib's format, which deflate means, from the bare data that some send for it.
+    """Return True for zlib's format, which `deflate` means; some servers send bare data for it.
 
     RFC 1950, section 2.2: the method is 8, and the two bytes are a multiple of 31.
     """

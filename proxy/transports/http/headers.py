@@ -1,7 +1,7 @@
 """The MCP headers of one request body (MCP 2026-07-28: Streamable HTTP, Request Metadata).
 
-A server compares them with the body and refuses what does not agree, so they are always made from
-the body that is really sent. Pure, and what a body lacks is no error here: the server says so.
+A server compares them with the body and refuses a mismatch, so they are always made from the body
+that is really sent. Pure. A member that the body lacks is no error here: the server reports it.
 """
 
 import base64
@@ -23,19 +23,19 @@ METHOD = "Mcp-Method"
 NAME = "Mcp-Name"
 PARAMETER = "Mcp-Param-"
 MODERN = "2026"
-"""Protocol versions from here on are stateless: they sort as text."""
+"""The first stateless protocol version; versions sort as text."""
 
 ParameterHeaders = tuple[tuple[tuple[str, ...], str], ...]
-"""Where in a tool's arguments a value stands, and the header that repeats it."""
+"""Pairs: the path of a value in a tool's arguments, and the header that repeats the value."""
 
 Parameters = dict[str, ParameterHeaders]
-"""The same for each tool that is known."""
+"""The parameter headers of each known tool, by name."""
 
-# What of the params Mcp-Name repeats; that of tasks/* follows their extension.
+# The member of the params that Mcp-Name repeats; the tasks extension defines it for tasks/*.
 _NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _TASKS = "tasks/"
 
-_MOST = 10_000  # tools whose headers are remembered; the oldest are forgotten first
+_MOST = 10_000  # tools whose headers are remembered; the oldest are dropped first
 _ANNOTATION = "x-mcp-header"
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _SAFE = re.compile(r"[\x20-\x7e]*")
@@ -79,10 +79,10 @@ def request_headers(raw: bytes, parameters: Mapping[str, ParameterHeaders]) -> d
 
 
 def parameter_headers(input_schema: Any) -> ParameterHeaders:
-    """Return where `x-mcp-header` stands in a decoded inputSchema, with the headers' full names.
+    """Return the path of each `x-mcp-header` in a decoded inputSchema, with the full header name.
 
-    Empty where one of them is not as the specification wants it: no client may then use the tool's
-    headers, and no server look at them.
+    Empty if one of them violates the specification: then no client may use the tool's headers,
+    and no server may read them.
 
     >>> parameter_headers({"properties": {"to": {"type": "string", "x-mcp-header": "To"}}})
     ((('to',), 'Mcp-Param-To'),)
@@ -103,9 +103,9 @@ def parameter_headers(input_schema: Any) -> ParameterHeaders:
 
 
 def declared(raw: bytes) -> Parameters:
-    """Return the parameter headers of each tool in a response to tools/list, as far as it has any.
+    """Return the parameter headers of each tool in a response to tools/list.
 
-    Where no tool has any, or it is no such response, that is {}.
+    {} if no tool has any, or if it is not such a response.
     """
     if _ANNOTATION.encode() not in raw:
         return {}
@@ -119,7 +119,7 @@ def declared(raw: bytes) -> Parameters:
 
 
 def learn(known: Parameters, raw: bytes) -> None:
-    """Add what a response to tools/list declares; a server may name other tools every time."""
+    """Add the headers that a response to tools/list declares; each may name other tools."""
     for tool, parameters in declared(raw).items():
         known.pop(tool, None)
         known[tool] = parameters
@@ -128,7 +128,7 @@ def learn(known: Parameters, raw: bytes) -> None:
 
 
 def encoded(value: str) -> str:
-    """Return `value` as it may stand in a header, in base64 where it could not stand as it is.
+    """Return `value` as a header value, in base64 if a header cannot hold it unchanged.
 
     >>> encoded("a b"), encoded(" a"), encoded("é")
     ('a b', '=?base64?IGE=?=', '=?base64?w6k=?=')
@@ -140,7 +140,7 @@ def encoded(value: str) -> str:
 
 
 def decoded(text: str) -> str | None:
-    """Return the value that stands in a header; None where its base64 is broken.
+    """Return the value that a header holds; None if its base64 is invalid.
 
     >>> decoded("=?base64?w6k=?="), decoded("plain"), decoded("=?base64?w6l?=")
     ('é', 'plain', None)
@@ -150,7 +150,7 @@ def decoded(text: str) -> str | None:
         return text
     try:
         raw = base64.b64decode(found[1], validate=True)
-        # Several spellings decode to the same bytes; only one is what anybody writes.
+        # Several spellings decode to the same bytes; only one is canonical.
         return raw.decode() if base64.b64encode(raw).decode() == found[1] else None
     except (binascii.Error, UnicodeError, ValueError):
         return None
@@ -175,7 +175,7 @@ def _values(params: Raw, known: ParameterHeaders) -> Iterator[tuple[str, str]]:
 
 
 def _positions(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
-    """Yield each subschema with its path, which is None beside a chain of `properties` alone."""
+    """Yield each subschema with its path; None if it is below other keywords than `properties`."""
     waiting: list[tuple[tuple[str, ...] | None, Any]] = [((), root)]
     while waiting:
         path, schema = waiting.pop()

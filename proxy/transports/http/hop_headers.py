@@ -1,4 +1,4 @@
-"""Which headers pass from one side to the other: all but those that belong to one connection."""
+"""The headers that pass from one side to the other: all but those of a single connection."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,7 +6,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 Headers = CIMultiDict[str] | CIMultiDictProxy[str]
 
-# RFC 9110 section 7.6.1, and what describes a body that may become another one.
+# RFC 9110 section 7.6.1; and the headers that describe a body, which the proxy may change.
 _HOP = frozenset(
     (
         *("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
@@ -15,16 +15,16 @@ _HOP = frozenset(
 )
 _BODY = frozenset(("content-length", "content-encoding"))
 _CREDENTIALS = frozenset(("authorization", "cookie"))
-# `expect` too: the body is here already, and nobody else is to be asked for leave to send it.
+# `expect` too: the body is here already, so the upstream need not permit sending it.
 _OURS = frozenset(("host", "accept-encoding", "expect"))
 
 
 def to_upstream(
     headers: Headers, *, credentials: bool, fixed: Iterable[tuple[str, str]] = ()
 ) -> CIMultiDict[str]:
-    """Return a client's headers for the upstream; `fixed` ones take the place of its own.
+    """Return a client's headers for the upstream; `fixed` headers replace those of the client.
 
-    Its credentials go along only where `credentials` says so. No encoding is asked for.
+    The client's credentials pass only if `credentials`. The identity encoding is requested.
 
     >>> sent = CIMultiDict({"Host": "a", "Cookie": "b", "X-Trace": "c", "Connection": "x-trace"})
     >>> dict(to_upstream(sent, credentials=False))
@@ -43,7 +43,7 @@ def to_upstream(
 def to_client(headers: Headers, *, whole: bool = False) -> CIMultiDict[str]:
     """Return an upstream's headers for the client.
 
-    Those of the body's length and coding go along where it goes on as it is, `whole`.
+    The headers of the body's length and coding pass only if the body passes unchanged, `whole`.
     """
     return _without(headers, (_HOP if whole else _HOP | _BODY) | _named(headers))
 

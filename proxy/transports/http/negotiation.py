@@ -1,4 +1,4 @@
-"""What a client's Accept header says of the two forms of an answer (RFC 9110, section 12.5.1)."""
+"""The form of a response that a client's Accept header requests (RFC 9110, section 12.5.1)."""
 
 import re
 from collections.abc import Iterator
@@ -6,48 +6,48 @@ from functools import lru_cache
 from typing import Literal
 
 Wanted = Literal["json", "stream", "rather json", "either", "nothing"]
-"""The form that an answer takes.
+"""The form of an HTTP response.
 
-json          one JSON document, whatever it costs
+json          one JSON document, even if other messages are lost
 stream        an event stream
-rather json   JSON where the answer is a single response, else an event stream
-either        the form that upstream chose
+rather json   JSON if it holds a single response, else an event stream
+either        the form that the upstream chose
 nothing       neither can be sent: 406
 
-Most clients name both and prefer none: `either`. A server behind a URL has then chosen: to turn its
-JSON into a stream would bring nothing, to flatten its stream would lose progress and resumption. A
-command has chosen nothing. It gets JSON too if its answer is a single response: that is one body
-with a length, which anything on the way can read, and as a stream it would say no more. If anything
-else of the call comes first (progress, a log line, a question to the client), the answer is a
-stream from there on, so nothing is lost; and it is one once nothing has come for 15 seconds, since
-a stream that has begun can be kept alive and resumed, JSON cannot.
+Most clients name both and prefer none: `either`. An upstream behind a URL has then chosen: JSON
+gains nothing as a stream, and a stream flattened to JSON loses progress and resumption. A child
+process chooses none. The proxy sends JSON if there is a single response: one body with a length,
+which any intermediary can read; a stream would hold no more. If another message of the
+call comes first (progress, a log line, a request to the client), the response is a stream from
+there on, so nothing is lost. It also becomes a stream if no message comes for 15 seconds, since a
+stream can be kept alive and resumed, and JSON cannot.
 """
 
 JSON = "application/json"
 STREAM = "text/event-stream"
 MEDIA_TYPES = f"{JSON}, {STREAM}"
-"""What the proxy can send, and what it asks upstreams for."""
+"""The media types that the proxy can send, and requests from upstreams."""
 
-# What a parameter quotes may look like anything: it is taken out before the rest is read.
+# Quoted parameter values may hold any text: they are removed before the rest is read.
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*(?:"|\Z)', re.DOTALL)
 _TYPE = re.compile(r"\s*([\w!#$%&'*+.^`|~-]+)/([\w!#$%&'*+.^`|~-]+)\s*(?=;|\Z)", re.ASCII)
 _WEIGHT = re.compile(
     r";\s*q\s*=\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(?=;|\Z)", re.ASCII | re.IGNORECASE
 )
-_ANY = re.compile(r"\s*\*\s*(?=;|\Z)")  # what some old libraries send for */*
+_ANY = re.compile(r"\s*\*\s*(?=;|\Z)")  # some old libraries send it for */*
 
 
 @lru_cache(256)
 def wanted(accept: str | None) -> Wanted:
-    """Say which form an Accept header asks for; None is a request without the header.
+    """Return the form that an Accept header requests; None is a request without the header.
 
     >>> wanted("application/json, text/event-stream")
     'either'
     >>> wanted("*/*;q=0.1, text/event-stream")
     'stream'
 
-    Never raises: elements that cannot be read are left out, a header of nothing else counts as
-    absent. A weight that cannot be read counts as 1.
+    Never raises: invalid elements are ignored, and a header with no valid element counts as
+    absent. An invalid weight counts as 1.
     """
     weights: dict[str, float] = {}
     for name, weight in _ranges(accept or ""):
@@ -72,7 +72,7 @@ def _ranges(accept: str) -> Iterator[tuple[str, float]]:
 
 
 def _weight(weights: dict[str, float], name: str) -> float:
-    """Return the weight of the most specific range that a media type falls into."""
+    """Return the weight of the most specific range that includes a media type."""
     for range in (name, name.partition("/")[0] + "/*", "*/*"):
         if range in weights:
             return weights[range]

@@ -1,15 +1,16 @@
-r"""Reads and writes text/event-stream (WHATWG HTML, section 9.2), incrementally.
+r"""Read and write text/event-stream (WHATWG HTML, section 9.2), incrementally.
 
-Invariant: whatever the chunks, the events are the same, and their bytes together with what `end`
-returns are the bytes that came, apart from a byte order mark. Each byte is looked at once.
+Invariant: the events do not depend on how the stream is cut into chunks. Their bytes and those
+that `end` returns are the bytes of the stream, apart from a byte order mark. Each byte is examined
+once.
 
-Where a chunk ends in `\r`, its `\n` may be still to come. Inside an event that is no matter. The
-end of an event is not held up by it where the line before ended in a bare `\r` too: should a `\n`
-follow all the same, it is an event of its own, a blank line, which means nothing. Everywhere else
-one more byte is waited for.
+If a chunk ends in `\r`, its `\n` may follow in the next. Inside an event that does not matter. The
+end of an event is not delayed if the line before also ended in a bare `\r`: a `\n` that follows
+nevertheless is an event of its own, a blank line, which means nothing. In all other cases the
+reader waits for one more byte.
 
 A comment between two events is an event as soon as its line ends: servers keep a connection alive
-by single lines.
+with single lines.
 """
 
 from collections.abc import Iterator
@@ -25,14 +26,14 @@ _LONGEST_RETRY = 18  # digits
 
 
 class TooLong(AbridgeError):
-    """An event has grown over the limit; nothing more can be read of its stream."""
+    """An event over the limit; its stream can be read no further."""
 
 
 class Event(Struct, frozen=True, gc=False):
-    """What came up to and with a blank line, or a comment on its own.
+    """The lines up to and including a blank line, or a single comment.
 
-    `raw` is every byte of it. `data` is None where there is no data field (a comment, a bare id or
-    retry), and empty where there is an empty one. `retry` counts milliseconds.
+    `raw` is every byte of it. `data` is None if there is no data field (a comment, a bare id or
+    retry), and empty if the data field is empty. `retry` is in milliseconds.
     """
 
     raw: bytes
@@ -43,7 +44,7 @@ class Event(Struct, frozen=True, gc=False):
 
 
 class Events:
-    r"""Turns chunks into events, of which none may have more than `limit` bytes.
+    r"""Turn chunks into events of at most `limit` bytes each.
 
     >>> events = Events(limit=1000)
     >>> [event.data for chunk in (b": hi\n\ndata: 1\nda", b"ta: 2\n\ndata") for event in
@@ -58,20 +59,20 @@ class Events:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._held = bytearray()  # from the first byte of the unfinished event
-        self._line = 0  # where the line begins that has not ended
-        self._seen = 0  # where looking for its end goes on
-        self._bare = False  # the line before it ended in a `\r` alone
-        self._begun = False  # there can be no byte order mark any more
+        self._line = 0  # the start of the unfinished line
+        self._seen = 0  # the offset at which the search for its end continues
+        self._bare = False  # the line before it ended in a bare `\r`
+        self._begun = False  # a byte order mark can no longer follow
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
-        """Yield the events that `chunk` completes, to be taken to the last. Raises TooLong."""
+        """Yield the events that `chunk` completes; iterate to the end. Raises TooLong."""
         held = self._held
         held += chunk
         if not self._begun and not self._begins():
             return
         size = len(held)
         start, line = 0, self._line
-        # The next of each, looked for again only when it has been passed: once over every byte.
+        # The next of each, searched again only after it was passed: each byte is searched once.
         lf = cr = self._seen - 1
         at = self._seen
         while True:
@@ -108,7 +109,7 @@ class Events:
             raise self._too_long()
 
     def end(self) -> bytes:
-        r"""Take the end of the stream; return what was left unfinished, empty where nothing was.
+        r"""Take the end of the stream; return the bytes of an unfinished event, empty if none.
 
         An event whose last `\r` could have been followed by a `\n` counts as unfinished.
         """
@@ -118,7 +119,7 @@ class Events:
         return left
 
     def _begins(self) -> bool:
-        """Take off a byte order mark, and say whether enough has come to know if there is one."""
+        """Remove a byte order mark; return True if enough bytes have arrived to detect one."""
         if len(self._held) < len(_BOM) and _BOM.startswith(self._held):
             return False
         self._begun = True
@@ -134,12 +135,12 @@ class Events:
 def written(
     data: bytes, *, event: str | None = "message", id: str | None = None, retry: int | None = None
 ) -> bytes:
-    r"""Return an event that carries `data`; `event` is left out where it is None.
+    r"""Return an event that carries `data`; its `event` field is left out if None.
 
     >>> written(b'{}', id="7")
     b'id: 7\nevent: message\ndata: {}\n\n'
 
-    Raises ValueError for an id or an event that does not fit on one line.
+    Raises ValueError if an id or an event does not fit on one line.
     """
     lines = [b"data: " + line for line in _lines(data)]
     for name, value in (("retry", retry), ("event", event), ("id", id)):
@@ -152,7 +153,7 @@ def written(
 
 
 def replaced(event: Event, data: bytes) -> bytes:
-    r"""Return the bytes of `event` with other data; every other line and line end is as it was.
+    r"""Return the bytes of `event` with other data; all other lines and line ends are unchanged.
 
     >>> event = Event(raw=b"id: 7\r\ndata: 1\r\ndata: 2\r\n\r\n", data=b"1\n2")
     >>> replaced(event, b"3")
@@ -169,7 +170,7 @@ def replaced(event: Event, data: bytes) -> bytes:
         if at not in old:
             lines.append(raw[start:after])
     if lines[-1] == b"\n" and lines[-2].endswith(b"\r"):
-        lines[-1] = b"\r\n"  # together they would be one line end, and no blank line
+        lines[-1] = b"\r\n"  # together they would be one line end, not a blank line
     return b"".join(lines)
 
 
@@ -177,7 +178,7 @@ def _read(raw: bytes) -> Event:
     data: list[bytes] = []
     id = event = retry = None
     for start, end, _ in _spans(raw):
-        if raw.startswith(b"data: ", start):  # mostly, and it may be very long
+        if raw.startswith(b"data: ", start):  # the usual case, and the line may be very long
             data.append(raw[start + 6 : end])
             continue
         name, _, value = raw[start:end].partition(b":")
@@ -198,9 +199,9 @@ def _read(raw: bytes) -> Event:
 
 
 def _spans(raw: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield of each line where it begins, where it ends, and where the next one begins.
+    """Yield for each line the offsets of its start, of its end, and of the next line.
 
-    What may be very long is not copied for that.
+    Lines are not copied, since they may be very long.
     """
     at, lf, cr, size = 0, -1, -1, len(raw)
     while at < size:
@@ -219,7 +220,7 @@ def _is_data(raw: bytes, start: int, end: int) -> bool:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """Cut `data` where the format cannot hold it on one line; empty data is one empty line."""
+    """Split `data` at its line ends; empty data is one empty line."""
     if b"\n" not in data and b"\r" not in data:
         return [data]
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")

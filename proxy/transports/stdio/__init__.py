@@ -1,1 +1,1 @@
-"""The wrapper before a command: two pipes on each side, one thread for each direction."""
+"""The wrapper around a child process: two pipes on each side, one thread for each direction."""

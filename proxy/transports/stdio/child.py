@@ -1,9 +1,9 @@
-"""Starts the server as a process group of its own, and sees to it that the group ends with us.
+"""Start the server as a process group of its own, which ends when the proxy ends.
 
-Imports nothing that costs: the server is started before anything else is loaded.
+Imports nothing slow: the server is started before anything else is loaded.
 """
 
-# What `signal` wraps; that one imports `enum`, for 4 ms.
+# The module that `signal` wraps; `signal` imports `enum`, which takes 4 ms.
 import _signal  # type: ignore[import-not-found]
 import os
 
@@ -18,7 +18,7 @@ KILL: int = getattr(_signal, "SIGKILL", 9)
 
 _NOT_FOUND = 127
 
-# Reads which group it is for, then nothing more until we are no more; ends the group as we would.
+# Reads the number of the group, then blocks until the proxy has ended; ends the group as it would.
 _GUARDIAN = """
 trap '' HUP INT TERM
 read -r group || exit 0
@@ -31,7 +31,7 @@ kill -s KILL -- "-$group"
 
 
 class ChildProcess:
-    """A server: its process group, and our ends of its pipes."""
+    """A server: its process group, and the proxy's ends of its pipes."""
 
     def __init__(
         self,
@@ -49,12 +49,12 @@ class ChildProcess:
         self.stderr = stderr
         self.pid = pid
         self.code = code
-        """Its exit code once it was seen to have ended; a signal's number, negative."""
+        """Its exit code once its end was observed; negative if a signal of that number ended it."""
         self.guardian = guardian
         self._process = process
 
     def ended(self) -> bool:
-        """Return True if the server has ended, and take note of its exit code."""
+        """Return True if the server has ended, and record its exit code."""
         if self.code is None:
             if self._process is not None:
                 self.code = self._process.poll()
@@ -65,7 +65,7 @@ class ChildProcess:
         return self.code is not None
 
     def signal(self, number: int) -> bool:
-        """Send a signal to the whole group (0 only looks); False where nobody is left in it."""
+        """Send a signal to the whole group (0 only checks it); return False if it is empty."""
         try:
             if self.pid is None:
                 return False
@@ -78,39 +78,39 @@ class ChildProcess:
         return self._process is None or not self.ended()
 
     def give_up(self) -> None:
-        """Take the server for ended, where even SIGKILL did not end it in time."""
+        """Count the server as ended if even SIGKILL did not end it in time."""
         if not self.ended():
             self.code = -KILL
 
     def release(self) -> None:
-        """Let the guardian go, once the group has ended."""
+        """End the guardian, once the group has ended."""
         if self.guardian is not None:
             self.guardian.dismiss()
             self.guardian = None
 
 
 class ForkedGuardian:
-    """A shell that ends a process group where this process is killed before it could.
+    """A shell that ends a process group if the proxy is killed before it could.
 
-    It holds nothing but the other end of a pipe, through which whoever is to be guarded first sends
-    its number. Raises OSError where there is no shell.
+    It holds only the other end of a pipe, through which the guarded process first sends its number.
+    Raises OSError if there is no shell.
     """
 
     def __init__(self, mask: "Iterable[int]") -> None:
         self.pid, self.pipe = watching(_GUARDIAN, mask)
 
     def dismiss(self) -> None:
-        """End it; nobody is guarded any more."""
+        """End the shell; the group is no longer guarded."""
         os.kill(self.pid, KILL)
         os.waitpid(self.pid, 0)
         os.close(self.pipe)
 
 
 def watching(script: str, mask: "Iterable[int]" = ()) -> tuple[int, int]:
-    """Start a shell that reads what we write, and sees its end when we are no more.
+    """Start a shell whose stdin is a pipe from the proxy, which closes when the proxy ends.
 
-    Returns its process and our end of its stdin, which is all that it has open. Raises OSError
-    where there is no shell.
+    Returns its process id and the proxy's end of the pipe; the shell has nothing else open. Raises
+    OSError if there is no shell.
     """
     reading, writing = os.pipe()
     try:
@@ -135,13 +135,13 @@ def watching(script: str, mask: "Iterable[int]" = ()) -> tuple[int, int]:
 
 
 def hold_signals() -> "Iterable[int]":
-    """Let the signals that matter wait until somebody can act on them; return the mask before.
+    """Block the signals that the proxy handles until it can; return the mask before.
 
-    Threads that are started meanwhile will not receive them.
+    Threads that are started meanwhile do not receive them.
     """
     if not hasattr(_signal, "pthread_sigmask"):
         return ()
-    # Where it was ignored, the system would not tell how the server ended.
+    # If it were ignored, the system would not report the server's exit code.
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     held = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM, _signal.SIGCHLD)
     before: Iterable[int] = _signal.pthread_sigmask(_signal.SIG_BLOCK, held)
@@ -149,9 +149,9 @@ def hold_signals() -> "Iterable[int]":
 
 
 def spawn(command: list[str], mask: "Iterable[int]" = ()) -> ChildProcess:
-    """Start `command` in a session of its own, guarded; raises OSError where that cannot be done.
+    """Start `command` in a session of its own, guarded; raises OSError if it cannot be started.
 
-    `mask` are the signals that it is to have blocked, whatever this thread has blocked itself.
+    `mask` are the signals that it has blocked, independent of those that this thread blocks.
     """
     if not hasattr(os, "fork"):
         return opened(command)
@@ -183,7 +183,7 @@ def spawn(command: list[str], mask: "Iterable[int]" = ()) -> ChildProcess:
         for descriptor in (our_stdin, our_stdout, our_stderr):
             os.close(descriptor)
         raise OSError(int(failed), os.strerror(int(failed)))
-    # Only our end: the server's stays as every server expects it.
+    # Only the proxy's end: the server's end stays blocking, as every server expects.
     os.set_blocking(our_stdin, False)
     return child
 
@@ -195,15 +195,15 @@ def _become(
     guardian: ForkedGuardian | None,
     failing: int,
 ) -> "NoReturn":
-    """Be the server, from the fork on; everything else that is open closes by itself."""
+    """Run the server in the forked process; all other descriptors close by themselves."""
     try:
         os.setsid()
         if guardian is not None:
-            # Not left to the parent, which may be killed before it knows the number.
+            # Not by the parent, which may be killed before it knows the number.
             os.write(guardian.pipe, b"%d\n" % os.getpid())
         for number, descriptor in enumerate(pipes):
             os.dup2(descriptor, number)
-        # Python ignores these from its start on, which nobody else expects.
+        # Python ignores these from its start on; other programs do not expect that.
         _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
         _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
         _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
@@ -215,7 +215,7 @@ def _become(
 
 
 def opened(command: list[str]) -> ChildProcess:
-    """Start `command` where the system has no fork; nothing guards it there."""
+    """Start `command` on a system without fork; it has no guardian."""
     from subprocess import PIPE, Popen
 
     process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
@@ -230,10 +230,10 @@ def opened(command: list[str]) -> ChildProcess:
 
 
 def stillborn() -> ChildProcess:
-    """Return what stands for a server that could not be started: one that has already ended."""
+    """Return a stand-in for a server that could not be started: one that has already ended."""
     ours = []
     for end in (1, 0, 0):
-        # One after the other: it may be descriptors that the server could not be started for.
+        # One after the other: a lack of descriptors may be why the server could not be started.
         pipe = os.pipe()
         os.close(pipe[1 - end])
         ours.append(pipe[end])

@@ -1,7 +1,7 @@
-r"""Cuts a stream of bytes into lines: kept whole, passed on in pieces as they come, or thrown away.
+r"""Split a stream of bytes into lines: kept whole, streamed in pieces as they arrive, or dropped.
 
-A line ends at `\n` and nowhere else (MCP: Transports, stdio). Invariant: whatever the chunks, the
-lines are the same, and each byte is looked at once.
+A line ends at `\n` and nowhere else (MCP: Transports, stdio). Invariant: the lines do not depend on
+how the stream is cut into chunks, and each byte is examined once.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,18 +10,18 @@ from typing import Literal
 from msgspec import Struct
 
 LONG = 32 << 10
-"""Bytes from which it is worth asking whether a line may go on before it has ended."""
+"""The size in bytes from which a line may be streamed before it has ended."""
 
 ENDS = 512
-"""How many of its first and last bytes are known of a line that was not kept."""
+"""The number of first and of last bytes that are kept of a streamed or dropped line."""
 
 _NEWLINE = 0x0A
 
 
 class Chunk(Struct, gc=False):
-    """A part of a line that goes on as it comes; the last one brings the newline.
+    """A part of a line that is streamed as it arrives; the last part holds the newline.
 
-    `raw` is good until the next chunk is fed.
+    `raw` is valid until the next chunk is fed.
     """
 
     raw: bytes | bytearray | memoryview
@@ -29,7 +29,7 @@ class Chunk(Struct, gc=False):
 
 
 class LineStreamed(Struct, gc=False):
-    """A line has gone on in pieces, the last of which came just before; its size in bytes."""
+    """A line was streamed, and its last piece came just before; `size` is in bytes."""
 
     start: bytes
     end: bytes
@@ -37,10 +37,10 @@ class LineStreamed(Struct, gc=False):
 
 
 class LineTooLong(Struct, gc=False):
-    """A line has grown over the limit: the rest of it is thrown away, and what was kept of it.
+    """A line has grown over the limit; `start` is kept of it, the rest is dropped.
 
     Or there was no memory for it: then its size is not over the limit.
-    Where pieces of it have gone on, the last of them came just before.
+    If it was streamed so far, its last piece came just before.
     """
 
     start: bytes
@@ -48,7 +48,7 @@ class LineTooLong(Struct, gc=False):
 
 
 class LineDropped(Struct, gc=False):
-    """A line that was over the limit, or did not fit into memory, has ended."""
+    """The end of a line that was over the limit or did not fit into memory."""
 
     start: bytes
     end: bytes
@@ -56,7 +56,7 @@ class LineDropped(Struct, gc=False):
 
 
 class LineTruncated(Struct, gc=False):
-    """The stream has ended in the middle of a line; what was kept of it."""
+    """The stream has ended in the middle of a line; `raw` is the part that was kept."""
 
     raw: bytes
     size: int
@@ -66,10 +66,10 @@ Event = list[bytes] | Chunk | LineStreamed | LineTooLong | LineDropped | LineTru
 
 
 class Lines:
-    r"""Turns chunks into events; whole lines come in lists, without their newlines.
+    r"""Turn chunks into events; whole lines come in lists, without their newlines.
 
-    `limit` is the most bytes that one line may have. `passes` is asked with the start of a line
-    of at least `long` bytes whether its body may go on in pieces; without it none does.
+    `limit` is the maximum size of a line in bytes. `passes` gets the start of a line of at least
+    `long` bytes and returns True if the line may be streamed; without it, none is.
 
     >>> lines = Lines(limit=100)
     >>> [event for chunk in (b'{"id"', b':1}\n{}\n[') for event in lines.feed(chunk, len(chunk))]
@@ -93,9 +93,9 @@ class Lines:
         self._size = 0
 
     def whole(self, buffer: bytes | bytearray, size: int) -> list[bytes] | None:
-        """Take a chunk of short and complete lines and return them; None for any other, untaken.
+        """Return the lines of a chunk of short, complete lines; None for any other, not taken.
 
-        Most chunks are one such line: this is `feed` for them, without what makes it slower.
+        Most chunks are one such line: for these, this is a faster `feed`.
         """
         if self._mode == "fresh" and size <= self._long and buffer[size - 1] == _NEWLINE:
             chunk = buffer if type(buffer) is bytes else bytes(buffer[:size])
@@ -103,7 +103,7 @@ class Lines:
         return None
 
     def feed(self, buffer: bytes | bytearray, size: int) -> Iterator[Event]:
-        """Take the first `size` bytes of `buffer`, at least one; yield what they complete."""
+        """Take the first `size` bytes of `buffer`, at least one; yield the events they complete."""
         view = memoryview(buffer)
         whole: list[bytes] = []
         at = 0
@@ -122,8 +122,8 @@ class Lines:
             yield whole
 
     def end(self) -> Iterator[Event]:
-        """Take the end of the stream, which may have come in the middle of a line."""
-        # Only its end can tell a last line without newline from one that was cut.
+        """Take the end of the stream, which may be in the middle of a line."""
+        # Only its last byte distinguishes a last line without newline from a truncated line.
         whole = (self._end or self._held[-ENDS:]).rstrip()[-1:] in (b"}", b"]")
         if self._mode in ("begun", "held"):
             yield (
@@ -141,7 +141,7 @@ class Lines:
         self._forget()
 
     def _continue(self, part: memoryview, ends: bool) -> Iterator[Event]:
-        """Go on with a line, or begin one, by `part`, which brings its newline where it `ends`."""
+        """Continue or begin a line with `part`, which holds its newline if it `ends`."""
         body = part[:-1] if ends else part
         if len(self._start) < ENDS:
             self._start += body[: ENDS - len(self._start)]
@@ -167,7 +167,7 @@ class Lines:
             except MemoryError:
                 del self._held[self._size - len(body) :]
                 self._end = bytes(self._held[-ENDS:])
-                self._held = bytearray()  # before anybody else needs memory
+                self._held = bytearray()  # release it before the next allocation
                 self._mode = "discarding"
                 yield LineTooLong(self._start, self._size)
             else:

@@ -1,8 +1,8 @@
-"""Our ends of pipes: read in chunks, and written so that no line breaks into another.
+"""The proxy's ends of pipes: read in chunks, and written so that no line interrupts another.
 
-Small talk costs one system call each way. What comes in large chunks is read into one buffer, and
-through pipes made as wide as the system allows, which is faster than a pipe as it comes. Both work
-on descriptors that do not block, too: whoever started us may have left them so.
+A short message costs one system call each way. Large chunks are read into one buffer, through pipes
+made as wide as the system allows, which is faster than a pipe of the default size. Both ends also
+work on non-blocking descriptors: the process that started the proxy may have left them so.
 """
 
 import os
@@ -14,7 +14,7 @@ from threading import Condition, Lock, Thread
 _CHUNK = 64 << 10
 _WIDE = 1 << 20
 _MOST_WAITING = 4 << 20
-_GLANCE = 0.2  # seconds until a writer that waits looks whether its outlet was closed
+_GLANCE = 0.2  # seconds between two checks of a waiting writer if it was closed
 
 
 class PipeReader:
@@ -25,12 +25,12 @@ class PipeReader:
         self._buffer = bytearray()
         self._large = False
         self.idle = False
-        """True while nothing is there to be read."""
+        """True while there is nothing to read."""
 
     def read(self) -> tuple[bytes | bytearray, int]:
-        """Wait for bytes and return them as the first so many of a buffer; 0 at the end.
+        """Wait for bytes; return a buffer and how many of its first bytes are valid, 0 at the end.
 
-        The buffer is good until the next call. A descriptor that is broken counts as ended.
+        The buffer is valid until the next call. A broken descriptor counts as ended.
         """
         while True:
             self.idle = True
@@ -62,15 +62,16 @@ class PipeReader:
 
 
 class PipeWriter:
-    """The end of a pipe that is written: whole lines by any thread, a long one in pieces by one.
+    """The end of a pipe that is written: whole lines by any thread, long lines in pieces by one.
 
-    Lines that are sent while another goes out in pieces follow it. Where the other side is gone,
-    or the outlet was closed, what is written is lost; `broken` is called with the first of it.
+    Lines that are sent while another is written in pieces follow it. If the other side is gone or
+    the writer was closed, writes are lost; `broken` is called when the other side is first found
+    to be gone.
     """
 
     def __init__(self, descriptor: int, broken: Callable[[], None]) -> None:
         self.broken = False
-        """True where the other side was found to be gone."""
+        """True if the other side was found to be gone."""
         self._descriptor = descriptor
         self._lock = Lock()
         self._line_over = Condition(self._lock)
@@ -83,9 +84,9 @@ class PipeWriter:
         self._tell = broken
 
     def send(self, lines: list[bytes]) -> None:
-        """Write whole lines, given without newlines; after one that is on its way in pieces."""
+        """Write whole lines, given without newlines; they follow a line in pieces."""
         if len(lines) == 1 and len(lines[0]) >= _CHUNK:
-            # Not joined, which would make a copy of a line that may be very long.
+            # Not joined, which would copy a line that may be very long.
             parts = [lines[0], b"\n"]
         else:
             parts = [b"\n".join(lines) + b"\n"]
@@ -100,7 +101,7 @@ class PipeWriter:
             self.close()
 
     def piece(self, part: bytes | bytearray | memoryview, last: bool) -> None:
-        """Write a part of a line, for the one thread that writes in pieces."""
+        """Write a part of a line; only one thread may write in pieces."""
         with self._lock:
             self._midline = not last
             if not self._wide:
@@ -113,31 +114,31 @@ class PipeWriter:
                 self._write(b"".join(waiting))
 
     def post(self, lines: list[bytes]) -> None:
-        """Have whole lines written by somebody else: for a thread that must not wait.
+        """Write whole lines in another thread: for a caller that must not block.
 
-        What is sent after that follows them.
+        Lines that are sent later follow them.
         """
         self._posted.extend(lines)
         try:
             Thread(target=self._send_posted, name="post", daemon=True).start()
-        except RuntimeError:  # there can be no more of them: to wait is the lesser evil
+        except RuntimeError:  # no thread can be started: better block than lose the lines
             self._send_posted()
 
     def flush(self) -> None:
-        """Write what was posted so far, whoever else is about to."""
+        """Write the lines posted so far, without waiting for their threads."""
         with self._lock:
             self._write_posted()
 
     def finish(self, lines: list[bytes]) -> None:
-        """Write whole lines, after the end of one whose further pieces will never come."""
+        """Write whole lines, after ending a line whose further pieces will never come."""
         with self._lock:
             unfinished, self._midline = self._midline, False
             ends = b"\n" * unfinished
             self._write(ends + b"".join([*self._waiting, *(line + b"\n" for line in lines)]))
 
     def close(self) -> None:
-        """Let the other side see the end; what is just being written is given up."""
-        # Whoever is writing now looks at this once it has let go of the lock.
+        """Close the pipe, so that the other side sees its end; abandon a write in progress."""
+        # A thread that is writing now checks this once it has released the lock.
         self._closed = True
         if self._lock.acquire(blocking=False):
             try:
@@ -146,7 +147,7 @@ class PipeWriter:
                 self._lock.release()
 
     def _send_posted(self) -> None:
-        # A thread for each call, and the lock alone would not keep them in order.
+        # Each call starts a thread; the lock alone would not keep their lines in order.
         self.flush()
         if self._closed:
             self.close()
@@ -156,7 +157,7 @@ class PipeWriter:
             self._put(self._posted.popleft() + b"\n")
 
     def _put(self, part: bytes) -> None:
-        """Write what must not break into a line that goes out in pieces: it follows that one."""
+        """Write a part that must not interrupt a line in pieces: queue it until the line ends."""
         if self._midline:
             self._waiting.append(part)
             self._waiting_size += len(part)
@@ -194,9 +195,9 @@ class PipeWriter:
 
 
 def widen(descriptor: int) -> None:
-    """Make a pipe hold as much as the system allows; anything but a pipe stays as it is.
+    """Give a pipe the largest capacity that the system allows; other descriptors are unchanged.
 
-    Not done before it is needed: the wide pipes of one user share a limit of 64 MiB on Linux.
+    Only once it is needed: the wide pipes of one user share a limit of 64 MiB on Linux.
     """
     with suppress(ImportError, AttributeError, OSError):
         import fcntl
@@ -213,7 +214,7 @@ def _read_into(descriptor: int, buffer: bytearray) -> int:
 
 
 def _wait(descriptor: int, event: str) -> None:
-    """Wait until a descriptor that does not block is ready, for a glance at most."""
+    """Wait until a non-blocking descriptor is ready, for at most `_GLANCE` seconds."""
     import select
 
     if hasattr(select, "poll"):

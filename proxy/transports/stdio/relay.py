@@ -1,11 +1,11 @@
-"""Moves lines between the client on our stdin and stdout and a server in a child process.
+"""Move lines between the client on the proxy's stdin and stdout and a server in a child process.
 
 One thread reads the client, one the server, one the server's stderr; the main thread waits for the
-end. Where the proxy itself has asked the server something, one more thread watches the time; where
-calls have a deadline, another one does.
+end. If the proxy has sent the server a probe, one more thread watches the time; if calls have a
+deadline, another one does.
 Invariants: the session is entered by one thread at a time; shaping happens outside it; the thread
-that reads the server never waits for the server; and no word of the client's on a call that was
-held goes ahead of the call.
+that reads the server never waits for the server; and no message of the client about a suspended
+call is sent ahead of the call.
 """
 
 import os
@@ -53,9 +53,9 @@ from proxy.transports.stdio.shutdown import Shutdown
 
 
 def within(seconds: float, do: Callable[[], object]) -> None:
-    """Have something done, and wait for so long; what takes longer goes on.
+    """Call `do` in a thread and wait for at most `seconds`; a longer call continues there.
 
-    It is done once. Where no thread is to be had, or none has begun in time, it is done here.
+    It is called once. If no thread can be started, or none has begun in time, it is called here.
     """
     claim, done = allocate_lock(), allocate_lock()
     done.acquire()
@@ -77,13 +77,13 @@ def within(seconds: float, do: Callable[[], object]) -> None:
     run()
 
 
-_LONGEST = 3600.0  # seconds that are waited at once
+_LONGEST = 3600.0  # seconds of a single wait
 
 
 class DeadlineThread:
-    """What waits for an answer, by tokens, and until when.
+    """The deadlines of pending responses, by token.
 
-    `late` is called with each token whose time is up, by a thread that begins with the first one.
+    `late` is called with each token whose time is up, in a thread that the first token starts.
     """
 
     def __init__(self, late: Callable[[bytes], None]) -> None:
@@ -94,25 +94,25 @@ class DeadlineThread:
         self._thread = Thread(target=self._run, name="deadlines", daemon=True)
 
     def add(self, token: bytes, seconds: float) -> None:
-        """Wait for an answer, for so many seconds."""
+        """Wait for a response, for so many seconds."""
         due = monotonic() + seconds
         with self._change:
             self._due[token] = due
             if self._next is None or due < self._next:
                 self._change.notify_all()
             if self._thread.ident is None:
-                # Where there can be none now, the next question tries again.
+                # If no thread can be started now, the next probe tries again.
                 with suppress(RuntimeError):
                     self._thread.start()
 
     def settle(self, token: bytes) -> None:
-        """Record an answer; one that nobody waits for is none of ours."""
+        """Record a response; one without a deadline is ignored."""
         with self._change:
             if self._due.pop(token, None) is not None and not self._due:
                 self._change.notify_all()
 
     def wait(self, seconds: float) -> None:
-        """Return once nothing waits for an answer any more, or after so many seconds."""
+        """Return once no response is pending, or after so many seconds."""
         with self._change:
             self._change.wait_for(lambda: not self._due, seconds)
 
@@ -120,11 +120,11 @@ class DeadlineThread:
         while True:
             token = self._first()
             self._late(token)
-            # Only now: whoever waits for all answers waits for what comes of this too.
+            # Only now: a thread in `wait` also waits for the messages that `late` sends.
             self.settle(token)
 
     def _first(self) -> bytes:
-        """Return the next token whose time is up, as soon as it is."""
+        """Wait until the time of a token is up, and return the token."""
         with self._change:
             while True:
                 token = min(self._due, key=self._due.__getitem__, default=None)
@@ -135,11 +135,11 @@ class DeadlineThread:
                 self._change.wait(min(left, _LONGEST))
 
 
-_ENDS = 512  # bytes at either end of a message that tell whose answer it is
+_ENDS = 512  # bytes at either end of a message that identify its request
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
-_PATIENCE = 1.0  # seconds for what is said last
+_PATIENCE = 1.0  # seconds for the last messages
 _LONGEST_SLEEP = 3600.0  # seconds
-_HELD = 5.0  # seconds for calls that are held to go on once the client will say nothing more
+_HELD = 5.0  # seconds for suspended calls to continue once the client sends nothing more
 
 
 P = ParamSpec("P")
@@ -150,7 +150,8 @@ Send = Callable[[list[bytes]], None]
 class Relay:
     """One client, one server, and the session between them.
 
-    `limit` is the most bytes of one line. `cause` says why the child is a stillborn one.
+    `limit` is the maximum size of a line in bytes. `cause` is the reason why the server could not
+    be started, if `child` is `stillborn()`.
     """
 
     def __init__(
@@ -172,10 +173,10 @@ class Relay:
         self._server = PipeWriter(child.stdin, lambda: self._ending.tell("server deaf"))
         self._output = PipeReader(child.stdout)
         self._ending = Shutdown(child, self._server, self._output, log, cause)
-        self._deadlines: DeadlineThread | None = None  # of the proxy's own questions
+        self._deadlines: DeadlineThread | None = None  # of probes
 
     def run(self) -> int:
-        """Move lines until both sides have ended; return the exit code that is then ours."""
+        """Move lines until both sides have ended; return the exit code of the proxy."""
         # Only the main thread acts on signals, so only it may receive them.
         hold_signals()
         sides = {
@@ -185,7 +186,7 @@ class Relay:
         }
         if self._session.deadline is not None:
             sides = {"deadline": self._time_calls, **sides}
-        # The client's last: whoever is asked anything, and may run out of memory, has all of them.
+        # The client's last: all threads must exist before a request arrives, which takes memory.
         threads = {
             name: Thread(target=self._guarded, args=(side,), name=name, daemon=True)
             for name, side in sides.items()
@@ -201,11 +202,11 @@ class Relay:
         return self._ending.code
 
     def refuse(self, code: int, reason: str) -> None:
-        """Have everything ended, from another thread, with this exit code, for this reason."""
+        """End the session, from another thread, with this exit code, for this reason."""
         self._ending.refuse(code, reason)
 
     def _answer(self) -> None:
-        """Answer what is in flight, and say why."""
+        """Answer the requests in flight with an error, and log the reason."""
         reason = self._ending.reason
         tail = self._log.tail.decode("utf-8", "replace").strip()
         if not self._entry.acquire(timeout=_PATIENCE):
@@ -223,13 +224,13 @@ class Relay:
             self._log.error(f"{reason}; requests answered with an error: {len(lines)}")
         elif self._ending.unexpected:
             self._log.error(reason)
-        # The client may not be reading; we are leaving anyway.
+        # The client may not be reading; the proxy ends anyway.
         within(_PATIENCE, partial(self._client.finish, lines))
 
     def _guarded(self, target: Callable[[], None]) -> None:
         try:
             target()
-        except Exception as error:  # a side that nobody serves would wait for ever
+        except Exception as error:  # a side without its thread would wait forever
             reason = f"the proxy failed: {type(error).__name__}: {error}"
             self._log.error(reason)
             self.refuse(_FAILED, reason)
@@ -243,7 +244,7 @@ class Relay:
             elif type(event) is LineDropped:
                 self._refuse_long(event)
             elif type(event) is LineTruncated:
-                # What a server makes of half a message is its own affair.
+                # The server decides how to handle half a message.
                 self._take([event.raw], take, send, reply)
             if not heard:
                 heard = True
@@ -254,9 +255,9 @@ class Relay:
         self._ending.tell("client ended")
 
     def _let_go_on(self, deadlines: "DeadlineThread") -> None:
-        """Keep the server's input open a while for calls of the client's that are still held."""
+        """Keep the server's input open a while for calls of the client that are suspended."""
         deadlines.wait(_HELD)
-        # The server may take nothing more.
+        # The server may have stopped reading.
         within(_PATIENCE, self._server.flush)
 
     def _refuse_long(self, event: LineDropped) -> None:
@@ -291,7 +292,7 @@ class Relay:
                 if self._deadlines is not None:
                     self._settle(self._deadlines, event.start, b"")
             elif type(event) is LineDropped and unanswered:
-                # Some write the id last. An answer of the server's that says what happened.
+                # Some servers write the id last. Send an error in place of the response.
                 key = message.response_key(event.start, event.end)
                 if key is not None:
                     said = self._too_long(event.size)
@@ -301,12 +302,12 @@ class Relay:
                 self._log.put_aside(event.raw)
             if self._client.broken:
                 break
-        # Where the client is gone, the server is to see that nobody reads any more.
+        # If the client is gone, the server must see that its output is no longer read.
         os.close(self._child.stdout)
         self._ending.tell("output over")
 
     def _hear(self, raw: bytes) -> tuple[Output, ...]:
-        """Let the session take a line of the server's, while nobody else can enter it."""
+        """Pass a line of the server to the session, while no other thread can enter it."""
         outputs = self._session.from_server(raw)
         if len(outputs) == 1 and type(outputs[0]) is Forward:
             return outputs
@@ -315,9 +316,9 @@ class Relay:
     def _posted(
         self, outputs: tuple[Output, ...], kind: type[Forward] | type[Reply]
     ) -> tuple[Output, ...]:
-        """Post what of `outputs` is for the server, which those of a kind are; return the rest.
+        """Post the `outputs` for the server, which are those of `kind`; return the rest.
 
-        While the session can be entered by nobody else: else the client could take a call back
+        Call it while no other thread can enter the session: else the client could cancel a call
         before it is sent.
         """
         lines = [output.raw for output in outputs if isinstance(output, kind)]
@@ -331,7 +332,7 @@ class Relay:
             deadlines.settle(key)
 
     def _given_up(self, deadlines: "DeadlineThread", raw: bytes) -> None:
-        """Wait no longer for the answers that a line for the server says nobody waits for."""
+        """Stop waiting for the responses to requests that a line for the server cancels."""
         from proxy.transports.correlation import address, elements
 
         for each in elements(raw) if b"notifications/cancelled" in raw else ():
@@ -340,13 +341,13 @@ class Relay:
                 deadlines.settle(key)
 
     def _late(self, token: bytes) -> None:
-        """Go on with a call without what was asked before it: the time for that is up."""
+        """Continue a call without the response to its probe: the time for that is up."""
         with self._entry:
             outputs = self._posted(self._session.unanswered(token), Forward)
         self._all(outputs, self._server.post, self._client.send)
 
     def _time_calls(self) -> None:
-        """Answer calls that the server leaves alone for too long, for ever."""
+        """Answer calls that the server has not answered in time; runs forever."""
         longest = min(self._session.deadline or 0.0, _LONGEST_SLEEP)
         while True:
             with self._entry:
@@ -360,7 +361,7 @@ class Relay:
 
     def _watch(self, probe: Probe) -> None:
         if self._deadlines is None:
-            # Not loaded before it is needed: most have no use for it.
+            # Not created before it is needed: most sessions have no use for it.
 
             self._deadlines = DeadlineThread(lambda token: self._guarded(lambda: self._late(token)))
         self._deadlines.add(probe.token, probe.seconds)
@@ -377,7 +378,7 @@ class Relay:
         return self._entered(self._session.head, start) or False
 
     def _entered(self, enter: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Enter the session; where that fails, nothing comes of it."""
+        """Enter the session; log a failure and return None."""
         try:
             with self._entry:
                 return enter(*args, **kwargs)
@@ -392,7 +393,7 @@ class Relay:
         ahead: Send,
         back: Send,
     ) -> None:
-        """Pass each line of `batch` through the session; what goes on goes on together."""
+        """Pass each line of `batch` through the session; send consecutive lines together."""
         ready: list[bytes] = []
         for raw in batch:
             try:
@@ -425,14 +426,14 @@ class Relay:
         elif isinstance(output, Notify):
             self._client.send([output.raw])
         elif isinstance(output, Probe):
-            # Its time runs from now on: the server may not even take it.
+            # Its time runs from now on: the server may not even read the probe.
             self._watch(output)
             (ahead if ahead == self._server.send else self._server.post)([output.raw])
         elif isinstance(output, Shape):
             outcome = pipeline.shape(output.job)
             with self._entry:
                 outputs = self._session.shaped(output.job, outcome)
-            # Whoever asked for it, the answer goes to the client.
+            # Always for the client, whichever side caused the output.
             self._all(outputs, self._client.send, self._server.post)
         elif isinstance(output, RunInBackground):
             found = output.do()
@@ -454,7 +455,7 @@ class Relay:
             try:
                 with self._entry:
                     self._stored(output)
-            except Exception as error:  # the answer goes out all the same
+            except Exception as error:  # the response is sent nevertheless
                 self._log.error(f"the store failed: {raised(error)}")
         elif isinstance(output, Noise):
             self._log.noise(output.raw)
@@ -466,7 +467,7 @@ class Relay:
             self._store.drop(output.key)
 
     def _fault(self, raw: bytes, error: Exception, answers: bool) -> tuple[Output, ...]:
-        """Return what to do with a message that the session could not take."""
+        """Return the outputs for a message that the session failed on."""
         if isinstance(error, RuleErrors):
             said = error.brief
         else:

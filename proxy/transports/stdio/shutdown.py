@@ -1,7 +1,7 @@
-"""Waits, in the main thread, for the end of either side, and sees to the other.
+"""Wait, in the main thread, for the end of either side, then end the other.
 
-The end of one side is the end of the other: the server's stdin is closed at once; what does not
-end then is sent SIGTERM, then SIGKILL, as a group; and nobody who is out of reach is waited for.
+The server's stdin is closed at once. If the server does not end then, its group is sent SIGTERM,
+then SIGKILL. A process that no signal reaches is not waited for.
 """
 
 import os
@@ -14,32 +14,32 @@ from proxy.transports.log import Log
 from proxy.transports.stdio.child import KILL, TERMINATE, ChildProcess
 from proxy.transports.stdio.pipes import PipeReader, PipeWriter
 
-# What begins the end, and what the server's group is then given: seconds until SIGTERM, and from
-# there until SIGKILL.
+# The events that begin the shutdown, and the time that the server's group then has: seconds until
+# SIGTERM, and from there until SIGKILL.
 _GRACE: dict[str, tuple[float, float]] = {
-    "client ended": (5.0, 0.5),  # late answers are still wanted; all in less than 6
+    "client ended": (5.0, 0.5),  # late responses are still wanted; less than 6 in total
     "client gone": (1.0, 2.0),
     "server deaf": (1.0, 2.0),
     "output over": (1.0, 2.0),
-    "child ended": (0.5, 0.5),  # others of its group may still hold its stdout
+    "child ended": (0.5, 0.5),  # other processes of its group may still hold its stdout
     "refused": (0.5, 1.0),
     "signal": (0.5, 1.0),
 }
-# What threads tell, a byte each; a signal's byte is its number.
+# The events that threads report, one byte each; a signal's byte is its number.
 _TOLD = ("heard", "client ended", "client gone", "server deaf", "output over", "refused")
 _BYTES = {event: bytes([128 + at]) for at, event in enumerate(_TOLD)}
 
-_LAST = 0.5  # seconds from SIGKILL until nothing more is expected
-_SLOW = 5.0  # seconds for a client that is slow to read what is left, and asks no more
+_LAST = 0.5  # seconds from SIGKILL until no more output is expected
+_SLOW = 5.0  # seconds for a client that is slow to read the rest, and sends no more requests
 _QUESTION = 1.0  # seconds for a client's first request
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Shutdown:
-    """How one session ends: what has ended so far, and what is done about the rest.
+    """The shutdown of one session: the sides that have ended, and the steps to end the rest.
 
-    `stdin` and `stdout` are our ends of the server's. `cause` says why the child is a stillborn
-    one.
+    `stdin` and `stdout` are the proxy's ends of the server's pipes. `cause` is the reason why the
+    server could not be started, if `child` is `stillborn()`.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Shutdown:
         self._stdout = stdout
         self._log = log
         self._cause = cause
-        # A pipe, since a signal that arrives just before one waits for anything else is not seen.
+        # A pipe, since any other wait misses a signal that arrives just before it begins.
         self._hearing, self._telling = os.pipe()
         os.set_blocking(self._telling, False)
         self._ears = select.poll()
@@ -70,32 +70,32 @@ class Shutdown:
         self._deadline: float | None = None
 
     def tell(self, event: str) -> None:
-        """Say what has happened, from any thread."""
+        """Report an event, from any thread."""
         os.write(self._telling, _BYTES[event])
 
     def refuse(self, code: int, reason: str) -> None:
-        """Have everything ended, from any thread, with this exit code, for a reason of ours."""
+        """End the session, from any thread, with this exit code, for a reason of the proxy's."""
         self._refusal = code
         self._cause = reason
         self.tell("refused")
 
     def listen(self) -> None:
-        """Take signals from now on, in this thread, which must be the main one."""
+        """Receive signals from now on, in this thread, which must be the main thread."""
         signal.set_wakeup_fd(self._telling, warn_on_full_buffer=False)
         for number in _SIGNALS:
-            # One that was ignored when we were started is meant to stay so (nohup).
+            # A signal that was ignored when the proxy was started stays ignored (nohup).
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, _noticed)
         signal.signal(signal.SIGCHLD, _noticed)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_SIGNALS, signal.SIGCHLD})
 
     def wait(self) -> None:
-        """Return once the server has ended and all that it said was passed on."""
+        """Return once the server has ended and all of its output was passed on."""
         while not (self._over and self._child.ended()):
             self._hear(self._next(self._deadline))
 
     def wait_for_question(self) -> None:
-        """Wait a moment for a client that has asked nothing yet, so that it gets an answer."""
+        """Wait a moment if the client has sent no request yet, so that it gets a response."""
         deadline = monotonic() + _QUESTION
         while not (self._asked or self._silent or self._signal):
             event = self._next(deadline)
@@ -104,8 +104,8 @@ class Shutdown:
             self._hear(event)
 
     def sweep(self) -> None:
-        """End what the server has left behind in its group, and let the guardian go."""
-        # Of those who were killed, the dead are still there until somebody waits for them.
+        """End the processes that the server has left in its group, then the guardian."""
+        # Processes that were killed stay in the group until their parent waits for them.
         if self._rung < 2 and self._child.signal(TERMINATE):
             deadline = monotonic() + _LAST
             while self._child.signal(0):
@@ -117,7 +117,7 @@ class Shutdown:
 
     @property
     def code(self) -> int:
-        """The exit code that is ours."""
+        """The exit code of the proxy."""
         if self._signal:
             return 128 + self._signal
         if self._refusal is not None:
@@ -127,7 +127,7 @@ class Shutdown:
 
     @property
     def reason(self) -> str:
-        """Why it came to an end."""
+        """The reason why the session ended."""
         code = self._child.code or 0
         if self._cause is not None:
             return self._cause
@@ -139,12 +139,12 @@ class Shutdown:
 
     @property
     def unexpected(self) -> bool:
-        """True where nobody else has said yet why the server failed."""
+        """True if the server failed and the reason was not logged yet."""
         failed = self._child.code != 0 and self._cause is None
         return failed and not self._rung and not self._signal
 
     def _next(self, deadline: float | None) -> str:
-        """Wait for what happens next, and take note of it."""
+        """Wait for the next event and return it; record a signal and the server's exit code."""
         wait = None if deadline is None else max(0.0, deadline - monotonic()) * 1000
         if not self._ears.poll(wait):
             return "late"
@@ -169,7 +169,7 @@ class Shutdown:
             self._begin(*_GRACE[event])
 
     def _begin(self, first: float, then: float) -> None:
-        """Begin the end of the server, or hasten it."""
+        """Begin the shutdown of the server, or hasten it."""
         self._stdin.close()
         self._pace = min(self._pace, then)
         deadline = monotonic() + (self._pace if self._rung else first)
@@ -177,7 +177,7 @@ class Shutdown:
             self._deadline = deadline
 
     def _press(self) -> None:
-        """Take the next step, and wait no longer in the end for what nobody will send."""
+        """Take the next step; in the end, stop waiting for output that will never come."""
         self._rung += 1
         wait = _LAST
         if self._rung == 1:
@@ -186,8 +186,8 @@ class Shutdown:
         elif self._rung == 2:
             self._send(KILL, "the server did not end on SIGTERM: sent it SIGKILL")
         else:
-            # A process out of reach may hold the server's stdout. A client that is slow to read is
-            # waited for: without end as long as it may still ask, else for a while.
+            # A process that no signal reaches may hold the server's stdout. For a client that is
+            # slow to read, wait: forever while it may still send requests, else for a while.
             slow = not self._silent or self._rung == 3
             hurried = self._signal or self._refusal is not None
             if self._stdout.idle or hurried or not slow:
@@ -210,4 +210,4 @@ def _name(number: int) -> str:
 
 
 def _noticed(number: int, frame: object) -> None:
-    """Do nothing: that there is a handler makes the signal's byte appear in the pipe."""
+    """Do nothing: the mere presence of a handler makes the signal's byte appear in the pipe."""

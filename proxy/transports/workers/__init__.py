@@ -1,1 +1,1 @@
-"""Where long work is done: worker processes, and threads."""
+"""Worker processes and threads for long work."""

@@ -1,9 +1,9 @@
-"""Shapes what takes long in worker processes, so that no other session waits meanwhile.
+"""Run long shaping jobs in worker processes, so that no other session waits for them.
 
-What is surely short is done at once; what is only likely to be is tried at once, with little fuel.
-Each worker is asked through pipes of its own. It sees their end when this process is gone, however
-that came about, and one that breaks costs no answer but the one it was working on: there the
-original goes out.
+A job that is certainly short runs at once; one that is only likely to be short is tried at once,
+with little fuel. Each worker has pipes of its own. It sees their end when this process has ended
+for any reason. A worker that breaks affects only the response it was shaping: the original is sent
+instead.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from proxy.transports.stdio.pipes import widen
 from proxy.transports.workers.process import WorkerMessage
 from proxy.transports.workers.thread import ThreadRunner
 
-# It finds what this process finds, wherever that was found.
+# A worker imports from the same places as this process.
 _START = """
 import sys
 sys.path[:] = sys.argv[1:]
@@ -33,22 +33,22 @@ from proxy.transports.workers.process import serve
 serve()
 """
 _FEWEST, _MOST = 3, 4
-_CHECKED = 64  # times as long as another step, and longer, takes `validate` for a document
-_COSTLY = 4  # the same of steps whose work is not for the size of a document to tell
+_CHECKED = 64  # `validate` takes at least so many times as long as another step
+_COSTLY = 4  # the same for steps whose cost the size of the document does not predict
 _REMEMBERED = 100
 
 
 class Broken(Exception):
-    """A worker that cannot be used (any more): why."""
+    """A worker that cannot be used (any more), with the reason."""
 
 
 class Workers:
     """At most `most` processes, by default as many as there are processors: three or four.
 
-    A process is started when it is first needed and then kept; with none, what takes long is done
-    in a thread. Documents of up to `above` bytes are shaped at once where a rule has one step, far
-    smaller ones where it has many, or checks them. One that takes longer than `seconds` is given
-    up. Of the processes one is always left for what is sure to end soon.
+    A process is started when it is first needed and then kept; with `most` 0, long jobs run in a
+    thread. Documents of up to `above` bytes are shaped at once if a rule has one step; the bound is
+    far lower if it has many steps, or validates. A job that takes longer than `seconds` is
+    abandoned. One process is always left for jobs that are sure to end soon.
     """
 
     def __init__(
@@ -59,18 +59,18 @@ class Workers:
         self._seconds = seconds
         self._apart = ThreadRunner()
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="worker") if most else None
-        self._room = asyncio.Semaphore(max(1, most - 1))  # of those that may take very long
-        self._spenders: dict[int, Rule] = {}  # whose little fuel was not enough once
+        self._room = asyncio.Semaphore(max(1, most - 1))  # for jobs that may take very long
+        self._spenders: dict[int, Rule] = {}  # rules for which the little fuel was once not enough
         self._lock = Lock()
         self._idle: list[Worker] = []
         self._all: set[Worker] = set()
         self._closed = False
 
     async def shape(self, job: ShapeJob) -> ShapeResult:
-        """Do `job`. Where its worker breaks, the outcome is that of a failed rule.
+        """Return the result of `job`; that of a failed rule if its worker breaks.
 
-        A rule with Python of its own is never sent to another process. Raises RuntimeError where no
-        thread is to be had.
+        A rule with Python of its own is never sent to another process. Raises RuntimeError if no
+        thread can be started.
         """
         if self._closed or (job.aside and not job.rule.structures):
             return pipeline.shape(job)
@@ -87,7 +87,7 @@ class Workers:
         return await self._sent(job, costly=costly)
 
     def _short(self, job: ShapeJob, *, costly: bool) -> bool:
-        """Return True if `job` is to be done at once, or at least tried."""
+        """Return True if `job` is run at once, or at least tried."""
         source = job.raw if job.snapshot is None else job.snapshot.document
         if source is None:
             return True
@@ -100,13 +100,13 @@ class Workers:
         return len(source) * passes <= self._above and id(rule) not in self._spenders
 
     def _remember(self, rule: Rule) -> None:
-        """Have the next responses of a rule sent to a worker without trying it first."""
+        """Send the next responses of a rule to a worker without trying them here first."""
         if len(self._spenders) >= _REMEMBERED:
             self._spenders.clear()
         self._spenders[id(rule)] = rule
 
     async def _sent(self, job: ShapeJob, *, costly: bool) -> ShapeResult:
-        """Have `job` done elsewhere."""
+        """Run `job` in a worker process, or in a thread if there are no processes."""
         if self._threads is None:
             return await self._apart.shape(job)
         if not costly:
@@ -123,12 +123,12 @@ class Workers:
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self._room.release)
 
-        # When it is over, which is not when nobody waits for it any more.
+        # When the job has ended, which may be after its caller was cancelled.
         asked.add_done_callback(leave)
         return await asyncio.wrap_future(asked)
 
     def close(self) -> None:
-        """End all processes; what they are working on is given up."""
+        """End all processes and abandon their jobs."""
         with self._lock:
             self._closed = True
             workers = list(self._all)
@@ -141,10 +141,10 @@ class Workers:
             worker.end()
 
     def _ask(self, job: ShapeJob) -> ShapeResult:
-        """Have a worker do `job` and wait for it, in a thread."""
+        """Send `job` to a worker and wait for its result, in a thread."""
         try:
             message = WorkerMessage.asking(job)
-        except Exception as error:  # whatever a rule holds, and however that fails
+        except Exception as error:  # a rule may hold any object, and fail in any way
             said = f"the way to a worker process: {type(error).__name__}: {error}"
             return pipeline.failure(job, said)
         try:
@@ -185,8 +185,8 @@ class Worker:
     """One process, used by one thread at a time."""
 
     def __init__(self) -> None:
-        """Start it; raises OSError."""
-        # A session of its own: what a terminal sends to our group is not for the worker.
+        """Start the process; raises OSError."""
+        # A session of its own: signals of a terminal to the proxy's group are not for the worker.
         places = [place or os.getcwd() for place in sys.path]
         command = [sys.executable, "-c", _START, *places]
         self._process = Popen(command, stdin=PIPE, stdout=PIPE, start_new_session=True)
@@ -197,11 +197,11 @@ class Worker:
         widen(self._answers.fileno())
 
     def alive(self) -> bool:
-        """Return True if it can be asked."""
+        """Return True if the process has not ended."""
         return self._process.poll() is None
 
     def ask(self, message: WorkerMessage, job: ShapeJob, seconds: float) -> ShapeResult | str:
-        """Return what comes of `job`; raises Broken where the process ends first, or must."""
+        """Return the result of `job`; raises Broken if the process ends first, or must."""
         started = monotonic()
         late = Timer(seconds, self.kill)
         try:
@@ -213,21 +213,21 @@ class Worker:
             if monotonic() - started >= seconds:
                 raise Broken(f"it took more than {seconds:g} seconds") from None
             raise Broken(f"it ended {_how(self._process.returncode)}") from None
-        except Exception as error:  # no thread, no memory for the answer: a part may be left
+        except Exception as error:  # no thread, no memory for the answer: a part may be unread
             self.end()
             raise Broken(f"{type(error).__name__}: {error}") from error
         finally:
             late.cancel()
 
     def kill(self) -> None:
-        """End the process at once; whoever waits for an answer sees that there is none."""
+        """End the process at once; a thread that waits for its answer sees the end."""
         self._process.kill()
 
     def end(self) -> None:
-        """End the process and let go of all that belongs to it."""
+        """End the process and release its pipes."""
         self._process.kill()
         self._process.wait()
-        with suppress(OSError):  # of what was not written yet
+        with suppress(OSError):  # from bytes that were not written yet
             self._asked.close()
         self._answers.close()
 

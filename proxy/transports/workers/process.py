@@ -1,9 +1,9 @@
-"""What a worker process runs: it shapes one job after the other until whoever asks is gone.
+"""The main loop of a worker process: it shapes one job after the other until its parent is gone.
 
-A message between the two is a head, pickled, and what may be very long as it is: the response and
-the document of a snapshot. That is never copied into a pickle, which would hold up whoever asks,
-and a response that is to stay as it came is not sent back. Asynchronous I/O is not imported here: a
-worker starts in half the time without.
+A message between the two is a pickled head, then the response and the document of a snapshot as
+raw bytes. These may be very long; a copy into a pickle would block the parent. A response that
+stays unchanged is not sent back. Asynchronous I/O is not imported here: without it, a worker starts
+in half the time.
 """
 
 import os
@@ -25,7 +25,7 @@ _LENGTHS = Struct("<QQQ")
 
 
 class WorkerMessage:
-    """Bytes on their way between the processes: a pickled head, a response and a document."""
+    """A message between the processes: a pickled head, a response and a document."""
 
     __slots__ = ("_document", "_head", "_raw")
 
@@ -36,30 +36,30 @@ class WorkerMessage:
 
     @classmethod
     def asking(cls, job: ShapeJob) -> "WorkerMessage":
-        """Ask for `job`. Raises what pickle does where a rule holds something it cannot take."""
+        """Return the request for `job`. Raises pickle's exceptions if a rule cannot be pickled."""
         head = replace(job, raw=None, snapshot=_hollow(job.snapshot))
         return cls(_pickled(head), job.raw or b"", _document(job.snapshot))
 
     @classmethod
     def answering(cls, job: ShapeJob, outcome: ShapeResult) -> "WorkerMessage":
-        """Answer with what came of `job`."""
+        """Return the answer with the result of `job`."""
         same = outcome.raw is job.raw
         head = replace(outcome, raw=b"", snapshot=_hollow(outcome.snapshot)), same
         return cls(_pickled(head), b"" if same else outcome.raw, _document(outcome.snapshot))
 
     @classmethod
     def failing(cls, cause: str) -> "WorkerMessage":
-        """Answer that it could not even be tried."""
+        """Return the answer that the job could not be tried, with the reason."""
         return cls(_pickled(cause))
 
     @classmethod
     def read(cls, stream: IO[bytes]) -> "WorkerMessage":
-        """Wait for a message; raises EOFError where the other side is gone."""
+        """Wait for a message; raises EOFError if the other side is gone."""
         lengths = _LENGTHS.unpack(_exactly(stream, _LENGTHS.size))
         return cls(*[_exactly(stream, length) for length in lengths])
 
     def write(self, stream: IO[bytes]) -> None:
-        """Send it; raises OSError where the other side is gone."""
+        """Send the message; raises OSError if the other side is gone."""
         lengths = _LENGTHS.pack(len(self._head), len(self._raw), len(self._document))
         stream.write(lengths + self._head)
         stream.write(self._raw)
@@ -67,14 +67,14 @@ class WorkerMessage:
         stream.flush()
 
     def job(self) -> ShapeJob:
-        """Return what is asked for."""
+        """Return the requested job."""
         job: ShapeJob = pickle.loads(self._head)
         if job.snapshot is None:
             return replace(job, raw=self._raw)
         return replace(job, snapshot=self._filled(job.snapshot))
 
     def outcome(self, job: ShapeJob) -> ShapeResult | str:
-        """Return what came of `job`, or why nothing did."""
+        """Return the result of `job`, or the reason why there is none."""
         head = pickle.loads(self._head)
         if isinstance(head, str):
             return head
@@ -88,13 +88,13 @@ class WorkerMessage:
 
 
 def serve() -> NoReturn:
-    """Shape what is asked for on stdin and answer on stdout, until stdin ends."""
-    # It ends with its parent, which may be draining while its whole group is told to end.
+    """Run the jobs that arrive on stdin and answer on stdout, until stdin ends."""
+    # It ends with its parent, which may still be draining when its whole group gets a signal.
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a transform prints is no answer
+    os.dup2(2, 1)  # output that a transform prints is no answer
     widen(asked.fileno())
     widen(answers.fileno())
     waiting: SimpleQueue[WorkerMessage] = SimpleQueue()
@@ -107,13 +107,13 @@ def serve() -> NoReturn:
 
 
 def _receive(asked: IO[bytes], waiting: "SimpleQueue[WorkerMessage]") -> None:
-    # In a thread of its own, so that the end of the parent ends a long shaping, too.
+    # In a thread of its own, so that the end of the parent also ends a long job.
     try:
         while True:
             waiting.put(WorkerMessage.read(asked))
     except (EOFError, OSError):
         os._exit(0)
-    except Exception:  # no memory for what is asked: nobody is to wait for an answer
+    except Exception:  # no memory for the request: the parent must not wait for an answer
         os._exit(1)
 
 

@@ -1,7 +1,7 @@
-"""Shapes one response after the other in a thread of its own, so that the loop goes on meanwhile.
+"""Shape one response after the other in a thread of its own, so that the event loop is not blocked.
 
-For rules with Python of their own, which may need what only this process has. Nobody can end a
-thread: one that takes too long is left alone, another takes its place, and there are only so many.
+For rules with Python of their own, which may need state that only this process has. A thread cannot
+be ended: one that takes too long is abandoned and another replaces it, up to a bound.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 
-_LEAST = 0.01  # seconds between two looks whether a job takes too long
+_LEAST = 0.01  # seconds between two checks if a job takes too long
 
 
 class Turn(Struct, eq=False):
-    """A job that waits, or is being done since `began`."""
+    """A job that waits, or has been running since `began`."""
 
     job: ShapeJob
     done: "asyncio.Future[ShapeResult]"
@@ -28,9 +28,9 @@ class Turn(Struct, eq=False):
 
 
 class ThreadRunner:
-    """At most one job is being done, but for those that took longer than `seconds`.
+    """At most one job runs at a time, besides those that took longer than `seconds`.
 
-    Once `most` of these go on at the same time, no other job is done until one of them ends.
+    If `most` of these still run, no other job is started until one of them ends.
     """
 
     def __init__(self, seconds: float = 30.0, most: int = 4) -> None:
@@ -43,9 +43,9 @@ class ThreadRunner:
         self._stuck = 0
 
     async def shape(self, job: ShapeJob) -> ShapeResult:
-        """Do `job`. Where it is given up, the outcome is that of a failed rule.
+        """Return the result of `job`; that of a failed rule if the job is abandoned.
 
-        Raises RuntimeError where no thread is to be had.
+        Raises RuntimeError if no thread can be started.
         """
         loop = asyncio.get_running_loop()
         turn = Turn(job, loop.create_future())
@@ -57,7 +57,7 @@ class ThreadRunner:
                     failed = pipeline.failure(job, f"the worker thread: {said}")
                     return replace(failed, blameless=True)
                 if not queued:
-                    # Not where nobody may ever take it out: jobs would pile up.
+                    # Not before the check above: if no thread takes jobs out, they would pile up.
                     self._turns.put(turn)
                     queued = True
                 if self._thread is None:
@@ -66,10 +66,10 @@ class ThreadRunner:
                 self._look()
             return turn.done.result()
         finally:
-            turn.done.cancel()  # nobody waits for it any more
+            turn.done.cancel()  # its caller no longer waits for it
 
     def close(self) -> None:
-        """Let the thread end; one that does not ends with the process."""
+        """End the thread; one that is stuck ends with the process."""
         self._turns.put(None)
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -78,12 +78,12 @@ class ThreadRunner:
         self._thread = thread
 
     def _left(self) -> float:
-        """Return in how many seconds the job that is being done takes too long."""
+        """Return the seconds until the running job takes too long."""
         turn = self._at
         return max(_LEAST, self._seconds - (0.0 if turn is None else monotonic() - turn.began))
 
     def _look(self) -> None:
-        """Give up a job that takes too long."""
+        """Abandon a job that takes too long."""
         with self._lock:
             turn = self._at
             if turn is None or monotonic() - turn.began < self._seconds:
@@ -94,13 +94,13 @@ class ThreadRunner:
         _settle(turn, pipeline.failure(turn.job, f"the worker thread: {said}"))
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Do what comes, in the thread, until that was left alone."""
-        # One by one in a frame of its own, so that no job is held while the next is waited for.
+        """Run jobs in the thread until the thread is abandoned."""
+        # Each in a frame of its own, so that no job stays referenced while waiting for the next.
         while self._goes_on(loop):
             pass
 
     def _goes_on(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Do the next job; return False where the thread is to end."""
+        """Run the next job; return False if the thread must end."""
         turn = self._turns.get()
         if turn is None or turn.done.done():
             return turn is not None
@@ -108,7 +108,7 @@ class ThreadRunner:
         self._at = turn
         try:
             outcome = pipeline.shape(turn.job)
-        except BaseException as error:  # of a thread, which ends nothing else
+        except BaseException as error:  # in a thread it ends nothing else
             outcome = pipeline.failure(turn.job, error)
         with self._lock:
             ours = self._at is turn
@@ -118,7 +118,7 @@ class ThreadRunner:
         return ours
 
     def _over(self, turn: Turn, outcome: ShapeResult, ours: bool) -> None:
-        """Take what came of a job, `ours` unless it was given up before."""
+        """Take the result of a job, `ours` unless the job was abandoned before."""
         self._stuck -= not ours
         _settle(turn, outcome)
 
