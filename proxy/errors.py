@@ -1,16 +1,16 @@
-"""Every error the proxy raises on purpose.
+"""All errors that the proxy raises on purpose.
 
 AbridgeError
-├── RuleErrors       rule files that cannot be used: every problem, each with its place
-├── OptionErrors     options that no step can be made of, each mistake with its place
-├── PathError        a path of the path language that cannot be read
-├── DocumentError    a document that cannot be decoded; its message passes as it came
-├── Mismatch         a document of another shape than the rule expects; it passes as it came
-│   └── Emptied      one of which a rule would leave nothing, which does so too
+├── RuleErrors       rule files that cannot be used: every problem with its place
+├── OptionErrors     invalid options of a step: every mistake with its place
+├── PathError        a path that cannot be parsed
+├── DocumentError    a document that cannot be decoded; its message is sent unchanged
+├── ShapeMismatch    a document of another shape than the rule expects; it is sent unchanged
+│   └── EmptyResult  a rule would remove all content of a document; it is sent unchanged too
 ├── TransformError   a transform that raised; the rule's `on_failure` decides
-├── Spent            what a rule or a view needed was more work than it may do (fuel.py)
-├── StoreError       a store of snapshots that cannot be reached; what needs no snapshot goes on
-└── Refusal          a call or view that is answered with this message instead
+├── OutOfFuel        a rule or a view that needs more work than its fuel allows (fuel.py)
+├── StoreError       a snapshot store that cannot be reached; calls without snapshots continue
+└── Refusal          a call or a view that is answered with this message instead
 """
 
 import os
@@ -19,24 +19,24 @@ from itertools import islice
 
 from msgspec import Struct
 
-_MOST = 500  # words that are looked at
+_MOST = 500  # words that are compared
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word most like `word`, or None where none is like it.
+    """Return the known word most similar to `word`, or None if none is similar.
 
     >>> nearest("paginat", ["paginate", "project"]), nearest("zebra", ["paginate"])
     ('paginate', None)
     """
-    # Imported where a mistake was made only.
+    # Imported only after a mistake, to keep the start fast.
     from difflib import get_close_matches
 
-    # Each is compared with the word: of very many, those that come first will do.
+    # Each known word is compared with `word`: of very many, the first ones are enough.
     return next(iter(get_close_matches(word[:100], list(islice(known, _MOST)), 1)), None)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the end of a message on an unknown word: `; did you mean ...?`, or nothing.
+    """Return the end of a message on an unknown word: `; did you mean ...?`, or an empty text.
 
     >>> did_you_mean("paginat", ["paginate", "project"])
     "; did you mean 'paginate'?"
@@ -46,17 +46,17 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 BESIDE_RULES = "beside_rules_"
-"""How the names of modules begin that are loaded from beside a rule file."""
+"""The prefix of the names of modules that are loaded from beside a rule file."""
 
 
 class AbridgeError(Exception):
-    """Anything below; the message is written for the person who reads it."""
+    """The base class of all errors below; the message is written for users."""
 
 
 class OptionError(Struct, frozen=True):
-    """One mistake among options: the words and positions that lead to it, from the options on.
+    """One mistake in options; `at` has the keys and positions that lead to it.
 
-    `of_key`: it is the last word itself that is wrong, not what it holds.
+    `of_key`: the last key itself is wrong, not its value.
     """
 
     at: tuple[str | int, ...]
@@ -65,7 +65,7 @@ class OptionError(Struct, frozen=True):
 
 
 class OptionErrors(AbridgeError):
-    """Options that no step can be made of, with every mistake found in them."""
+    """Invalid options of a step, with every mistake found in them."""
 
     def __init__(self, wrong: list[OptionError]) -> None:
         super().__init__("; ".join(each.message for each in wrong))
@@ -73,25 +73,25 @@ class OptionErrors(AbridgeError):
 
 
 class PathError(AbridgeError):
-    """A path that cannot be read: what was found and what would be right."""
+    """A path that cannot be parsed; the message shows the mistake and its correction."""
 
 
 class DocumentError(AbridgeError):
-    """A document that cannot be decoded: its message goes out as it came."""
+    """A document that cannot be decoded; its message is sent unchanged."""
 
 
 class ShapeMismatch(AbridgeError):
-    """None of the paths of a step exists: the document has another shape than the rule expects."""
+    """A document of another shape than the rule expects: none of the paths of a step exists."""
 
 
 class EmptyResult(ShapeMismatch):
-    """A rule would leave nothing of a document that held something: which one."""
+    """A rule would remove all content of a nonempty document; the message names the rule."""
 
 
 class TransformError(AbridgeError):
-    """A transform raised.
+    """An exception in a transform.
 
-    `step` is the transform's name in the rule file, the cause is chained.
+    `step` is the transform's name in the rule file. The cause is chained.
     """
 
     def __init__(self, step: str, cause: BaseException) -> None:
@@ -100,7 +100,7 @@ class TransformError(AbridgeError):
 
 
 def raised(error: BaseException) -> str:
-    """Say what was raised, and in which line of the Python beside a rule file, if it was there.
+    """Return the text of an exception, with its line if Python beside a rule file raised it.
 
     >>> raised(KeyError("files"))
     "KeyError: 'files'"
@@ -115,19 +115,19 @@ def raised(error: BaseException) -> str:
 
 
 class OutOfFuel(AbridgeError):
-    """A rule or a view that needed more work than it may do: how much that is."""
+    """A rule or a view that needs more work than its fuel allows; the message states the limit."""
 
 
 class StoreError(AbridgeError):
-    """A store of snapshots that cannot be reached: which one, and why."""
+    """A snapshot store that cannot be reached; the message names it and the reason."""
 
 
 class Refusal(AbridgeError):
-    """A call or a view that cannot be served as asked; the message is shown to the model."""
+    """A call or a view that cannot be served; the message is shown to the model."""
 
 
 class Problem(Struct, frozen=True, order=True):
-    """One mistake in a rule file; `line` and `column` count from 1, or are 0: the file itself."""
+    """One mistake in a rule file; `line` and `column` count from 1, or are 0 for the whole file."""
 
     file: str
     line: int
@@ -142,7 +142,7 @@ class Problem(Struct, frozen=True, order=True):
 class RuleErrors(AbridgeError):
     """Rule files that cannot be used, with every problem found in them.
 
-    `brief` is what a client is told, who sees no log.
+    `brief` is the text for the client, which does not see the log.
     """
 
     brief = "the rules cannot be used; `mcp-abridge check` says why"

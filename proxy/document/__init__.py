@@ -1,1 +1,1 @@
-"""JSON that is read lazily: messages, the values in them, paths, sizes, expressions under fuel."""
+"""Lazily decoded JSON: messages and their values, paths, sizes, expressions bounded by fuel."""

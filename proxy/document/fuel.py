@@ -1,8 +1,8 @@
-"""Bounds what a rule or a view may cost: work burns fuel, and there is only so much of it.
+"""Fuel: a limit on the work of a rule or a view.
 
-One unit is about a microsecond of work. What is counted is the work itself where that is possible
-(steps of an expression, elements and characters that it makes), so that the same rule over the same
-document always comes to the same end.
+One unit is about a microsecond of work. If possible, fuel counts the work itself (steps of an
+expression, elements and characters that it makes) and not time, so that the same rule over the same
+document always has the same result.
 """
 
 from typing import Any
@@ -13,10 +13,10 @@ from msgspec.structs import astuple
 from proxy.errors import OutOfFuel
 
 MOST = 10_000_000
-"""What one response may cost: about ten seconds."""
+"""The limit for one response: about ten seconds."""
 
 LITTLE = 20_000
-"""What may be spent where others wait meanwhile: about 20 milliseconds."""
+"""The limit for work that other calls wait for: about 20 milliseconds."""
 
 ARRAY = 4
 """Units for a new array, before its elements."""
@@ -25,11 +25,11 @@ OBJECT = 8
 """Units for a new object, before its members."""
 
 COMPARED = 4096
-"""Characters of two texts that are compared for a unit."""
+"""Characters of two texts that are compared per unit."""
 
 
 class Fuel:
-    """So many units to burn.
+    """A number of units of work that can be used up.
 
     >>> fuel = Fuel(3)
     >>> fuel.burn(2)
@@ -48,14 +48,14 @@ class Fuel:
         self.left = units
 
     def burn(self, units: int) -> None:
-        """Burn some of it; raises Spent where there is less."""
+        """Use up some units. Raises OutOfFuel if fewer are left."""
         self.left -= units
         if self.left < 0:
             raise OutOfFuel(f"it takes more than {self._most} units of work")
 
 
 def characters(text: str) -> int:
-    """Return the units for a text that is made: one for about 16 bytes in memory.
+    """Return the units for making a text: one per about 16 bytes in memory.
 
     >>> characters("a" * 64), characters("é" * 64)
     (4, 16)
@@ -64,10 +64,10 @@ def characters(text: str) -> int:
 
 
 def pay(value: Any, fuel: Fuel, *, written: bool = False) -> None:
-    """Burn what it takes to go through all of a value, plain or not, before that is done.
+    """Burn the fuel for a walk through all of a value, plain or not, before the walk.
 
-    What stands in several places counts in each of them, however deep: raises Spent for what has
-    no end. `written`: its texts are written in ASCII too, where a character takes up to 12 bytes.
+    A part that occurs in several places counts in each of them, at any depth: raises OutOfFuel for
+    a cycle. `written`: texts are also written as ASCII, which takes up to 12 bytes per character.
     """
     left = fuel.left
     waiting = [value]

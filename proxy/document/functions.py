@@ -1,6 +1,6 @@
-"""The functions of JMESPath, each paid for before it does what it does in one go.
+"""The functions of JMESPath; each burns fuel for its work before it does the work in one go.
 
-Imported with the first expression, since it loads the jmespath library.
+Imported with the first expression, since the import loads the jmespath library.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,11 +10,11 @@ from jmespath.functions import Functions, signature
 
 from proxy.document.fuel import ARRAY, COMPARED, OBJECT, Fuel, characters, pay
 
-_CALL = 2  # units for calling a function, whatever it does
+_CALL = 2  # units for the call of any function
 
 
 class MeteredFunctions(Functions):
-    """The functions of JMESPath, each paid for once its arguments are known to be of its types."""
+    """The functions of JMESPath; each burns fuel after the types of its arguments are checked."""
 
     def __init__(self, fuel: Fuel) -> None:
         self._fuel = fuel
@@ -45,7 +45,7 @@ class MeteredFunctions(Functions):
 
 
 class ArgumentFunctions(MeteredFunctions):
-    """Those, and `argument('name')`: an argument of the call."""
+    """The functions of MeteredFunctions, and `argument('name')`: an argument of the call."""
 
     def __init__(self, fuel: Fuel, arguments: Mapping[str, Any]) -> None:
         super().__init__(fuel)
@@ -56,7 +56,7 @@ class ArgumentFunctions(MeteredFunctions):
         return self._arguments.get(name)
 
 
-# Functions that look at every element of an array only to check its type.
+# Functions that visit every element of an array just to check its type.
 _CHECKED = {"avg", "join", "max", "min", "sort", "sum"}
 
 
@@ -103,7 +103,7 @@ def _ended(fuel: Fuel, subject: str, end: str) -> None:
 def _searched(fuel: Fuel, subject: Any, sought: Any) -> None:
     if isinstance(subject, str):
         if isinstance(sought, str):
-            # Python looks at each character of what is sought in each place of a short text.
+            # In a short text, Python compares each character of `sought` at each position.
             fuel.burn(
                 (min(len(subject), 30_000) * min(len(sought), 100) >> 10) + (len(subject) >> 7)
             )

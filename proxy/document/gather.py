@@ -1,6 +1,6 @@
-"""Reads what stands at a path in a value, or in every element of an array, opening nothing.
+"""Reading of the values at a path in a value, or in every element of an array, without opening it.
 
-What no path names is skipped by the decoder where the value is unopened.
+In an unopened value, the decoder skips every member that no path names.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from proxy.document.tree import Value, one_row, opened, row_type, rows
 
 
 def reading(paths: Paths) -> type[Struct] | None:
-    """Return the row type that reads what `paths` name; None unless all of it is spelled out."""
+    """Return the row type that reads the members in `paths`; None unless all are plain names."""
     if not paths.plain or paths.ends:
         return None
     inner = {name: row for name, after in paths.names.items() if (row := reading(after))}
@@ -22,7 +22,7 @@ def reading(paths: Paths) -> type[Struct] | None:
 
 
 def column(array: Value, path: Path) -> list[Value]:
-    """Return what stands at `path` in each element of an array, UNSET where nothing does.
+    """Return the value at `path` in each element of an array, UNSET if an element has none.
 
     >>> from msgspec import Raw
     >>> column(Raw(b'[{"a": {"n": null}}, {"b": 1}]'), Path.parse("a.n"))[1]
@@ -34,7 +34,7 @@ def column(array: Value, path: Path) -> list[Value]:
 
 
 def gather(value: Value, steps: tuple[Step, ...]) -> Value | UnsetType:
-    """Return what stands at `steps` below `value`: through arrays and patterns, a list of it.
+    """Return the value at `steps` below `value`, or a list of values through arrays and patterns.
 
     >>> from msgspec import Raw
     >>> [bytes(name) for name in gather(Raw(b'[{"n": 1}, {}, {"n": 1.0}]'), Path.parse("n").steps)]
@@ -68,7 +68,7 @@ def gather(value: Value, steps: tuple[Step, ...]) -> Value | UnsetType:
 
 def _deep(value: Value, steps: tuple[Step, ...]) -> Iterator[Value]:
     inner = opened(value)
-    # A name steps into the elements of an array: those come when it is their turn.
+    # A name steps into the elements of an array: the loop below visits them.
     if not (isinstance(inner, list) and steps and isinstance(steps[0], Name)):
         found = gather(inner, steps)
         if found is not UNSET:

@@ -1,10 +1,10 @@
-"""Evaluates JMESPath for rules and views, and burns fuel for all that is done and made on the way.
+"""Evaluation of JMESPath for rules and views; all work and all memory on the way burn fuel.
 
-Invariant: whatever the expression and the value, evaluation ends when its fuel does, and makes at
-most about 16 bytes in memory for a unit of it. What happens in one go (texts joined, arrays
-compared, parts copied) is paid for before it does, what stands in several places in each of them.
+Invariant: for every expression and value, evaluation ends when its fuel does, and makes at most
+about 16 bytes in memory per unit. Work in one go (texts joined, arrays compared, parts copied)
+burns its fuel beforehand. A part that occurs in several places counts in each of them.
 
-Imported with the first expression, since it loads the jmespath library.
+Imported with the first expression, since the import loads the jmespath library.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,10 +20,10 @@ from proxy.document.tree import Number
 
 
 class Interpreter(TreeInterpreter):
-    """Evaluates parsed expressions over plain values; strings can be sliced as arrays can."""
+    """An evaluator of parsed expressions over plain values; strings can be sliced like arrays."""
 
-    element = 1  # half units for each element that comes into an array without a step of its own
-    whole: tuple[type, ...] = (str,)  # a slice of one of these is no projection
+    element = 1  # half units for each element that is copied into an array without its own step
+    whole: tuple[type, ...] = (str,)  # types whose slice is no projection
 
     def __init__(
         self,
@@ -31,19 +31,19 @@ class Interpreter(TreeInterpreter):
         arguments: Mapping[str, Any] | None = None,
         lookups: Lookups | None = None,
     ) -> None:
-        """Take the fuel and, where expressions may name them, the arguments of a call.
+        """Take the fuel and, if expressions may use them, the arguments of a call.
 
-        With `lookups` an expression is evaluated as it is meant, and its slips are noted there.
+        With `lookups`, evaluation corrects the slips of an expression and records them there.
         """
         known = MeteredFunctions(fuel) if arguments is None else ArgumentFunctions(fuel, arguments)
         super().__init__(Options(custom_functions=known))
         self.fuel = fuel
         self.lookups = lookups
-        # Functions, not methods: those would hold this and all that it has seen in a circle.
+        # Functions, not bound methods: those would hold `self` and its values in a reference cycle.
         self._ways: dict[str, Callable[[Any, Any, Any], Any]] = {}
 
     def visit(self, node: Any, value: Any) -> Any:
-        """Evaluate a node over a value; raises Spent, and what the jmespath library raises."""
+        """Evaluate a node over a value. Raises OutOfFuel and the errors of the jmespath library."""
         fuel = self.fuel
         fuel.left -= 1
         if fuel.left < 0:
@@ -56,11 +56,11 @@ class Interpreter(TreeInterpreter):
         return way(self, node, value)
 
     def opened(self, value: Any) -> Any:
-        """Return a value of which the elements are needed."""
+        """Return `value` in a form whose elements can be read; a subclass may decode it."""
         return value
 
     def _meant(self, node: Any, base: Any, of: Any, *, firm: bool) -> Any:
-        """Return `node` as it is meant for the elements of `base`; see `Lookups.meant`."""
+        """Return `node`, corrected for the elements of `base`; see `Lookups.meant`."""
         if self.lookups is None or not isinstance(base, list):
             return node
         return self.lookups.meant(node, base, self.opened, self.fuel, of, firm)
@@ -86,7 +86,7 @@ class Interpreter(TreeInterpreter):
                 pay(left, self.fuel)
             elif len(left) >= COMPARED:
                 self.fuel.burn(len(left) // COMPARED)
-        # To Python, 1 is True; to JMESPath it is not.
+        # In Python, 1 equals True; in JMESPath it does not.
         return bool(left == right) and (kind is bool) == (type(right) is bool)
 
     def visit_filter_projection(self, node: Any, value: Any) -> Any:
@@ -98,7 +98,7 @@ class Interpreter(TreeInterpreter):
         visit, false = self.visit, self._is_false
         condition = self._meant(condition, base, left, firm=False)
         kept = [element for element in base if not false(visit(condition, element))]
-        # If the condition leaves nothing, no member is missing in what is left.
+        # If the condition keeps no element, no member can be missing.
         return self._projected(kept, self._meant(right, base, left, firm=True) if kept else right)
 
     def visit_projection(self, node: Any, value: Any) -> Any:
@@ -164,7 +164,7 @@ class Interpreter(TreeInterpreter):
         children = node["children"]
         given = [self.visit(child, value) for child in children]
         for by, at in ((0, 1), (1, 0)) if len(given) == 2 else ():
-            if children[by]["type"] == "expref":  # evaluated over the elements of the other one
+            if children[by]["type"] == "expref":  # evaluated over the other's elements
                 meant = self._meant(given[by].expression, given[at], children[at], firm=True)
                 given[by].expression = meant
         return self._functions.call_function(node["value"], given)  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
-"""Tells which members an expression looks for that no element has, and which texts it means.
+"""Detection of slips in expressions: members that no element has, and texts in double quotes.
 
-Without it a slip answers "none": a misspelled member, and a text in double quotes, which to
-JMESPath is the name of a member.
+Without it, an expression with a slip finds nothing and reads as "none": a misspelled member, or a
+text in double quotes, which JMESPath takes for the name of a member.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,23 +13,22 @@ from proxy.document.patterns import Expression
 from proxy.errors import did_you_mean
 
 Node = dict[str, Any]
-Names = tuple[str, ...]  # names of members, each inside the one before
+Names = tuple[str, ...]  # names of members, each inside the previous one
 
 LITERALS = {"true": True, "false": False, "null": None}
-"""Names that nobody gives a member: without backticks they are slips."""
+"""Names that no member has in practice: without backticks they are slips."""
 
-_SCANNED = 2  # units for an element in which members are looked for
-_NAMES = 200  # members that are remembered of the elements that lack one
-_SHOWN = 300  # characters of those that a message names
-_LONGEST = 60  # characters of one name in it
-_MESSAGES = 3  # messages on one evaluation: to look for a name that is like another takes a while
+_SCANNED = 2  # units for a search for members in one element
+_NAMES = 200  # member names that are kept of the elements without a wanted member
+_SHOWN = 300  # characters of member names in a message
+_LONGEST = 60  # characters of one name in a message
+_MESSAGES = 3  # messages per evaluation: the search for a similar name is slow
 
 
 class Lookups:
-    """The members that one evaluation of an expression looks for, and what it found of them.
+    """The members that one evaluation of an expression looks for, and those that it did not find.
 
-    A member counts as there if one element of the array has it, be it null: an optional member is
-    no slip.
+    A member exists if one element of the array has it, even as null: an optional member is no slip.
 
     >>> expression = Expression('status == "open" && size > `1`')
     >>> lookups = Lookups(expression)
@@ -43,7 +42,7 @@ class Lookups:
     """
 
     def __init__(self, expression: Expression, *, guess: bool = True) -> None:
-        """Take the expression; not to `guess` reports a quoted name that no element has."""
+        """Take the expression. Without `guess`, a quoted name that no element has is reported."""
         self._quoted = expression.quoted
         self._guess = guess
         self._places: dict[int, _Place] = {}
@@ -57,11 +56,11 @@ class Lookups:
         of: Node | str = "the document",
         firm: bool = False,
     ) -> Node:
-        """Return `node` as it is meant, before it is evaluated over each element of `base`.
+        """Return `node` with slips corrected, before it is evaluated over each element of `base`.
 
-        A quoted name beside a comparison that no element has is a text. `of` says whose members
-        they are: the expression that gives the array, or the words for a value by itself. `firm`: a
-        member that is named by itself is asked for; else it may be a test of whether it is there.
+        A quoted name in a comparison is a text if no element has that member. `of` is the owner of
+        the members for messages: the expression that gives the array, or words for a single value.
+        `firm`: a member that is named by itself is required; else it may be a test for presence.
         """
         place = self._places.get(id(node))
         if place is None:
@@ -74,12 +73,12 @@ class Lookups:
 
     @property
     def slips(self) -> list[str]:
-        """What no element has though it is asked for, a sentence each."""
+        """A sentence for each required member that no element has."""
         return self._messages(firm=True)
 
     @property
     def absences(self) -> list[str]:
-        """What no element has, and need not have: members whose presence is tested, defaults."""
+        """A sentence for each optional member that no element has: presence tests, defaults."""
         return self._messages(firm=False)
 
     def _messages(self, *, firm: bool) -> list[str]:
@@ -96,7 +95,7 @@ class _Place:
         self._quoted, self._guess = quoted, guess
         self._single = isinstance(of, str)
         self._of = of if isinstance(of, str) else f"element of {_shortened(_array(of))}"
-        # Those that no element has so far, and whether they are asked for.
+        # The members that no element has so far; True if a member is required.
         self.wanted: dict[Names, bool] = {}
         self._pairs: list[tuple[Node, Node]] = []
         for each, at, asked in _alongside(node, firm):
@@ -106,10 +105,10 @@ class _Place:
             elif not at:
                 self._pairs += compared(each)
         self._lacking: dict[Names, dict[str, None]] = {}
-        self._kind: str | None = None  # of the elements that are no objects
+        self._kind: str | None = None  # the kind of the elements that are no objects
 
     def scan(self, base: Sequence[Any], opened: Callable[[Any], Any], fuel: Fuel) -> None:
-        """Look for the wanted members in the elements, until each was found."""
+        """Search the elements for the wanted members, until all are found."""
         for element in base:
             fuel.burn(_SCANNED)
             value = opened(element)
@@ -137,14 +136,14 @@ class _Place:
 
     @property
     def literals(self) -> dict[int, Node]:
-        """Return what is meant by the names beside a comparison that no element has."""
+        """Return the literals in place of compared names that no element has, by node id."""
         meant: dict[int, Any] = {}
         for node, other in self._pairs:
             name = node["value"]
             if (name,) not in self.wanted:
                 continue
             if name in self._quoted:
-                # Beside a text it can only be a member, and of two the right one is the text.
+                # A name beside a text is a member. Of two such names, the right one is the text.
                 if self._guess and _open(other, meant):
                     meant[id(node)] = name
             elif name in LITERALS:
@@ -154,7 +153,7 @@ class _Place:
         }
 
     def messages(self, firm: bool) -> Iterator[str]:
-        """Say of the members that no element has; of the `firm` ones, or of the others."""
+        """Yield a message for each member that no element has: the `firm` ones, or the others."""
         literals = self.literals
         meant = {(node["value"],) for node, _ in self._pairs if id(node) in literals}
         others = [(node["value"],) for node, other in self._pairs if _open(other, literals)]
@@ -163,7 +162,7 @@ class _Place:
                 yield from self._message(path, compared=path in others)
 
     def _message(self, path: Names, *, compared: bool) -> Iterator[str]:
-        """Yield the message on one of them; none if no element could have it."""
+        """Yield the message on one missing member; nothing if no element could have it."""
         *parents, name = path
         word, of, names = repr(_shortened(name)), self._of, list[str]()
         if path in self._lacking:
@@ -182,7 +181,7 @@ class _Place:
 
 
 def compared(node: Node) -> list[tuple[Node, Node]]:
-    """Return the names that `node` compares, each with what it is compared to; the right one first.
+    """Return the names that `node` compares, each with the other operand; the right name first.
 
     >>> [(name["value"], other["value"]) for name, other in compared(Expression("a == 'b'").tree)]
     [('a', 'b')]
@@ -196,7 +195,7 @@ def compared(node: Node) -> list[tuple[Node, Node]]:
 
 
 def _array(node: Node) -> str:
-    """Return how an expression that gives an array is written, roughly.
+    """Return the approximate text of an expression that gives an array.
 
     >>> _array(Expression("a.b[0].c[]").tree["children"][0])
     'a.b[0].c[]'
@@ -222,7 +221,7 @@ def _spelled(node: Node) -> str:
 
 
 def _alongside(node: Node, firm: bool, at: Names = ()) -> Iterator[tuple[Node, Names, bool]]:
-    """Yield the nodes that are evaluated over the same value as `node`, or a member of it."""
+    """Yield the nodes that are evaluated over the same value as `node`, or over its members."""
     yield node, at, firm
     kind, children = node["type"], node.get("children", [])
     if kind == "subexpression":
@@ -234,7 +233,7 @@ def _alongside(node: Node, firm: bool, at: Names = ()) -> Iterator[tuple[Node, N
     elif kind in _FIRST_ALONE:
         yield from _alongside(children[0], firm, at)
     elif kind == "comparator":
-        # To compare with null is to test whether it is there.
+        # A comparison with null tests if the member is present.
         left, right = children
         yield from _alongside(left, not _null(right), at)
         yield from _alongside(right, not _null(left), at)
@@ -249,7 +248,7 @@ def _alongside(node: Node, firm: bool, at: Names = ()) -> Iterator[tuple[Node, N
 
 
 def _open(node: Node, literals: dict[int, Any]) -> bool:
-    """Return True if a node looks at the element, so that what it is compared to may be a text."""
+    """Return True if a node reads the element, so that the other operand may be a text."""
     return node["type"] != "literal" and id(node) not in literals
 
 
@@ -258,7 +257,7 @@ def _null(node: Node) -> bool:
 
 
 def _replaced(node: Node, by: dict[int, Node]) -> Node:
-    """Return `node` with others in place of some parts; what is outside of them stays the same."""
+    """Return `node` with some parts replaced; the other parts stay the same objects."""
     if id(node) in by:
         return by[id(node)]
     children = node.get("children", [])
@@ -281,7 +280,7 @@ def _shortened(name: str) -> str:
 
 
 _COMPARING = {"contains", "starts_with", "ends_with"}
-# Kinds of nodes of which only the first child looks at the same value.
+# Kinds of nodes whose first child alone is evaluated over the same value.
 _FIRST_ALONE = {
     "filter_projection",
     "flatten",

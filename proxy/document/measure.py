@@ -1,7 +1,7 @@
-"""What values take in bytes once their document is written, with texts read as structure closed.
+"""Sizes of values in bytes as their document will be written, with parsed texts written back.
 
-A step may read a text as structure for the steps that follow (`parse`). Its Closing writes the
-text back, and says until then what that will be, so that sizes are those of the final document.
+A step may read a text as structure for the steps that follow (`parse`). Its TextWriteback writes
+the text back at the end, and gives that text before, so that sizes are those of the final document.
 """
 
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ from proxy.errors import ShapeMismatch
 
 
 class TextFrame(Struct, frozen=True, kw_only=True):
-    """What stands around the structure that was read from a text.
+    """The text around the structure that was read from a text.
 
-    `separator` joins lines; records are joined by nothing, since each holds its own; None: the
-    structure is written as JSON. `ended`: a separator follows the last line too. `last` is the
-    last record, where it ends without `ending`, the line ends that close the others. `masked`:
-    the structure holds masked surrogates of its own.
+    `separator` joins lines. It is empty for records, since each holds its own line ends, and None
+    if the structure is written as JSON. `ended`: a separator follows the last line too. `last` is
+    the last record if it lacks `ending`, the line ends that close the other records. `masked`: the
+    structure holds masked surrogates of its own.
     """
 
     before: str = ""
@@ -34,7 +34,7 @@ class TextFrame(Struct, frozen=True, kw_only=True):
     masked: bool = False
 
     def text(self, value: Value, *, more: bool = False) -> str:
-        """Return the text that `value` is written back as; `more`: its end was left out."""
+        """Return the text that `value` is written back as; `more`: its end was cut off."""
         return f"{self.before}{self._inner(value, more)}{self.after}"
 
     def _inner(self, value: Value, more: bool) -> str:
@@ -54,13 +54,13 @@ class TextFrame(Struct, frozen=True, kw_only=True):
 
 
 Source = tuple[Raw | str, str, TextFrame]
-"""A text that was read as structure: as it stood, decoded, and what is around the structure."""
+"""A text that was read as structure: the original, the decoded text, and its frame."""
 
 
 class TextWriteback:
-    """Writes the texts at one path back, as the last thing that happens to a document.
+    """The last step on a document: it writes the texts at one path back.
 
-    `among`: null, booleans or numbers stand at the path too, beside the texts.
+    `among`: the path also has null, booleans or numbers beside the texts.
     """
 
     __slots__ = ("among", "at", "document", "more", "sources")
@@ -74,13 +74,13 @@ class TextWriteback:
 
     @property
     def whole(self) -> TextFrame | None:
-        """What stands around the structure, where the document as a whole is the text."""
+        """The frame of the structure if the whole document is the text."""
         return None if self.at.steps else self.sources[0][2]
 
     def texts(self) -> Iterator[tuple[Slot, str]]:
         """Yield each place that was read as structure, with the text it is written back as.
 
-        Raises Mismatch where texts were moved so that it cannot be said which one is which.
+        Raises ShapeMismatch if texts were moved so that they cannot be told apart.
         """
         places = [
             slot
@@ -97,7 +97,7 @@ class TextWriteback:
             yield slot, outside.text(slot.get(), more=self.more)
 
     def __call__(self) -> None:
-        """Write the texts; one that nothing has changed is put back as it came."""
+        """Write the texts; an unchanged text is restored as the server sent it."""
         sources = {said: source for source, said, _ in self.sources}
         for slot, said in self.texts():
             if said in sources:
@@ -123,7 +123,7 @@ def size(document: Document) -> int:
 
 
 def reading(document: Document, path: Path) -> TextWriteback | None:
-    """Return the Closing of the text that `path` leads into, if any."""
+    """Return the TextWriteback of the text that `path` leads into, if any."""
     for closing in reversed(document.closers):
         if (
             isinstance(closing, TextWriteback)
@@ -153,7 +153,7 @@ def fitting(document: Document, said: str, room: int) -> int:
 
 
 def strings(root: Slot, path: Path) -> Iterator[tuple[Slot, str]]:
-    """Yield the strings at `path`, each with its place: of an array, those that it holds."""
+    """Yield the strings at `path`, each with its place; for an array, the strings in it."""
     for slot in select(root, path):
         value = slot.get()
         value = value if isinstance(value, list) else slot.open()
@@ -169,7 +169,7 @@ def strings(root: Slot, path: Path) -> Iterator[tuple[Slot, str]]:
 def member(root: Slot, path: Path) -> Slot | None:
     """Return the one place that the names of `path` lead to, or None.
 
-    Raises Mismatch where an array stands on the way, since then there may be several.
+    Raises ShapeMismatch if an array is on the way, since then there may be several places.
     """
     slot = root
     for position, step in enumerate(path.steps):
@@ -184,15 +184,15 @@ def member(root: Slot, path: Path) -> Slot | None:
 
 
 def most_of(size: int) -> int:
-    """Return the most bytes that may be made of so many: four times as many, and a megabyte."""
+    """Return the most bytes that `size` bytes may grow to: four times as many, and a megabyte."""
     return 4 * size + (1 << 20)
 
 
 def outgrows(value: Value, most: int, fuel: Fuel | None = None) -> bool:
-    """Return True if `value` takes more than `most` bytes as JSON, looking at no more than that.
+    """Return True if `value` takes more than `most` bytes as JSON; the scan ends there.
 
-    Parts that stand in several places count in each of them, as they do when they are written.
-    Raises Spent where looking takes more than the fuel there is.
+    Parts that occur in several places count in each of them, as they do when they are written.
+    Raises OutOfFuel if the scan takes more fuel than there is.
     """
     left, waiting = most, [value]
     while waiting and left >= 0:

@@ -1,7 +1,7 @@
-"""A raw JSON-RPC message, and the little that is read of it.
+"""Raw JSON-RPC messages, of which just the envelope is decoded.
 
-Only the envelope is decoded; what stands inside stays the bytes that came. An id is known by its
-spelling: `5`, `"5"` and `5.0` are three ids.
+The values inside stay the bytes that were received. An id is identified by its spelling: `5`, `"5"`
+and `5.0` are three ids.
 """
 
 import re
@@ -15,7 +15,7 @@ from proxy.document.surrogates import mask, maskable, unmask
 from proxy.document.tree import ABSENT, compact, encode, level, text
 from proxy.errors import DocumentError
 
-# What a stateless request and its answer carry in `_meta` (MCP 2026-07-28).
+# Keys in `_meta` of a stateless request and its response (MCP 2026-07-28).
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -32,7 +32,7 @@ class Message(Struct, gc=False):
 
     @property
     def key(self) -> bytes | None:
-        """What pairs a request with its response; None without an id."""
+        """The key that pairs a request with its response; None without an id."""
         return None if self.id is ABSENT else id_key(bytes(self.id))
 
     @property
@@ -40,7 +40,7 @@ class Message(Struct, gc=False):
         """The method's name; None for a response."""
         if self.method is ABSENT:
             return None
-        if bytes(self.method) == b'"tools/call"':  # what nearly every request is
+        if bytes(self.method) == b'"tools/call"':  # nearly every request
             return "tools/call"
         name = level(self.method)
         return name if isinstance(name, str) else None
@@ -66,7 +66,7 @@ _SPELLED = rb'"id"\s*:\s*' + _ID
 _BOTH = rb"(?:%b\s*,\s*%b|%b\s*,\s*%b)" % (_VERSION, _SPELLED, _SPELLED, _VERSION)
 _HEAD = re.compile(rb"\s*\{\s*" + _BOTH + rb'\s*,\s*"(?:result|error)"\s*:')
 _TAIL = re.compile(rb",\s*" + _BOTH + rb"\s*\}\s*\Z")
-# Where the id of a request stands that is too long to be decoded.
+# The place of the id in a request that is too long to be decoded.
 _NAMED = rb'"id"\s*:\s*("[^"\\]{0,256}"|-?\d{1,64})\s*'
 _FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _NAMED + rb",")
 _LAST = re.compile(rb",\s*" + _NAMED + rb"\}\s*\Z")
@@ -75,7 +75,7 @@ _TAILED = re.compile(rb'\s*\{\s*"(?:result|error)"\s*:')
 _SPECIFIED = re.compile(rb'\s*\{\s*%b\s*,\s*"(?:result|error)"\s*:' % _VERSION)
 _LAST_ID = re.compile(rb"\}\s*,\s*%b\s*\}\s*\Z" % _SPELLED)
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
-_TRIES = 32  # places at which a message is looked for behind noise
+_TRIES = 32  # places that are tried for the start of a message after noise
 _BEGINS = re.compile(rb'\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:')
 _ONE_LINE = bytes(0x20 if byte in b"\r\n" else byte for byte in range(256))
 _ASKS = re.compile(rb"\s*\{\s*(?:(?:%b|%b)\s*,\s*){0,2}\"method\"\s*:" % (_VERSION, _SPELLED))
@@ -84,7 +84,7 @@ _ASKS = re.compile(rb"\s*\{\s*(?:(?:%b|%b)\s*,\s*){0,2}\"method\"\s*:" % (_VERSI
 def read(raw: bytes) -> Message | list[Raw]:
     """Decode the envelope of `raw`, or the elements of a batch, each a Raw message.
 
-    Raises DocumentError for what is no JSON object or array of JSON values.
+    Raises DocumentError if `raw` is no JSON object or array of JSON values.
     """
     try:
         return _read(raw)
@@ -108,7 +108,7 @@ def read(raw: bytes) -> Message | list[Raw]:
 
 
 def masked(raw: bytes) -> bool:
-    r"""Return True if lone surrogates are masked in what is read of `raw`, which can be read.
+    r"""Return True if reading `raw`, a readable message, masks lone surrogates.
 
     >>> masked(rb'{"id":"\ud800"}'), masked(rb'{"id":"\ud83d\ude00"}')
     (True, False)
@@ -121,7 +121,7 @@ def _read(raw: bytes) -> Message | list[Raw]:
 
 
 def members(raw: bytes | Raw) -> dict[str, Raw]:
-    """Decode the outermost level of a JSON object. Raises DocumentError where it is none."""
+    """Decode the outermost level of a JSON object. Raises DocumentError if `raw` is none."""
     try:
         return _MEMBERS.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -129,7 +129,7 @@ def members(raw: bytes | Raw) -> dict[str, Raw]:
 
 
 def string_at(raw: Raw, *names: str) -> str | None:
-    """Return the string at the end of a chain of members, None where there is none.
+    """Return the string at the end of a chain of members, None if there is none.
 
     >>> string_at(Raw(b'{"clientInfo": {"name": "x"}}'), "clientInfo", "name")
     'x'
@@ -143,7 +143,7 @@ def string_at(raw: Raw, *names: str) -> str | None:
 
 
 def id_key(raw: bytes) -> bytes:
-    """Return what an id is known by: its spelling, without what JSON may write in two ways."""
+    """Return the key of an id: its spelling, with escapes that JSON allows in two ways unified."""
     if raw[:1] != b'"' or b"\\" not in raw:
         return raw
     try:
@@ -161,7 +161,7 @@ def response_key(start: bytes, end: bytes) -> bytes | None:
     >>> response_key(b'{"result":{"content":[', b']},"jsonrpc":"2.0","id":"a"}')
     b'"a"'
 
-    A server's own request may carry the same id, so `result` or `error` must be seen at the head.
+    A server's own request may carry the same id, so the head must show `result` or `error`.
     """
     found = _HEAD.match(start)
     if found is None and _TAILED.match(start):
@@ -184,7 +184,7 @@ def request_id(start: bytes, end: bytes) -> bytes | None:
 
 
 def one_line(raw: bytes) -> bytes:
-    r"""Return a message as a line: only between its values can there be line ends.
+    r"""Return a message as one line: JSON has line ends only between tokens.
 
     >>> one_line(b'{"jsonrpc":\r\n  "2.0"}\n')
     b'{"jsonrpc":    "2.0"} '
@@ -193,14 +193,14 @@ def one_line(raw: bytes) -> bytes:
 
 
 def params(raw: bytes) -> Raw:
-    """Return the params of a request or notification that can be read; ABSENT without any."""
+    """Return the params of a readable request or notification; ABSENT without any."""
     found = read(raw)
     assert isinstance(found, Message)
     return found.params
 
 
 def behind_noise(raw: bytes) -> int | None:
-    """Return where in `raw` a message begins that noise stands in front of; None for noise alone.
+    """Return the offset in `raw` of a message after noise; None if there is just noise.
 
     >>> behind_noise(b'debug {1} {"method":"ping"}')
     10
@@ -217,9 +217,9 @@ def behind_noise(raw: bytes) -> int | None:
 
 
 def behind_first(raw: bytes) -> int | None:
-    """Find the end of the JSON text at the start of a line that goes on behind it.
+    """Find the end of the JSON text at the start of a line with more content after it.
 
-    None if the line is one text, or does not begin with one.
+    None if the line is one JSON text, or does not begin with one.
 
     >>> behind_first(b'{"id":1,"result":{}} {"id":2}'), behind_first(b'{"id":1}')
     (21, None)
@@ -228,17 +228,17 @@ def behind_first(raw: bytes) -> int | None:
         _read(raw)
     except (msgspec.DecodeError, RecursionError) as error:
         found = _TRAILING.search(str(error))
-        return None if found is None else int(found[1]) - 1  # it counts the first of the rest
+        return None if found is None else int(found[1]) - 1  # it counts the next byte too
     return None
 
 
 def second(raw: bytes) -> bool:
-    """Tell in passing that another message may follow the one at the start of a long line."""
+    """Return True if another message may follow the first one of a long line (a quick check)."""
     return raw.find(b'{"jsonrpc"', 1) > 0
 
 
 def not_alone(end: int, size: int) -> str:
-    """Describe an answer that ends at byte `end` of a line or a body of `size` bytes."""
+    """Return the message on a response that ends at byte `end` of `size` bytes (line or body)."""
     return (
         f"the server's answer is not JSON: {size - end} bytes follow its end at byte {end}; "
         "the server must send each message on a line, or in a body, of its own"
@@ -283,7 +283,7 @@ def answers(start: bytes) -> bool:
 
 
 def replaced(raw: bytes, **values: Any) -> bytes:
-    """Return the object `raw` with these members set, every other one as it was.
+    """Return the object `raw` with these members set, every other member unchanged.
 
     >>> replaced(b'{"id": 1.0, "result": {}}', result=[1])
     b'{"id":1.0,"result":[1]}'
@@ -295,7 +295,7 @@ def replaced(raw: bytes, **values: Any) -> bytes:
 
 
 def with_arguments(raw: bytes, params: Raw, arguments: dict[str, Any]) -> bytes:
-    """Return the call `raw`, whose `params` these are, with other arguments."""
+    """Return the call `raw`, which has these `params`, with other arguments."""
     changed = replaced(bytes(params), arguments=Raw(encode(arguments)))
     return replaced(raw, params=Raw(changed))
 
@@ -312,7 +312,7 @@ def error(id: bytes | Raw, code: int, text: str) -> bytes:
 
 
 def thrown_away(size: int, limit: int, source: str = "") -> str:
-    """Say why a message of so many bytes was not kept: it was over the limit, or too much to hold.
+    """Return the reason for dropping a message: it is over the limit, or memory is too small.
 
     >>> thrown_away(30, 20, " from the server")
     'a message of 30 bytes from the server is over the limit of 20 bytes'
@@ -326,7 +326,7 @@ def thrown_away(size: int, limit: int, source: str = "") -> str:
 
 
 def refusal(id: bytes | Raw, text: str, modern: bool) -> bytes:
-    """Return a tool result with `isError` that says `text` (MCP: Tools, Error Handling).
+    """Return a tool result with `isError` and `text` (MCP: Tools, Error Handling).
 
     `modern` is true for requests of revision 2026-07-28, whose results name their `resultType`.
     """
@@ -334,5 +334,5 @@ def refusal(id: bytes | Raw, text: str, modern: bool) -> bytes:
 
 
 def completed(id: bytes | Raw, value: dict[str, Any], modern: bool) -> bytes:
-    """Return a response that carries a tool result of the proxy's own; `modern` as above."""
+    """Return a response with a tool result that the proxy made; `modern` as in `refusal`."""
     return result(id, {"resultType": "complete", **value} if modern else value)

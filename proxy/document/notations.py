@@ -1,8 +1,8 @@
-r"""Reads notations other than JSON as JSON text: YAML, Python literals, JSON with text behind it.
+r"""Conversion of other notations to JSON text: YAML, Python literals, JSON with text after it.
 
-Each function takes a text and returns the JSON that its content is, and where that content ends.
-Nothing is evaluated, and the work grows with the length of the text, not with its nesting. What
-JSON itself does not admit (a missing comma, unbalanced brackets) is left for its decoder to find.
+Each function takes a text and returns its content as JSON, and the offset at which the content
+ends. Nothing is evaluated, and the work grows with the length of the text, not with its nesting.
+Errors of JSON itself (a missing comma, unbalanced brackets) are left to its decoder.
 """
 
 from msgspec.json import encode
@@ -10,7 +10,7 @@ from msgspec.json import encode
 from proxy.errors import DocumentError
 
 MOST_YAML = 1 << 19  # characters; the pure Python reader takes about 4 s for them
-_DEEPEST_YAML = 100  # levels: the reader takes time for each token by how deep it stands
+_DEEPEST_YAML = 100  # levels: the reader's time for a token grows with its depth
 _QUOTED = r"""'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+\""""
 _GROWTH = 4  # how many times longer than the YAML its JSON may be, since aliases repeat parts
 
@@ -21,7 +21,7 @@ def json(text: str) -> tuple[str, int]:
     >>> json(' {"a": [1.0]} and more')
     ('{"a": [1.0]}', 13)
 
-    Raises DocumentError where there is none.
+    Raises DocumentError if there is none.
     """
     import msgspec
 
@@ -42,15 +42,15 @@ def json(text: str) -> tuple[str, int]:
 
 
 def python(text: str) -> tuple[str, int]:
-    r"""Return the Python literal that `text` is as JSON: dicts, lists, tuples, strings, numbers.
+    r"""Return the Python literal `text` as JSON: dicts, lists, tuples, strings, numbers.
 
     A call, such as `Decimal('1.10')` or `datetime.date(2024, 1, 31)`, becomes a string: its one
-    string argument, else as it is spelled; so do bytes.
+    string argument, else its spelling. Bytes become strings too.
 
     >>> python("[{'id': 1, 'ok': True, 'at': None, 'sum': Decimal('1.10')}, ('é\\n',)]")[0]
     '[{"id":1,"ok":true,"at":null,"sum":"1.10"},["é\\n"]]'
 
-    Raises DocumentError for a sign that is in no literal.
+    Raises DocumentError for a character that no literal has.
     """
     import re
 
@@ -78,7 +78,7 @@ def python(text: str) -> tuple[str, int]:
             if closes and token != "}" and out and out[-1] == ",":
                 out.pop()  # the comma of (1,)
             if token == ":" and out and not out[-1].endswith('"'):
-                out[-1] = encode(out[-1]).decode()  # a key that is no string
+                out[-1] = encode(out[-1]).decode()  # a key that is not a string
             out.append({"(": "[", ")": "]"}.get(token, token))
         elif kind == "quoted":
             out.append(encode(token).decode() if token[0] == "b" else _string(token[1:-1]))
@@ -102,7 +102,7 @@ _WORDS = {"None": "null", "True": "true", "False": "false"}
 
 
 def _call_end(text: str, position: int) -> int:
-    """Return where the brackets that open at `position` are closed again."""
+    """Return the offset after the brackets that open at `position`."""
     import re
 
     depth = 0
@@ -162,12 +162,12 @@ _ESCAPES = {
 
 
 def yaml(text: str) -> tuple[str, int]:
-    r"""Return the one document of a YAML text as JSON; plain scalars read as YAML 1.2 core says.
+    r"""Return the one document of a YAML text as JSON; plain scalars follow YAML 1.2 core.
 
     >>> yaml("on: no\nat: 12:30\nn: 010\nitems: [~, 1.50, '2', &x {a: b}, *x]")[0]
     '{"on":"no","at":"12:30","n":10,"items":[null,1.50,"2",{"a":"b"},{"a":"b"}]}'
 
-    Raises DocumentError for what is no YAML, holds several documents, is longer than 512K
+    Raises DocumentError if the text is not YAML, holds several documents, is longer than 512K
     characters, or grows by its aliases.
     """
     import yaml as pyyaml
@@ -182,7 +182,7 @@ def yaml(text: str) -> tuple[str, int]:
 
 
 class _Writer:
-    """Writes YAML events as JSON text, in one pass without recursion."""
+    """A writer of YAML events as JSON text, in one pass without recursion."""
 
     def __init__(self, most: int) -> None:
         self.left = most
@@ -191,7 +191,7 @@ class _Writer:
         self.anchored: dict[str, tuple[int, int]] = {}
 
     def write(self, events: object) -> str:
-        """Return the JSON of the events, which must be those of one document."""
+        """Return the JSON of the events. Raises DocumentError for more than one document."""
         documents = 0
         for event in events:  # type: ignore[attr-defined]
             kind = type(event).__name__
@@ -217,7 +217,7 @@ class _Writer:
             raise DocumentError("YAML that grows by its aliases")
 
     def _lead(self, *, scalar: bool) -> bool:
-        """Write what stands before a value or key; True where a key comes."""
+        """Write the separator before a value or key; return True if a key follows."""
         if not self.open:
             return False
         level = self.open[-1]
@@ -276,7 +276,7 @@ class _Level:
 
 
 def _scalar(value: str) -> str:
-    """Write a plain scalar by the core schema of YAML 1.2; what JSON cannot say is a string."""
+    """Write a plain scalar by the core schema of YAML 1.2; a string if JSON has no such value."""
     import re
 
     if value in ("", "~", "null", "Null", "NULL"):
@@ -295,7 +295,7 @@ def _scalar(value: str) -> str:
 
 
 def _decimal(value: str) -> str:
-    """Spell a YAML float as JSON does: `+.5` as `0.5`, `1.` as `1.0`, `01.5` as `1.5`."""
+    """Return a YAML float as JSON: `+.5` as `0.5`, `1.` as `1.0`, `01.5` as `1.5`."""
     sign = "-" if value.startswith("-") else ""
     mantissa, mark, exponent = value.lstrip("+-").lower().partition("e")
     whole, _, fraction = mantissa.partition(".")

@@ -1,4 +1,4 @@
-r"""The path language: names joined by dots, which step into every element of an array on their way.
+r"""The path language: names joined by dots; a name steps into every element of an array.
 
 >>> str(Path.parse('items.labels.*name')), Path.parse('').steps
 ('items.labels.*name', ())
@@ -23,7 +23,7 @@ class Name(Struct, frozen=True):
 
 
 class Index(Struct, frozen=True):
-    """One element of an array, counted from the end where negative."""
+    """One element of an array, counted from the end if negative."""
 
     position: int
 
@@ -47,9 +47,9 @@ class Path(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> "Path":
-        """Read `text`, or raise PathError with what was found and what would be right."""
+        """Parse `text`. Raises PathError with the mistake and its correction."""
         every = list(_steps(text))
-        # Another `**` right behind one says nothing more.
+        # A second `**` right after another has no effect.
         steps = [
             step for at, step in enumerate(every) if step != DEEP or every[at - 1 : at] != [DEEP]
         ]
@@ -68,24 +68,24 @@ class Path(Struct, frozen=True):
         return self.text
 
     def then(self, other: "Path") -> "Path":
-        """Return the path that goes on with `other` where this one ends."""
+        """Return the path that continues with `other` at the end of this one."""
         dot = "." if self.text and other.text and not other.text.startswith("[") else ""
         return Path(f"{self.text}{dot}{other.text}", self.steps + other.steps)
 
     @property
     def plain(self) -> bool:
-        """True where every step is a name without a glob."""
+        """True if every step is a name without a glob."""
         return all(_plain(step) for step in self.steps)
 
 
 ROOT = Path()
 DEEP = Deep()
-_DEEPEST = 2  # of them in a path
-_LONGEST = 100  # steps: each takes some frames of the stack, and no document is as deep
+_DEEPEST = 2  # `**` steps in a path
+_LONGEST = 100  # steps: each takes some frames of the stack, and no document is that deep
 
 
 def bare(text: str) -> str:
-    """Return the one name that `text` spells, with or without quotes. Raises PathError.
+    """Return the one name in `text`, with or without quotes. Raises PathError if it is not one.
 
     >>> bare("title"), bare('"app.kubernetes.io/name"')
     ('title', 'app.kubernetes.io/name')
@@ -99,9 +99,9 @@ def bare(text: str) -> str:
 def select(slot: Slot, path: Path) -> Iterator[Slot]:
     """Yield every place below `slot` that `path` names, in document order.
 
-    Each place comes once, whatever ways lead to it. Places may be set while iterating; removing
-    one is safe too for members of objects. Raises DocumentError where a value on the way cannot be
-    decoded.
+    Each place is yielded once, even if several ways lead to it. Places may be set during the
+    iteration; members of objects may be removed too. Raises DocumentError if a value on the way
+    cannot be decoded.
     """
     if DEEP not in path.steps:
         return _select(slot, path.steps, 0)
@@ -114,14 +114,14 @@ def find(slot: Slot, path: Path) -> Slot | None:
 
 
 def places(slot: Slot, path: Path) -> list[Slot]:
-    """Return every place below `slot` that `path` names, those inside others before these."""
+    """Return every place below `slot` that `path` names, inner places before outer ones."""
     return list(select(slot, path))[::-1]
 
 
 def blocked(slot: Slot, path: Path) -> bool:
-    """Return True if `path`, which names nothing below `slot`, ends at what is empty or null.
+    """Return True if `path`, which names nothing below `slot`, ends at an empty or null value.
 
-    Then the document has the expected shape, and only nothing in it.
+    The document then has the expected shape, but no content.
     """
     return _blocked(slot, path.steps)
 
@@ -129,9 +129,9 @@ def blocked(slot: Slot, path: Path) -> bool:
 class Paths:
     """Several paths followed at once, from a value to its members and elements.
 
-    `ends` holds the numbers of the paths that end here, `open` of those that lead on. Where all of
-    these are `plain`, `names` has all that follows. `spelled` holds the members that are named
-    next, not only by a pattern. `indexed`: an element is named by its position.
+    `ends` holds the numbers of the paths that end here, `open` those of the paths that continue. If
+    all of these are `plain`, `names` has all continuations. `spelled` holds the next members that
+    are named in full, not just by a pattern. `indexed`: an element is named by its position.
 
     >>> start = Paths.of([Path.parse("*s.name"), Path.parse("user.id"), Path.parse("user.login")])
     >>> [name for name, _ in start.members({"size": 1, "user": {}, "labels": []})]
@@ -175,11 +175,11 @@ class Paths:
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> "Paths":
-        """Stand at the start of all `paths`, which are numbered in the order given."""
+        """Return the start of all `paths`, which are numbered in the order given."""
         return _paths([(number, path.steps) for number, path in enumerate(paths)], {})
 
     def members(self, names: Collection[str]) -> list[tuple[str, "Paths"]]:
-        """Return those of an object's `names` where a path leads, and where it does.
+        """Return each of an object's `names` that a path leads to, with the paths after it.
 
         In the order of the paths.
         """
@@ -197,19 +197,19 @@ class Paths:
         return [(name, after) for name in found if (after := self.member(name)) is not None]
 
     def member(self, name: str) -> "Paths | None":
-        """Follow the paths to the member `name` of an object; None where none leads there."""
+        """Follow the paths to the member `name` of an object; None if no path leads there."""
         if self.plain:
             return self.names.get(name)
         if name not in self._next:
-            if len(self._next) > 1000:  # names may be keys of a map, ever new ones
+            if len(self._next) > 1000:  # names may be the keys of a map, without limit
                 self._next.clear()
             self._next[name] = self._after(name)
         return self._next[name]
 
     def element(self, position: int, length: int) -> "Paths | None":
-        """Follow the paths to an element of an array; None where none leads there.
+        """Follow the paths to an element of an array; None if no path leads there.
 
-        A name stays where it is: it steps into every element.
+        A name is not used up here: it steps into every element.
         """
         if self.plain and not self.ends:
             return self
@@ -230,15 +230,15 @@ class Paths:
         return _paths(branches, self._made) if branches else None
 
     def barred(self, value: Value) -> bool:
-        """Return True if nothing in `value`, unopened, can be named: False where that is not certain.
+        """Return True if surely no path leads into the unopened `value`; False if uncertain.
 
-        A quick look for the names themselves in its bytes, which saves `**` most of the way.
+        A quick search for the names in its bytes, which saves `**` most of the way.
         """
         if type(value) is not Raw:
             return False
         head = memoryview(value)[0]
         if head not in b"{[":
-            return head != 0x6E and not self.ends  # null counts: what would be there may come
+            return head != 0x6E and not self.ends  # null may excuse a path
         if not self._marks:
             return False
         held = bytes(value)
@@ -255,23 +255,23 @@ class Paths:
 
 
 class PathMatches(Struct):
-    """The numbers of the paths that exist, and of those that end at null or an empty array."""
+    """The numbers of the paths that exist, and of the paths that end at null or an empty array."""
 
     found: set[int] = set()
     excused: set[int] = set()
 
     def note(self, paths: Paths) -> None:
-        """Have seen what `paths` end at, and with it all that is inside."""
+        """Record the paths that end here as found, and with them those that continue inside."""
         if not paths.ends <= self.found:
             self.found |= paths.ends | paths.open
 
     def add(self, other: "PathMatches") -> None:
-        """Have seen what `other` has seen, too."""
+        """Add the findings of `other`."""
         self.found |= other.found
         self.excused |= other.excused
 
     def missing(self, paths: Iterable[Path]) -> list[Path]:
-        """Return those of `paths` that should be somewhere and are not."""
+        """Return the paths of `paths` that were neither found nor excused."""
         known = self.found | self.excused
         return [path for number, path in enumerate(paths) if number not in known]
 
@@ -281,10 +281,10 @@ _Branches = tuple[_Branch, ...]
 
 
 def _paths(branches: list[_Branch], made: dict[_Branches, Paths]) -> Paths:
-    """Stand where these branches lead; the same ones, the same object."""
+    """Return the Paths of these branches; the same object for the same branches."""
     for number, steps in branches:
         if steps and steps[0] == DEEP and (number, steps[1:]) not in branches:
-            branches.append((number, steps[1:]))  # `**` is also no step at all
+            branches.append((number, steps[1:]))  # `**` also matches zero steps
     key = tuple(sorted(branches, key=lambda branch: branch[0]))
     if key not in made:
         made[key] = Paths(key, made)
@@ -292,10 +292,10 @@ def _paths(branches: list[_Branch], made: dict[_Branches, Paths]) -> Paths:
 
 
 def _marks(branches: _Branches) -> list[bytes]:
-    """Return bytes of which some stand in any JSON where these branches name anything.
+    """Return byte strings; all JSON in which these branches name something has at least one.
 
-    Empty where that cannot be said, or is not worth it. A name may also be spelled by escapes,
-    hence the last one.
+    Empty if that is unknown, or not worth the search. The last one is for names that are spelled
+    with escapes.
     """
     if not any(DEEP in steps for _, steps in branches):
         return []
@@ -319,7 +319,7 @@ def fits(step: Step, name: str) -> bool:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return True if `name` fits `pattern`, where `*` stands for any characters.
+    """Return True if `name` fits `pattern`, in which `*` stands for any characters.
 
     >>> matches("*Ids", "folderIds"), matches("a*b*c", "abc"), matches("a*a", "a")
     (True, True, False)
@@ -342,7 +342,7 @@ def matches(pattern: str, name: str) -> bool:
 def _select(
     slot: Slot, steps: tuple[Step, ...], at: int, seen: dict[tuple[int, int], Value] | None = None
 ) -> Iterator[Slot]:
-    """Yield what the steps from `at` on name; `seen` has what was gone through where ways meet."""
+    """Yield the places that the steps from `at` on name; `seen` has values visited before."""
     if at == len(steps):
         yield slot
         return
@@ -351,7 +351,7 @@ def _select(
     if seen is not None and _meeting(value, steps, at):
         if (id(value), at) in seen:
             return
-        seen[id(value), at] = value  # held, so that its id stays its own
+        seen[id(value), at] = value  # held, so that its id is not reused
     if isinstance(step, Name):
         if isinstance(value, list):
             for position in range(len(value)):
@@ -375,7 +375,10 @@ def _select(
 
 
 def _meeting(value: Value, steps: tuple[Step, ...], at: int) -> bool:
-    """Return True if many ways lead to `value` with the same steps to go: `**` and names in arrays."""
+    """Return True if several ways may lead to `value` with the same remaining steps.
+
+    `**` and names in arrays lead to such values.
+    """
     if isinstance(value, list):
         return isinstance(steps[at], Name)
     return isinstance(value, dict) and isinstance(steps[at], Deep) and DEEP in steps[:at]
@@ -386,7 +389,7 @@ def _once(found: Iterator[Slot]) -> Iterator[Slot]:
     for slot in found:
         key = (id(slot.parent), slot.key)
         if key not in seen:
-            seen[key] = slot.parent  # held, so that its id stays its own
+            seen[key] = slot.parent  # held, so that its id is not reused
             yield slot
 
 

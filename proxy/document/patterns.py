@@ -1,4 +1,4 @@
-"""Regular expressions and JMESPath expressions as rule files hold them, checked when made."""
+"""Regular expressions and JMESPath expressions of rule files, checked on creation."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -29,9 +29,9 @@ class Pattern:
     __slots__ = ("_compiled", "_worst", "text")
 
     def __init__(self, text: str, *, modest: bool = False) -> None:
-        """Raise PatternError where `text` is no regular expression of that engine.
+        """Compile `text`. Raises PatternError if it is no regular expression of that engine.
 
-        `modest`: where it comes from a model, it may need an eighth of the memory only.
+        `modest`: limit its memory to an eighth, for an expression that comes from a model.
         """
         import re2
 
@@ -47,8 +47,8 @@ class Pattern:
             raise PatternError(
                 f"{_clipped(text)!r} is not a regular expression RE2 takes: {_clipped(reason)}"
             ) from None
-        # Nanoseconds for a byte, where every state of the expression is one to be in, and each
-        # remembers where its groups stand; measured, and rounded up.
+        # Nanoseconds per byte if all states of the expression are active, and each holds the
+        # positions of its groups; measured, and rounded up.
         self._worst = self._compiled.programsize * (10 + self._compiled.groups * 3 // 10)
         self.text = text
 
@@ -64,7 +64,7 @@ class Pattern:
     def search(self, subject: str, start: int = 0, fuel: Fuel | None = None) -> Any:
         """Return the first match in `subject` that begins at `start` or later, or None.
 
-        Raises Spent where that may take more fuel than there is.
+        Raises OutOfFuel if that may take more fuel than there is.
         """
         if fuel is None:
             return self._compiled.search(subject, start)
@@ -76,9 +76,9 @@ class Pattern:
         return found
 
     def finditer(self, subject: str, fuel: Fuel) -> Iterator[Any]:
-        """Yield every match in `subject`; raises Spent where they take too long to find.
+        """Yield every match in `subject`. Raises OutOfFuel if the search takes too long.
 
-        One search takes linear time, all of them one after the other may take quadratic time.
+        One search takes linear time; all searches one after the other may take quadratic time.
         """
         self._try(subject, fuel)
         return self._each(subject, fuel)
@@ -86,7 +86,7 @@ class Pattern:
     def replace(self, subject: str, replacement: str, fuel: Fuel) -> str:
         r"""Return `subject` with every match replaced; `\1` in the replacement is a group.
 
-        Raises Spent where that takes too long, or gives too much.
+        Raises OutOfFuel if that takes too long, or the result is too large.
 
         >>> Pattern("(a)b*").replace("abba", r"<\1>", Fuel())
         '<a><a>'
@@ -94,10 +94,10 @@ class Pattern:
         parts: list[str] = []
         end, last, groups = 0, None, replacement.count("\\")
         for found in self.finditer(subject, fuel):
-            # The engine reports an empty match twice where it did not stand right at the last one.
+            # The engine reports an empty match twice unless it is right at the previous match.
             if found.span() != last:
                 start, stop = last = found.span()
-                # A group is at most the match: paid for before it is put together.
+                # A group is at most as long as the match: its fuel is burned before it is copied.
                 fuel.burn(4 + (len(replacement) + groups * (stop - start)) // 4)
                 parts += subject[end:start], found.expand(replacement)
                 end = stop
@@ -114,10 +114,10 @@ class Pattern:
             yield match
 
     def _try(self, subject: str, fuel: Fuel) -> None:
-        """Search part by part first, where the whole may take more fuel than there is.
+        """Search part by part first if the whole may take more fuel than there is.
 
-        Nothing stops a search once it has begun, and at its worst it takes a thousand times as
-        long as mostly. A part takes no longer than the fuel lasts, whatever stands in it.
+        A search cannot be stopped, and in the worst case takes a thousand times as long as
+        usual. A part takes no longer than the fuel lasts, for every content.
         """
         worst = self._worst if subject.isascii() else 4 * self._worst
         if len(subject) * worst > fuel.left * 1000:
@@ -143,7 +143,7 @@ class Expression:
     __slots__ = ("_parsed", "text")
 
     def __init__(self, text: str) -> None:
-        """Raise PatternError where `text` is no JMESPath expression."""
+        """Parse `text`. Raises PatternError if it is no JMESPath expression."""
         import warnings
 
         import jmespath
@@ -154,15 +154,15 @@ class Expression:
                 # `text` in backticks without quotes is an older way to write 'text'; it works.
                 warnings.simplefilter("ignore", PendingDeprecationWarning)
                 self._parsed = jmespath.compile(text)
-            # The library keeps the last 512; those of a model may take a megabyte each.
+            # The library caches the last 512; expressions of a model may take a megabyte each.
             jmespath.parser.Parser.purge()
         except RecursionError:
             raise PatternError("nested too deeply") from None
         except ValueError as error:
-            # Python's own where a number has too many digits, else the library's.
+            # Python's own error if a number has too many digits, else an error of the library.
             if not isinstance(error, jmespath.exceptions.JMESPathError):
                 raise PatternError(f"{_clipped(text)!r} has a number too long to read") from None
-            # The library repeats the expression, with a mark under it: one line does without both.
+            # The library repeats the expression, with a mark under it: one line has neither.
             reason = str(error).partition("\n")[0].rpartition("jmespath expression: ")[2]
             reason = reason.removesuffix(":").removesuffix(", for expression")
             reason = _bare_number(text, error) or _clipped(reason)
@@ -173,12 +173,12 @@ class Expression:
 
     @property
     def tree(self) -> dict[str, Any]:
-        """The parsed expression, as the jmespath library has it."""
+        """The parsed expression, a tree of the jmespath library."""
         return dict(self._parsed.parsed)
 
     @property
     def quoted(self) -> set[str]:
-        """The names in double quotes, which are members though a text may be meant.
+        """The names in double quotes: they are members, though a text may be meant.
 
         >>> Expression('status == "open"').quoted
         {'open'}
@@ -194,7 +194,7 @@ class Expression:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """The members of an object that the expression looks at; None where it may be any.
+        """The members of an object that the expression reads; None if it may read any.
 
         >>> Expression("a.b && !c[0].d").names, Expression("length(@)").names
         (('a', 'c'), None)
@@ -210,13 +210,13 @@ class Expression:
     ) -> Callable[[Any], Any]:
         """Return the function that evaluates this expression over plain values.
 
-        In `lookups` it notes the members that are not there. The function raises Refusal where the
-        expression does not fit the value (a wrong type, an unknown function); the message says why.
-        It raises Spent where there is not enough fuel.
+        It records missing members in `lookups`. It raises Refusal if the expression does not fit
+        the value (a wrong type, an unknown function); the message has the reason. It raises
+        OutOfFuel if there is not enough fuel.
         """
         from proxy.document.jmespath import Interpreter
 
-        # One for all values: it knows its way about after the first.
+        # One interpreter for all values: it caches the method for each kind of node.
         visit, parsed = Interpreter(fuel, arguments, lookups).visit, self._parsed.parsed
 
         def evaluate(value: Any) -> Any:
@@ -225,8 +225,8 @@ class Expression:
             except OutOfFuel:
                 raise
             except Exception as error:
-                # Not only JMESPathError: a slice by steps of 0 is a ValueError of Python's own, the
-                # greatest of texts and numbers a TypeError.
+                # Not just JMESPathError: a slice with step 0 raises Python's ValueError, the
+                # maximum of texts and numbers a TypeError.
                 raise Refusal(_told(error)) from error
 
         return evaluate
@@ -243,7 +243,7 @@ class Expression:
 
 
 def _bare_number(text: str, error: Any) -> str | None:
-    """Explain an error at a number that JMESPath wants in backticks; None for any other one."""
+    """Return the reason if an error is a number that needs backticks; None for other errors."""
     if getattr(error, "token_type", None) != "NUMBER":
         return None
     before = text[: error.lex_position]
@@ -260,7 +260,7 @@ def _clipped(text: str) -> str:
 
 
 def _told(error: Exception) -> str:
-    """Say what failed on one line; the library would repeat the value, which may be a document."""
+    """Return the reason on one line; the library would repeat the value, maybe a whole document."""
     value = getattr(error, "current_value", None)
     if isinstance(value, dict | list):
         error.current_value = "an object" if isinstance(value, dict) else "an array"  # type: ignore[attr-defined]
@@ -269,8 +269,8 @@ def _told(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-# What the children of a node look at: all of them at the same value as the node, or only the
-# first, and the others at what that one yields.
+# The values that the children of a node read: all children the value of the node, or the first
+# child this value and the others the result of the first.
 _ALONGSIDE = {
     "and_expression",
     "comparator",
@@ -293,7 +293,7 @@ _IN_TURN = {
 
 
 def _names(node: dict[str, Any]) -> dict[str | None, None]:
-    """Return the members that `node` looks at, in order; None among them for the whole value."""
+    """Return the members that `node` reads, in order; None among them for the whole value."""
     kind = node["type"]
     if kind == "field":
         return {node["value"]: None}
@@ -305,5 +305,5 @@ def _names(node: dict[str, Any]) -> dict[str | None, None]:
 
 
 def truthy(value: Any) -> bool:
-    """Return True if JMESPath takes `value` for true: all but null, false and what is empty."""
+    """Return True if `value` is true in JMESPath: all but null, false and empty values."""
     return not (value is None or value is False or value == "" or value == [] or value == {})

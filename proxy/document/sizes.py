@@ -1,6 +1,6 @@
-"""Reads sizes as people write them."""
+"""Sizes in bytes as users write them, such as `4MiB`."""
 
-# As in typing, whose import would take longer than all else before the server is started.
+# As in typing, whose import would take longer than all other work before the server starts.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ _UNITS = {
 
 
 def size(text: str) -> int:
-    """Read a number of bytes.
+    """Parse a number of bytes.
 
     >>> size("8kB"), size("256MiB"), size("900")
     (8000, 268435456, 900)
 
-    Raises ValueError.
+    Raises ValueError if `text` is not a size.
     """
     number = text.rstrip("BGKMik")
     unit = text[len(number) :]

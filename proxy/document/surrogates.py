@@ -1,8 +1,8 @@
-"""Carries lone surrogate escapes (`\\ud800`) through a decoder that refuses them.
+"""Masking of lone surrogate escapes (`\\ud800`), so that a strict decoder accepts them.
 
-JSON admits an escaped surrogate without its other half; UTF-8 does not, and neither do strict
-decoders. `mask` writes each one as a single character of plane 16, `unmask` restores the escape.
-Lower-case and upper-case escapes have ranges of their own, so that the spelling survives.
+JSON allows an escaped surrogate without its other half; UTF-8 and strict decoders do not. `mask`
+writes each lone escape as a single character of plane 16, `unmask` restores the escape. Lower-case
+and upper-case escapes have separate ranges, so that the spelling is kept.
 """
 
 from proxy.errors import DocumentError
@@ -12,28 +12,28 @@ _SPAN = 0x800
 _LEAD = b"\xf4\x8f"  # how every character of both ranges begins in UTF-8
 
 _PAIR = rb"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-# Pairs and escaped backslashes are named only so that nothing inside them is taken for a lone one.
-# With the backslash in front of all, the engine leaps from one to the next.
+# Pairs and escaped backslashes are matched so that no part of them counts as a lone surrogate.
+# With the backslash in front of the group, the engine jumps from one backslash to the next.
 _ESCAPED = (
     rb"\\(?:" + _PAIR + rb"(?:\\" + _PAIR + rb")*|u([dD][89a-fA-F][0-9a-fA-F]{2})|\\(?:\\\\)*)"
 )
-# What has no lone one: found in one go, for texts of megabytes.
+# A text without lone surrogates: matched in one go, for texts of megabytes.
 _NONE = rb"(?:[^\\]++|\\(?:[^u]|u(?:[^dD]|[dD][0-7])|" + _PAIR + rb"))*+"
 
-# How msgspec says what no escape brings about: NaN, say, or one value after another.
+# Messages of msgspec that no escape causes, such as for NaN or for a second value.
 _OTHERS = ("invalid character (", "trailing characters (")
 
 
 def mask(raw: bytes) -> bytes:
     r"""Return `raw` with each lone surrogate escape written as one private character.
 
-    Without any, `raw` itself comes back.
+    Without any, the result is the object `raw` itself.
 
     >>> unmask(mask(rb'["\ud800", "\uD83D\uDE00"]')) == rb'["\ud800", "\uD83D\uDE00"]'
     True
 
-    Raises DocumentError where the private characters are taken already, or where an escape mixes
-    cases and could not be restored as it was.
+    Raises DocumentError if the private characters already occur, or if an escape mixes cases and
+    could not be restored unchanged.
     """
     import re
 
@@ -62,16 +62,16 @@ def mask(raw: bytes) -> bytes:
 
 
 def distinct(raw: bytes) -> None:
-    """See to it that what is `raw` can stand beside what is masked, when `unmask` goes over both.
+    """Check that `raw` can be put beside masked text before `unmask` processes both.
 
-    Raises DocumentError where it has characters that would be taken for masked ones.
+    Raises DocumentError if `raw` has characters that `unmask` would take for masked surrogates.
     """
     if _taken(raw):
         raise DocumentError("lone surrogates beside characters of plane 16 cannot be carried")
 
 
 def masks(raw: bytes) -> bool:
-    """Say, quickly, whether there may be masked surrogates in `raw`; False is certain.
+    """Return True if `raw` may have masked surrogates, by a quick check; False is certain.
 
     >>> masks(mask(rb'"\\ud800"')), masks(rb'"\\ud800"')
     (True, False)
@@ -84,13 +84,13 @@ def _taken(raw: bytes) -> bool:
 
     if masks(raw):
         return True
-    # The same characters as escaped pairs: high surrogates dbfc to dbff. In JSON that is a text in
-    # its turn, each escape is escaped again.
+    # The same characters as escaped pairs: high surrogates dbfc to dbff. In JSON inside a JSON
+    # text, each escape is escaped again.
     return re.search(rb"\\u[dD][bB][fF][c-fC-F]\\+u[dD][c-fC-F]", raw) is not None
 
 
 def unmask(raw: bytes) -> bytes:
-    """Return `raw` with the private characters of `mask` written as the escapes they stand for."""
+    """Return `raw` with the private characters of `mask` restored to their escapes."""
     if not masks(raw):
         return raw
     import re
@@ -105,7 +105,7 @@ def unmask(raw: bytes) -> bytes:
 
 
 def maskable(raw: bytes, error: Exception) -> bool:
-    """Say, quickly, whether `error`, raised for `raw`, may come from a lone surrogate escape.
+    """Return True if a lone surrogate escape in `raw` may have caused `error`, by a quick check.
 
     False is certain.
     """
@@ -115,7 +115,7 @@ def maskable(raw: bytes, error: Exception) -> bool:
     leads = [lead for lead in (b"\\ud", b"\\uD") if lead in raw]
     if len(leads) != 1:
         return bool(leads)
-    half = False  # the first half of a pair stands right before
+    half = False  # the previous escape is the first half of a pair
     for rest in raw.split(leads[0])[1:]:
         digit = rest[:1]
         if (digit in b"cdefCDEF") != half:

@@ -1,7 +1,7 @@
-r"""The value inside a tool result, opened one level at a time along the paths a rule looks at.
+r"""The value inside a tool result, decoded one level at a time along the paths that a rule reads.
 
-Whatever is not opened stays the bytes that upstream sent, so that a kept value is spelled as it
-came (`1.0`, `1e400`, 23 digits, `-0`, `\/`) and is not paid for.
+Unopened parts stay the bytes that the upstream sent, so that a kept value keeps its spelling
+(`1.0`, `1e400`, 23 digits, `-0`, `\/`) and costs nothing.
 """
 
 import gc
@@ -18,11 +18,11 @@ from proxy.document.surrogates import mask, maskable, unmask
 from proxy.errors import DocumentError
 
 _LARGE = 256 << 10  # bytes
-_TIMES = 8  # bytes of memory at most, nearly always, for each byte of a document
+_TIMES = 8  # bytes of memory for each byte of a document, nearly always at most
 
 
 def have_room(size: int) -> None:
-    """Raise MemoryError where so large a document is likely to be too much; `size` is in bytes.
+    """Raise MemoryError if a document of `size` bytes is likely to exceed the memory.
 
     >>> have_room(1000)
     """
@@ -32,17 +32,17 @@ def have_room(size: int) -> None:
         import mmap
 
         private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANON} if hasattr(mmap, "MAP_ANON") else {}
-        # Address space alone: nothing is ever written to it.
+        # Reserves address space alone: nothing is ever written to it.
         mmap.mmap(-1, _TIMES * size, **private).close()
     except (ImportError, OSError, OverflowError, ValueError):
         raise MemoryError(f"for a document of {size} bytes") from None
 
 
-# A plain tree. Members are Raw until something looks inside; numbers stay Raw for good; a list of
-# Structs with Raw fields is what `rows` makes of an array of objects.
+# A plain tree. Members are Raw until they are opened; numbers stay Raw. `rows` turns an array of
+# objects into a list of Structs with Raw fields.
 Value = Any
 
-# What a Struct field of type Raw holds where its member is absent (`Raw | None` decodes wrongly).
+# The value of a Struct field of type Raw if its member is absent (`Raw | None` decodes wrongly).
 ABSENT = Raw()
 
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
@@ -51,13 +51,13 @@ _OBJECTS = msgspec.json.Decoder(list[dict[str, Raw] | None])
 _STRING = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder(Raw)
 _LARGE = 256 << 10  # bytes
-_PAUSE = 30.0  # seconds that the garbage collector may be put off
+_PAUSE = 30.0  # seconds that garbage collection may be delayed
 _collected = monotonic()
 _WORDS: dict[bytes, Value] = {b"null": None, b"true": True, b"false": False}
 
 
 class Pieces(list[Value]):
-    """An array that stands for a text cut into pieces; joined again before it is written."""
+    """An array for a text that was cut into pieces; the pieces are joined before it is written."""
 
 
 class Slot:
@@ -71,15 +71,15 @@ class Slot:
         self.key = key
 
     def get(self) -> Value:
-        """Return what stands here as it is, opened or not."""
+        """Return the value at this place unchanged, opened or not."""
         return self.parent[self.key]
 
     def open(self) -> Value:
-        """Return what stands here with its outermost level decoded.
+        """Return the value at this place with its outermost level decoded.
 
-        Objects and arrays are stored back opened (their members Raw); strings, booleans and null
-        are returned decoded and stay as they were; a number is returned as Raw. Raises
-        DocumentError for bytes that are no JSON.
+        Objects and arrays are stored back opened (their members Raw). Strings, booleans and null
+        are returned decoded, and their stored form stays unchanged. A number is returned as Raw.
+        Raises DocumentError if the bytes are no JSON.
         """
         value = self.parent[self.key]
         document = self.document
@@ -92,17 +92,17 @@ class Slot:
         return found
 
     def set(self, value: Value) -> None:
-        """Put `value` here."""
+        """Store `value` at this place."""
         self.parent[self.key] = value
         self.document.changed = True
 
     def remove(self) -> None:
-        """Take this member or element away."""
+        """Remove this member or element."""
         del self.parent[self.key]
         self.document.changed = True
 
     def rename(self, name: str) -> None:
-        """Give this member of an object another name, where it stands; an old holder of it goes."""
+        """Rename this member of an object in place; another member of that name is removed."""
         members = dict(self.parent)
         self.parent.clear()
         for key, value in members.items():
@@ -114,11 +114,11 @@ class Slot:
         self.document.changed = True
 
     def child(self, key: str | int) -> "Slot":
-        """Return the place of a member or element of what stands here, which must be opened."""
+        """Return the place of a member or element of the value here, which must be opened."""
         return Slot(self.document, self.parent[self.key], key)
 
     def children(self) -> Iterator["Slot"]:
-        """Yield the places of all members or elements, none where this is no object or array."""
+        """Yield the places of all members or elements; none if this is no object or array."""
         value = self.open()
         if isinstance(value, dict):
             for name in list(value):
@@ -129,7 +129,7 @@ class Slot:
 
 
 class Document:
-    """A root value, whether anything in it was changed, and what must be undone before writing.
+    """A root value, a flag for changes in it, and the functions that close it before writing.
 
     >>> document = Document.read(b'{"a": [1.0, {"b": "x"}], "c": 1e400}')
     >>> document.root.child("a").remove() if document.root.open() else None
@@ -141,7 +141,7 @@ class Document:
 
     def __init__(self, value: Value, *, masked: bool = False) -> None:
         self.cell = [value]
-        # Steps change an array that is given opened where it stands.
+        # Steps change an array in place if it is given opened.
         self.source = value.copy() if type(value) is list else value
         self.ready: dict[str, Raw] | None = None  # the source's outermost level, once decoded
         self.masked = masked
@@ -150,7 +150,7 @@ class Document:
 
     @classmethod
     def read(cls, raw: bytes) -> "Document":
-        """Take `raw`, one JSON value. Raises DocumentError where it is none."""
+        """Decode `raw`, one JSON value. Raises DocumentError if it is none."""
         try:
             return cls._read(raw)
         except msgspec.DecodeError as error:
@@ -167,7 +167,7 @@ class Document:
 
     @classmethod
     def _read(cls, raw: bytes) -> "Document":
-        # Nearly every step opens an object, and opening it says as well whether it is one.
+        # Nearly every step opens an object, and to open it also checks that it is one.
         if raw[:1] != b"{":
             return cls(_ANY.decode(raw))
         document = cls(Raw(raw))
@@ -181,7 +181,7 @@ class Document:
 
     @property
     def textual(self) -> bool:
-        """True where the whole document is a text (or a text read as lines or records)."""
+        """True if the whole document is a text (or a text read as lines or records)."""
         value = self.cell[0]
         if type(value) is Raw:
             return bytes(memoryview(value)[:1]) == b'"'
@@ -205,12 +205,12 @@ class Document:
         return "null" if value is None or head == b"n" else "scalar"
 
     def close(self) -> None:
-        """Undo what steps opened for others (texts read as structure), the last one first."""
+        """Write back the texts that steps read as structure for later steps, the last one first."""
         while self.closers:
             self.closers.pop()()
 
     def encode(self) -> bytes:
-        """Return the document as compact JSON; kept values are spelled as they came."""
+        """Return the document as compact JSON; kept values keep their spelling."""
         raw = compact(encode(self.cell[0]))
         return unmask(raw) if self.masked else raw
 
@@ -220,7 +220,7 @@ def level(value: Raw) -> Value:
     raw = memoryview(value)
     head = raw[0]
     try:
-        # Decoded from the Raw itself: what is kept of it would keep the view of it too, which
+        # Decoded from the Raw itself: parts decoded from the view would keep the view alive, which
         # takes several times as much memory.
         if head == 0x7B:
             return _OBJECT.decode(value)
@@ -234,7 +234,7 @@ def level(value: Raw) -> Value:
 
 
 def opened(value: Value) -> Value:
-    """Return `value` with its outermost level decoded, whatever form it has; see `Slot.open`."""
+    """Return `value`, of any form, with its outermost level decoded; see `Slot.open`."""
     if type(value) is Raw:
         return level(value)
     if isinstance(value, msgspec.Struct):
@@ -245,22 +245,22 @@ def opened(value: Value) -> Value:
 
 
 def text(value: Value) -> str | None:
-    """Return `value` as a string where it is one, else None."""
+    """Return `value` as a string if it is one, else None."""
     if type(value) is Raw:
         value = level(value) if memoryview(value)[0] == 0x22 else None
     return value if isinstance(value, str) else None
 
 
 def encode(value: Value, *, ordered: bool = False) -> bytes:
-    """Return `value` as JSON; Raw parts are embedded as they are. `ordered`: members by name."""
-    # Not its `encode`, which crashes where the output finds no memory to grow into.
+    """Return `value` as JSON; Raw parts are embedded unchanged. `ordered`: members by name."""
+    # Not the encoder's `encode`, which crashes if there is no memory for the output to grow.
     written = bytearray()
     (_ORDERED if ordered else _ENCODER).encode_into(value, written)
     return bytes(written)
 
 
 def compact(raw: bytes) -> bytes:
-    """Return JSON without white space between its tokens; every token stays as it was spelled."""
+    """Return JSON without white space between its tokens; every token keeps its spelling."""
     return msgspec.json.format(raw, indent=-1)
 
 
@@ -270,7 +270,7 @@ def raw(value: Value) -> Raw:
 
 
 class Number(float):
-    """A number that remembers how it was spelled."""
+    """A number that keeps its spelling."""
 
     def __new__(cls, spelling: str) -> "Number":
         number = super().__new__(cls, spelling)
@@ -280,7 +280,7 @@ class Number(float):
     spelling: str
 
 
-# jmespath tells types by the name of the class.
+# jmespath identifies types by the name of the class.
 Number.__name__ = "float"
 
 
@@ -297,9 +297,9 @@ _ORDERED = msgspec.json.Encoder(enc_hook=_spelled, order="sorted")
 def plain(value: Value, row: type[msgspec.Struct] | None = None, fuel: Fuel | None = None) -> Any:
     """Return `value` fully decoded, as dict, list, str, int, float, bool and None.
 
-    Of an unopened object only the members of `row`, where that is given. Numbers that would be
-    written differently come as `Number`, which `encode` spells as they came. Raises DocumentError
-    for bytes that are no JSON, Spent where decoding takes more than the fuel there is.
+    With `row`, an unopened object has just the members of `row`. Numbers that Python would write
+    differently become `Number`, which `encode` writes in the original spelling. Raises
+    DocumentError if the bytes are no JSON, OutOfFuel if decoding takes more fuel than there is.
     """
     held = None if row is None else one_row(value, row)
     written = encode(value if held is None else held)
@@ -309,7 +309,7 @@ def plain(value: Value, row: type[msgspec.Struct] | None = None, fuel: Fuel | No
 
 
 def piecemeal(held: Raw) -> Any:
-    """Return `plain(held)`, decoded in parts: no other thread waits for more than one of them."""
+    """Return `plain(held)`, decoded in parts: no other thread waits for more than one part."""
     if len(memoryview(held)) < _LARGE:
         return loads(bytes(held))
     opened = level(held)
@@ -328,9 +328,9 @@ def loads(data: bytes) -> Any:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Put the garbage collector off: it would look again and again through what is only growing.
+    """Delay garbage collection: it would scan data that is just growing again and again.
 
-    It has its turn first where it had none for long: what is put off often enough never happens.
+    It runs first if it did not run for long, so that repeated delays cannot stop it for good.
     """
     global _collected
     if not gc.isenabled():
@@ -343,7 +343,7 @@ def uncollected() -> Iterator[None]:
     try:
         yield
     finally:
-        # What there is now counts as old: else all of it would be looked through at once.
+        # All objects now count as old: else the collector would scan them all at once.
         gc.freeze()
         gc.unfreeze()
         gc.enable()
@@ -354,7 +354,7 @@ def _loads(data: bytes) -> Any:
     import re
 
     try:
-        # An integer of minus zero loses its sign in the quick decoder; too long a one is refused.
+        # The quick decoder drops the sign of the integer -0, and refuses too long an integer.
         if b"-0" not in data or re.search(rb"-0(?![.eE\d])", data) is None:
             return _PLAIN.decode(data)
     except msgspec.ValidationError:
@@ -384,10 +384,10 @@ def row_type(
     *,
     strict: bool = False,
 ) -> type[msgspec.Struct]:
-    """Make a Struct with one optional Raw field per name, in this order, for `rows`.
+    """Make a Struct type with one optional Raw field per name, in this order, for `rows`.
 
     The fields are called `f0`, `f1` and so on. A name in `inner` holds an object of that type, an
-    array of such objects and nulls, or null. `strict`: an object has all of these and no others.
+    array of such objects and nulls, or null. `strict`: an object has all these members, no others.
     """
     names = {f"f{index}": name for index, name in enumerate(fields)}
     kinds: dict[str, Any] = {
@@ -408,10 +408,10 @@ def row_type(
 
 
 def rows(value: Value, row: type[msgspec.Struct]) -> list[msgspec.Struct | None] | None:
-    """Decode an unopened array of objects straight to Structs, skipping every other member.
+    """Decode an unopened array of objects straight to Structs, without every other member.
 
-    Nulls among the objects stay. Returns None where `value` is opened already or holds anything
-    else: use the tree then.
+    Nulls among the objects stay. Returns None if `value` is already opened or holds anything else:
+    use the tree then.
     """
     if type(value) is not Raw or memoryview(value)[0] != 0x5B:
         return None
@@ -445,7 +445,7 @@ def one_row(value: Value, row: type[msgspec.Struct]) -> msgspec.Struct | None:
 
 
 def _typed(value: list[Value]) -> bool:
-    """Return True if an array was decoded to Structs; nulls may stand among them."""
+    """Return True if an array was decoded to Structs, maybe with nulls among them."""
     first = next((row for row in value if row is not None), None)
     return isinstance(first, msgspec.Struct)
 

@@ -1,7 +1,7 @@
-"""Evaluates what a model asks to see of a document: the argument `view`.
+"""Evaluation of views: the part of a document that a model requests by the argument `view`.
 
-A view is a JMESPath expression in which strings can be sliced too. It opens the document only
-where it leads: what it passes on stays as upstream spelled it.
+A view is a JMESPath expression in which strings can be sliced too. It opens just the parts of the
+document that it reads: values in its result keep the spelling of the upstream.
 """
 
 import re
@@ -19,7 +19,7 @@ from proxy.document.tree import Document, Value, encode, level, loads, raw
 from proxy.errors import DocumentError, OutOfFuel, Refusal
 
 _LONGEST = 4000  # characters of an expression
-_TOLD = 200  # characters of what an expression failed at
+_TOLD = 200  # characters of the library's error message
 
 
 def look(
@@ -29,25 +29,25 @@ def look(
     fuel: Fuel | None = None,
     remarks: list[str] | None = None,
 ) -> Value:
-    """Return what `expression` gives over `document`; null where it gives nothing.
+    """Return the result of `expression` over `document`; null if there is none.
 
-    A document that is a text is `text`, and `name` too, the member of structuredContent that holds
-    it: `text[10000:20000]` counts characters, as does any slice of a string
-    (`items[3].body[0:500]`). A document that is an array is `items` too. A slice of an array that
-    ends the expression keeps nulls, so that slices rejoin. The value belongs to a document that is
-    masked as this one is.
+    A document that is a text is named `text`, and also `name`, the member of structuredContent that
+    holds it: `text[10000:20000]` counts characters, as does any slice of a string
+    (`items[3].body[0:500]`). A document that is an array is also named `items`. A slice of an array
+    at the end of the expression keeps nulls, so that slices can be joined. The value belongs to a
+    document that is masked if this one is.
 
-    A name in double quotes beside a comparison is a text if no element has a member of that name.
-    `remarks` gets what the reader of the value should know of members that no element has.
+    A name in double quotes in a comparison is a text if no element has a member of that name.
+    `remarks` receives the messages for the model on members that no element has.
 
     >>> from proxy.document.tree import encode
     >>> document = Document.read(b'{"items": [{"id": 1.50, "body": "abcdef"}, null, {"id": 2}]}')
     >>> look(document, "items[0].body[2:4]"), encode(look(document, "items[*].id"))
     ('cd', b'[1.50,2]')
 
-    Raises Refusal for an expression that is wrong or does not fit the document, for one that gives
-    nothing since no element has a member that it asks for, for one that takes more fuel than there
-    is, and for a value that outgrows the document.
+    Raises Refusal if the expression is wrong or does not fit the document, if it finds nothing
+    since no element has a member that it requires, if it takes more fuel than there is, or if the
+    value outgrows the document.
     """
     if len(expression) > _LONGEST:
         raise Refusal(f"view: more than {_LONGEST} characters; {advice(document)}")
@@ -70,7 +70,7 @@ def look(
     except RecursionError as error:
         raise Refusal(f"view: nested too deeply; {advice(document)}") from error
     except (ValueError, TypeError, ArithmeticError) as error:
-        # What the jmespath library raises, its own errors included.
+        # Errors that the jmespath library raises, its own classes included.
         reason = _shortened(str(error))
         missing = [*lookups.slips, *lookups.absences] if lookups is not None else []
         cause = missing[0] if missing else advice(document)
@@ -78,7 +78,7 @@ def look(
 
 
 def _remark(found: Value, lookups: Lookups, remarks: list[str] | None) -> None:
-    """Keep a slip from reading as "none": raises Refusal if that is why nothing was found."""
+    """Keep a slip from reading as "none": raise Refusal if a slip is why nothing was found."""
     nothing = found is None or found == []
     slips = lookups.slips
     if slips and nothing:
@@ -93,7 +93,7 @@ def _evaluate(
     interpreter = _interpreter()(fuel, document, lookups)
     visit, opened = interpreter.visit, interpreter.opened
     whole = opened(document.cell[0])
-    # A text that was read as structure can be looked at as a text too.
+    # A view can also read a text that was parsed as structure as the text.
     asked = expression.text.lstrip().startswith("text") and reading(document, ROOT) is not None
     if asked and not (isinstance(whole, dict) and "text" in whole):
         document.close()
@@ -107,17 +107,17 @@ def _evaluate(
 
 
 def _names_items(expression: str) -> bool:
-    """Return True if an array is called `items`, as it is shown once it was shortened."""
+    """Return True if an expression calls an array `items`, its name in a shortened result."""
     return re.match(r"\s*[^\[@]*\bitems\b[^@]*$", expression) is not None
 
 
 @lru_cache(maxsize=1)
 def _interpreter() -> type[Any]:
-    """Make the interpreter; what it needs is loaded with the first view."""
+    """Make the interpreter class; its imports are loaded with the first view."""
     from proxy.document.jmespath import Interpreter
 
     class Lazy(Interpreter):
-        """Follows an expression into unopened values; decodes what it computes with."""
+        """An interpreter over unopened values; it decodes just the values that it computes with."""
 
         element = 2 * _UNOPENED
         whole = (str, list)
@@ -143,7 +143,8 @@ def _interpreter() -> type[Any]:
             written = encode(value)
             found = self._computing.visit(node, loads(written))
             if isinstance(found, dict | list):
-                # It may keep all that was decoded for it: once the document as a whole may be kept.
+                # The result may keep all values decoded for it. The size of the whole document is
+                # free once.
                 if self._room is None:
                     self._room = len(encode(self._document.cell[0]))
                 self._room -= len(written)
@@ -168,9 +169,9 @@ def _interpreter() -> type[Any]:
 
 
 _UNOPENED = 4  # units for a value that stays unopened: it takes some 64 bytes in memory
-_LARGE = 1024  # bytes: to open less than that is a part of the step that does it
+_LARGE = 1024  # bytes: to open a smaller value is included in its step
 
-# Kinds of nodes that work on what is opened by one level; all others get plain values.
+# Kinds of nodes that work on values opened by one level; all other nodes get plain values.
 _LAZY = {
     "field",
     "filter_projection",
@@ -200,13 +201,13 @@ def _opened(value: Value) -> Value:
 
 
 def _shortened(said: str) -> str:
-    """Return the start of what the jmespath library says: it quotes the whole value."""
+    """Return the start of a message of the jmespath library, which quotes the whole value."""
     words = " ".join(said[: 2 * _TOLD].split())
     return words if len(words) <= _TOLD else f"{words[: _TOLD - 1]}…"
 
 
 def advice(document: Document) -> str:
-    """Say a view of this document that works, as the end of a sentence."""
+    """Return an example of a valid view of this document, as the end of a sentence."""
     value = _opened(document.cell[0])
     if document.textual:
         example = "text[0:2000]"

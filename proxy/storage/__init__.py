@@ -1,1 +1,1 @@
-"""What is kept between calls: snapshots in memory or Redis, and the ledger of sizes."""
+"""Data that is kept between calls: snapshots in memory or Redis, and the ledger of sizes."""

@@ -1,10 +1,10 @@
-"""The Meter's record on disk: names and sizes of calls in an SQLite file, never their content.
+"""The ledger of the meters: names and sizes of calls in an SQLite file, never their content.
 
-Invariant: no call waits for the ledger or fails by it. A thread of its own drains the meters, at
-once after a quiet second and else every second, one transaction each time, so that nobody ever
-reads a half-written row. Whatever goes wrong
-with the file ends the recording, with one line in the log and a count of what was not recorded. How
-large the file may become is up to `proxy.storage.retention`.
+Invariant: no call waits for the ledger, and no call fails because of it. A separate thread drains
+the meters, at once after a quiet second and else every second, in one transaction each time, so
+that no reader ever sees a half-written row. Any error with the file ends the recording, with one
+line in the log and a count of the calls that were not recorded. `proxy.storage.retention` limits
+the size of the file.
 """
 
 import os
@@ -21,14 +21,14 @@ from proxy.errors import AbridgeError
 from proxy.storage import retention
 from proxy.storage.meter import Meters, Row, Warnings
 
-# sqlite3 costs several milliseconds to import: only the thread that writes, and `report`, pay it.
+# The import of sqlite3 takes several milliseconds: just the writing thread and `report` need it.
 if TYPE_CHECKING:
     import sqlite3
 
 _DAY = 86_400
-_AFTER_CALL = 0.05  # seconds from a call to its writing: by then the answer has gone out
+_AFTER_CALL = 0.05  # seconds from a call to its record: by then the response has been sent
 _LONGEST_NAME = 200
-_LOG_SIZE = 1 << 20  # bytes of the log of writes that stay when it was larger once
+_LOG_SIZE = 1 << 20  # bytes that the write-ahead log is cut to after it was larger
 
 _KINDS = {
     stat.S_IFDIR: "a directory",
@@ -36,9 +36,9 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 
-_APPLICATION_ID = 0x6D616272  # "mabr": tells a ledger from any other database
+_APPLICATION_ID = 0x6D616272  # "mabr": distinguishes a ledger from any other database
 
-# Each step leads from the version of its index to the next. Never edit one that was released.
+# Each migration leads from the version of its index to the next. Never edit a released one.
 _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE calls (
@@ -71,11 +71,11 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX warnings_time ON warnings (time)",
     ),
 )
-_WITH_WARNINGS = 2  # the first version that has a table of them
+_WITH_WARNINGS = 2  # the first version with a table of warnings
 
 
 def _insertion(table: str, fields: Sequence[str]) -> str:
-    # Columns by name: a process that is still running writes on after a later one added a column.
+    # Columns by name: a running process can still write after a later version added a column.
     columns = ("time", "session", "server", "client", *fields)
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
 
@@ -91,7 +91,7 @@ _BY = {
     "day": "date(time, 'unixepoch', 'localtime')",
 }
 BY = tuple(_BY)
-"""What `rows` can sum by."""
+"""The keys that `rows` can sum by."""
 
 
 class LedgerError(AbridgeError):
@@ -99,11 +99,11 @@ class LedgerError(AbridgeError):
 
 
 class Figures(Struct, frozen=True):
-    """The sums of one tool, server, rule, client or day; `name` is None where it was not known.
+    """The sums of one tool, server, rule, client or day; `name` is None if it was not known.
 
-    `shaped` counts the calls whose answer a rule or the budget made, `failed` those whose rule
-    failed. Shadow rules save nothing: their calls stand here with the sizes that were really sent,
-    and `shadow_saves` says how many visible bytes they would have saved.
+    `shaped` counts the calls whose response a rule or the budget made, `failed` the calls whose
+    rule failed. Shadow rules save nothing: their calls count with the sizes that were really sent,
+    and `shadow_saves` is the number of visible bytes that they would have saved.
     """
 
     name: str | None
@@ -118,7 +118,7 @@ class Figures(Struct, frozen=True):
 
 
 class Counted(Struct, frozen=True):
-    """How often a rule had a warning of one kind."""
+    """The number of warnings of one kind by one rule."""
 
     rule: str
     kind: str
@@ -126,20 +126,21 @@ class Counted(Struct, frozen=True):
 
 
 def default_path() -> str:
-    """Return where the ledger is where no option says otherwise: the XDG state folder."""
+    """Return the path of the ledger if no option sets it: in the XDG state folder."""
     state = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(state):  # the specification has relative paths ignored
+    if not os.path.isabs(state):  # the XDG specification says to ignore relative paths
         state = os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(state, "mcp-abridge", "ledger.sqlite3")
 
 
 class Ledger:
-    """Records what meters count, until it is closed.
+    """The recorder of the meters' counts; it runs in a thread until it is closed.
 
-    `warn` gets the one line that says why recording stopped, `lose` each time how many calls were
-    not recorded. `interval` is the least time between two writes, `patience` how long a write waits
-    for another process's lock, both in seconds. Clients kill a process at the end of a session: it
-    loses what was called less than an `interval` after a write, but never its first call.
+    `warn` receives one line with the reason if recording stops, `lose` the number of calls that
+    were not recorded, each time. `interval` is the least time between two writes, `patience` the
+    time that a write waits for another process's lock, both in seconds. Clients kill a process at
+    the end of a session: it loses calls made less than an `interval` after a write, but never its
+    first call.
     """
 
     def __init__(
@@ -168,7 +169,7 @@ class Ledger:
         self._thread.start()
 
     def close(self, timeout: float = 2.0) -> bool:
-        """Record what is left and end the thread; False where that took longer than `timeout`."""
+        """Record the remaining counts and end the thread; False if that exceeds `timeout`."""
         self._closing.set()
         self._meters.counted.set()
         self._thread.join(timeout)
@@ -197,10 +198,10 @@ class Ledger:
                     self._book = LedgerFile(self._path, self._patience)
                 self._book.write(counted, self._session, warned)
                 return
-            # Not only the errors that SQLite is known to raise: recording must never end a call.
+            # Not just the known errors of SQLite: recording must never end a call.
             except Exception as error:
                 self._broken = True
-                self._close_book()  # no lock may outlive the recording: others still write
+                self._close_book()  # no lock may outlive the recording: other processes still write
                 reason = str(error) or type(error).__name__
                 self._warn(f"ledger {self._path}: recording stopped: {reason}; calls go on")
         lost = sum(row.calls for _, _, row in counted)
@@ -217,9 +218,9 @@ class Ledger:
 class LedgerFile:
     """An open ledger file, for the one thread that opened it.
 
-    Creates what is missing: folders for their owner alone, the file likewise, whatever the umask.
-    What is in use of the file has at most `most` bytes and what was written last. Raises
-    LedgerError, OSError or sqlite3.Error.
+    Creates missing folders and the file, accessible to their owner alone under any umask. The part
+    of the file in use has at most `most` bytes and the last write. Raises LedgerError, OSError or
+    sqlite3.Error.
     """
 
     def __init__(
@@ -251,7 +252,7 @@ class LedgerFile:
                 _settle(self._db, self._pruned)
                 return
             except sqlite3.OperationalError as error:
-                # SQLite does not wait by itself where two processes switch a new file to WAL.
+                # SQLite does not wait by itself if two processes switch a new file to WAL.
                 if "locked" not in str(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
@@ -309,7 +310,7 @@ class LedgerFile:
 
 
 def _create(path: str) -> None:
-    """Create an empty file where there is none, and the folders that it lies in."""
+    """Create an empty file if there is none, and its folders."""
     folder = os.path.dirname(path)
     missing = []
     while folder and not os.path.exists(folder):
@@ -318,7 +319,7 @@ def _create(path: str) -> None:
     for each in reversed(missing):
         with suppress(FileExistsError):
             os.mkdir(each, 0o700)
-            os.chmod(each, 0o700)  # of which the umask may have taken something
+            os.chmod(each, 0o700)  # the umask may have removed some of these bits
     _check_regular(path)
     with suppress(FileExistsError):
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
@@ -329,7 +330,7 @@ def _create(path: str) -> None:
 
 
 def _check_regular(path: str) -> None:
-    """Raise LedgerError for a pipe, whose writer SQLite would wait for, and other such paths."""
+    """Raise LedgerError if `path` is no regular file: SQLite would wait for a pipe's writer."""
     with suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):
@@ -339,19 +340,19 @@ def _check_regular(path: str) -> None:
 
 @contextmanager
 def _transaction(db: "sqlite3.Connection") -> Iterator[None]:
-    """Commit what happens inside, or take all of it back."""
+    """Commit the statements inside, or roll all of them back."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
         db.execute("COMMIT")
     except BaseException:
-        if db.in_transaction:  # where the disk is full, SQLite may have rolled back by itself
+        if db.in_transaction:  # if the disk is full, SQLite may have rolled back by itself
             db.execute("ROLLBACK")
         raise
 
 
 def _settle(db: "sqlite3.Connection", now: float) -> None:
-    """Make a fresh or older file one of this version, in WAL mode and without rows too old."""
+    """Migrate a new or older file to this version, in WAL mode and without outdated rows."""
     with _transaction(db):
         _check_kind(db)
         (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -365,12 +366,12 @@ def _settle(db: "sqlite3.Connection", now: float) -> None:
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA cache_size = -256")  # kB: a writer of small rows needs no more
     db.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
-    db.execute("PRAGMA temp_store = MEMORY")  # nobody has said that there is another place
+    db.execute("PRAGMA temp_store = MEMORY")  # a writable temporary folder may not exist
     retention.prune(db, now)
 
 
 def _check_kind(db: "sqlite3.Connection") -> None:
-    """Raise LedgerError for somebody else's database, or a ledger of a later version."""
+    """Raise LedgerError for another program's database, or a ledger of a later version."""
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()
     (objects,) = db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
@@ -384,10 +385,10 @@ def _check_kind(db: "sqlite3.Connection") -> None:
 
 
 def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figures]:
-    """Return the sums of what the ledger at `path` holds, the most bytes saved first.
+    """Return the sums of the ledger at `path`, the most bytes saved first.
 
-    `since` is a time in unix seconds (None: all there is), `by` one of BY; days come in order.
-    Raises LedgerError for a file that is missing or cannot be read.
+    `since` is a time in unix seconds (None: no limit), `by` one of BY; days are in order. Raises
+    LedgerError if the file is missing or cannot be read.
     """
     order = "name" if by == "day" else "seen_before - seen_after DESC, seen_before DESC, name"
     found = _read(
@@ -408,10 +409,10 @@ def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figure
 
 
 def warnings(path: str, since: float | None = None) -> list[Counted]:
-    """Return the warnings that the ledger at `path` holds, by rule and kind, the most first.
+    """Return the warnings in the ledger at `path`, by rule and kind, the most frequent first.
 
-    A ledger that a process of an earlier version wrote has none. `since` and what is raised are
-    as for `rows`.
+    A ledger that a process of an earlier version wrote has none. `since` and the errors are the
+    same as for `rows`.
     """
     found = _read(
         path,
@@ -424,7 +425,7 @@ def warnings(path: str, since: float | None = None) -> list[Counted]:
 
 
 def _read(path: str, query: str, since: float | None, version: int = 1) -> list[tuple[Any, ...]]:
-    """Return what `query` finds in a ledger of at least this version, nothing in an earlier one."""
+    """Return the rows of `query`; none if the ledger has an earlier version than `version`."""
     import sqlite3
     from urllib.parse import quote
 
@@ -439,7 +440,7 @@ def _read(path: str, query: str, since: float | None, version: int = 1) -> list[
             db.execute("BEGIN")  # one view of the file, also while others create or migrate it
             _check_kind(db)
             (found,) = db.execute("PRAGMA user_version").fetchone()
-            if found < version:  # 0: created by a process that has not come to write yet
+            if found < version:  # 0: created by a process that has not written yet
                 return []
             return db.execute(query, (-1 if since is None else int(since),)).fetchall()
         finally:
@@ -449,5 +450,5 @@ def _read(path: str, query: str, since: float | None, version: int = 1) -> list[
 
 
 def _storable(name: str | None) -> str | None:
-    # UTF-8 has no lone surrogates, and a name may be as long as its sender likes.
+    # UTF-8 has no lone surrogates, and a sender may choose a name of any length.
     return None if name is None else name[:_LONGEST_NAME].encode("utf-8", "replace").decode()

@@ -1,8 +1,7 @@
-"""Counts bytes before and after, on the wire and as the model sees them, and warnings of rules.
+"""Counts of bytes before and after, on the wire and as the model sees them, and of rule warnings.
 
-Invariant: every call that was counted is in exactly one row of exactly one `drain`, whatever the
-threads, every warning in one of `drain_warnings`, and what has not been drained takes bounded
-memory.
+Invariant: with any threads, every counted call is in exactly one row of exactly one `drain`, and
+every warning in one of `drain_warnings`. Counts that have not been drained take bounded memory.
 """
 
 from collections.abc import Callable
@@ -12,20 +11,20 @@ from typing import Literal
 from msgspec import Struct
 
 OutcomeKind = Literal[
-    "untouched",  # no rule applied, or none changed anything: sent as it came
+    "untouched",  # no rule applied, or none changed anything: sent unchanged
     "shaped",  # a rule, or the budget, rewrote the response
-    "page",  # answered from a snapshot: upstream sent nothing, so its sizes before are 0
+    "page",  # answered from a snapshot: the upstream sent nothing, so its sizes before are 0
     "view",  # the same, for a view
-    "failed",  # a rule failed, and the original went out
-    "shadow",  # measured only: the sizes after are what would have been sent
+    "failed",  # a rule failed, and the original was sent
+    "shadow",  # measured only: the sizes after are those of the response that a rule would send
     "refused",  # answered by the proxy, for arguments or a result that a rule refuses
-    "answered",  # answered by the proxy: a guard had the answer
+    "answered",  # answered by the proxy: a guard had the response
     "hidden",  # answered by the proxy, for a tool that a rule hides
-    "late",  # answered by the proxy: the server did not in time
-    "error",  # an error of the upstream's own, sent as it came
+    "late",  # answered by the proxy: the server did not respond in time
+    "error",  # an error from the upstream, sent unchanged
 ]
 
-# Kept one row each, since their sizes say how well a rule does; the others are only summed.
+# Kept one row per call, since their sizes show how well a rule works; the others are just summed.
 _SINGLE = frozenset(("shaped", "page", "view", "failed", "shadow"))
 _MOST_ROWS = 4_096
 _MOST_SUMS = 20_000
@@ -34,14 +33,14 @@ _MOST_KINDS = 1_000
 _MOST_NAMES = 100
 _LONGEST_NAME = 200
 OTHER = "other"
-"""Counts the tools after a process has seen a thousand, servers and clients after a hundred.
+"""The name for further tools after the first thousand of a process.
 
-So it does the kinds of warnings after a thousand.
+The same for servers and clients after a hundred, and kinds of warnings after a thousand.
 """
 
 
 class Sizes(Struct, frozen=True, gc=False):
-    """The bytes of one response: of its message on the wire, and of what the model reads of it."""
+    """The bytes of one response: of its message on the wire, and of its part for the model."""
 
     wire_before: int
     wire_after: int
@@ -63,7 +62,7 @@ class Row(Struct, frozen=True, gc=False):
 
 
 class Warnings(Struct, frozen=True, gc=False):
-    """How often a rule had a warning of one kind for the calls of one tool."""
+    """The number of warnings of one kind that a rule had for the calls of one tool."""
 
     tool: str
     rule: str
@@ -72,7 +71,7 @@ class Warnings(Struct, frozen=True, gc=False):
 
 
 class _Room:
-    """What the meters of a process share: a lock, the names they know, and how much they keep."""
+    """The state that the meters of a process share: a lock, the known names, the rows and sums."""
 
     __slots__ = ("counted", "kinds", "lock", "rows", "sums", "tools")
 
@@ -86,17 +85,17 @@ class _Room:
         self.sums = 0
 
     def label(self, tool: str) -> str:
-        """Return the name to count `tool` under, for a sum that is to be kept."""
-        # A client may call any name it likes, however many and however long.
+        """Return the name to count `tool` under; OTHER beyond the limits."""
+        # A client may call tools by any number of names of any length.
         return self._known(tool, self.tools, _MOST_TOOLS)
 
     def kind(self, kind: str) -> str:
         """Return the name to count warnings of this `kind` under."""
-        # A transform from outside the project may have made it from what the server sent.
+        # A transform from outside the project may have made it from data of the server.
         return self._known(kind, self.kinds, _MOST_KINDS)
 
     def wake(self) -> None:
-        """Wake the thread that drains, or it would sleep on while there is something to write."""
+        """Wake the thread that drains, or it would sleep while there are counts to write."""
         if not self.counted.is_set():  # 20 times cheaper than to set it
             self.counted.set()
 
@@ -112,11 +111,11 @@ class _Room:
 
 
 class Meter:
-    """Collects the sizes of calls until a `drain` takes them.
+    """A collector of the sizes of calls until a `drain` takes them.
 
-    Any thread may count, any other may drain. It works without a drain too: past a few thousand
-    rows, further calls are summed by tool, rule and outcome. `observe` gets a row for each call,
-    `observe_warning` each warning.
+    Any thread may count, any other may drain. It works without a drain too: after a few thousand
+    rows, further calls are summed by tool, rule and outcome. `observe` receives a row for each
+    call, `observe_warning` each warning.
     """
 
     def __init__(
@@ -135,10 +134,10 @@ class Meter:
         self._warnings: dict[tuple[str, str, str], int] = {}
 
     def passed(self, tool: str, wire: int) -> None:
-        """Count a response of `wire` bytes that went through without being decoded.
+        """Count a response of `wire` bytes that was sent without being decoded.
 
-        How much of it the model reads is not known without decoding it, so the whole message is
-        taken as visible: a little too much, the same before and after, so that nothing seems saved.
+        The part that the model reads is unknown without decoding, so the whole message counts as
+        visible: a little too much, but the same before and after, so that no bytes seem saved.
         """
         with self._lock:
             sums = self._passed.get(tool)
@@ -155,7 +154,7 @@ class Meter:
             self._observe(Row(tool, None, "untouched", 1, wire, wire, wire, wire))
 
     def count(self, tool: str, rule: str | None, sizes: Sizes, outcome: OutcomeKind) -> None:
-        """Count one answered call of `tool`; `rule` is the name of the rule that did it, if any.
+        """Count one answered call of `tool`; `rule` is the name of the rule that applied, if any.
 
         >>> meter = Meter()
         >>> meter.count("list_issues", "issues", Sizes(9_000, 900, 8_000, 800), "shaped")
@@ -217,14 +216,14 @@ class Meter:
             self._observe_warning(Warnings(*key, 1))
 
     def drain_warnings(self) -> list[Warnings]:
-        """Hand over the warnings since the last time, and forget them."""
+        """Return the warnings since the last drain, and clear them."""
         with self._lock:
             warnings, self._warnings = self._warnings, {}
             self._room.sums -= len(warnings)
         return [Warnings(*key, count) for key, count in warnings.items()]
 
     def drain(self) -> list[Row]:
-        """Hand over what was counted since the last drain, and forget it."""
+        """Return the rows counted since the last drain, and clear them."""
         with self._lock:
             rows, self._rows = self._rows, []
             sums, self._sums = self._sums, {}
@@ -240,8 +239,8 @@ class Meter:
 class Meters:
     """The meters of a process: one for each server and client that are known by name.
 
-    `observe` gets a row for each call as it is counted, in the thread that counts it;
-    `observe_warning` each warning in the same way.
+    `observe` receives a row for each call when it is counted, in the thread that counts it;
+    `observe_warning` receives each warning in the same way.
 
     >>> meters = Meters()
     >>> meters.of("github", "codex").passed("get_me", 120)
@@ -259,13 +258,13 @@ class Meters:
         self._observe_warning = observe_warning
         self._room = _Room()
         self.counted = self._room.counted
-        """Set by whatever is counted; whoever drains waits for it, and clears it first."""
+        """Set by each count; the thread that drains waits for it, and clears it first."""
         self._meters: dict[tuple[str | None, str | None], Meter] = {}
         self._servers: set[str | None] = {None}
         self._clients: set[str | None] = {None}
 
     def of(self, server: str | None, client: str | None) -> Meter:
-        """Return the meter for a server and a client of these names, the same for the same ones."""
+        """Return the meter for a server and a client; the same meter for the same names."""
         with self._room.lock:
             names = _known(server, self._servers), _known(client, self._clients)
             meter = self._meters.get(names)
@@ -275,11 +274,11 @@ class Meters:
             return meter
 
     def drain(self) -> list[tuple[str | None, str | None, Row]]:
-        """Hand over what all meters counted since the last drain, with the names it is of."""
+        """Return the rows of all meters since the last drain, with their server and client."""
         return [(*names, row) for names, meter in self._known() for row in meter.drain()]
 
     def drain_warnings(self) -> list[tuple[str | None, str | None, Warnings]]:
-        """Hand over the warnings of all meters since the last time, with the names they are of."""
+        """Return the warnings of all meters since the last drain, with their server and client."""
         return [(*names, each) for names, meter in self._known() for each in meter.drain_warnings()]
 
     def _known(self) -> list[tuple[tuple[str | None, str | None], Meter]]:
@@ -288,7 +287,7 @@ class Meters:
 
 
 def _known(name: str | None, names: set[str | None]) -> str | None:
-    """Return `name`, cut, or OTHER where it would be one too many of `names`."""
+    """Return `name`, cut to its limit, or OTHER if `names` is full."""
     if name in names:
         return name
     cut = name and name[:_LONGEST_NAME]

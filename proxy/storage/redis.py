@@ -1,8 +1,9 @@
 """Snapshots in Redis, for several replicas behind one address.
 
-A snapshot is a string key; a set for each scope and rule names those it has. Only what stands in
-the set counts, so that dropping a rule holds for every replica at once. All keys of a scope and
-rule expire together with their last use, and hold no name or argument in clear.
+A snapshot is a string key. A set for each scope and rule holds the names of its snapshots. A
+snapshot counts only if it is in the set, so that dropping a rule applies to all replicas at once.
+All keys of a scope and rule expire together after their last use, and hold no name or argument in
+clear text.
 """
 
 import time
@@ -24,11 +25,11 @@ except ModuleNotFoundError as error:
     raise StoreError(said) from error
 
 _PREFIX = "mcp-abridge"
-_TIMEOUT = 1.0  # seconds, to connect and for each answer: the two of them are the longest wait
-_PAUSE = 1.0  # seconds after a failure in which Redis is not asked again
-_MANY = 1000  # names in a set from which on it is searched for some whose snapshot has expired
+_TIMEOUT = 1.0  # seconds, to connect and for each reply: the sum of both is the longest wait
+_PAUSE = 1.0  # seconds without requests to Redis after a failure
+_MANY = 1000  # names in a set; above, it is searched for names whose snapshot has expired
 
-# How a value begins: a mark with the version of this form, the sizes of its two parts, a checksum.
+# The head of a value: a mark with the version of this form, the sizes of its two parts, a checksum.
 _HEAD = Struct(">8sQQI")
 _MARK = b"abridge\x01"
 
@@ -53,11 +54,11 @@ Command = tuple[str | bytes | int, ...]
 
 
 class Redis:
-    """A Store that replicas share; safe to be used by several threads.
+    """A Store that replicas share; safe for several threads.
 
-    Asking it blocks for at most about two seconds; after it could not be reached, requests fail at
-    once for a second, then one of them tries again. How much is kept in all is bounded by the
-    `maxmemory` of Redis: any of the keys may be evicted at any time.
+    A request blocks for at most about two seconds. After a failure to reach Redis, requests fail at
+    once for a second, then one request tries again. The total size is bounded by the `maxmemory` of
+    Redis: it may evict any of the keys at any time.
     """
 
     remote = True
@@ -67,7 +68,7 @@ class Redis:
 
         `url` is `redis://[[user]:password@]host[:port][/number]`, or the same with `rediss` for
         TLS, or `unix://[[user]:password@]/path`. Nothing is connected yet. Raises StoreError for
-        another one.
+        any other URL.
         """
         self._seconds, self._size = seconds, size
         try:
@@ -76,12 +77,12 @@ class Redis:
                 protocol=2,
                 socket_timeout=_TIMEOUT,
                 socket_connect_timeout=_TIMEOUT,
-                # Once more where a connection that was long idle is found cut; never after a wait.
+                # One retry if an idle connection turns out to be closed; never after a timeout.
                 retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
             )
             pool.make_connection()
         except (ValueError, TypeError):
-            # The cause is left out, as it may quote a part of the password.
+            # The cause is omitted, because it may quote a part of the password.
             said = "the URL of a redis store is written like redis://user:password@host:6379/0"
             raise StoreError(said) from None
         at = pool.connection_kwargs
@@ -89,10 +90,10 @@ class Redis:
         self._client = redis.Redis(connection_pool=pool)
         self._lock = Lock()
         self._failure = ""
-        self._again = 0.0  # when Redis may be asked, after a failure
+        self._again = 0.0  # the time of the next allowed request after a failure
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
-        """Keep `snapshot`; one that is larger than `size` is not kept. Raises StoreError."""
+        """Store `snapshot`; if larger than `size`, drop the earlier one. Raises StoreError."""
         if snapshot.size > self._size:
             self.drop(key)
             return
@@ -108,7 +109,7 @@ class Redis:
             self._ask(("EVAL", _PRUNE, 1, names))
 
     def get(self, key: Key) -> Snapshot | None:
-        """Return what is kept under `key`, which then counts as just used. Raises StoreError."""
+        """Return the snapshot of `key`, which then counts as just used. Raises StoreError."""
         names, name = _names(key)
         named, raw, *_ = self._ask(
             ("SISMEMBER", names, name),
@@ -119,7 +120,7 @@ class Redis:
         return _unpacked(raw) if named and raw else None
 
     def drop(self, key: Key) -> None:
-        """Forget this one, or all of a scope and rule. Raises StoreError."""
+        """Drop the snapshot of `key`, or all of a scope and rule. Raises StoreError."""
         names, name = _names(key)
         if key.call is None:
             self._ask(("EVAL", _DROP, 1, names))
@@ -127,13 +128,13 @@ class Redis:
             self._ask(("UNLINK", name), ("SREM", names, name))
 
     def close(self) -> None:
-        """Close the connections; it can be used again all the same."""
+        """Close the connections; the next request opens new ones."""
         self._client.close()
 
     def _ask(self, *commands: Command, transaction: bool = False) -> list[Any]:
-        """Return what each command gave; None where a key holds something that is not ours.
+        """Return the reply to each command; None if a key holds a value of another program.
 
-        A Redis that is full refuses every transaction, even one that reads or forgets.
+        A full Redis refuses every transaction, even to read or delete.
         """
         self._admit()
         try:
@@ -152,7 +153,7 @@ class Redis:
         return [self._checked(answer) for answer in answers]
 
     def _admit(self) -> None:
-        """Let one try after a pause, and the others wait for how it ends."""
+        """Admit one request after a pause; the others fail at once until its result is known."""
         with self._lock:
             now = time.monotonic()
             if self._failure and now < self._again:
@@ -168,7 +169,7 @@ class Redis:
 
     def _said(self, error: redis.RedisError) -> str:
         what = next(words for kind, words in _FAILURES if isinstance(error, kind))
-        # redis-py puts the command in front, with a part of what is kept.
+        # redis-py puts the command in front, with a part of the stored value.
         cause = str(error).rpartition(" of pipeline caused error: ")[2]
         return f"redis at {self._place} {what}: {cause.rstrip('.')}"
 
@@ -176,7 +177,7 @@ class Redis:
 def _names(key: Key) -> tuple[str, str]:
     """Return the keys in Redis of the set of names and of the snapshot.
 
-    The braces have a cluster keep both in one place.
+    The braces make a cluster keep both on one node.
     """
     names = f"{_PREFIX}:{{{_digest(key.scope, key.rule)}}}"
     return names, f"{names}:{_digest(key.call)}"
@@ -185,7 +186,7 @@ def _names(key: Key) -> tuple[str, str]:
 def _digest(*parts: str | None) -> str:
     digest = sha256()
     for part in parts:
-        # A text that came in JSON may hold half of a pair of surrogates.
+        # A text from JSON may hold a lone surrogate.
         raw = None if part is None else part.encode("utf-8", "surrogatepass")
         digest.update(b"-" if raw is None else b"%d:%b" % (len(raw), raw))
     return digest.hexdigest()[:40]
@@ -198,7 +199,7 @@ def _packed(snapshot: Snapshot) -> bytes:
 
 
 def _unpacked(raw: bytes) -> Snapshot | None:
-    """Return the snapshot in a value, or None for one that is not ours, or not whole."""
+    """Return the snapshot in a value; None if its form is unknown or it is incomplete."""
     if len(raw) < _HEAD.size:
         return None
     mark, first, second, checksum = _HEAD.unpack_from(raw)

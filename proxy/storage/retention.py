@@ -1,8 +1,8 @@
-"""What a ledger keeps: each call where there is room, else sums of days, and nothing for ever.
+"""Retention of the ledger: single calls while there is room, else sums of days; none forever.
 
-Invariant: whatever is recorded, what is in use has no more than MOST_BYTES and one flush, and the
-file no more than twice as much. Sums are made only where there is need, and change no report that
-looks back for days.
+Invariant: for any number of records, the pages in use have no more than MOST_BYTES and one flush,
+and the file no more than twice as much. Sums are made only if needed, and change no report over
+days.
 """
 
 from typing import TYPE_CHECKING
@@ -17,9 +17,9 @@ MOST_BYTES = 16 << 20
 _DAY = 86_400
 _HOUR = 3_600
 _MINUTE = 60
-_FREED = 2  # how many times less than it may be is in use after room was made
+_FREED = 2  # the limit divided by the bytes in use after room was made
 
-# What is summed by, and what is summed; the session, which no report names, is lost.
+# The columns to group by, and the columns to sum; the session, which no report shows, is lost.
 _TABLES = {
     "calls": (
         "server, client, tool, rule, outcome",
@@ -27,7 +27,7 @@ _TABLES = {
     ),
     "warnings": ("server, client, tool, rule, kind", ("count",)),
 }
-# The age in seconds from which rows are summed up, and what they then share.
+# The age in seconds from which rows are summed up, and the expression to group them by.
 _SUMS = (
     (_DAY, "date(time, 'unixepoch', 'localtime')"),
     (_HOUR, f"time / {_HOUR}"),
@@ -36,10 +36,10 @@ _SUMS = (
 
 
 def prune(db: "sqlite3.Connection", now: float) -> None:
-    """Forget what is older than KEPT_DAYS."""
+    """Delete rows older than KEPT_DAYS."""
     for table in _TABLES:
         (oldest,) = db.execute(f"SELECT MIN(time) FROM {table}").fetchone()
-        # A day of grace: at most once in a day there is anything to delete.
+        # A day of grace, so that rows are deleted at most once a day.
         if oldest is not None and oldest < now - (KEPT_DAYS + 1) * _DAY:
             db.execute(f"DELETE FROM {table} WHERE time < ?", (int(now) - KEPT_DAYS * _DAY,))
 
@@ -50,10 +50,11 @@ def crowded(db: "sqlite3.Connection", most: int) -> bool:
 
 
 def make_room(db: "sqlite3.Connection", now: float, most: int) -> None:
-    """Bring the pages in use well below `most` bytes; for within a transaction.
+    """Bring the pages in use well below `most` bytes; to be called within a transaction.
 
-    First calls of one kind become sums of days, but for the last day's; then those become sums of
-    hours, and of minutes. Where that is not enough, for there are too many kinds, the oldest go.
+    First, calls of one kind become sums of days, except those of the last day. Then the latter
+    become sums of hours, and of minutes. If that is not enough, because there are too many kinds,
+    the oldest rows are deleted.
     """
     for age, span in _SUMS:
         if crowded(db, most // _FREED):
@@ -77,7 +78,7 @@ def _sum_up(db: "sqlite3.Connection", table: str, before: int, span: str) -> Non
 
 
 def _forget_half(db: "sqlite3.Connection") -> bool:
-    """Forget the older half of all rows; False where there is none to forget."""
+    """Delete the older half of all rows; return False if there is none to delete."""
     gone = 0
     for table in _TABLES:
         gone += db.execute(

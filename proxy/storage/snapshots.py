@@ -1,6 +1,6 @@
-"""What windows and views are cut from, kept for a while: what a store is, and one in memory.
+"""Snapshots of documents for windows and views: the interface of stores, and a store in memory.
 
-Bounded by number, by bytes and by age: the least recently used goes first.
+Bounded by number, bytes and age: the least recently used snapshot is dropped first.
 """
 
 import select
@@ -11,12 +11,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
-_GLANCES = 30  # how often a store that ages looks for what is too old, in the time that it keeps it
-_SELDOM = 86_400.0  # seconds between two looks at most: a system cannot sleep for any time
+_GLANCES = 30  # how often an aging store looks for expired snapshots during their lifetime
+_SELDOM = 86_400.0  # seconds between two such looks at most: a system limits how long it can sleep
 
 
 class Snapshot(Struct, frozen=True):
-    """A document before the first window, and the result it stood in.
+    """A document before the first window, and the result around it.
 
     `document` is JSON; `frame` is a `proxy.shaping.result.frame.Frame`, encoded.
     """
@@ -26,15 +26,15 @@ class Snapshot(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """The number of bytes."""
         return len(self.frame) + len(self.document)
 
 
 class Key(Struct, frozen=True):
-    """Names a snapshot: of whom, cut by which rule, of which call.
+    """The key of a snapshot: its scope, rule and call.
 
-    `scope` keeps apart those who must not see each other's documents. With `call` None it names
-    everything that is kept of the rule in that scope.
+    `scope` separates clients that must not see each other's documents. With `call` None, it names
+    all snapshots of the rule in that scope.
     """
 
     scope: str
@@ -43,29 +43,29 @@ class Key(Struct, frozen=True):
 
 
 class Store(Protocol):
-    """Where snapshots are kept.
+    """A store of snapshots.
 
-    `remote` says whether asking it may block: such a store is asked in a thread. It may then raise
-    StoreError, where it cannot be reached.
+    `remote` is true if its methods may block: they are then called in a thread, and may raise
+    StoreError if the store cannot be reached.
     """
 
     remote: bool
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
-        """Keep `snapshot` under `key` in place of an earlier one."""
+        """Store `snapshot` under `key` in place of an earlier one."""
 
     def get(self, key: Key) -> Snapshot | None:
-        """Return what is kept under `key`, or None where it is gone or never was."""
+        """Return the snapshot of `key`, or None if it was dropped or never stored."""
 
     def drop(self, key: Key) -> None:
-        """Forget what is kept under `key`; without a call, all of that scope and rule."""
+        """Drop the snapshot of `key`; without a call, all snapshots of that scope and rule."""
 
 
 class Memory:
-    """A Store in this process, which any thread may use; its length is how many it has.
+    """A Store in this process, for any thread; its length is the number of snapshots.
 
-    What is too old goes with the next snapshot that is asked for. A store that `ages` sees to it by
-    itself, in a thread: nothing of what a tool said is to lie in memory because nobody asks.
+    Expired snapshots are dropped at the next `get`. A store that `ages` drops them by itself, in a
+    thread: results of tools must not stay in memory because no request arrives.
     """
 
     remote = False
@@ -81,7 +81,7 @@ class Memory:
         """Keep at most `number` snapshots, `size` bytes in all, `seconds` after their last use."""
         self._number, self._size, self._seconds = number, size, seconds
         self._kept: OrderedDict[Key, tuple[float, Snapshot]] = OrderedDict()
-        self._calls: dict[Key, set[Key]] = {}  # by the key of the rule: what _kept has of it
+        self._calls: dict[Key, set[Key]] = {}  # by the key of the rule: its keys in _kept
         self._bytes = 0
         self._lock = Lock()
         if ages:
@@ -91,7 +91,7 @@ class Memory:
         return len(self._kept)
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
-        """Keep `snapshot`; one that is larger than the whole store is not kept."""
+        """Store `snapshot`; if it is larger than the whole store, just drop the earlier one."""
         with self._lock:
             self._forget(key)
             if snapshot.size > self._size:
@@ -103,7 +103,7 @@ class Memory:
                 self._forget(next(iter(self._kept)))
 
     def get(self, key: Key) -> Snapshot | None:
-        """Return what is kept under `key`, which then counts as just used."""
+        """Return the snapshot of `key`, which then counts as just used; None if there is none."""
         with self._lock:
             self._expire()
             if key not in self._kept:
@@ -114,14 +114,14 @@ class Memory:
             return snapshot
 
     def drop(self, key: Key) -> None:
-        """Forget this one, or all of a scope and rule; unknown ones are no matter."""
+        """Drop the snapshot of `key`, or all of a scope and rule; unknown keys are ignored."""
         with self._lock:
             for each in (key,) if key.call is not None else tuple(self._calls.get(key, ())):
                 self._forget(each)
 
     def _age(self) -> None:
         while True:
-            # time.sleep() fails if the clock is set back: it waits until a time, not for one.
+            # time.sleep() fails if the clock is set back: it waits until a point in time.
             select.select((), (), (), min(self._seconds / _GLANCES, _SELDOM))
             with self._lock:
                 self._expire()
