@@ -1,1 +1,1 @@
-"""JSON Schema: derived for reshaped results, and checked."""
+"""JSON Schema: derived for shaped results, and checked."""

@@ -1,8 +1,9 @@
-"""Says what a change of documents does to their JSON Schema, without ever saying too much.
+"""Derives the JSON Schema of changed documents; it never rejects a valid changed document.
 
-Every function takes the schema of whole documents, changes nothing in it, and returns the schema
-of the changed documents: whatever fitted before fits after. Where it would take cleverness to say
-more, the answer says less; None where a reference cannot be followed. Dialects: 2020-12, draft-07.
+Every function takes the schema of whole documents, does not modify it, and returns the schema of
+the changed documents: if a document fits the schema, the changed document fits the result. If an
+exact schema is hard to derive, the result is a looser one; it is None if a reference cannot be
+followed. Dialects: 2020-12, draft-07.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -41,10 +42,10 @@ from proxy.schema.walk import (
 
 
 def at(schema: Schema, path: Path, change: Change) -> Schema | None:
-    """Return `schema` with `change` made to what `path` names.
+    """Return `schema` with `change` applied to the subschema that `path` names.
 
     `change` gets one plain schema at a time: references are followed, and it is called for each
-    alternative of an `anyOf` by itself.
+    alternative of an `anyOf` separately.
 
     >>> at({"properties": {"a": {"type": "array", "minItems": 1}}}, Path.parse("a"), shortened)
     {'properties': {'a': {'type': 'array'}}}
@@ -53,15 +54,15 @@ def at(schema: Schema, path: Path, change: Change) -> Schema | None:
 
 
 def each(schema: Schema, path: Path, change: Change) -> Schema | None:
-    """Return `schema` with `change` made to every object that `path` names; see `at`.
+    """Return `schema` with `change` applied to every object that `path` names; see `at`.
 
-    Where an array is named, its elements are meant.
+    If `path` names an array, its elements are meant.
     """
     return _said(schema, lambda root, body: edit(body, Walk(root, change, over=True), path.steps))
 
 
 def moved(schema: Schema, build: Change) -> Schema | None:
-    """Return what `build` makes of `schema` as a part of another one; definitions stay at the root.
+    """Return the schema that `build` makes around `schema`; definitions stay at the root.
 
     >>> moved({"$ref": "#/$defs/a", "$defs": {"a": {}}}, lambda own: {"properties": {"x": own}})
     {'properties': {'x': {'$ref': '#/$defs/a'}}, '$defs': {'a': {}}}
@@ -95,7 +96,7 @@ def with_property(
 
 
 def without(schema: Schema, path: Path) -> Schema | None:
-    """Return `schema` for documents from which everything at `path` was taken away.
+    """Return `schema` for documents from which everything at `path` was removed.
 
     >>> without({"properties": {"a": {}, "b": {}}, "required": ["a", "b"]}, Path.parse("a"))
     {'properties': {'b': {}}, 'required': ['b']}
@@ -119,7 +120,7 @@ def without(schema: Schema, path: Path) -> Schema | None:
 
 
 def only(schema: Schema, path: Path, paths: Iterable[Path]) -> Schema | None:
-    """Return `schema` for documents where of what `path` names only `paths` were kept.
+    """Return `schema` for documents in which the value at `path` keeps only `paths`.
 
     >>> only({"properties": {"a": {"type": "string"}, "b": {}}, "required": ["b"]}, Path(),
     ...      [Path.parse("a")])
@@ -155,7 +156,7 @@ def renamed(schema: Schema, path: Path, name: str) -> Schema | None:
         required = part.get("required", [])
         source = own.get(old, rest if rest is not False else True)
         if old not in required:
-            # Where there was none to rename, whatever had the new name stays.
+            # If there was no member to rename, the one that had the new name stays.
             source = either(source, own.get(name, True if "patternProperties" in part else rest))
         properties = {(name if key == old else key): own[key] for key in own if key != name}
         changed["properties"] = properties | {name: source}
@@ -170,10 +171,10 @@ def renamed(schema: Schema, path: Path, name: str) -> Schema | None:
 def projected(
     schema: Schema, path: Path, fields: Mapping[str, tuple[Path | None, Any, bool]]
 ) -> Schema | None:
-    """Return `schema` for documents whose objects at `path` were made anew with these fields.
+    """Return `schema` for documents whose objects at `path` were rebuilt with these fields.
 
-    Each has the path of its source, None where it is computed, its default, and whether that
-    stands over a null too.
+    Each field has the path of its source (None if it is computed), its default, and a flag: the
+    default replaces a null too.
 
     >>> projected({"type": "object", "properties": {"a": {"type": "string"}}}, Path(),
     ...           {"x": (Path.parse("a"), None, False)})["properties"]
@@ -210,8 +211,8 @@ def relaxed(
 ) -> Schema | None:
     """Return `schema` for documents that may have lost anything but their types, at any depth.
 
-    Arrays may be shorter, texts of more than `longest` characters cut, members gone; any object
-    may have the members `admitting` besides.
+    Arrays may be shorter, texts of more than `longest` characters cut, members missing; any object
+    may also have the members `admitting`.
 
     >>> relaxed({"type": "object", "required": ["a"], "additionalProperties": False})
     {'type': 'object'}
@@ -241,7 +242,7 @@ def thinned(schema: Schema) -> Schema | None:
 
 
 def nullable(schema: Schema) -> Schema:
-    """Return `schema` for a value that may be null as well.
+    """Return `schema` for a value that may also be null.
 
     >>> nullable({"type": "string"})
     {'anyOf': [{'type': 'string'}, {'type': 'null'}]}
@@ -250,7 +251,7 @@ def nullable(schema: Schema) -> Schema:
 
 
 def shortened(part: Schema) -> Schema:
-    """Return a plain schema for arrays that may have lost elements, whichever; see `at`."""
+    """Return a plain schema for arrays that may have lost any elements; see `at`."""
     return lacking(reordered(part), {"minItems"})
 
 
@@ -260,16 +261,16 @@ def reordered(part: Schema) -> Schema:
 
 
 def advertised(own: Schema | None, derived: list[Schema | None]) -> Schema | None:
-    """Return the schema to advertise for a tool with rules: any of the derived ones, or its own.
+    """Return the `outputSchema` to advertise for a tool with rules: any derived one, or its own.
 
-    Clients up to revision 2025-11-25 take only `type: object` at the root, which a schema of a
-    contract has. None where a derived schema is None, or the references of one cannot be kept.
+    Clients up to revision 2025-11-25 accept only `type: object` at the root, which the schema of a
+    contract has. None if a derived schema is None, or its references cannot be kept.
 
     >>> advertised({"type": "object", "required": ["a"]}, [{"type": "object"}])
     {'type': 'object', 'anyOf': [{'type': 'object'}, {'type': 'object', 'required': ['a']}]}
     """
     try:
-        # The server's own comes first, so that its definitions keep their names.
+        # The server's schema comes first, so that its definitions keep their names.
         roots = [] if own is None else [settled(own)]
         for schema in derived:
             if schema is None:
@@ -287,7 +288,7 @@ def advertised(own: Schema | None, derived: list[Schema | None]) -> Schema | Non
 
 
 def _keeping(root: Schema, paths: Paths) -> Change:
-    """Return the change that keeps of a plain schema what `paths` name."""
+    """Return the change that keeps in a plain schema only the parts that `paths` name."""
 
     def only(inner: Subschema, after: Paths) -> Subschema:
         return inner if after.ends else edit(inner, Walk(root, _keeping(root, after)), ())
@@ -327,7 +328,7 @@ def _keeping(root: Schema, paths: Paths) -> Change:
 
 
 def _everywhere(schema: Schema, change: Change) -> Schema | None:
-    """Return `schema` with `change` made to every schema in it, the inner ones first."""
+    """Return `schema` with `change` applied to every schema in it, the inner ones first."""
 
     def edit(node: Subschema) -> Subschema:
         if isinstance(node, bool):
@@ -347,7 +348,7 @@ def _everywhere(schema: Schema, change: Change) -> Schema | None:
 
 
 def _said(schema: Schema, edit: Callable[[Schema, Schema], Subschema]) -> Schema | None:
-    """Run `edit` over the root and its body; definitions and dialect stay as they are."""
+    """Run `edit` over the root and its body; definitions and dialect stay unchanged."""
     try:
         root = settled(schema)
         head, body = parted(root)

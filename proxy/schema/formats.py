@@ -1,6 +1,6 @@
-"""What `format` asks of a string: RFC 3339 dates and times, addresses and UUIDs.
+"""Checks of the keyword `format`: RFC 3339 dates and times, IP addresses and UUIDs.
 
-Every other format is a note to the reader, and not checked.
+Every other format is an annotation and is not checked.
 """
 
 import re
@@ -41,7 +41,7 @@ def date_time(text: str) -> bool:
 
 
 def uuid(text: str) -> bool:
-    """Return True if `text` is a UUID as RFC 9562 writes it, in letters of either case."""
+    """Return True if `text` is a UUID in the notation of RFC 9562, in upper or lower case."""
     written = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
     return re.fullmatch(written, text) is not None
 
@@ -50,7 +50,7 @@ def _address(text: str, version: int) -> bool:
     import ipaddress
 
     try:
-        # A zone (`fe80::1%eth0`) is none of the address.
+        # A zone (`fe80::1%eth0`) is not part of the address.
         return "%" not in text and ipaddress.ip_address(text).version == version
     except ValueError:
         return False

@@ -1,7 +1,7 @@
-"""JSON Schema as the proxy checks it: by the jsonschema library, with some keywords of our own.
+"""Validation of JSON Schema: the jsonschema library, with some keywords replaced.
 
-Nothing is ever fetched, patterns run on the linear-time engine, and no keyword takes quadratic time
-in the size of a value.
+No reference is ever fetched, patterns run on the linear-time engine, and no keyword takes quadratic
+time in the size of a value.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,45 +18,45 @@ DIALECTS = {
     "https://json-schema.org/draft/2020-12/schema": "Draft202012Validator",
     "http://json-schema.org/draft-07/schema": "Draft7Validator",
 }
-"""The dialects that are known, without the empty fragment that some write behind them."""
+"""The supported dialects, without the empty fragment that some schemas append."""
 
 DIALECT = next(iter(DIALECTS))
 
 
 def checker(schema: Schema) -> Any:
-    """Return the library's validator for `schema`, which must be a right one of a known dialect.
+    """Return the library's validator for `schema`, a valid schema of a known dialect.
 
     >>> [error.message for error in checker({"maximum": 5}).iter_errors(6)]
     ['6 is greater than the maximum of 5']
     """
     from referencing import Registry
 
-    # A `$schema` inside would have the library put its own keywords in place of ours.
+    # With a `$schema` inside, the library would use its own keywords, not those of this module.
     body = {word: value for word, value in schema.items() if word != "$schema"}
     return _own(_dialect(schema))(body, registry=Registry(), format_checker=_formats())
 
 
 def judge(schema: Schema) -> Any:
-    """Return the library's validator for what `schema` itself must be in its dialect."""
+    """Return the library's validator of the meta-schema, which checks `schema` itself."""
     kind = _library(_dialect(schema))
     return kind(kind.META_SCHEMA)
 
 
 def checked(schema: Schema) -> frozenset[str]:
-    """Return the keywords that say something of a value in the dialect of `schema`."""
+    """Return the keywords that constrain a value in the dialect of `schema`."""
     return frozenset(_library(_dialect(schema)).VALIDATORS)
 
 
 def errors(checker: Any, value: Any, fuel: Fuel | None = None) -> Iterator[Any]:
     """Yield the library's errors for a plain value, in time that its depth does not multiply.
 
-    Where alternatives hold each other, there are as many ways down to a value as there are
-    combinations of them; what a reference says of it is found out once.
+    If alternatives contain each other, as many ways lead down to a value as there are combinations
+    of them; so each reference is checked against a value only once.
     """
     from copy import copy
 
     if checker.format_checker is not None:
-        # The library hands on nothing else that is ours to all that checks a part.
+        # The format checker is the only own object that the library passes to every subvalidator.
         formats = copy(checker.format_checker)
         formats.known = {}
         formats.fuel = fuel
@@ -65,7 +65,7 @@ def errors(checker: Any, value: Any, fuel: Fuel | None = None) -> Iterator[Any]:
 
 
 def meant(error: Any) -> Any:
-    """Return the error inside `error` that was meant: where alternatives failed, the likeliest."""
+    """Return the most relevant error inside `error`; if alternatives failed, of the likeliest."""
     from jsonschema.exceptions import best_match
 
     return best_match([error])
@@ -96,7 +96,7 @@ def _own(dialect: str) -> Any:
 def _formats() -> Any:
     from jsonschema import FormatChecker
 
-    # Not the library's own: which of them are there depends on what else is installed.
+    # Not the library's own formats: which exist depends on the installed packages.
     found = FormatChecker(formats=())
     for name, fits in FORMATS.items():
         found.checks(name)(lambda value, fits=fits: not isinstance(value, str) or fits(value))
@@ -111,8 +111,8 @@ def _found(checker: Any, text: str, value: str) -> bool:
     return _pattern(text).search(value, fuel=fuel) is not None
 
 
-# What the library does by `re`, in quadratic time, not at all for numbers beyond those of Python,
-# or without saying which member it means.
+# Replacements of keywords that the library checks with `re`, in quadratic time, not at all for
+# numbers beyond the range of Python, or without naming the member.
 
 
 def _pattern_of(checker: Any, text: str, value: Any, schema: Schema) -> Iterator[Any]:
@@ -168,7 +168,7 @@ def _multiple_of(checker: Any, unit: float, value: Any, schema: Schema) -> Itera
 
 def _divides(unit: Any, value: Any) -> bool:
     if isinstance(value, float) and not isfinite(value):
-        return False  # as clients see it, who read such a number as an infinite one
+        return False  # as clients see it: they read such a number as infinity
     if isinstance(unit, int):
         return bool(value % unit == 0)
     try:
@@ -208,7 +208,7 @@ def _unique_items(checker: Any, wanted: bool, value: Any, schema: Schema) -> Ite
 
 
 def _identity(value: Any) -> Any:
-    """Return what two values have in common where JSON Schema takes them for equal."""
+    """Return a key that is equal for two values if JSON Schema takes them for equal."""
     if isinstance(value, dict):
         return dict, frozenset((name, _identity(member)) for name, member in value.items())
     if isinstance(value, list):
@@ -221,7 +221,7 @@ def _reference(checker: Any, name: str, value: Any, schema: Schema) -> Iterator[
     if known is None or not isinstance(value, dict | list):
         yield from checker._validate_reference(ref=name, instance=value)
         return
-    key = name, id(value)  # nothing of the value goes away meanwhile
+    key = name, id(value)  # no part of the value is freed meanwhile, so ids stay unique
     if key in known:
         if known[key] is not None:
             yield _again(known[key])
@@ -234,7 +234,7 @@ def _reference(checker: Any, name: str, value: Any, schema: Schema) -> Iterator[
 
 
 def _again(error: Any) -> Any:
-    """Return an error once more, by itself: what it says of alternatives is known already."""
+    """Return a copy of an error without its context: that of alternatives is known already."""
     from jsonschema import ValidationError
 
     fitted_none = error.validator == "oneOf" and error.context

@@ -1,7 +1,7 @@
-"""Makes the references of a JSON Schema movable, and puts schemas that have some side by side.
+"""Makes the references of a JSON Schema movable, and joins schemas that have references.
 
-A schema is `settled` where every `$ref` names an entry of `$defs` or `definitions` at its root:
-then any part of it can be changed or moved without a reference losing its target.
+A schema is `settled` if every `$ref` names an entry of `$defs` or `definitions` at its root: then
+any part of it can be changed or moved, and no reference loses its target.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -41,16 +41,16 @@ DYNAMIC = {"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$rec
 
 
 class Unclear(Exception):
-    """A schema that is too clever, or too wrong, to be rewritten."""
+    """A schema that is too complex, or too wrong, to be rewritten."""
 
 
 def within(schema: Schema, change: Callable[[Subschema], Subschema]) -> Schema:
-    """Return `schema` with `change` made to each of the schemas directly inside it.
+    """Return `schema` with `change` applied to each of the schemas directly inside it.
 
     >>> within({"type": "object", "properties": {"a": {}}, "enum": [{}]}, lambda inner: True)
     {'type': 'object', 'properties': {'a': True}, 'enum': [{}]}
 
-    Raises Unclear where a schema should stand and something else does.
+    Raises Unclear if the value of a keyword that holds schemas is not one.
     """
     return {word: _changed(word, value, change) for word, value in schema.items()}
 
@@ -73,7 +73,7 @@ def _changed(word: str, value: Any, change: Callable[[Subschema], Subschema]) ->
 
 
 def checked(value: Any) -> Subschema:
-    """Return `value` where it is a schema, an object or a boolean. Raises Unclear."""
+    """Return `value`, which must be a schema: an object or a boolean. Raises Unclear if not."""
     if not isinstance(value, dict | bool):
         raise Unclear(f"{value!r} is no schema")
     return value
@@ -82,12 +82,12 @@ def checked(value: Any) -> Subschema:
 def settled(schema: Any) -> Schema:
     """Return `schema` with every reference naming a definition at the root.
 
-    What a reference names elsewhere (`#`, `#/properties/a/items`) becomes a definition of its own.
+    Any other target (`#`, `#/properties/a/items`) becomes a definition of its own.
 
     >>> settled({"properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}}})["$defs"]
     {'a': {'type': 'string'}}
 
-    Raises Unclear for references to other documents, to anchors, and dynamic ones.
+    Raises Unclear for references to other documents or anchors, and for dynamic references.
     """
     if not isinstance(schema, dict):
         raise Unclear("no schema of an object")
@@ -131,7 +131,7 @@ def settled(schema: Any) -> Schema:
 
 
 def parted(schema: Schema) -> tuple[Schema, Schema]:
-    """Return what belongs to a root whatever it holds (definitions, dialect), and the rest."""
+    """Return the keywords that belong to any root (definitions, dialect), and the rest."""
     return (
         {word: value for word, value in schema.items() if word in _OF_THE_ROOT},
         {word: value for word, value in schema.items() if word not in _OF_THE_ROOT},
@@ -139,7 +139,7 @@ def parted(schema: Schema) -> tuple[Schema, Schema]:
 
 
 def target(root: Mapping[str, Any], reference: str) -> Subschema:
-    """Return what `reference`, a JSON Pointer in a fragment, names in `root`. Raises Unclear."""
+    """Return the target in `root` of `reference`, a JSON Pointer in a fragment. Raises Unclear."""
     value: Any = root
     for token in _unquoted(reference[1:]).split("/")[1:]:
         key = token.replace("~1", "/").replace("~0", "~")
@@ -155,10 +155,10 @@ def target(root: Mapping[str, Any], reference: str) -> Subschema:
 
 
 def joined(roots: list[Schema], build: Callable[[list[Schema]], Schema]) -> Schema:
-    """Put settled schemas into one: `build` gets them without their definitions, in order.
+    """Join settled schemas into one: `build` gets them without their definitions, in order.
 
-    Their definitions stand at the new root, under other names where two differ. Raises Unclear
-    where they are written in different dialects.
+    Their definitions move to the new root, renamed if two of the same name differ. Raises Unclear
+    if the schemas have different dialects.
     """
     own: dict[str, dict[str, Subschema]] = {words: {} for words in DEFINITIONS}
     dialects = {root["$schema"] for root in roots if "$schema" in root}
@@ -218,7 +218,7 @@ def _renamed(root: Schema, own: dict[str, dict[str, Subschema]]) -> Schema:
 
 
 def pruned(root: Schema) -> Schema:
-    """Return a settled schema without the definitions that nothing in it refers to."""
+    """Return a settled schema without its unused definitions."""
     head, body = parted(root)
     reached: set[str] = set()
     waiting = references(body)
@@ -236,7 +236,7 @@ def pruned(root: Schema) -> Schema:
 
 
 def whole(head: Schema, body: Schema) -> Schema:
-    """Return the schema that `parted` took apart."""
+    """Return the schema that `parted` split."""
     dialect = {"$schema": head["$schema"]} if "$schema" in head else {}
     return dialect | body | {words: head[words] for words in DEFINITIONS if words in head}
 
@@ -257,7 +257,7 @@ def references(schema: Subschema) -> set[str]:
 
 
 def _definition(reference: str) -> tuple[str, str] | None:
-    """Return the keyword and the name of the definition that `reference` names, if it does."""
+    """Return the keyword and the name of the definition that `reference` names, or None."""
     parts = _unquoted(reference).split("/")
     if len(parts) != 3 or parts[0] != "#" or parts[1] not in DEFINITIONS:
         return None
@@ -285,7 +285,7 @@ def _unquoted(reference: str) -> str:
 
 
 def _free(name: str, taken: Collection[str]) -> str:
-    """Return `name`, with a number behind it where it is taken."""
+    """Return `name`, with a number appended if it is taken."""
     if name not in taken:
         return name
     return next(free for number in count(2) if (free := f"{name}_{number}") not in taken)

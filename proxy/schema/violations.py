@@ -1,4 +1,4 @@
-"""Says in clear words where a value does not fit a JSON Schema: what is there, what would fit."""
+"""Describes in plain words how a value violates a JSON Schema: the value, and the expected one."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -11,7 +11,7 @@ from proxy.document.tree import Number
 from proxy.errors import did_you_mean
 from proxy.schema import keywords
 
-MOST = 1000  # violations of one value that are looked at
+MOST = 1000  # violations reported of one value
 
 TYPES = {
     "array": "an array",
@@ -22,13 +22,13 @@ TYPES = {
     "object": "an object",
     "string": "a string",
 }
-"""The types of JSON Schema, and what to call a value of each."""
+"""The types of JSON Schema, and the noun for a value of each."""
 
 _LONGEST = 60  # characters of a value that are shown
 
 
 class Violation(Struct, frozen=True):
-    """One place where a value does not fit a schema: the keyword that it breaks, and how."""
+    """A place in a value that does not fit a schema: the keyword that it breaks, and how."""
 
     path: tuple[str | int, ...]
     keyword: str
@@ -36,7 +36,7 @@ class Violation(Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """Where it is and what is wrong there; never more than a little of what upstream wrote.
+        """The path and what is wrong there; of upstream text, never more than a short excerpt.
 
         >>> Violation(("jobs", 3, "job_id"), "required", "is missing").said
         'jobs[3].job_id: is missing'
@@ -45,9 +45,9 @@ class Violation(Struct, frozen=True):
 
 
 def violations(checker: Any, value: Any, fuel: Fuel | None = None) -> Iterator[Violation]:
-    """Yield what `checker`, a validator of the library's, says of a plain value; at most MOST.
+    """Yield the violations that `checker`, a library validator, finds in a value; at most MOST.
 
-    Its patterns burn `fuel`; raises Spent where there is not enough.
+    The value is plain. Patterns burn `fuel`; raises OutOfFuel if there is not enough.
 
     >>> from proxy.schema.keywords import checker
     >>> [each.said for each in violations(checker({"required": ["a"]}), {"b": 1})]
@@ -99,7 +99,7 @@ def _count(what: str, than: str) -> Words:
     return say
 
 
-# What to say of a value that breaks a keyword, by the keyword's value and the library's error.
+# The messages for a value that breaks a keyword, from the keyword's value and the library's error.
 _WORDS: dict[str, Words] = {
     "additionalItems": _found("nothing more may stand in this array"),
     "additionalProperties": _own,

@@ -1,6 +1,6 @@
-"""Walks a JSON Schema along a path, and knows which keywords a change inside puts in doubt.
+"""Walks a JSON Schema along a path, and drops the keywords that a change inside puts in doubt.
 
-See `proxy.schema.derive`, whose functions these serve: a change says less rather than too much.
+Helpers of `proxy.schema.derive`: in doubt, a changed schema is looser rather than too strict.
 """
 
 from collections.abc import Callable, Collection
@@ -23,7 +23,7 @@ NOTES = {
     "writeOnly",
     "$comment",
 }
-# What may no longer hold once anything inside has changed, and would be hard to say anew.
+# Keywords that may no longer hold after a change inside, and are hard to derive again.
 _FRAGILE = {
     "not",
     "if",
@@ -60,7 +60,7 @@ OF_PLACES = {"items", "prefixItems", "additionalItems"}
 
 
 class Walk(Struct, frozen=True):
-    """What `edit` does where it arrives; with `over`, to objects there and in arrays there only."""
+    """The change that `edit` makes at the path; with `over`, only to objects there or in arrays."""
 
     root: Schema
     change: Change
@@ -70,7 +70,7 @@ class Walk(Struct, frozen=True):
 def edit(
     node: Subschema, walk: Walk, steps: tuple[Step, ...], trail: frozenset[str] = frozenset()
 ) -> Subschema:
-    """Return `node` with the change of `walk` made to what `steps` name below it."""
+    """Return `node` with the change of `walk` applied to the subschemas that `steps` name."""
     if node is False:
         return False
     own, groups, trail = opened(node, walk.root, trail)
@@ -133,7 +133,7 @@ def elements(own: Schema, change: Callable[[Subschema], Subschema]) -> Schema:
 
 
 def found(node: Subschema, steps: tuple[Step, ...], root: Schema) -> tuple[Subschema, bool]:
-    """Return what stands at `steps` below a value, and whether something does for certain."""
+    """Return the schema at `steps` below a value, and True if a value is there for certain."""
     if not steps or node is False:
         return node, not steps
     own, groups, _ = opened(node, root, frozenset())
@@ -164,9 +164,9 @@ def found(node: Subschema, steps: tuple[Step, ...], root: Schema) -> tuple[Subsc
 def opened(
     node: Subschema, root: Schema, trail: frozenset[str]
 ) -> tuple[Schema, list[tuple[str, list[Subschema]]], frozenset[str]]:
-    """Return what `node` says itself, references followed, and its groups of other schemas.
+    """Return the own keywords of `node`, references followed, and its groups of other schemas.
 
-    `trail` is the references followed since the last step into a value.
+    `trail` has the references followed since the last step into a value.
     """
     if isinstance(node, bool):
         return ({} if node else {"not": {}}), [], trail
@@ -176,19 +176,19 @@ def opened(
             raise Unclear(f"{held} leads to itself")
         trail |= {held}
         named = target(root, held)
-        # In draft-07 what stands beside a reference does not count: saying less is true in both.
+        # In draft-07, keywords beside a reference do not count: dropping them is right in both.
         notes = {word: node[word] for word in node if word in NOTES}
         node = (named if isinstance(named, dict) else {} if named else {"not": {}}) | notes
     own = lacking(node, _GROUPS.keys())
     return own, [(_GROUPS[word], node[word]) for word in _GROUPS if word in node], trail
 
 
-# After a change, a value may fit several alternatives where it fitted one.
+# After a change, a value that fitted one alternative may fit several.
 _GROUPS = {"allOf": "allOf", "anyOf": "anyOf", "oneOf": "anyOf"}
 
 
 def add_group(own: Schema, word: str, branches: list[Subschema]) -> None:
-    """Add an `allOf` or `anyOf` to a schema, which may have one already."""
+    """Add an `allOf` or `anyOf` to a schema, which may already have that keyword."""
     if word == "allOf":
         own["allOf"] = [*own.get("allOf", ()), *branches]
     elif word in own:
@@ -198,7 +198,7 @@ def add_group(own: Schema, word: str, branches: list[Subschema]) -> None:
 
 
 def loosened(part: Schema, longest: int | None = None) -> Schema:
-    """Return `part` without what may no longer hold once something inside has changed."""
+    """Return `part` without the keywords that may no longer hold after a change inside."""
 
     def rigid(value: Any) -> bool:
         long = longest is not None and isinstance(value, str) and len(value) > longest
@@ -216,7 +216,7 @@ def unpatterned(part: Schema) -> Schema:
 
 
 def either(one: Subschema, other: Subschema) -> Subschema:
-    """Return the schema of what fits one of both."""
+    """Return the schema of values that fit one of the two."""
     if one is False or one == other:
         return other
     if other is False:
@@ -225,7 +225,7 @@ def either(one: Subschema, other: Subschema) -> Subschema:
 
 
 def without_null(node: Subschema) -> tuple[Subschema, bool]:
-    """Return `node` for values other than null, and whether it may admit null.
+    """Return `node` for values other than null, and True if it may admit null.
 
     >>> without_null({"type": ["string", "null"]}), without_null({"type": "integer"})
     (({'type': 'string'}, True), ({'type': 'integer'}, False))
@@ -264,7 +264,7 @@ def positional(part: Schema) -> bool:
 
 
 def types(part: Schema) -> set[str]:
-    """Return the types that `part` admits; none where it does not say."""
+    """Return the types that `part` names; the empty set if it has no `type`."""
     kinds = part.get("type", [])
     return {kinds} if isinstance(kinds, str) else set(kinds)
 

@@ -1,6 +1,6 @@
-"""The table of transforms: the word in a rule file, and what it does.
+"""The table of transforms: the name in a rule file, and its class.
 
-A new transform is a file beside this one, a line here, and its test.
+A new transform needs a file in this package, a line here, and a test.
 """
 
 from proxy.transforms.abridge import Abridge

@@ -1,4 +1,4 @@
-"""Makes any document fit into a number of bytes, and says what was left out and how to see it."""
+"""Cuts any document to a number of bytes, with notes on what is left out and how to see it."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
@@ -26,18 +26,18 @@ from proxy.transforms.notices import free, kinds, or_wrapped
 
 NAME = "_abridged"
 
-_LEAST = 300  # bytes: nothing is made to fit into less
-_NOTES = 700  # bytes for the notes, or a fifth of the whole where that is less
+_LEAST = 300  # bytes: the smallest bound allowed
+_NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
 
 
 class Abridge(Struct, frozen=True):
-    """Make the document fit into `max_bytes`, and into the rule's own bound where there is one.
+    """Cut the document to `max_bytes`, and to the rule's own bound if it has one.
 
-    Counted is the encoded document with its notes. Arrays keep their first elements, long strings
-    and texts their head, huge maps their first members; strings of at most 40 characters are
-    never cut, and every value that stays keeps its type. `_abridged` says by path how much of how
-    much is shown (`lines[]`: of the elements of `lines`; `others`: at all other paths together),
-    and how to see the rest if the tool takes a `view`.
+    The size is that of the encoded document with its notes. Arrays keep their first elements, long
+    strings and texts their head, huge maps their first members; strings of at most 40 characters
+    are never cut, and every value that stays keeps its type. `_abridged` states for each path how
+    much of how much is shown (`lines[]`: of the elements of `lines`; `others`: at all other paths
+    together), and how to see the rest if the tool takes a `view`.
 
     >>> document = Document({"items": [{"id": n, "name": "x" * 90} for n in range(500)]})
     >>> Abridge(max_bytes=400)(document.root, Call("list", viewable=True))
@@ -54,26 +54,26 @@ class Abridge(Struct, frozen=True):
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """No arguments: `view` is the rule's."""
+        """No arguments: `view` belongs to the rule."""
         return {}
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Make the document fit."""
+        """Cut the document to the bound."""
         bounds = [bound for bound in (self.max_bytes, call.bound) if bound is not None]
         if bounds:
             abridge(root.document, min(bounds), call)
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """Everything keeps its type, and may have lost anything else."""
+        """Every value keeps its type, and may have lost anything else."""
         found = relaxed(schema, admitting=(NAME,), longest=WHOLE)
         return None if found is None else at(found, ROOT, _noted)
 
 
 def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> None:
-    """Make `document` fit into `bound` bytes; see Abridge.
+    """Cut `document` to `bound` bytes; see Abridge.
 
-    `viewed`: the document is the answer to this view, so that what is left out is to be had by an
-    expression that goes on from it.
+    `viewed`: the document is the result of this view, so that an expression appended to it shows
+    the omitted parts.
     """
     if call.error and not viewed and document.textual:
         call.notices.extend(both_ends(document, bound, call))
@@ -99,13 +99,13 @@ def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> Non
 
 
 class _Hint(Struct, frozen=True):
-    """How to see what was left out: the name of the argument, and the view answered here if any."""
+    """The way to see omitted parts: the name of the argument, and the current view if any."""
 
     argument: str
     viewed: str
 
     def of(self, cut: Omission) -> str | None:
-        """Return the call that shows what follows the first cut of its kind."""
+        """Return the call that shows the part after the first cut of this kind."""
         place = cut.place
         if UNSHOWN in place or (self.viewed and not place.startswith(_VIEW)):
             return None
@@ -128,7 +128,7 @@ _VIEW = "view"
 
 
 class _Task:
-    """One document to make fit, and the notes on it."""
+    """One document to cut, and the notes on it."""
 
     def __init__(self, document: Document, bound: int, hint: _Hint | None, blocks: bool) -> None:
         self.document = document
@@ -137,11 +137,11 @@ class _Task:
         self.blocks = blocks
 
     def whole(self) -> list[Notice]:
-        """Make the document fit as it stands; return what is to be said beside it."""
+        """Cut the document as a whole; return the notices beside it."""
         value = self.document.cell[0]
         said = None if type(value) is Raw and memoryview(value)[0] != 0x22 else text(value)
         if said is not None:
-            # Every character takes a byte at least.
+            # Every character takes at least one byte.
             if len(said) <= self.bound and weigh(self.document, value) <= self.bound:
                 return []
             return self._text(said)
@@ -154,9 +154,9 @@ class _Task:
         return notices
 
     def in_text(self, structure: Raw, outside: TextFrame) -> list[Notice] | None:
-        """Make structure that was read from a text fit, the text being closed around it again.
+        """Cut structure that was read from a text, and write the text back around it.
 
-        None where that leaves too little room: then the text is to be cut as one.
+        None if that leaves too little room: then the text must be cut as a whole.
         """
         around = weigh(self.document, outside.before + outside.after)
         room = target = self.bound - around
@@ -185,7 +185,7 @@ class _Task:
         return [Notice(NAME, self._told([cut], self._reserve(self.bound) - 17))]
 
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
-        """Return the value cut to fit with its notes; None where it is neither object nor array."""
+        """Return the value cut to fit with its notes; None if it is neither object nor array."""
         cutter, reserve = SizeReducer(self.document, blocks=self.blocks), self._reserve(bound)
         head = memoryview(raw)[0]
         if head == 0x7B:
@@ -197,7 +197,7 @@ class _Task:
             return members, []
         if head != 0x5B:
             return None, []
-        # One that is the whole document is written as {"items": [...]}, with the notes beside.
+        # An array as whole document is written as {"items": [...]}, with the notes beside.
         room = bound - reserve - len('{"items":}')
         fitted = Raw(cutter.fit(raw, room, "" if self.blocks else "items", "", 0) or b"[]")
         return fitted, [Notice(NAME, self._told(cutter.cuts, reserve - 17))]
@@ -209,7 +209,7 @@ class _Task:
         return weigh(self.document, {NAME: value})
 
     def _told(self, cuts: list[Omission], room: int) -> dict[str, str]:
-        """Return the notes, those on the greatest losses first, and how to see more."""
+        """Return the notes, the greatest losses first, and how to see more."""
         hints = (self.hint.of(cut) for cut in cuts[:3]) if self.hint is not None else ()
         hint = next((each for each in hints if each is not None), None)
         way = {} if hint is None else {"more": hint}
@@ -228,7 +228,7 @@ class _Task:
 
 
 def _sums(cuts: list[Omission]) -> dict[str, str]:
-    """Return the note on what has no note of its own: what is shown of each unit at these paths.
+    """Return the note on all paths without a note of their own: the sums shown of each unit.
 
     >>> _sums([Omission("a", " chars", "a", 3, 9, 6, 3, 9), Omission("b", "", "b", 0, 2, 50, 0, 2)])
     {'others': '0 of 2, 3 of 9 chars at 2 paths'}
@@ -244,7 +244,7 @@ def _sums(cuts: list[Omission]) -> dict[str, str]:
 
 
 def _inside(document: Document) -> TextFrame | None:
-    """Return what stands around the structure, where the whole document was read from a text."""
+    """Return the text around the structure, if the whole document was read from a text."""
     whole = [
         closing.whole
         for closing in document.closers
@@ -262,9 +262,9 @@ _NOTE = (
 
 
 def _noted(part: Schema) -> Schema:
-    """Return the schema of a cut document: a note stands in an object, and in one around an array.
+    """Return the schema of a cut document: objects get a note, an array an object around it.
 
-    Whoever writes a program from the schema must see that results may be incomplete.
+    A reader of the schema must see that results may be incomplete.
     """
     if "object" in kinds(part):
         note = {NAME: {"description": _NOTE}}
@@ -273,9 +273,9 @@ def _noted(part: Schema) -> Schema:
 
 
 def both_ends(document: Document, bound: int, call: Call) -> list[Notice]:
-    """Make a text fit into `bound` bytes, notice included, without losing its last lines.
+    """Cut a text to `bound` bytes, notice included, but keep its last lines.
 
-    Of a traceback they matter most. 60 of 100 bytes are for the beginning, the others for the end.
+    In a traceback they matter most. 60 of 100 bytes are for the beginning, the others for the end.
 
     >>> document = Document("".join(f"line {n}\\n" for n in range(200)))
     >>> [notice] = both_ends(document, 300, Call("run", viewable=True))

@@ -1,4 +1,4 @@
-"""What every transform is, and what it may know of the call it works for."""
+"""The interface of transforms, and the facts of the call that they may use."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
@@ -15,9 +15,9 @@ Schema = dict[str, Any]
 class Parameter(Struct, frozen=True):
     """An argument that a transform or a rule adds to a tool.
 
-    `schema` is what `inputSchema` shows and what a call is checked against (`type`, `minimum`,
+    `schema` is shown in `inputSchema`, and calls are checked against it (`type`, `minimum`,
     `maximum`, `default`, `enum`, `maxLength`, `pattern`, `description`). `message` replaces the
-    refusal's own words.
+    default text of a refusal.
     """
 
     schema: Schema
@@ -25,10 +25,10 @@ class Parameter(Struct, frozen=True):
 
 
 class Notice(Struct, frozen=True):
-    """What the model must be told about something that was left out.
+    """A message to the model about content that was left out.
 
-    `value` holds numbers and argument names, never upstream text. In a structuredContent it stands
-    under `name`; as a text block it is written as JSON, under its name unless it is `bare`.
+    `value` holds numbers and argument names, never upstream text. In a structuredContent it is the
+    member `name`; as a text block it is written as JSON, under its name unless it is `bare`.
     """
 
     name: str
@@ -37,10 +37,10 @@ class Notice(Struct, frozen=True):
 
 
 class Warned(Struct, frozen=True):
-    """Something that whoever runs the proxy should know of; the answer goes out all the same.
+    """A warning to the operator of the proxy; the response is sent all the same.
 
-    Warnings of one `kind` are counted together and logged once. A kind is a few plain words, of
-    which a rule has a few, never text of the upstream's; `said` is one case of it in full.
+    Warnings of one `kind` are counted together and logged once. A kind is a few plain words, never
+    upstream text, and a rule has few kinds; `said` is one case of it in full.
     """
 
     kind: str
@@ -48,15 +48,15 @@ class Warned(Struct, frozen=True):
 
 
 class Call(Struct):
-    """One shaping: the call's facts, and what the steps have to say about it.
+    """The shaping of one response: the facts of the call, and the messages of the steps.
 
     `arguments` are complete and plain: the client's, defaults filled in, the rule's own included,
-    each under the name that the rule file gives it. `bound` is the most bytes the document may
-    take, where the rule has a bound. `structured` is true where clients may be shown a
-    structuredContent. `blocks`: the document is an array of the texts of several blocks. `names`
-    maps the rule's argument names to the advertised ones where they differ. `member` is the one of
-    structuredContent that holds the document, if it is a text. `fuel` is what the steps may cost
-    together. `error`: the document is an error, whose end says more than its middle.
+    each under the name that the rule file gives it. `bound` is the most bytes that the document may
+    take, if the rule has a bound. `structured`: clients may get a structuredContent. `blocks`: the
+    document is an array of the texts of several blocks. `names` maps the rule's argument names to
+    the advertised names if they differ. `member` is the member of structuredContent that holds the
+    document, if the document is a text. `fuel` is the budget of all steps together. `error`: the
+    document is an error, whose end matters more than its middle.
     """
 
     tool: str
@@ -74,7 +74,7 @@ class Call(Struct):
     error: bool = False
 
     def warn(self, kind: str, said: str) -> None:
-        """Have something counted and logged; see Warned."""
+        """Add a warning, which is counted and logged; see Warned."""
         self.warnings.append(Warned(kind, said))
 
     def argument(self, name: str) -> Any:
@@ -85,48 +85,48 @@ class Call(Struct):
         return value
 
     def shown(self, name: str) -> str:
-        """Return the name under which the client knows the rule's argument `name`."""
+        """Return the advertised name of the rule's argument `name`."""
         return self.names.get(name, name)
 
 
 class Transform(Protocol):
     """One step of a pipeline: a frozen Struct whose fields are its options in YAML.
 
-    A transform changes nothing that it was not asked to change. It may raise anything: the rule's
-    `on_failure` decides what then goes out.
+    A transform changes only the parts that its options name. It may raise any exception: the
+    rule's `on_failure` then decides which response is sent.
     """
 
     name: ClassVar[str]
     shorthand: ClassVar[str | None]
-    """The option that is meant where the YAML value is not a mapping of options."""
+    """The option that is meant if the YAML value is not a mapping of options."""
 
     window: ClassVar[bool]
-    """True where it answers a part of something that later calls ask the rest of."""
+    """True if it returns one part of a value, and later calls get the other parts."""
 
     cuts: ClassVar[bool]
-    """True where it leaves something out that a view could still show."""
+    """True if it leaves out content that a view could still show."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The arguments it adds to the tool, by dotted name."""
+        """The arguments that it adds to the tool, by dotted name."""
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Change the document at `root`."""
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """Return what it makes of a document that fits `schema`; None where it cannot say."""
+        """Return the schema of its output for documents that fit `schema`; None if unknown."""
 
 
 class Argument(Struct, frozen=True):
-    """`{argument: name}`: a constant that comes from the call."""
+    """`{argument: name}`: a constant from the arguments of the call."""
 
     argument: str
 
 
 def constant(value: "str | Argument", call: Call) -> str | None:
-    """Return a constant, or the argument it names; None where the call does not carry it.
+    """Return a constant, or the argument that it names; None if the call has no such argument.
 
-    Raises Mismatch for an argument that is not a string.
+    Raises ShapeMismatch if the argument is not a string.
     """
     if isinstance(value, str):
         return value

@@ -1,4 +1,4 @@
-"""Shortens strings, saying how much is left out."""
+"""Shortens strings, and appends how much is left out."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
@@ -16,9 +16,9 @@ from proxy.transforms.notices import any_text
 class Clip(Struct, frozen=True):
     """Keep the first `max_lines` lines or `max_chars` characters of each string at `at`.
 
-    What is left out is counted behind what is kept: `… (+N chars)`, or `… (+N lines)` on a line of
-    its own. Of an array each string is clipped; of a text read as lines or records, each of those;
-    anything else is left alone. With both bounds, lines go first.
+    A count of the rest is appended: `… (+N chars)`, or `… (+N lines)` on a line of its own. In an
+    array each string is clipped; in a text read as lines or records, each line or record; other
+    values stay unchanged. With both bounds, `max_lines` is applied first.
 
     >>> from proxy.document.tree import Document
     >>> document = Document.read(b'[{"body": "abcdefghij"}, {"body": null}]')
@@ -37,7 +37,7 @@ class Clip(Struct, frozen=True):
     max_lines: Annotated[int, Meta(ge=0)] | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError where neither bound is given."""
+        """Raise ValueError if neither bound is given."""
         if self.max_chars is None and self.max_lines is None:
             raise ValueError("say 'max_chars', 'max_lines' or both")
 
@@ -57,11 +57,11 @@ class Clip(Struct, frozen=True):
             call.missing.append(str(self.at))
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """Strings stay strings; their own constraints may no longer hold."""
+        """Strings stay strings; their constraints may no longer hold."""
         return at(schema, self.at, any_text)
 
     def _clipped(self, said: str) -> str | None:
-        """Return the string shortened, or None where it is short enough."""
+        """Return the shortened string, or None if it is short enough."""
         kept, lines = said, 0
         if self.max_lines is not None:
             kept, lines = _first_lines(said, self.max_lines)

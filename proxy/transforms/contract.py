@@ -1,4 +1,4 @@
-"""Checks what a rule yields against the schema that it promises (`output_schema`, `validate`)."""
+"""Checks the output of a rule against the schema it promises (`output_schema`, `validate`)."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -17,17 +17,17 @@ from proxy.schema.violations import MOST, Violation, violations
 from proxy.schema.walk import NOTES
 from proxy.transforms.base import Call, Parameter, Schema
 
-_CHECKING = 3  # times as long as going through a value: measured with a schema for all of it
+_CHECKING = 3  # times the cost of traversing a value: measured with a schema for all of it
 _NAMED = 3  # violations that a refusal names
-_DEEPEST = 6  # names in the kind of a violation: a schema that holds itself has no end of them
+_DEEPEST = 6  # names in the kind of a violation: a recursive schema has no end of them
 
 
 class Contract(Struct, frozen=True, dict=True):
-    """The step that `validate` adds: what those before it yield is to fit `schema`.
+    """The step that `validate` adds: the document after the other steps must fit `schema`.
 
-    Where it does not, each kind of violation is a warning, and where the contract `refuses`, the
-    response a Refusal too. `schema` is as `normalised` returns it. A text that was read as
-    structure (`parse`) counts as what it is written back as: as an object where it is one in JSON.
+    If it does not, each kind of violation is a warning; if the contract `refuses`, the step also
+    raises Refusal. `schema` is a result of `normalised`. A text that was read as structure
+    (`parse`) is checked as it is written back: as an object if it is an object in JSON.
 
     >>> call = Call("status")
     >>> held = Contract({"type": "object", "properties": {"n": {"maximum": 100}}}, refuses=False)
@@ -46,7 +46,7 @@ class Contract(Struct, frozen=True, dict=True):
     refuses: bool
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Warn of what breaks the contract, or raise Refusal."""
+        """Warn of each violation of the contract, or raise Refusal."""
         sent, left = _sent(root.document), call.fuel.left
         pay(sent, call.fuel)
         call.fuel.burn(_CHECKING * (left - call.fuel.left))
@@ -61,7 +61,7 @@ class Contract(Struct, frozen=True, dict=True):
             raise Refusal(f"the response breaks its contract: {named}{_more(found, _NAMED, '; ')}")
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """What comes out is what was promised."""
+        """The schema of the output is the promised one."""
         return self.schema
 
     @cached_property
@@ -73,9 +73,9 @@ class Contract(Struct, frozen=True, dict=True):
         return frozenset(_properties(self.schema))
 
     def _kind(self, found: Violation) -> str:
-        """Say what kind of violation it is in words of the schema alone."""
+        """Return the kind of a violation, in words of the schema alone."""
         names = [name for name in found.path if isinstance(name, str)]
-        # A member that the schema does not name has its name from upstream.
+        # The name of a member that the schema does not name is upstream text.
         said = [name if name in self._names else "*" for name in names[:_DEEPEST]]
         place = ".".join(said) + ("…" if len(names) > _DEEPEST else "")
         return " ".join(filter(None, ("contract:", place, found.keyword)))
@@ -89,7 +89,7 @@ def _more(found: list[Violation], named: int, between: str) -> str:
 
 
 def _sent(document: Document) -> Any:
-    """Return the document as plain values, texts that were read as structure written back."""
+    """Return the document as plain values; texts read as structure are written back."""
     value = plain(document.cell[0])
     if not document.closers:
         return value
@@ -109,9 +109,9 @@ def _sent(document: Document) -> Any:
 
 
 def normalised(schema: Schema) -> Schema:
-    """Return a right schema with `nullable: true`, OpenAPI's word, said in JSON Schema.
+    """Return a valid schema with `nullable: true` (OpenAPI) translated to JSON Schema.
 
-    The root's own name (`$id`) goes: the schemas of several tools must not meet under one.
+    The `$id` of the root is removed: the schemas of several tools must not share one.
 
     >>> normalised({"type": "object", "properties": {"a": {"type": "string", "nullable": True}}})
     {'type': 'object', 'properties': {'a': {'type': ['string', 'null']}}}
@@ -128,7 +128,7 @@ def normalised(schema: Schema) -> Schema:
     return changed
 
 
-# Keywords that say nothing of null: beside them, null need only be one of the types.
+# Keywords that do not constrain null: beside them, null need only be one of the types.
 _OF_OTHERS = NOTES | {
     "additionalProperties",
     "exclusiveMaximum",

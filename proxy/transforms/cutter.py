@@ -1,11 +1,11 @@
 """Cuts values to a number of bytes, keeping their structure and types.
 
-Sizes are those of unopened parts: a part that is left out is never decoded beyond the one level
-that counts its elements. The members of an object share the room, the small ones first; so do the
+Sizes are measured on encoded parts: a part that is left out is decoded only one level deep, to
+count its elements. The members of an object share the room, the small ones first; so do the
 elements of an array if there are few, else the first elements stay.
 
-Invariant: at each path, the elements, members and characters that are shown and those that the
-notes count as left out are together the whole.
+Invariant: at each path, the elements, members and characters shown, plus those that the notes
+count as left out, are the whole.
 """
 
 from itertools import islice
@@ -18,26 +18,26 @@ from proxy.document.surrogates import unmask
 from proxy.document.tree import Document, encode, level
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
-LONGEST = 100  # characters of a name that is shown
-UNSHOWN = "…"  # stands for a longer one
+LONGEST = 100  # characters of a name in a note
+UNSHOWN = "…"  # replaces a longer name
 ELEMENTS, MEMBERS, CHARACTERS = "", " members", " chars"
 
 _CONTAINERS = {ELEMENTS: "arrays", MEMBERS: "objects", CHARACTERS: "texts"}
-_AMPLE = 2000  # bytes: enough of a large element; with less than that or half of it, it goes
+_AMPLE = 2000  # bytes: enough of a large element; with less than that or half of it, it is dropped
 _FAIR = 400  # bytes: a smaller element is kept or left out, not cut
 _MOST_MEMBERS = 1000  # an object with more is a map: it keeps its first members
-_RECORD = 60  # members: an object with more is a map where each would get less than _FAIR
-_DEEPEST = 30  # levels; what is further down and does not fit is emptied
+_RECORD = 60  # members: an object with more is a map if each would get less than _FAIR
+_DEEPEST = 30  # levels; a deeper container that does not fit is emptied
 
 
 _Entry = tuple[bytes, Raw, str, str]
-"""A member or element: its name as it is written, its value, its path and its place."""
+"""A member or element: its encoded name, its value, its path and its place."""
 
 
 class Omission(Struct, frozen=True):
-    """What is shown of `total` elements, members or characters (`unit`), at one place or several.
+    """The count of elements, members or characters (`unit`) shown of `total`, at some places.
 
-    `path` is the place without positions, `place` the first one as a view finds it, of which
+    `path` is the place without positions, `place` the view expression of the first place, of which
     `first_shown` of `first_total` are shown. `lost` is in bytes.
     """
 
@@ -56,7 +56,7 @@ class Omission(Struct, frozen=True):
         return f"{self.shown} of {self.total}{self.unit}{several}"
 
     def with_another(self, other: "Omission") -> "Omission":
-        """Return both together: the sums, and the place of this one."""
+        """Return the sum of both, with the place of this omission."""
         return replace(
             self,
             lost=self.lost + other.lost,
@@ -67,7 +67,7 @@ class Omission(Struct, frozen=True):
 
 
 class SizeReducer:
-    """Cuts values to a number of bytes, and records what that left out.
+    """Cuts values to a number of bytes, and records each omission.
 
     `blocks`: the value is an array of the texts of several blocks, which all stay if they can.
     """
@@ -79,7 +79,7 @@ class SizeReducer:
 
     @property
     def cuts(self) -> list[Omission]:
-        """What was left out, once for each path and unit; the greatest loss first."""
+        """The omissions, one for each path and unit; the greatest loss first."""
         merged: dict[tuple[str, str], Omission] = {}
         for cut in self._cuts:
             key = cut.path, cut.unit
@@ -87,12 +87,12 @@ class SizeReducer:
         return sorted(merged.values(), key=lambda cut: -cut.lost)
 
     def size(self, raw: Raw | bytes) -> int:
-        """Return the bytes that compact JSON takes once it is written."""
+        """Return the size in bytes of compact JSON in the response."""
         view = memoryview(raw)
         return len(unmask(bytes(view))) if self.document.masked else len(view)
 
     def fit(self, raw: Raw, room: int, path: str, place: str, depth: int) -> bytes | Raw | None:
-        """Return `raw` cut to at most `room` bytes; None where it cannot be.
+        """Return `raw` cut to at most `room` bytes; None if that is impossible.
 
         Only containers and strings of more than 40 characters are cut: two bytes suffice for them.
         """
@@ -113,7 +113,7 @@ class SizeReducer:
         return self._array(opened, size, room, path, place, depth)
 
     def _rigid(self, raw: Raw) -> bool:
-        """Return True if a value stays whole or goes: a number, a word, an empty or short string."""
+        """Return True if a value cannot be cut: a number, a literal, an empty or short string."""
         head, length = memoryview(raw)[0], len(memoryview(raw))
         if head == 0x22:
             # A character takes from one byte to six.
@@ -127,7 +127,7 @@ class SizeReducer:
         end = fitting(self.document, said, room - 2 - len(mark.encode()))
         end = ending(said, end) if end > 0 else 0
         if end == len(said):
-            return encode(said)  # it was only spelled in more bytes than it takes
+            return encode(said)  # only its original spelling took more bytes
         self._note(path, place, end, len(said), CHARACTERS, len(said) - end)
         return encode(said[:end] + mark) if end else b'""'
 
@@ -189,7 +189,7 @@ class SizeReducer:
         return parts
 
     def _first(self, entries: list[_Entry], room: int, depth: int) -> list[bytes]:
-        """Return as many of the first entries as fit; large ones are cut, to have room for more."""
+        """Return as many of the first entries as fit; large entries are cut to fit more."""
         left = room - 1
         limit = max(_AMPLE, left // 3)
         parts: list[bytes] = []
@@ -215,7 +215,7 @@ class SizeReducer:
 
 
 def _share(sizes: list[int], room: int) -> int:
-    """Return the most bytes each may take so that all together take at most `room`.
+    """Return the most bytes that each may take if all together take at most `room`.
 
     >>> _share([10, 100, 1000], 500), _share([10, 20], 500)
     (390, 490)
@@ -229,7 +229,7 @@ def _share(sizes: list[int], room: int) -> int:
 
 
 def ending(said: str, most: int) -> int:
-    """Return where to cut a text after at most `most` characters: at a line, a word, or there."""
+    """Return the position of a cut after at most `most` characters: at a line, a word, or there."""
     if most >= len(said):
         return len(said)
     line = said.rfind("\n", most // 2, most) + 1
@@ -239,14 +239,14 @@ def ending(said: str, most: int) -> int:
 def _below(path: str, place: str, name: str) -> tuple[str, str]:
     """Return the path and the place of a member, as JMESPath spells them.
 
-    In paths, a name behind an array steps into each element (`items.title`).
+    In paths, a name after an array applies to each element (`items.title`).
     """
     while path.endswith("[]") and path != "[]":
         path = path.removesuffix("[]")
     plain = name.isascii() and name.isidentifier()
     spelled = name if plain else encode(name).decode()
     if len(spelled) > LONGEST:
-        spelled = UNSHOWN  # neither shown nor to be viewed
+        spelled = UNSHOWN  # not shown, and no view reaches it
     return (
         f"{path}.{spelled}" if path else spelled,
         f"{place}.{spelled}" if place else spelled,

@@ -32,7 +32,7 @@ class Drop(Struct, frozen=True, dict=True):
     at: Path = ROOT
 
     def __post_init__(self) -> None:
-        """Raise ValueError where nothing is dropped, or all there is."""
+        """Raise ValueError if nothing is dropped, or everything."""
         if not self.paths:
             raise ValueError("no path to drop")
         for number in self._start.ends:
@@ -53,7 +53,7 @@ class Drop(Struct, frozen=True, dict=True):
             call.missing.append(str(self.at))
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """The properties are gone and required no more."""
+        """The properties are removed, and no longer required."""
         reshaped: Schema | None = schema
         for path in self.paths:
             reshaped = None if reshaped is None else without(reshaped, self.at.then(path))
@@ -65,7 +65,7 @@ class Drop(Struct, frozen=True, dict=True):
 
 
 def _without(value: Value, paths: Paths, seen: PathMatches) -> Value:
-    """Return `value` without what `paths` name in it, and note in `seen` which there were."""
+    """Return `value` without the parts that `paths` name; record in `seen` which existed."""
     found = objects(value) if paths.plain else None
     if found:
         present = [each for each in found if each is not None]
@@ -93,7 +93,7 @@ def _without(value: Value, paths: Paths, seen: PathMatches) -> Value:
 
 
 def _drop(found: list[dict[str, Value]], paths: Paths, seen: PathMatches) -> None:
-    """Drop from objects the members that `paths` name, one name after the other."""
+    """Drop from objects the members that `paths` name, one name at a time."""
     for name, after in paths.names.items():
         holders = [each for each in found if name in each]
         if after.ends and holders:

@@ -1,4 +1,4 @@
-"""Keeps the first and last elements of an array, and says beside it how many there were."""
+"""Keeps the first and last elements of an array, with a note beside it on how many there were."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
@@ -18,9 +18,9 @@ _SAYS = "Which arrays are shortened: how many elements of how many are shown"
 class Elide(Struct, frozen=True):
     """Keep the first `first` and the last `last` elements of the array at `at`.
 
-    Where only one of both is given, the other is 0; where none is, the first 3 stay. An array that
-    is not longer stays as it is. Beside a shorter one stands how many there were:
-    `_elided: {names: "5 of 4812"}`, or `"first 3 and last 2 of 4812"`.
+    If only one of the two is given, the other is 0; if none is, the first 3 stay. An array that is
+    not longer stays unchanged. Beside a shortened array, `_elided` says how many elements there
+    were: `_elided: {names: "5 of 4812"}`, or `"first 3 and last 2 of 4812"`.
 
     >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"names": ["a", "b", "c", "d"], "size": 4}')
@@ -65,7 +65,7 @@ class Elide(Struct, frozen=True):
             call.missing.append(str(self.at))
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """The array may be shorter, and the count stands beside it."""
+        """The array may be shorter, and the count is beside it."""
         if DEEP in self.at.steps:
             return relaxed(schema, admitting=("_elided",))
         reshaped = at(schema, self.at, shortened)
@@ -91,7 +91,7 @@ class Elide(Struct, frozen=True):
 
 
 def _tell(root: Slot, call: Call, name: str | None, says: str) -> None:
-    """Say it in the document, or beside it if the document is no object."""
+    """Add the note to the document, or beside it if the document is not an object."""
     value = root.get()
     if isinstance(value, dict):
         _note(value, name or "items", says)
@@ -101,7 +101,7 @@ def _tell(root: Slot, call: Call, name: str | None, says: str) -> None:
 
 
 def _note(holder: dict[str, Value], name: str, says: str) -> None:
-    """Add to the note in `holder`; by a free name where upstream has one of that name."""
+    """Add to the note in `holder`, under a free name if upstream has a member of that name."""
     word = "_elided"
     while word in holder and not _ours(holder[word]):
         word += "_"
@@ -109,7 +109,7 @@ def _note(holder: dict[str, Value], name: str, says: str) -> None:
 
 
 def _ours(value: Value) -> bool:
-    """Return True if `value` is a note: members that came from upstream are Raw."""
+    """Return True if `value` is a note of the proxy: members from upstream are Raw."""
     return isinstance(value, dict) and all(isinstance(says, str) for says in value.values())
 
 

@@ -1,4 +1,4 @@
-"""Keeps the elements of an array that fit a condition."""
+"""Keeps the elements of an array that meet a condition."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -18,13 +18,13 @@ Test = Callable[[Value], bool]
 
 
 class Filter(Struct, frozen=True):
-    """Keep the elements of the array at `at` that fit one condition, as they came.
+    """Keep the elements of the array at `at` that meet one condition, unchanged.
 
     `where` is a JMESPath over the element. `glob` (`*` and `?` stop at `/`, `**` does not), `match`
-    (a regular expression found anywhere) and `prefix` look at the string at `field`, at any one
-    of the strings in an array, or at the element itself. What is no string fits none of them;
-    `invert` keeps what does not fit. An argument that the call does not carry: nothing is
-    filtered.
+    (a regular expression found anywhere) and `prefix` test the string at `field`, or the element
+    itself; an array of strings fits if any of its strings does. Values other than strings never
+    fit; `invert` keeps the elements that do not fit. If the condition is an argument that the call
+    does not have, nothing is filtered.
 
     >>> from proxy.document.tree import Document
     >>> document = Document.read(b'["a.md", "b.png", "sub/c.md"]')
@@ -52,7 +52,7 @@ class Filter(Struct, frozen=True):
     invert: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless there is one condition."""
+        """Raise ValueError unless there is exactly one condition."""
         given = [word for word in _CONDITIONS if getattr(self, word) is not None]
         if len(given) != 1:
             found = " and ".join(given) or "none"
@@ -63,7 +63,7 @@ class Filter(Struct, frozen=True):
             raise ValueError(f"glob: more than {_LONGEST} characters")
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Filter. Raises Refusal for an expression in an argument that is wrong, or takes long."""
+        """Filter. Raises Refusal if an argument is an invalid or too expensive expression."""
         asked = self.match if self.glob is None else self.glob
         try:
             self._filter(root, call)
@@ -102,7 +102,7 @@ class Filter(Struct, frozen=True):
         return at(schema, self.at, shortened)
 
     def _test(self, call: Call) -> Test | None:
-        """Return what says whether an element fits; None where the call does not say."""
+        """Return the test of an element; None if the call lacks the argument."""
         if self.where is not None:
             return _where(self.where, call)
         look: Callable[[str], object] | None
@@ -117,7 +117,7 @@ class Filter(Struct, frozen=True):
         return lambda value: any(map(look, _texts(value)))
 
     def _pattern(self, call: Call) -> Pattern | None:
-        """Return the pattern that texts are to fit; None where the call does not say."""
+        """Return the pattern that texts must fit; None if the call lacks the argument."""
         if isinstance(self.match, Pattern):
             return self.match
         if isinstance(self.glob, str):
@@ -147,14 +147,14 @@ def _where(where: Expression, call: Call) -> Test:
         try:
             return truthy(evaluate(plain(element, row, fuel)))
         except Refusal as error:
-            # The rule's author wrote it, not the model: the rule failed.
+            # The rule's author wrote the expression, not the model: the rule failed.
             raise TransformError("filter", error) from error
 
     return fits
 
 
 def _texts(value: Value) -> Iterator[str]:
-    """Yield the text that `value` is, or those that it holds where it is an array."""
+    """Yield `value` if it is a text, or the texts in it if it is an array."""
     inner = opened(value)
     if isinstance(inner, str):
         yield inner
@@ -177,7 +177,7 @@ def _regular(glob: str) -> str:
     return rf"\A(?s:{regular})\z"
 
 
-# `**/` is any number of folders, none included; the longer ones come first.
+# `**/` is any number of folders, including none; longer wildcards come first.
 _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 

@@ -1,4 +1,4 @@
-"""Makes a value what a JMESPath expression gives for it."""
+"""Replaces a value by the result of a JMESPath expression."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -14,12 +14,12 @@ from proxy.transforms.base import Call, Parameter, Schema
 
 
 class Jmespath(Struct, frozen=True):
-    """Put what `expression` gives for each value at `at` in its place; null where it gives nothing.
+    """Replace each value at `at` by the result of `expression`; null if it gives nothing.
 
-    Numbers keep their spelling where the expression only passes them on; `argument('name')` in it
-    is the call's argument. A result that takes more than four times the value and a megabyte
-    is refused, since an expression can repeat parts without end; so is one that takes more work
-    than a rule may do.
+    Numbers that the expression only passes on keep their spelling; `argument('name')` in it is an
+    argument of the call. A result that takes more than four times the value and a megabyte is
+    refused, since an expression can repeat parts without end; so is one that takes more work than
+    the budget of a rule.
 
     >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"items": [{"id": 1.50}, {"id": 2}], "page": 1}')
@@ -42,7 +42,7 @@ class Jmespath(Struct, frozen=True):
         return {}
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Evaluate and put in place."""
+        """Evaluate, and replace the values."""
         evaluate = self.expression.bind(call.arguments, call.fuel)
         found = False
         for slot in select(root, self.at):
@@ -52,7 +52,7 @@ class Jmespath(Struct, frozen=True):
             try:
                 result = evaluate(plain(before, fuel=call.fuel))
             except Refusal as cause:
-                # The rule's own expression does not fit: that is no fault of the call.
+                # The rule's own expression does not fit: the call is not at fault.
                 raise TransformError(self.name, cause) from cause
             most = most_of(len(memoryview(before)))
             if outgrows(result, most, call.fuel):
@@ -62,7 +62,7 @@ class Jmespath(Struct, frozen=True):
             call.missing.append(str(self.at))
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """Nothing is known of the result."""
+        """The schema of the result is unknown."""
         return None
 
 

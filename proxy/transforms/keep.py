@@ -15,11 +15,12 @@ from proxy.transforms.base import Call, Parameter, Schema
 
 
 class Keep(Struct, frozen=True, dict=True):
-    """Keep `paths` of each object at `at`, in their order; everything else in it goes.
+    """Keep `paths` of each object at `at`, in their order; everything else in it is dropped.
 
-    What holds a kept member stays: of `labels.name` an array of as many labels, each with its name
-    alone. So does what is no object where one was expected, null above all. Where none of the
-    paths exists, the document has another shape than the rule expects: Mismatch.
+    The containers of a kept member stay: `labels.name` keeps an array of as many labels, each with
+    its name alone. So does a value that is not an object although one was expected, such as null.
+    If none of the paths exists, the document has another shape than the rule expects, and the step
+    fails (ShapeMismatch).
 
     >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"size": 2, "items": [{"id": 1, "user": {"id": 7}}, {"x": 3}]}')
@@ -38,12 +39,12 @@ class Keep(Struct, frozen=True, dict=True):
     at: Path = ROOT
 
     def __post_init__(self) -> None:
-        """Raise ValueError where there is nothing to keep."""
+        """Raise ValueError if there is no path to keep."""
         if not self.paths:
             raise ValueError("no path to keep")
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Keep the paths. Raises Mismatch where none of them exists."""
+        """Keep the paths. Raises ShapeMismatch if none of them exists."""
         seen, slots = PathMatches(), places(root, self.at)
         if not slots and blocked(root, self.at):
             return
@@ -59,7 +60,7 @@ class Keep(Struct, frozen=True, dict=True):
         call.missing += [str(self.at.then(path)) for path in seen.missing(self.paths)]
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """Only the named properties are left, and only they can be required."""
+        """Only the named properties remain, and only they can be required."""
         return only(schema, self.at, self.paths)
 
     @cached_property
@@ -68,7 +69,7 @@ class Keep(Struct, frozen=True, dict=True):
 
 
 class KeepPlan:
-    """What is kept of a value to which some paths have led."""
+    """The parts to keep of a value that some paths lead to."""
 
     __slots__ = ("_made", "_paths", "_plans", "row")
 
@@ -79,7 +80,7 @@ class KeepPlan:
         self.row = reading(paths)
 
     def keep(self, value: Value, seen: PathMatches, *, typed: bool = True) -> Value:
-        """Return what is kept of `value`, and note in `seen` which paths exist."""
+        """Return the kept parts of `value`, and record in `seen` which paths exist."""
         if self._paths.ends:
             seen.note(self._paths)
             return value
@@ -104,7 +105,7 @@ class KeepPlan:
             if after.ends or name in self._paths.spelled:
                 kept[name] = self._after(after).keep(member, seen)
             elif not after.barred(member):
-                # Only a pattern leads here: what holds nothing that is named goes.
+                # Only a pattern leads here: a member that contains no named value is dropped.
                 below = PathMatches()
                 inner = self._after(after).keep(member, below)
                 if below.found:
@@ -121,7 +122,7 @@ class KeepPlan:
         return kept
 
     def _note(self, found: Sequence[Struct | None], seen: PathMatches) -> None:
-        """Note which paths exist in rows; None stands for null and for an empty array."""
+        """Record which paths exist in rows; None represents null and an empty array."""
         present = [row for row in found if row is not None]
         if len(present) < len(found):
             seen.excused |= self._paths.open

@@ -1,14 +1,14 @@
-"""Where a note on a cut value stands: in a free member beside it, and what schemas say of both."""
+"""Names of the members that hold notes on cut values, and the schemas of values with notes."""
 
 from proxy.document.paths import Path
 from proxy.schema.derive import each, with_property
 from proxy.schema.references import Schema
 
-DROPPED = "_dropped"  # what says how many blocks of each type a rule dropped
+DROPPED = "_dropped"  # the note on how many blocks of each type a rule dropped
 
 
 def free(members: object, wanted: str) -> str:
-    """Return `wanted`, with as many `_` behind it as it takes to be none of the `members`.
+    """Return `wanted`, with as many `_` appended as make it differ from all `members`.
 
     >>> free({"pagination": 1}, "pagination"), free([], "pagination")
     ('pagination_', 'pagination')
@@ -19,10 +19,10 @@ def free(members: object, wanted: str) -> str:
 
 
 def admitting(schema: Schema, holder: Path, wanted: str, says: str) -> Schema | None:
-    """Return `schema` where the objects at `holder` may have a note besides, by a free name.
+    """Return `schema` with an optional note, under a free name, in the objects at `holder`.
 
-    What the note holds is described, not prescribed: where others may add members, one of that
-    name may be theirs.
+    The content of the note is described, not prescribed: if the schema admits other members, the
+    upstream may have a member of that name.
     """
     declared: set[str] = set()
 
@@ -53,7 +53,7 @@ def or_wrapped(part: Schema, name: str, says: str) -> Schema:
 
 
 def any_text(part: Schema) -> Schema:
-    """Return a plain schema for values whose texts, or texts in an array, may be any other texts.
+    """Return a plain schema for values whose texts, or texts in an array, may be any texts.
 
     >>> any_text({"type": "string", "minLength": 3}), any_text({"type": "object", "required": []})
     ({'type': 'string'}, {'type': 'object', 'required': []})

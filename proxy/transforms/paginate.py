@@ -1,4 +1,4 @@
-"""Answers one page of an array; later calls ask for the others."""
+"""Returns one page of an array; later calls get the others."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, ClassVar, Literal
@@ -33,7 +33,7 @@ _METADATA: Schema = {
 
 
 class Window(Struct, frozen=True):
-    """One array to cut a page from: its place, its value, and the rule's path to it."""
+    """An array to page: its place, its value, and the rule's path to it."""
 
     slot: Slot
     value: list[Value]
@@ -41,23 +41,24 @@ class Window(Struct, frozen=True):
 
 
 class Paginate(Struct, frozen=True):
-    """Answer `limit` elements of the array at `at` from `offset` on, and say how many there are.
+    """Return `limit` elements of the array at `at` from `offset` on, and how many there are.
 
-    Several `at` are moved by one window. Beside each array stands
-    `pagination: {total, offset, limit, returned, hasMore, nextOffset}`, on every page. `page_info`
-    names it otherwise: left a path beside the array, right one of these words; only then is a
-    member of that name replaced (else ours becomes `pagination_`). Where several of the arrays
-    stand in one object, each has its own entry, under the array's name. A root array is wrapped as
-    `{items: [...], pagination: ...}`, where `as` names `items`; with `as: null` it stays an array,
-    and the metadata stand beside it, in a further text block. Of a text read as lines or records
-    the page is a text again, and what there is to say stands beside it; one that is all on its
-    first page is left alone.
+    All paths of `at` share one `limit` and `offset`. Every page has, beside each array,
+    `pagination: {total, offset, limit, returned, hasMore, nextOffset}`. `page_info` renames these
+    metadata: to the left a path beside the array, to the right one of these words. Only then is an
+    existing member of that name replaced; otherwise the metadata become `pagination_`. If several
+    of the arrays are in one object, each has its own entry, under the array's name. A root array
+    is wrapped as `{items: [...], pagination: ...}`, and `as` renames `items`; with `as: null` it
+    stays an array, and the metadata are in a further text block. For a text read as lines or
+    records, the page is a text again, with the metadata beside it; if all of it fits on the first
+    page, it stays unchanged.
 
-    A document that is an object is left alone if there is no `at`, and a warning says so. A tool
-    whose `outputSchema` admits only objects then gains no arguments, and is not said to have pages.
+    Without `at`, a document that is an object stays unchanged, and a warning is logged. A tool
+    whose `outputSchema` admits only objects then gets no arguments, and its description does not
+    mention pages.
 
-    A page ends earlier where it would take more than `max_bytes` (its arrays and their metadata),
-    or the document more than the rule's bound; never before its first element.
+    A page ends earlier if it would take more than `max_bytes` (its arrays and their metadata), or
+    the document more than the rule's bound; never before its first element.
 
     >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"files": ["a", "b", "c"], "vault": "v"}')
@@ -122,7 +123,7 @@ class Paginate(Struct, frozen=True):
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The arguments `limit` and `offset`, or what `arguments` calls them."""
+        """The arguments `limit` and `offset`, or the names that `arguments` gives them."""
         what = f"of {_listed(self._arrays)}" if self._arrays else "elements"
         limit: Schema = {
             "type": "integer",
@@ -145,7 +146,7 @@ class Paginate(Struct, frozen=True):
         }
 
     def sentence(self, shown: Callable[[str], str]) -> str:
-        """Return what the tool's description says; `shown` gives an argument's advertised name."""
+        """Return the sentence for the tool's description; `shown` gives the advertised names."""
         limit = shown(self.arguments.get("limit", "limit"))
         offset = shown(self.arguments.get("offset", "offset"))
         what = f"{_listed(self._arrays)} in pages of {self.limit}"
@@ -198,7 +199,7 @@ class Paginate(Struct, frozen=True):
                 call.notices.append(notice)
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """The arrays may be shorter, and the metadata stands beside them."""
+        """The arrays may be shorter, and the metadata are beside them."""
         reshaped: Schema | None = schema
         for path in self.paths:
             change = shortened if path.steps else self._wrapped
@@ -209,7 +210,7 @@ class Paginate(Struct, frozen=True):
         return reshaped
 
     def _wrapped(self, part: Schema) -> Schema:
-        """Return the schema for what becomes of an array that is the whole document."""
+        """Return the schema of the result for an array that is the whole document."""
         if "array" not in kinds(part):
             return part
         if self.as_ is None:
@@ -224,7 +225,7 @@ class Paginate(Struct, frozen=True):
         return wrapped if kinds(part) == {"array"} else {"anyOf": [part, wrapped]}
 
     def _metadata(self) -> Iterator[tuple[Path, str]]:
-        """Yield each object that holds metadata, and the first name under which it does."""
+        """Yield each object that holds metadata, and the first name of the metadata in it."""
         holders = [path.steps[:-1] for path in self.paths if path.steps]
         for steps in dict.fromkeys(holders):
             for left in self.page_info or ("pagination",):
@@ -234,18 +235,18 @@ class Paginate(Struct, frozen=True):
 
     @property
     def _shared(self) -> bool:
-        """True where several of the arrays stand in one object."""
+        """True if several of the arrays are in one object."""
         holders = [path.steps[:-1] for path in self.paths]
         return len(set(holders)) < len(holders)
 
     @property
     def _arrays(self) -> list[str]:
-        """The arrays as the tool's description names them; none where it is the whole document."""
+        """The arrays as the tool's description names them; empty for the whole document."""
         return [f"`{path}`" for path in self.paths if path.steps]
 
     @property
     def _named(self) -> Mapping[str, Word]:
-        """The words that the model is told, by where it finds them."""
+        """The words of the metadata, by the path at which the model finds them."""
         if self._shared or (self.page_info is None and not self._arrays):
             return {word: word for word in _WORDS}
         holder = self.paths[0].steps[:-1] if len(self.paths) == 1 else ()
@@ -280,7 +281,7 @@ class Paginate(Struct, frozen=True):
         limit: int,
         offset: int,
     ) -> int:
-        """Return how many elements of each array the page takes."""
+        """Return the number of elements of each array on the page."""
         room = self._room(root, call, windows, names, limit, offset)
         if room is None:
             return limit
@@ -305,7 +306,7 @@ class Paginate(Struct, frozen=True):
         limit: int,
         offset: int,
     ) -> int | None:
-        """Return how many bytes the elements may take, None where nothing bounds them."""
+        """Return the number of bytes that the elements may take, None if there is no bound."""
         if self.max_bytes is None and call.bound is None:
             return None
         document, spent, told = root.document, 0, 0
@@ -333,7 +334,7 @@ class Paginate(Struct, frozen=True):
     def _write(
         self, window: Window, page: list[Value], said: Holder, names: Mapping[int, str]
     ) -> Notice | None:
-        """Put the page in its place and the metadata beside it; return it where there is none."""
+        """Write the page, and the metadata beside it or in the notice returned."""
         holder, slot = window.slot.parent, window.slot
         if window.path.steps:
             slot.set(page)
@@ -360,7 +361,7 @@ class Paginate(Struct, frozen=True):
 
 
 def _remark(members: dict[str, Value]) -> str:
-    """Say why nothing is paged of an object, and at which of its arrays it could be."""
+    """Return the reason why an object is not paged, and an array of it that could be."""
     arrays = (
         name
         for name, value in members.items()
@@ -374,7 +375,7 @@ def _remark(members: dict[str, Value]) -> str:
 
 
 def _weight(root: Slot, window: Window) -> Callable[[Value], int]:
-    """Return what counts the bytes that an element takes, with what separates it from the next."""
+    """Return the function that gives the bytes of an element and its separator."""
     document, closing = root.document, reading(root.document, window.path)
     if closing is None:
         return lambda element: weigh(document, element) + 1
@@ -389,12 +390,12 @@ def _texts(steps: tuple[Step, ...]) -> list[str]:
 
 
 def _listed(words: list[str]) -> str:
-    """Join words as a sentence does: `a`, `b` and `c`."""
+    """Join words as in a sentence: `a`, `b` and `c`."""
     return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
 
 
 def _set(holder: Holder, names: list[str], value: Value) -> None:
-    """Set the member at the end of a chain of objects, which are made where there are none."""
+    """Set the member at the end of a chain of objects; missing objects are created."""
     first, *rest = names
     if not rest:
         holder[first] = value

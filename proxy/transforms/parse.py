@@ -21,20 +21,21 @@ Form = Literal["json", "yaml", "python", "lines", "records"]
 
 
 class Parse(Struct, frozen=True):
-    r"""Read a text, or the strings at `at`, as structure; what stands around it stays.
+    r"""Read a text, or the strings at `at`, as structure; the text around it is kept.
 
     `json`, `yaml` and `python` (literals, as Python prints them) must hold an object or an array,
     and are written back as compact JSON. `lines` and `records` are arrays of strings, joined again
-    as they were: a line is without its line end, a record with everything up to the next one.
+    with the same separators: a line excludes its line end, a record includes everything up to the
+    next record.
 
-    `after` is a regular expression: the content begins where its first match ends. `fence: yaml`:
-    the content is what stands in the first fenced block (three backticks or more) of that
-    language. `split` is a regular expression that ends a record (default: a blank line); where it
-    ends in `(?=X)`, a record begins at what X matches, and there only; so the head of the text is a
-    record if X matches it, and stays outside if not.
+    `after` is a regular expression: the content begins at the end of its first match. `fence:
+    yaml`: the content is the first fenced block (three backticks or more) of that language.
+    `split` is a regular expression that ends a record (default: a blank line). If it ends in
+    `(?=X)`, records begin only at matches of X; so the head of the text is a record if X matches
+    it, and else it is kept outside the records.
 
-    A text that cannot be read so is a Mismatch: the whole response passes as it came. A document
-    that is an object or array already is left to the next step.
+    If a text cannot be read this way, the step fails (ShapeMismatch): the whole response passes
+    unchanged. A document that already is an object or an array is left to the next step.
 
     >>> document = Document("# log\nb 2\na 1\n")
     >>> Parse(as_="lines", after=Pattern("# log\n"))(document.root, Call("log"))
@@ -58,7 +59,7 @@ class Parse(Struct, frozen=True):
     split: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError for options that do not go together, or a wrong `split`."""
+        """Raise ValueError for options that exclude each other, or an invalid `split`."""
         if self.split is not None:
             if self.as_ != "records":
                 raise ValueError(f"'split' is for as: records, not as: {self.as_}")
@@ -76,7 +77,7 @@ class Parse(Struct, frozen=True):
         return {}
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Put the structure in place of the text."""
+        """Replace the text by the structure."""
         document = root.document
         places = list(select(root, self.at))
         if not places:
@@ -91,7 +92,7 @@ class Parse(Struct, frozen=True):
         sources = []
         for slot, said in texts:
             value, outside = self._read(said, call.fuel)
-            document.masked |= outside.masked  # later steps may move what is masked
+            document.masked |= outside.masked  # later steps may move masked parts
             sources.append((slot.get(), said, outside))
             slot.parent[slot.key] = value
         if sources:
@@ -99,7 +100,7 @@ class Parse(Struct, frozen=True):
             document.closers.append(TextWriteback(document, self.at, sources, among=among))
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """Lines and records stay texts to every later step; of other structure nothing is known."""
+        """Lines and records stay texts to every later step; the schema of others is unknown."""
         return schema if self.as_ in ("lines", "records") else None
 
     def _read(self, said: str, fuel: Fuel) -> tuple[Value, TextFrame]:
@@ -116,13 +117,13 @@ class Parse(Struct, frozen=True):
         if self.as_ == "records":
             return _records(said, start, end, self.split, fuel)
         read, units = _READERS[self.as_]
-        if read is not literals.yaml or end - start <= literals.MOST_YAML:  # else it refuses
+        if read is not literals.yaml or end - start <= literals.MOST_YAML:  # else an error
             fuel.burn((end - start) * units >> 6)
         return _structure(said, start, end, read)
 
 
 def _fenced(said: str, start: int, language: str) -> tuple[int, int]:
-    """Return where the content of the first fenced block of `language` begins and ends."""
+    """Return the start and end of the content of the first fenced block of `language`."""
     opened, marks = -1, ""
     for begin, end in _line_bounds(said, start):
         line = said[begin:end].strip()
@@ -166,7 +167,7 @@ def _records(
     if beginning is not None and beginning.search(content, fuel=fuel) is None:
         if not marks:
             raise ShapeMismatch(f"no record begins by {split!r} in the text")
-        # What stands before the first beginning of a record is no record.
+        # The text before the first beginning of a record is not a record.
         head = marks[0]
     bounds = [head, *(mark for mark in marks if head < mark < len(content)), len(content)]
     pieces = Pieces(content[begin:until] for begin, until in pairwise(bounds) if begin < until)
@@ -180,20 +181,20 @@ def _records(
 
 
 def _marks(content: str, split: str | None, fuel: Fuel) -> Iterator[int]:
-    """Yield where one record ends and the next one begins."""
+    """Yield the positions at which one record ends and the next one begins."""
     pattern, beginning = _separator(split if split is not None else r"\r?\n(?:\r?\n)+")
     for found in pattern.finditer(content, fuel):
-        # google-re2 tells where a group begins by its number only; this one ends with the match.
+        # google-re2 gives the start of a group only by its number; this group ends with the match.
         seen = None if beginning is None else found.groupdict()["ahead"]
         yield found.end() - len(seen or "")
 
 
 def _separator(split: str) -> tuple[Pattern, Pattern | None]:
-    """Compile `split`; if it ends in a look-ahead, also that alone, for the head of a text.
+    """Compile `split`; if it ends in a look-ahead, also the look-ahead, for the head of a text.
 
-    The linear-time engine has no look-ahead. One at the very end can do without: what it looks at
-    is matched as the group `ahead`, and the record begins where the group does. (So two records
-    cannot begin within what one look-ahead sees.)
+    The linear-time engine has no look-ahead. One at the very end can be replaced by a group: its
+    text is matched as the group `ahead`, and the record begins at the start of the group. (So two
+    records cannot begin within the match of one look-ahead.)
     """
     begin = split.rfind("(?=")
     if begin < 0 or not _closes(split, begin):
@@ -215,7 +216,7 @@ def _closes(split: str, begin: int) -> bool:
         elif sign == "[":
             inside = True
             position += split[position + 1 : position + 2] == "^"
-            # A bracket right at the start of a class is one of its members.
+            # A bracket right at the start of a class is a member of the class.
             position += split[position + 1 : position + 2] == "]"
         elif sign == "(":
             depth += 1
@@ -247,7 +248,8 @@ def _structure(
     )
 
 
-# What reads each, and the units for 64 characters: YAML takes a thousand times as long as JSON.
+# The reader of each form, and its units for 64 characters. YAML takes a thousand times as long as
+# JSON.
 _READERS: dict[str, tuple[Callable[[str], tuple[str, int]], int]] = {
     "json": (literals.json, 1),
     "yaml": (literals.yaml, 576),

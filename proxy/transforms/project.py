@@ -1,4 +1,4 @@
-"""Makes a new object with exactly the keys that a rule lists."""
+"""Builds new objects with exactly the keys that a rule lists."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,9 +21,9 @@ from proxy.transforms.base import Call, Parameter, Schema
 
 
 class FromPath(Struct, frozen=True):
-    """`{path, default, over_null}`: where the value stands, and what comes where nothing does.
+    """`{path, default, over_null}`: the path of a value, and the default if it is missing.
 
-    With `over_null` the default comes in place of a null too.
+    With `over_null` the default replaces a null too.
     """
 
     path: Path
@@ -31,13 +31,13 @@ class FromPath(Struct, frozen=True):
     over_null: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError for `over_null` without a default that is any other than null."""
+        """Raise ValueError for `over_null` without a default other than null."""
         if self.over_null and self.default in (UNSET, None):
             raise ValueError("over_null: there is no default here to stand over a null")
 
 
 class FromExpression(Struct, frozen=True):
-    """`{jmespath, default}`: an expression over the object, and what comes where it gives null."""
+    """`{jmespath, default}`: an expression over the object, and the default if it gives null."""
 
     jmespath: Expression
     default: Any = UNSET
@@ -55,14 +55,14 @@ Field = str | Group | dict[str, Path | FromPath | FromExpression]
 
 
 class Project(Struct, frozen=True, dict=True):
-    """Make each object at `at` anew, with exactly the keys of `fields`, in their order.
+    """Rebuild each object at `at` with exactly the keys of `fields`, in their order.
 
     A field is a name; `{out: path}`; `{out: {path, default}}`; `{out: {jmespath, default}}`; or a
-    group. What is missing becomes its default: the nearest one, else null. A null is a value and
-    stays, but for a field with `over_null: true`. A path through an array gives an array. What is
-    no object stays as it is, null above all; `to` renames it all the same.
-    Where none of the sources exists, the document has another shape than the rule expects:
-    Mismatch.
+    group. A missing value becomes its default: the nearest one, else null. A null is a value and
+    stays, except in a field with `over_null: true`. A path through an array gives an array. Values
+    other than objects, such as null, stay unchanged; `to` renames them all the same.
+    If none of the sources exists, the document has another shape than the rule expects, and the
+    step fails (ShapeMismatch).
 
     >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"run": {"id": 1.0, "steps": {"done": 7}, "log": ["..."]}}')
@@ -85,7 +85,7 @@ class Project(Struct, frozen=True, dict=True):
     default: Any = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError for fields that cannot stand together, and a `to` without a place."""
+        """Raise ValueError for no or duplicate fields, or a `to` without a member to rename."""
         names = [column.name for column in self._columns]
         if not names:
             raise ValueError("no fields")
@@ -99,7 +99,7 @@ class Project(Struct, frozen=True, dict=True):
                 raise ValueError("'to' renames what 'at' names, and 'at' ends in no name")
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Make the objects. Raises Mismatch where none of the sources exists."""
+        """Build the objects. Raises ShapeMismatch if none of the sources exists."""
         slots = places(root, self.at)
         if not slots and blocked(root, self.at):
             return
@@ -118,11 +118,11 @@ class Project(Struct, frozen=True, dict=True):
 
     @property
     def repeats(self) -> bool:
-        """True where an expression may repeat parts of the document without end."""
+        """True if an expression may repeat parts of the document without end."""
         return any(column.expression is not None for column in self._columns)
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """Exactly these properties, with the schemas of their sources."""
+        """The result has exactly these properties, with the schemas of their sources."""
         fields = {each.name: (each.path, each.default, each.over_null) for each in self._columns}
         reshaped = projected(schema, self.at, fields)
         if reshaped is None or self.to is None:
@@ -139,9 +139,9 @@ class Project(Struct, frozen=True, dict=True):
 
 
 class Column(Struct, frozen=True):
-    """One key of the new object: where its value stands, or what computes it from there.
+    """One key of the new object: the path of its value, and an expression that computes it.
 
-    `optional`: the rule says what comes where nothing does, `over_null`: and where a null does.
+    `optional`: the rule has a default for a missing value; `over_null`: for a null too.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Column(Struct, frozen=True):
 
     @property
     def path(self) -> Path | None:
-        """Where the value stands, None where it is computed."""
+        """The path of the value, None if it is computed."""
         return self.source if self.expression is None else None
 
 
@@ -187,10 +187,10 @@ def _columns(
 
 
 class ProjectPlan:
-    """How the columns are read: `row` reads the members that any of them needs.
+    """The way in which columns are read: `row` decodes the members that any column needs.
 
-    It is None where an expression or a pattern needs the whole object. `fields` are the columns'
-    places in the row, None where a column needs more than to be picked from it.
+    `row` is None if an expression or a pattern needs the whole object. `fields` are the columns'
+    places in the row, None if a column is not just a member of it.
     """
 
     def __init__(self, columns: tuple[Column, ...]) -> None:
@@ -209,7 +209,7 @@ class ProjectPlan:
 
 
 def _needed(column: Column) -> list[Path]:
-    """Return the paths to all that `column` looks at, as far as they are spelled out."""
+    """Return the paths to all values that `column` reads, as far as they are explicit."""
     steps = column.source.steps
     if column.expression is not None and not steps:
         names = column.expression.names
@@ -218,7 +218,7 @@ def _needed(column: Column) -> list[Path]:
 
 
 class Making:
-    """Makes the new objects of one document, and notes which of the sources exist."""
+    """Builds the new objects of one document, and records which of the sources exist."""
 
     def __init__(self, plan: ProjectPlan, call: Call) -> None:
         self._plan = plan
@@ -233,7 +233,7 @@ class Making:
         self.excused = False
 
     def missing(self) -> list[Path]:
-        """Return the paths that led nowhere, and that nothing says may do so."""
+        """Return the paths that do not exist and are not optional."""
         return [
             column.path
             for at, column in enumerate(self._plan.columns)
@@ -241,7 +241,7 @@ class Making:
         ]
 
     def made(self, value: Value) -> Value:
-        """Return what becomes of `value`: of an array, of each of its elements."""
+        """Return the new value for `value`; for an array, one for each element."""
         row = self._plan.row
         array = None if row is None else rows(value, row)
         if array is not None:
@@ -272,7 +272,7 @@ class Making:
         return {name: found for name, (found,) in zip(names, self._values([value]), strict=True)}
 
     def _values(self, objects: Sequence[Value]) -> list[list[Value]]:
-        """Return each column's values in all of the objects, which are all read alike."""
+        """Return each column's values in all of the objects, which are all of one form."""
         values = []
         for at, column in enumerate(self._plan.columns):
             field, steps, evaluate = self._plan.fields[at], column.source.steps, self._evaluate[at]
@@ -307,10 +307,10 @@ def _nothing(value: Value) -> bool:
 
 
 def _closed(array: list[Value]) -> Value:
-    """Return an opened array as it was unopened, where none of its elements was opened since.
+    """Return an opened array in encoded form, if none of its elements was opened since.
 
-    An earlier step opens the array to drop or move elements: to read what is left of many at once
-    is several times as fast as one by one.
+    An earlier step opens the array to drop or move elements; decoding the remaining elements at
+    once is several times as fast as one by one.
     """
     if any(type(element) is not Raw for element in array):
         return array
@@ -321,7 +321,7 @@ def _computed(evaluate: Callable[[Any], Any], value: Value, fuel: Fuel) -> Value
     try:
         found = evaluate(None if value is UNSET else plain(value, fuel=fuel))
     except Refusal as cause:
-        # The rule's own expression does not fit: that is no fault of the call.
+        # The rule's own expression does not fit: the call is not at fault.
         raise TransformError(Project.name, cause) from cause
     if isinstance(found, dict | list):
         pay(found, fuel)  # an expression can repeat parts without end

@@ -1,12 +1,12 @@
-"""Finds regular expressions whose matches, looked for one after another, take quadratic time.
+"""Finds regular expressions that take quadratic time to find all matches in a text.
 
-One search of RE2 is linear. But where a match may still become a longer or an earlier one, the
-engine must read on until that is settled; if it reads to the end of the text for each of many
-matches, and for nothing, their sum is quadratic. `a(.*b)?` does so in `aaaa`.
+One search of RE2 is linear. But while a match may still become a longer or an earlier one, the
+engine must read on; if it reads to the end of the text for each of many matches, in vain, the sum
+is quadratic. `a(.*b)?` does so in `aaaa`.
 
-What is found here is certain, since the engine itself bears witness: in a text that is one word
-over and over, many matches are other ones as soon as something else stands at the far end. Not
-every such expression is found: the words that are tried are made from the expression's own parts.
+A positive result is certain, since it is measured with the engine itself: in a text that repeats
+one word, many matches change if only the far end of the text changes. Not every such expression is
+found: the words tried are made from the parts of the expression.
 """
 
 import re
@@ -23,7 +23,7 @@ _SIGNS = "x0 -\n"
 _MOST_SIGNS = 4
 _MOST_WORDS = 24
 _LONGEST = 48  # characters of a word
-_FEW = 12  # how often a word stands in the text of a first look
+_FEW = 12  # repetitions of a word in the text of the first test
 _SECOND = 1_000_000  # units
 _MOST_TEXT = 10_000  # characters of an expression
 _FAR = 4_000  # more characters than a bounded repetition of RE2, at most 1000, sees from its match
@@ -31,9 +31,9 @@ _FAR = 4_000  # more characters than a bounded repetition of RE2, at most 1000, 
 
 @lru_cache(maxsize=256)
 def witness(text: str) -> tuple[str, str] | None:
-    r"""Return a word and an end: where the word stands over and over before it, it takes so long.
+    r"""Return a word and an end: the word, repeated before the end, takes quadratic time.
 
-    None where no such word is found, and where looking for one would take more than a second.
+    None if no such word is found, or if the search would take more than a second.
 
     >>> witness(r"a(.*b)?"), witness(r"\s+(?:\s$)?|\d(\d*\.)?")
     (('a', ''), ('0', ''))
@@ -50,7 +50,7 @@ def witness(text: str) -> tuple[str, str] | None:
 
 def _witness(text: str, fuel: Fuel) -> tuple[str, str] | None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # RE2's own notations, which Python is to have one day
+        warnings.simplefilter("ignore")  # RE2 notations that Python warns will change meaning
         tree = _parser.parse(text)
     if not _wavers(tree):
         return None
@@ -82,7 +82,7 @@ def refusal(text: str) -> str | None:
 
 
 def _unsettled(pattern: Pattern, word: str, near: str, far: str, fuel: Fuel) -> bool:
-    """Return True if matches in a text of one word are others if it ends in `far`, not `near`."""
+    """Return True if matches in a text of one word change if it ends in `far`, not `near`."""
     few, many = word * _FEW, word * (_FAR // len(word) + 1)
     return _differ(pattern, few + near, few + far, 0, len(few), fuel) and all(
         _differ(pattern, many + near, many + far, start, len(few), fuel) for start in (0, len(few))
@@ -90,7 +90,7 @@ def _unsettled(pattern: Pattern, word: str, near: str, far: str, fuel: Fuel) -> 
 
 
 def _differ(pattern: Pattern, text: str, other: str, start: int, near: int, fuel: Fuel) -> bool:
-    """Return True if the next three matches from `start` are near in `text`, and others in `other`."""
+    """Return True if three matches from `start` on are near in `text` and differ in `other`."""
     position = start
     for _ in range(3):
         found = pattern.search(text, position, fuel)
@@ -110,8 +110,8 @@ def _shortest(words: Iterable[str], most: int) -> list[str]:
 def _wavers(tree: Any) -> bool:
     """Return True if a parsed expression may have to read on at a match.
 
-    It may where something endless stands in an alternative, or in what may be there or not, or
-    again. Where it does not, all that follows a match makes it longer.
+    It may if an unbounded repetition is inside an alternative, or inside an optional or repeated
+    part. Otherwise, all text after a match makes the match longer.
     """
     for code, argument in tree:
         if str(code) in _REPEATS and (_endless(argument[2]) or _wavers(argument[2])):
@@ -124,7 +124,7 @@ def _wavers(tree: Any) -> bool:
 
 
 def _endless(tree: Any) -> bool:
-    """Return True if something in a parsed expression repeats without a bound."""
+    """Return True if a parsed expression contains an unbounded repetition."""
     return any(
         (str(code) in _REPEATS and (argument[1] is _parser.MAXREPEAT or _endless(argument[2])))
         or (str(code) == "BRANCH" and any(map(_endless, argument[1])))
@@ -137,7 +137,7 @@ _REPEATS = ("MAX_REPEAT", "MIN_REPEAT")
 
 
 def _literals(tree: Any) -> str:
-    """Return the characters that a parsed expression spells out, each once."""
+    """Return the literal characters of a parsed expression, each once."""
     found = ""
     for code, argument in tree:
         if str(code) == "LITERAL":
@@ -154,7 +154,7 @@ def _literals(tree: Any) -> str:
 def _words(tree: Any, signs: str) -> list[str]:
     """Return some short texts that an expression may match, by many ways through it.
 
-    Of characters that may be several, those among `signs` are tried first.
+    If several characters are possible, those in `signs` are tried first.
     """
     words = [""]
     for code, argument in tree:
@@ -209,6 +209,6 @@ _CATEGORIES: dict[str, Callable[[str], bool]] = {
 
 
 def _thinned(words: Iterable[str]) -> list[str]:
-    """Return at most so many of `words`, from all of their range, and none that is long."""
+    """Return at most _MOST_WORDS of `words`, evenly chosen, each of at most _LONGEST characters."""
     found = list(dict.fromkeys(word for word in words if len(word) <= _LONGEST))
     return found[:: len(found) // _MOST_WORDS + 1]

@@ -1,4 +1,4 @@
-"""Puts a text or a document into a fixed shape, by a table of cases."""
+"""Converts a text or a document to a fixed shape, by a table of cases."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
@@ -31,11 +31,11 @@ from proxy.transforms.shapes import (
     taken_apart,
 )
 
-_SHOWN = 80  # characters of a document that a message repeats
+_SHOWN = 80  # characters of a document in a message
 
 
 class RecastCase(Struct, frozen=True, kw_only=True):
-    """`{match, to}` or `{where, to}`: what it fits, and what becomes of that."""
+    """`{match, to}` or `{where, to}`: a condition on documents, and the shape for them."""
 
     match: Pattern | None = None
     where: Expression | None = None
@@ -43,24 +43,25 @@ class RecastCase(Struct, frozen=True, kw_only=True):
 
 
 class Recast(Struct, frozen=True, dict=True):
-    r"""Make the document anew, in the shape that the first case that fits lays over `common`.
+    r"""Rebuild the document in the shape of the first case that fits, merged over `common`.
 
     A case fits a text in which its `match` is found, or a document of any kind for which its
-    `where` holds; one with neither fits everything. Its `to` is laid over `common`: mappings are
-    merged, anything else is replaced. Where `unless` holds, or no case fits, the document stays as
-    it is; the latter is counted as a warning.
+    `where` holds; a case with neither fits everything. Its `to` is merged over `common`: mappings
+    are merged, anything else is replaced. If `unless` holds, or no case fits, the document stays
+    unchanged; if no case fits, that is counted as a warning.
 
-    In texts, `{name}` is what a group `(?P<name>...)` of `match` found, `{text}` the whole text,
-    or the document as JSON; `{{` and `}}` are braces. A text that is nothing but the `{name}` of a
-    group that took no part becomes null. Sources are mappings of one of the words `argument`,
-    `path` and `jmespath`, and perhaps a `default`: an argument of the call, what stands at a path
-    of the document, and what an expression gives for it (for the captures and `text`, where the
-    case has a `match`). They may stand anywhere; where they find nothing and have no default, null
-    does. A mapping with any other word is a part of the shape.
+    In texts, `{name}` is the text of a group `(?P<name>...)` of `match`, `{text}` the whole text,
+    or the document as JSON; `{{` and `}}` are braces. A text that is only the `{name}` of a group
+    that took no part in the match becomes null. A source is a mapping of one of the keys
+    `argument`, `path` and `jmespath`, and optionally a `default`: an argument of the call, the
+    value at a path of the document, or the result of an expression over the document (over the
+    captures and `text`, if the case has a `match`). Sources may be at any place of the shape; one
+    that finds nothing and has no default gives null. A mapping with any other key is a part of the
+    shape.
 
-    `vocabulary` has the only words that may stand at a path of the shape, or in an array there.
-    Another constant is a mistake in the rule file; where one comes from the call or the document,
-    the step fails. Null says that no word stands there.
+    `vocabulary` lists the only words allowed at a path of the shape, or in an array there. Another
+    constant is an error in the rule file; if another word comes from the call or the document, the
+    step fails. Null means no word and is always allowed.
 
     >>> from proxy.document.tree import Document
     >>> running = RecastCase(match=Pattern(r"Indexing.* (?P<done>\d+)%"), to={"status": "not_ready",
@@ -92,12 +93,12 @@ class Recast(Struct, frozen=True, dict=True):
     vocabulary: dict[Path, tuple[str, ...]] = {}
 
     def __post_init__(self) -> None:
-        """Raise OptionErrors for what can never be meant, each mistake with its place."""
+        """Raise OptionErrors for contradictory options, each mistake with its place."""
         wrong = [*_contradictory(self.cases)]
         told = set()
         for number, case in enumerate(self.cases):
             for leaf in leaves(self._shapes[number]):
-                # What is common to several cases is wrong for each of them, and told once.
+                # A mistake in `common` is wrong for each case, but reported once.
                 unknown = [] if leaf.at in told else [*_unknown(leaf, case, number)]
                 told |= {leaf.at} if unknown else set()
                 wrong += unknown
@@ -107,7 +108,7 @@ class Recast(Struct, frozen=True, dict=True):
             raise OptionErrors(wrong)
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Recast. Raises TransformError for a wrong expression, and a word of no vocabulary."""
+        """Recast. Raises TransformError for a failing expression or a word of no vocabulary."""
         looked = Looking(root, call)
         if self.unless is not None and truthy(looked.evaluated(self.unless)):
             return
@@ -121,7 +122,7 @@ class Recast(Struct, frozen=True, dict=True):
         call.warn("recast: no case fits", f"no case fits what begins with {looked.beginning!r}")
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """What no case fits stays as it is, and of the rest the sources are not known."""
+        """Documents that fit no case stay unchanged; the schemas of sources are unknown."""
         return None
 
     def _check(self, made: Value) -> None:
@@ -141,7 +142,7 @@ class Recast(Struct, frozen=True, dict=True):
 
 
 class Looking:
-    """The document that cases look at."""
+    """The document that the cases are tested on."""
 
     def __init__(self, root: Slot, call: Call) -> None:
         self.value = root.get()
@@ -151,7 +152,7 @@ class Looking:
 
     @property
     def text(self) -> str:
-        """The text that the document is, or that it is written as."""
+        """The document if it is a text, else the document as JSON."""
         if self.said is not None:
             return self.said
         written = compact(encode(self.value))
@@ -165,7 +166,7 @@ class Looking:
         return bytes(memoryview(raw(self.value))[: 4 * _SHOWN]).decode(errors="ignore")[:_SHOWN]
 
     def fit(self, case: RecastCase) -> dict[str, str | None] | None:
-        """Return what the case captures, None where it does not fit."""
+        """Return the captures of the case, None if it does not fit."""
         if case.match is not None:
             found = None if self.said is None else case.match.search(self.said, fuel=self.call.fuel)
             return None if found is None else {**found.groupdict(), "text": self.said}
@@ -180,7 +181,7 @@ class Looking:
         try:
             return expression.bind(self.call.arguments, self.call.fuel)(over)
         except Refusal as error:
-            # The rule's author wrote it, not the model: the rule failed.
+            # The rule's author wrote the expression, not the model: the rule failed.
             raise TransformError(Recast.name, error) from error
 
 
@@ -209,7 +210,7 @@ class Filling:
             found = None if part.default is UNSET else part.default
         if not isinstance(found, dict | list | Struct):
             return found
-        # Encoded, since steps that follow may change what they find: it stays the document's.
+        # Encoded, since later steps may change the value: the document's own must not change.
         written = raw(found)
         self._looked.call.fuel.burn(len(memoryview(written)) >> 4)
         return written
@@ -245,7 +246,7 @@ def _row(names: tuple[str, ...]) -> type[Struct]:
 
 
 def _contradictory(cases: Iterable[RecastCase]) -> Iterator[OptionError]:
-    """Yield the cases that can never be reached, and what of a case cannot be meant."""
+    """Yield an error for each unreachable case and each contradiction within a case."""
     earlier: dict[tuple[str | None, str | None], int] = {}
     for number, case in enumerate(cases):
         match = None if case.match is None else case.match.text
@@ -264,7 +265,7 @@ def _contradictory(cases: Iterable[RecastCase]) -> Iterator[OptionError]:
 
 
 def _unknown(leaf: Leaf, case: RecastCase, number: int) -> Iterator[OptionError]:
-    """Yield what a leaf takes from a case that the case does not have."""
+    """Yield an error for each capture that a leaf uses and the case does not have."""
     known = ["text", *(case.match.groups if case.match is not None else ())]
     part, matched = leaf.part, case.match is not None and leaf.at[0] == "cases"
     if isinstance(part, str):
@@ -294,7 +295,7 @@ def _no_capture(name: str, known: list[str], number: int) -> str:
 def _unworded(
     shapes: tuple[Shape, ...], path: Path, words: tuple[str, ...]
 ) -> Iterator[OptionError]:
-    """Yield the constants at `path` that are none of its words; the path where nothing stands."""
+    """Yield an error for each constant at `path` outside its words, or for an unused path."""
     place = ("vocabulary", path.text)
     if not path.plain or not path.steps:
         yield OptionError(place, f"{path.text!r} is not names joined by dots", of_key=True)

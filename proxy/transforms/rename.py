@@ -1,4 +1,4 @@
-"""Renames members where they stand."""
+"""Renames members in place."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -13,10 +13,10 @@ from proxy.transforms.base import Call, Parameter, Schema
 
 
 class Rename(Struct, frozen=True, dict=True):
-    """Give each member at a path the name that stands to its right, at the same place.
+    """Rename each member at a path to the name to its right; its position stays.
 
-    All at once: names can be swapped. A member that had a new name before, and is not renamed
-    itself, gives way.
+    All renames happen at once, so names can be swapped. A member that already has a new name, and
+    is not renamed itself, is dropped.
 
     >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"items": [{"full_name": "a/b", "id": 1}], "total_count": 1}')
@@ -35,7 +35,7 @@ class Rename(Struct, frozen=True, dict=True):
     names: Mapping[Path, str]
 
     def __post_init__(self) -> None:
-        """Raise ValueError for what names no member, PathError for what is no name."""
+        """Raise ValueError for a path that names no member, PathError for an invalid name."""
         if not self.names:
             raise ValueError("no path to rename")
         taken: dict[Path, Path] = {}
@@ -60,7 +60,7 @@ class Rename(Struct, frozen=True, dict=True):
         """The properties have their new names."""
         old = {path.steps[-1] for path in self.names}
         reshaped: Schema | None = schema
-        # The inner ones first, while the outer ones still lead to them.
+        # The inner members first, while the outer names still lead to them.
         for depth in sorted({len(path.steps) for path in self.names}, reverse=True):
             later: list[tuple[Path, str]] = []
             for path, name in self.names.items():
@@ -68,7 +68,7 @@ class Rename(Struct, frozen=True, dict=True):
                     continue
                 new = bare(name)
                 if Name(new) in old:
-                    # Names may be swapped: by way of one that nothing has.
+                    # Names may be swapped: use an intermediate name that no member has.
                     between = f"\0{len(later)}"
                     later.append((Path(steps=(*path.steps[:-1], Name(between))), new))
                     new = between
@@ -83,7 +83,7 @@ class Rename(Struct, frozen=True, dict=True):
 
 
 def _renamed(value: Value, paths: Paths, names: list[str], seen: PathMatches) -> Value:
-    """Return `value` with what `paths` name renamed to the one of `names` with their number."""
+    """Return `value` with each member in `paths` renamed to the entry of `names` by its number."""
     found = objects(value)
     inner = opened(value) if found is None else found
     if isinstance(inner, dict):
@@ -107,7 +107,7 @@ def _moved(
         if after.open and not after.barred(members[name]):
             members[name] = _renamed(members[name], after, names, seen)
         if after.ends:
-            # Patterns on the way may lead here twice: then the later path is right.
+            # Several patterns may match this member: then the later path wins.
             moves[name] = names[max(after.ends)]
             seen.found |= after.ends
     if not moves:

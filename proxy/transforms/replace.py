@@ -1,4 +1,4 @@
-"""Replaces what a regular expression matches in strings."""
+"""Replaces the matches of a regular expression in strings."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -19,11 +19,11 @@ from proxy.transforms.quadratic import refusal
 class Replace(Struct, frozen=True):
     r"""Replace every match of `pattern` in the strings at `at` by `with`.
 
-    In `with`, `\1` to `\99` and `\g<name>` are what a group matched, `\\` is a backslash, `\n`,
-    `\r` and `\t` are the usual signs. Of an array each string is changed; of a text read as lines
-    or records, each of those; anything else is left alone. The expression is of the linear-time
-    engine (RE2); one that takes quadratic time all the same, as `a(.*b)?` does to find all its
-    matches, is refused where that shows.
+    In `with`, `\1` to `\99` and `\g<name>` are the text of a group, `\\` is a backslash, `\n`,
+    `\r` and `\t` are the usual characters. In an array each string is changed; in a text read as
+    lines or records, each line or record; other values stay unchanged. The expression is written
+    for the linear-time engine (RE2). One that still takes quadratic time to find all its matches,
+    as `a(.*b)?` does, is refused if that can be detected.
 
     >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"url": "/a?token=1&b=2"}')
@@ -56,7 +56,7 @@ class Replace(Struct, frozen=True):
                     f"with: {found[1]!r} stands for nothing; groups are '\\1' or '\\g<name>', "
                     "a backslash is '\\\\'"
                 )
-        # Matches everything, and so takes every group of the replacement from the pattern's own.
+        # This matches any text, and the replacement can use only groups of the pattern.
         probe = Pattern(f"(?:{self.pattern.text})|")
         try:
             probe.replace("", _ascii(self.with_), Fuel())
@@ -71,7 +71,7 @@ class Replace(Struct, frozen=True):
         return {}
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Replace in the strings."""
+        """Replace the matches."""
         replacement = _ascii(self.with_)
         for slot, said in strings(root, self.at):
             changed = self.pattern.replace(said, replacement, call.fuel)
@@ -81,12 +81,12 @@ class Replace(Struct, frozen=True):
             call.missing.append(str(self.at))
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """Strings stay strings; their own constraints may no longer hold."""
+        """Strings stay strings; their constraints may no longer hold."""
         return at(schema, self.at, any_text)
 
 
 def _ascii(replacement: str) -> str:
-    r"""Spell other characters as escapes, which the engine reads as what they are.
+    r"""Write characters outside ASCII as escapes that the engine reads as those characters.
 
     >>> _ascii("→")
     '\\U00002192'

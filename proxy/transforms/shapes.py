@@ -1,4 +1,4 @@
-"""The shapes that a recast fills: constants, texts with captures and sources, laid together."""
+"""The shapes that a recast fills: constants, texts with captures and sources, merged."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from proxy.transforms.project import FromExpression, FromPath
 
 
 class FromArgument(Struct, frozen=True):
-    """`{argument, default}`: what the call carries, and what comes where it carries none."""
+    """`{argument, default}`: an argument of the call, and the value if the call has none."""
 
     argument: str
     default: Any = UNSET
@@ -27,18 +27,18 @@ Part = FromArgument | FromPath | FromExpression | Any
 
 
 class Leaf(Struct, frozen=True):
-    """A part that is filled as one, and the words and positions that lead to it in the options."""
+    """A part that is filled as a unit, and the keys and positions of its place in the options."""
 
     part: Any
     at: tuple[str | int, ...]
 
 
 Shape = Leaf | dict[str, Any] | list[Any]
-"""A part taken apart: the members of dicts and the elements of lists are shapes."""
+"""A part, split: the members of dicts and the elements of lists are shapes."""
 
 
 def taken_apart(part: Any, at: tuple[str | int, ...]) -> Shape:
-    """Return a part as a shape; `at` leads to it in the options."""
+    """Return a part as a shape; `at` is its place in the options."""
     if isinstance(part, dict):
         return {word: taken_apart(member, (*at, word)) for word, member in part.items()}
     if isinstance(part, tuple | list):
@@ -47,7 +47,7 @@ def taken_apart(part: Any, at: tuple[str | int, ...]) -> Shape:
 
 
 def laid(over: Shape, under: Shape) -> Shape:
-    """Lay one shape over another: mappings are merged, anything else is replaced.
+    """Merge one shape over another: mappings are merged, anything else is replaced.
 
     >>> laid({"b": {"x": Leaf(1, ())}}, {"a": [], "b": {"y": []}})
     {'a': [], 'b': {'y': [], 'x': Leaf(part=1, at=())}}
@@ -69,7 +69,7 @@ def leaves(shape: Shape) -> Iterator[Leaf]:
 
 @lru_cache(maxsize=1024)
 def spelled(said: str) -> tuple[str, ...]:
-    """Split a text at its names: in every second place stands one. Raises ValueError.
+    """Split a text at its names: every second part is a name. Raises ValueError.
 
     >>> spelled("{{{name}}} of {text}")
     ('{', 'name', '} of ', 'text', '')
@@ -92,7 +92,7 @@ def spelled(said: str) -> tuple[str, ...]:
 
 
 def standing(shape: Shape, steps: tuple[Step, ...]) -> Iterator[tuple[Leaf, tuple[Step, ...]]]:
-    """Yield the leaves at a path, and the sources on its way with the steps that are left."""
+    """Yield the leaves at a path, and the sources on the way with the remaining steps."""
     if isinstance(shape, list):
         if not shape and not steps:
             yield Leaf([], ()), ()  # a list of words may be empty
@@ -102,14 +102,14 @@ def standing(shape: Shape, steps: tuple[Step, ...]) -> Iterator[tuple[Leaf, tupl
         if not steps or isinstance(shape.part, Source):
             yield shape, steps
     elif not steps:
-        # Where words belong, a mapping is out of place with all that it holds.
+        # If words are expected, a mapping is wrong with all its members.
         yield Leaf({}, next((leaf.at for leaf in leaves(shape)), ("common",))), ()
     elif isinstance(steps[0], Name) and steps[0].text in shape:
         yield from standing(shape[steps[0].text], steps[1:])
 
 
 def constant(leaf: Leaf, rest: tuple[Step, ...]) -> Any:
-    """Return what is known of a leaf before any call, UNSET if nothing is."""
+    """Return the value of a leaf that is known before any call, UNSET if none is."""
     if isinstance(leaf.part, Source):
         default = leaf.part.default
         return default if default is UNSET else gather(default, rest)
@@ -123,7 +123,7 @@ def constant(leaf: Leaf, rest: tuple[Step, ...]) -> Any:
 
 
 def stranger(value: Value, words: tuple[str, ...]) -> Value:
-    """Return what is none of `words`, null or an array of these; None if everything is.
+    """Return the first value that is none of `words` or null, arrays included; else None.
 
     >>> stranger(["ok", None], ("ok",)), stranger(["ok", "fine"], ("ok",))
     (None, 'fine')
@@ -137,7 +137,7 @@ def stranger(value: Value, words: tuple[str, ...]) -> Value:
 
 
 def paths(shape: Shape) -> Iterator[str]:
-    """Yield the paths in a shape, as a vocabulary would name them."""
+    """Yield the paths in a shape, in the notation of a vocabulary."""
     if isinstance(shape, list):
         for element in shape:
             yield from paths(element)

@@ -15,10 +15,10 @@ from proxy.transforms.base import Call, Parameter, Schema
 class Sort(Struct, frozen=True):
     """Sort the array at `at` by the value at `by` in each element, or by the elements themselves.
 
-    Elements that compare alike keep their order. Texts are compared by their UTF-8 bytes, numbers
+    Elements that compare equal keep their order. Texts are compared by their UTF-8 bytes, numbers
     by value. Different types come in this order: numbers, texts, false, true, then arrays and
-    objects, which compare alike. `descending` turns all of that round; null and what is missing
-    come last either way.
+    objects, which compare equal. `descending` reverses all of that; null and missing values come
+    last either way.
 
     >>> from proxy.document.tree import Document
     >>> document = Document.read(b'[{"n": 10}, {"n": "a"}, {"n": null}, {"n": 9.50}, {"m": 1}]')
@@ -38,7 +38,7 @@ class Sort(Struct, frozen=True):
     descending: bool = False
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Sort."""
+        """Sort the arrays."""
         slots = places(root, self.at)
         for slot in slots:
             unopened = slot.get()
@@ -51,7 +51,7 @@ class Sort(Struct, frozen=True):
                 call.missing.append(str(self.at.then(self.by)))
             keys = list(map(key, found))
             placed = [(held, at) for at, held in enumerate(keys) if held is not None]
-            # Turned round, what compares alike still keeps its order.
+            # In descending order too, elements that compare equal keep their order.
             placed.sort(key=lambda pair: pair[0], reverse=self.descending)
             order = [at for _, at in placed]
             order += [at for at, held in enumerate(keys) if held is None]
@@ -62,14 +62,14 @@ class Sort(Struct, frozen=True):
             call.missing.append(str(self.at))
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """The elements are the same."""
+        """The elements stay the same."""
         if DEEP in self.at.steps:
             return thinned(schema)
         return at(schema, self.at, reordered)
 
 
 def key(value: Value) -> tuple[int, Any] | None:
-    """Return what `value` is compared by, None for null and for nothing.
+    """Return the sort key of `value`, None for null and for a missing value.
 
     >>> key(Raw(b"2")) < key(Raw(b"10.0")) < key(Raw(b"1e400")) < key("a") < key(False) < key([])
     True

@@ -1,4 +1,4 @@
-"""Writes an array of like objects as a table: each name once, lossless."""
+"""Writes an array of objects with the same members as a table: each name once, lossless."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -13,10 +13,10 @@ from proxy.transforms.base import Call, Parameter, Schema
 
 
 class Table(Struct, frozen=True):
-    """Turn the array of objects at `at` into `{columns, rows}`, where all have the same members.
+    """Turn the array of objects at `at` into `{columns, rows}`, if all have the same members.
 
     `columns` are the names in the order of the first object, and every row has its values in that
-    order. An array of anything else, or an empty one, stays as it is.
+    order. Any other array, or an empty one, stays unchanged.
 
     >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"items": [{"id": 1, "n": 1.0}, {"n": null, "id": 2}]}')
@@ -47,12 +47,12 @@ class Table(Struct, frozen=True):
             call.missing.append(str(self.at))
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """The array stays, or becomes a table: that depends on what it holds."""
+        """The array stays or becomes a table, depending on its elements."""
         return at(schema, self.at, _either)
 
 
 def _table(unopened: Value, value: list[Value]) -> dict[str, Any] | None:
-    """Return the array as a table, None where it is no array of like objects."""
+    """Return the array as a table, None unless all elements are objects of the same members."""
     first = None if isinstance(value, Pieces) or not value else opened(value[0])
     if not isinstance(first, dict) or not first:
         return None

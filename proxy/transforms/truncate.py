@@ -1,4 +1,4 @@
-"""Answers one window of a long text; later calls ask for the others."""
+"""Returns one window of a long text; later calls get the others."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -14,21 +14,21 @@ from proxy.transforms.notices import admitting, any_text, free
 
 
 class Truncate(Struct, frozen=True):
-    """Answer `max_length` characters of the text at `at` from `startIndex` on, and say so.
+    """Return `max_length` characters of the text at `at` from `startIndex` on, with a notice.
 
-    Characters are Unicode code points. A text that is no longer than the window is left alone; of
-    a longer one (and wherever `startIndex` is not 0) `truncation: {truncated, totalLength,
-    startIndex, endIndex, nextIndex, hasMore}` stands beside it, `nextIndex` only while there is
-    more. Where the document is the text, that is said beside the document. Without `at` nothing
-    happens to a document that is an object or array.
+    Characters are Unicode code points. A text that is no longer than the window stays unchanged. A
+    longer text, or any text if `startIndex` is not 0, gets a member beside it: `truncation:
+    {truncated, totalLength, startIndex, endIndex, nextIndex, hasMore}`, `nextIndex` only while
+    there is more. If the whole document is the text, the notice is sent beside the document.
+    Without `at`, a document that is an object or array stays unchanged.
 
-    `endIndex` is `min(startIndex + max_length, totalLength)`, less where the rule's bound in bytes
-    asks for it, and with `boundary: word` where a line ends, else a word, in the last tenth of the
-    window. `nextIndex` is always `endIndex`, so that windows rejoin to exactly the text.
+    `endIndex` is `min(startIndex + max_length, totalLength)`, or less if the rule's bound in bytes
+    requires it. With `boundary: word` it is the end of a line, else of a word, in the last tenth of
+    the window. `nextIndex` is always `endIndex`, so that the windows join to exactly the text.
 
     `from: end` counts from the end: `startIndex` 0 is the window with the last character, and
-    `nextIndex` is how many characters at the end were seen already. `hint: inline` also says in
-    the text itself how to go on.
+    `nextIndex` is the number of characters at the end that were already returned. `hint: inline`
+    also adds to the text itself how to get more.
 
     >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"path": "a.md", "content": "one two three"}')
@@ -59,7 +59,7 @@ class Truncate(Struct, frozen=True):
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The arguments `maxLength` and `startIndex`, or what `arguments` calls them."""
+        """The arguments `maxLength` and `startIndex`, or the names that `arguments` gives them."""
         what = f"`{self.at}`" if self.at.steps else "the text"
         side = " from its end" if self.from_ == "end" else ""
         return {
@@ -82,7 +82,7 @@ class Truncate(Struct, frozen=True):
         }
 
     def sentence(self, shown: Callable[[str], str]) -> str:
-        """Return what the tool's description says; `shown` gives an argument's advertised name."""
+        """Return the sentence for the tool's description; `shown` gives the advertised names."""
         length = shown(self.arguments.get("maxLength", "maxLength"))
         start = shown(self.arguments.get("startIndex", "startIndex"))
         what = f"`{self.at}`" if self.at.steps else "a long text"
@@ -126,7 +126,7 @@ class Truncate(Struct, frozen=True):
             call.notices.append(Notice("truncation", notice, bare=True))
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """The text stays a text; `truncation` may stand beside it."""
+        """The text stays a text; `truncation` may be added beside it."""
         reshaped = at(schema, self.at, any_text)
         if reshaped is None or not self.at.steps:
             return reshaped
@@ -141,7 +141,7 @@ class Truncate(Struct, frozen=True):
         return call.bound is not None and size(slot.document) > call.bound
 
     def _window(self, slot: Slot, call: Call, said: str, start: int, length: int) -> str:
-        """Return the characters to show, one at least while there are any."""
+        """Return the characters to show: at least one while there are any."""
         backwards = self.from_ == "end"
         # Seen from its end, a text is its mirror image.
         rest = said[: len(said) - start][::-1] if backwards else said[start:]
@@ -154,7 +154,7 @@ class Truncate(Struct, frozen=True):
         return window[::-1] if backwards else window
 
     def _room(self, slot: Slot, call: Call, total: int) -> int:
-        """Return how many bytes the characters may take beside everything else."""
+        """Return the number of bytes that everything else leaves for the characters."""
         assert call.bound is not None
         widest = {
             "truncated": True,
@@ -177,14 +177,14 @@ class Truncate(Struct, frozen=True):
 
 
 def _boundary(rest: str, length: int, backwards: bool) -> int:
-    """Return where to cut at most `length` characters off `rest`: at a line, a word, or there.
+    """Return the position of a cut after at most `length` characters: at a line, a word, or there.
 
-    The signs that end a line or a word belong to what stands before them; of a text that is read
-    backwards, to what comes later.
+    The character that ends a line or a word belongs to the text before it; in a text that is read
+    backwards, to the next window.
     """
     least = length - length // 10
     for sign in ("\n", " "):
-        # Backwards, the sign stands right behind the cut: it may be the first one left out.
+        # Backwards, the character is right after the cut: it may be the first one left out.
         at = rest.rfind(sign, least, length + backwards)
         if at >= 0:
             return at if backwards else at + 1
