@@ -38,7 +38,7 @@ class Fuel:
     >>> fuel.burn(2)
     Traceback (most recent call last):
     ...
-    proxy.errors.Spent: it takes more than 3 units of work
+    proxy.errors.OutOfFuel: it takes more than 3 units of work
     """
 
     __slots__ = ("_most", "left")

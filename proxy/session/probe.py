@@ -101,9 +101,9 @@ def found(raw: bytes) -> QueryResult:
     """Return the document of a response's result, or the reason why there is none.
 
     >>> found(b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"[1]"}]}}')
-    Found(document=[1], failure=None)
+    QueryResult(document=[1], failure=None)
     >>> found(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Unknown tool: a"}}')
-    Found(document=None, failure='Unknown tool: a')
+    QueryResult(document=None, failure='Unknown tool: a')
     """
     try:
         read = message.read(raw)

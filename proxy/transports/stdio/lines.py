@@ -75,7 +75,7 @@ class Lines:
     >>> [event for chunk in (b'{"id"', b':1}\n{}\n[') for event in lines.feed(chunk, len(chunk))]
     [[b'{"id":1}'], [b'{}']]
     >>> list(lines.end())
-    [Cut(raw=b'[', size=1)]
+    [LineTruncated(raw=b'[', size=1)]
     """
 
     __slots__ = ("_end", "_held", "_limit", "_long", "_mode", "_passes", "_size", "_start")
