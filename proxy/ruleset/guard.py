@@ -12,12 +12,12 @@ what was found.
     ...
     ...     word: str = "please"
     ...
-    ...     def __call__(self, call: Call, found: Found | None) -> Decision:
+    ...     def __call__(self, call: Call, found: QueryResult | None) -> Decision:
     ...         if call.argument("tone") == self.word:
     ...             return Allow()
     ...         return Respond(f"say {self.word!r}", error=True)
     >>> Polite()(Call("delete_note", {"tone": "now"}), None)
-    Answer(document="say 'please'", error=True)
+    Respond(document="say 'please'", error=True)
 """
 
 from collections.abc import Mapping

@@ -333,8 +333,10 @@ def test_nothing_slow_is_imported_before_the_server_is_started() -> None:
         "proxy.cli",
         "proxy.cli.options",
         "proxy.cli.run",
+        "proxy.document",
         "proxy.document.sizes",
         "proxy.transports",
+        "proxy.transports.stdio",
         "proxy.transports.stdio.child",
     ]
 

@@ -18,7 +18,10 @@ import proxy
 
 INSIDE = str(Path(proxy.__file__).parent)
 ERRORS = (MemoryError, RecursionError, RuntimeError, KeyError)
-READING = {"document.py", "message.py", "result", "surrogates.py"}
+READING = (
+    *(f"document/{name}.py" for name in ("message", "surrogates", "tree")),
+    "shaping/result/",
+)
 
 Place = tuple[str, int, str, int]
 
@@ -87,5 +90,5 @@ class Injector:
         error = ERRORS[len(self.tried) % len(ERRORS)]
         # Where something is read, too deep a recursion says of it that it is too deep, and what is
         # written in C knows no other.
-        reads = event == "c_call" or Path(place[0]).parts[0] in READING
+        reads = event == "c_call" or place[0].startswith(READING)
         return MemoryError if error is RecursionError and reads else error
