@@ -1,4 +1,4 @@
-"""`python -m proxy`: the command, where it is not installed."""
+"""`python -m proxy`: the command, if it is not installed."""
 
 import sys
 

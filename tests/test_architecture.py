@@ -199,6 +199,23 @@ def test_starting_the_wrapper_loads_nothing_slow() -> None:
     assert not slow, f"loaded on the wrapper's path: {slow}; find by whom: python -X importtime"
 
 
+# Openings that name no thing; `Return the ...`, `Return True if ...`, `Record ...` do.
+DIALECT = re.compile(r"Return what\b|Say\b|What\b|Whether\b|Take note\b")
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def test_no_docstring_begins_with_a_word_that_names_no_thing() -> None:
+    found = [
+        f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
+        for file in MODULES.values()
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, DOCUMENTED)
+        and (text := ast.get_docstring(node) or "")
+        and DIALECT.match(text)
+    ]
+    assert not found, "\n".join(["docstrings to begin with a noun or a verb:", *found])
+
+
 # Who looks at the clock of the day, which may jump: to record when something was, nothing else.
 DATED = {
     "proxy/cli/report.py": "counts back from now to what was recorded since",
