@@ -1,11 +1,11 @@
-"""Takes a rule out of service that fails on one response after the other."""
+"""The circuit breaker that disables a rule after repeated failures."""
 
 MOST = 5
-"""How many failures in a row put a rule out of service."""
+"""The number of consecutive failures that disables a rule."""
 
 
 class CircuitBreaker:
-    """Counts the failures of a rule, and is `open` for good once there were MOST in a row.
+    """Counts consecutive failures of a rule; `open` for good after MOST of them.
 
     >>> circuit = CircuitBreaker()
     >>> [circuit.failed() for _ in range(MOST + 1)], circuit.open
@@ -19,15 +19,15 @@ class CircuitBreaker:
 
     @property
     def open(self) -> bool:
-        """True where the rule is out of service."""
+        """True if the rule is disabled."""
         return self._failures >= MOST
 
     def failed(self) -> bool:
-        """Record a failure; return True for the one that puts the rule out of service."""
+        """Record a failure; return True if this failure disables the rule."""
         self._failures += 1
         return self._failures == MOST
 
     def worked(self) -> None:
-        """Record a response that the rule did not fail on."""
+        """Record a success, which resets the count unless the breaker is open."""
         if not self.open:
             self._failures = 0

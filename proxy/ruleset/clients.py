@@ -1,8 +1,8 @@
-"""What MCP clients do with large results: which copy the model reads, and how much of it.
+"""A table of known MCP clients: which copy of a result the model reads, and the size limits.
 
-The table goes by `clientInfo.name`, the only thing that a client says of itself. What it says was
-read from the clients' documentation, source and issue threads, named beside each entry; clients
-change, so every number is a default that an option overrides, never a promise.
+Entries match `clientInfo.name`, a client's only identification. The facts come from the clients'
+documentation, source and issue threads, cited at each entry. Clients change, so every number is a
+default that an option overrides, never a promise.
 """
 
 from functools import lru_cache
@@ -11,22 +11,22 @@ from typing import Literal
 from msgspec import Struct
 
 Shows = Literal["structured", "text", "both", "either"]
-"""Which copy of a result the model reads where a result has both.
+"""The copy that the model reads if a result has both.
 
 `structured`: structuredContent alone. `text`: the content blocks alone. `both`: the two together.
-`either`: one of them, and nobody can say which; what the model must know stands in both.
+`either`: one of the two, not known which; both must contain what the model has to know.
 """
 
 
 class Client(Struct, frozen=True, kw_only=True):
-    """What one client does with results.
+    """The facts of one client: the copy that its model reads, its limit and its default budget.
 
-    `name` is a glob over `clientInfo.name`, letter case aside. Above `limit_bytes` the client does
-    what `beyond` says (None: no bound is known); a limit that the client counts in characters
-    stands here as that many bytes, which is the stricter. `budget_bytes` is what a response may
-    weigh, as the model sees it, where no option says otherwise. `code_mode` is how the client marks
-    a call whose result a program gets: the path to a text in `params._meta`, and how it begins.
-    `source` says where the facts are from.
+    `name` is a case-insensitive glob over `clientInfo.name`. `beyond` describes what the client
+    does with a result above `limit_bytes` (None: no known limit). A limit that the client counts in
+    characters is given as that many bytes, which is stricter. `budget_bytes` is the default budget
+    of a response, measured on the copies that the model reads. `code_mode` identifies a call whose
+    result goes to a program: the path to a text in `params._meta`, and the prefix of that text.
+    `source` is the URL or the reason behind the facts.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Client(Struct, frozen=True, kw_only=True):
                 return max(structured, text)
 
 
-# Below every limit that is known, with room for the header that some clients put before a result.
+# Below every known limit, with room for the header that some clients put before a result.
 _SMALL = 8_000
 _ROOMY = 10_000
 
@@ -66,13 +66,13 @@ UNKNOWN = Client(
     budget_bytes=_SMALL,
     source="an assumption: either copy may be the one shown, and the smallest known limit applies",
 )
-"""The client that no entry of the table fits."""
+"""The entry for a client that matches no other entry."""
 
 CLIENTS: tuple[Client, ...] = (
     # https://code.claude.com/docs/en/mcp: a warning from 10,000 tokens, 25,000 at most
-    # (MAX_MCP_OUTPUT_TOKENS), and whatever is longer than 50,000 characters goes to a file;
+    # (MAX_MCP_OUTPUT_TOKENS); a result longer than 50,000 characters goes to a file;
     # a tool raises its own bound with _meta["anthropic/maxResultSizeChars"], up to 500,000.
-    # Of error results it shows the text.
+    # The model reads the text of error results.
     Client(
         name="claude-code*",
         shows="structured",
@@ -81,9 +81,9 @@ CLIENTS: tuple[Client, ...] = (
         budget_bytes=_ROOMY,
         source="https://github.com/anthropics/claude-code/issues/79944",
     ),
-    # Claude Desktop's local servers, and the connectors of claude.ai. The documents say "about
-    # 150,000 characters"; over 1,048,576 bytes the call fails (strickvl/mcp-beeminder#2). Text is
-    # read (anthropics/claude-code#55677); nothing says what else is.
+    # Claude Desktop's local servers, and the connectors of claude.ai. The documentation gives
+    # "about 150,000 characters"; over 1,048,576 bytes the call fails (strickvl/mcp-beeminder#2).
+    # The model reads text (anthropics/claude-code#55677); nothing is known of other content.
     Client(
         name="claude-ai*",
         shows="either",
@@ -113,7 +113,7 @@ CLIENTS: tuple[Client, ...] = (
         source="https://github.com/openai/codex/issues/7906",
     ),
     # chat.agent.largeToolResultsToDisk.thresholdBytes is 8 KiB. Visual Studio Code and its
-    # Insiders build say their product name; some releases put hyphens for the spaces.
+    # Insiders build send their product name; some releases have hyphens in place of spaces.
     Client(
         name="visual?studio?code*",
         shows="structured",
@@ -123,7 +123,7 @@ CLIENTS: tuple[Client, ...] = (
         source="https://github.com/microsoft/vscode/issues/290063",
     ),
     # Copilot CLI (its name: github/copilot-cli#1268) forwards both copies (#4515). Cut at 10 KiB
-    # without a word (#1732); later releases save what is over 20 kB to a file.
+    # without notice (#1732); later releases save results over 20 kB to a file.
     Client(
         name="github-copilot*",
         shows="both",
@@ -159,7 +159,7 @@ CLIENTS: tuple[Client, ...] = (
         source="https://github.com/aaif-goose/goose/pull/9256",
     ),
     # 50 KB or 2,000 lines (anomalyco/opencode#35661). Since #32074 it prefers structuredContent;
-    # later source takes the text where there is any.
+    # later source takes the text if there is any.
     Client(
         name="opencode*",
         shows="either",
@@ -189,7 +189,7 @@ CLIENTS: tuple[Client, ...] = (
         budget_bytes=_SMALL,
         source="https://developers.openai.com/apps-sdk/reference",
     ),
-    # The next four were read in source by one survey; none of them has a known limit.
+    # One survey read the source of the next four; they have no known limit.
     Client(
         name="zed*",
         shows="text",
@@ -219,7 +219,7 @@ CLIENTS: tuple[Client, ...] = (
 
 @lru_cache(64)
 def client_for(name: str | None) -> Client:
-    """Return the entry that fits a `clientInfo.name`; UNKNOWN where none does or none was given.
+    """Return the entry that matches a `clientInfo.name`, or UNKNOWN if none does or it is None.
 
     >>> client_for("Visual Studio Code - Insiders").budget_bytes
     8000
@@ -228,7 +228,7 @@ def client_for(name: str | None) -> Client:
     """
     if name is None:
         return UNKNOWN
-    # Only worth its import once a client has said its name.
+    # Imported late: not needed until a client sends its name.
     from fnmatch import fnmatchcase
 
     lowered = name.lower()

@@ -1,9 +1,9 @@
-"""What a guard is: code outside the project that decides what becomes of a call on its way in.
+"""The interface of guards: users' code that decides on a call before the server receives it.
 
-A rule file names it under `guards:` and a rule puts it before its calls with `guard:`. It is asked
-once for each call that would go to the server, after the arguments were checked and completed; if
-it wants to ask the server something first, the call is held, and the guard is asked once more with
-what was found.
+A rule file names a guard under `guards:`, and a rule applies it to its calls with `guard:`. The
+guard runs once for each call that would go to the server, after the arguments are checked and
+completed. If it first needs a query to the server, the call is suspended, and the guard runs once
+more with the result of the query.
 
     >>> class Polite(Struct, frozen=True):
     ...     name: ClassVar[str] = "polite"
@@ -28,16 +28,16 @@ from msgspec import Struct
 from proxy.transforms.base import Call, Parameter
 
 FACTS = "guard"
-"""The argument under which the transforms of a rule find what its guard has found."""
+"""The argument that holds the `facts` of a guard for the transforms of its rule."""
 
 
 class Allow(Struct, frozen=True):
     """Let the call go to the server.
 
-    `arguments`, by dotted name, are set over those that are sent; UNSET of msgspec takes one away.
-    `facts` are for the rule's transforms, which find them as the argument `guard`
-    (`{argument: guard.warnings}`, `argument('guard').warnings`). Nothing that a client says can
-    stand there, and the server never sees them.
+    `arguments`, by dotted name, override the arguments that are sent; msgspec's UNSET removes one.
+    `facts` are for the rule's transforms, which read them as the argument `guard`
+    (`{argument: guard.warnings}`, `argument('guard').warnings`). A client cannot set this argument,
+    and the server never receives it.
     """
 
     arguments: dict[str, Any] = {}
@@ -45,9 +45,9 @@ class Allow(Struct, frozen=True):
 
 
 class Respond(Struct, frozen=True):
-    """Answer the call with `document`: plain values, or a text. The server never sees it.
+    """Answer the call with `document`: plain values, or a text. The server never receives the call.
 
-    Where it is an `error`, the result is marked `isError`. A tool with an outputSchema gets an
+    If `error` is true, the result is marked `isError`. A tool with an outputSchema gets an
     object as structuredContent too.
     """
 
@@ -56,9 +56,9 @@ class Respond(Struct, frozen=True):
 
 
 class Query(Struct, frozen=True):
-    """Call a `tool` of the same server first; the guard is asked again with what was found.
+    """Call a `tool` of the same server first; the guard then runs again with the QueryResult.
 
-    After `seconds` without an answer that is what was found.
+    If no response arrives within `seconds`, the QueryResult is a failure.
     """
 
     tool: str
@@ -67,9 +67,10 @@ class Query(Struct, frozen=True):
 
 
 class QueryResult(Struct, frozen=True):
-    """What came of an Ask: the `document` of the answer as plain values, or a `failure`.
+    """The result of a Query: the `document` of the response as plain values, or a `failure`.
 
-    A failure says why there is no document: the words of an error, or what became of the question.
+    A failure is the reason why there is no document: the text of an error, or that no response
+    arrived.
     """
 
     document: Any = None
@@ -82,27 +83,27 @@ Decision = Allow | Respond | Query
 class Guard(Protocol):
     """Decides on a call: a frozen Struct whose fields are its options in YAML.
 
-    It may raise anything: the call is then refused, unless the rule's `on_failure` is `pass`. It
-    must not wait for anything: other calls of the session wait for it.
+    It may raise any exception: the call is then refused, unless the rule's `on_failure` is `pass`.
+    It must not block: other calls of the session wait for it.
     """
 
     name: ClassVar[str]
     shorthand: ClassVar[str | None]
-    """The option that is meant where the YAML value is not a mapping of options."""
+    """The option that takes the YAML value if that is not a mapping of options."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The arguments it adds to the tool, by dotted name; they never reach the server."""
+        """The arguments that the guard adds, by dotted name; never sent to the server."""
 
     def __call__(self, call: Call, found: QueryResult | None) -> Decision:
         """Decide on `call`, whose arguments are complete.
 
-        `found` is None the first time, and what came of the question after an Ask.
+        `found` is None on the first run, and the result of the query after a Query.
         """
 
 
 def decided(guard: Guard, call: Call, found: QueryResult | None) -> Decision:
-    """Return what `guard` decides; raises whatever it does, and for what is no decision.
+    """Return the decision of `guard`; raises its exceptions, TypeError or ValueError if invalid.
 
     >>> decided(lambda call, found: Query("status"), Call("t"), QueryResult("ready"))
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Rules as the rest of the proxy sees them: loaded, checked, and asked which one fits a call."""
+"""Loaded and checked rules, and the selection of the rule for a call."""
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
@@ -16,11 +16,11 @@ from proxy.ruleset.guard import Guard
 from proxy.transforms.base import Parameter, Schema, Transform
 
 BURNING = frozenset(("contract", "filter", "jmespath", "parse", "project", "recast", "replace"))
-"""The steps that burn fuel, since what they do is not for the document's size to tell."""
+"""The steps that burn fuel, since the document's size does not bound their work."""
 
 
 class Messages(Struct, frozen=True, kw_only=True):
-    """What a refusal says in place of its own words, by the bound that refuses."""
+    """Messages that replace the standard text of a refusal, by the bound that refuses."""
 
     minimum: str | None = None
     maximum: str | None = None
@@ -31,7 +31,7 @@ class Messages(Struct, frozen=True, kw_only=True):
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
-    """What a rule says of one argument (`arguments:` in a rule file)."""
+    """The bounds of one argument (`arguments:` in a rule file)."""
 
     default: Any = UNSET
     minimum: int | float | None = None
@@ -48,13 +48,13 @@ class Bounds(Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> bool:
-        """True where a value may be refused."""
+        """True if a value may be refused."""
         words = (self.minimum, self.maximum, self.enum, self.max_length, self.pattern, self.type)
         return any(word is not None for word in words)
 
 
 class Hidden(Struct, frozen=True):
-    """How a call of a hidden tool is answered; `{tool}` in the message is the tool's name."""
+    """The error response to a call of a hidden tool; `{tool}` in `message` is the tool's name."""
 
     code: int = -32602
     message: str = "Unknown tool: {tool}"
@@ -70,12 +70,12 @@ class Definition(Struct, frozen=True, kw_only=True):
 
 
 class Rule(Struct, frozen=True, kw_only=True, dict=True):
-    """What happens to the calls of some tools, and to their responses.
+    """The handling of calls of some tools, and of their responses.
 
     `pipeline` holds the steps of `response` in order, then the check of `validate`, and the
     `abridge` of `max_bytes` last. `errors` are the steps for error results.
-    `place` is `file:line`, for logs. `foreign` is true where a step or the guard comes from Python
-    that the rule file names: it may need what only this process has, so it runs nowhere else.
+    `place` is `file:line`, for logs. `foreign` is true if a step or the guard comes from Python
+    that the rule file names: it may depend on this process, so it runs in no other.
     """
 
     name: str
@@ -106,10 +106,10 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def restart(self) -> int | None:
-        """The first step that a later page runs again; the snapshot is taken before it.
+        """The first step (index) that a later page runs again; the snapshot is taken before it.
 
-        That is the first one that leaves something out, or the reading of the text it works on.
-        None where no step leaves anything out.
+        That is the first step that leaves something out, or the `parse` before that step.
+        None if no step leaves anything out.
         """
         cut = self.cut
         if cut is None:
@@ -119,13 +119,13 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def cut(self) -> int | None:
-        """The first step that leaves something out; views see the document before it."""
+        """The first step (index) that leaves something out; views show the document before it."""
         return next((at for at, step in enumerate(self.pipeline) if step.cuts), None)
 
     @cached_property
     def made(self) -> str:
-        """What stands for all that decides on the document of a snapshot, in every process."""
-        # hash() is another one in every process, and hashlib costs 3 ms to import.
+        """A checksum of all that determines the document of a snapshot, equal in every process."""
+        # hash() differs between processes, and hashlib takes 3 ms to import.
         from zlib import crc32
 
         steps = self.pipeline[: self.restart]
@@ -134,33 +134,33 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def circuit(self) -> CircuitBreaker:
-        """Whether it is in service, for all that use the rule, until it is loaded again."""
+        """The circuit breaker, shared by all users of the rule until it is loaded again."""
         return CircuitBreaker()
 
     @cached_property
     def costly(self) -> bool:
-        """True where the size of a response does not tell how much work it is."""
+        """True if the size of a response does not bound the work on it."""
         steps = (*self.pipeline, *self.errors)
         return self.error_if is not None or any(step.name in BURNING for step in steps)
 
     @property
     def windows(self) -> tuple[Transform, ...]:
-        """The steps whose rest a later call can ask for."""
+        """The windows: steps whose remainder a later call can request."""
         return tuple(step for step in self.pipeline if step.window)
 
     @property
     def viewable(self) -> bool:
-        """True where the tool gains the `view` argument."""
+        """True if the tool gains the `view` argument."""
         return self.view and any(step.name == "abridge" for step in self.pipeline)
 
     @property
     def only_abridges(self) -> bool:
-        """True where the pipeline is one `abridge`."""
+        """True if the pipeline is a single `abridge`."""
         return len(self.pipeline) == 1 and self.pipeline[0].name == "abridge"
 
     @property
     def only_bounds(self) -> bool:
-        """True where the rule does nothing to a response that is within `max_bytes`."""
+        """True if the rule leaves every response within `max_bytes` unchanged."""
         return (
             self.only_abridges
             and self.max_bytes is not None
@@ -172,45 +172,45 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def structures(self) -> bool:
-        """True where each of its results is to have a structuredContent, as is advertised."""
+        """True if each result must have structuredContent, to fit the advertised schema."""
         return self.output_schema is not None and self.copies != "text" and self.mode == "active"
 
     @property
     def closing(self) -> tuple[Transform, ...]:
-        """The last steps, which hold for a document of any shape: `validate` and `max_bytes`."""
+        """The last steps, which apply to a document of any shape: `validate` and `max_bytes`."""
         count = (self.validate is not None) + (self.max_bytes is not None)
         return self.pipeline[len(self.pipeline) - count :]
 
     @property
     def hides(self) -> bool:
-        """True where the tool is to be gone; a rule in shadow mode changes nothing."""
+        """True if the tool is hidden; a rule in shadow mode changes nothing."""
         return self.hide is not None and self.mode == "active"
 
     @property
     def withholds(self) -> bool:
-        """True where a response is withheld that the rule could not work on."""
+        """True if a response that the rule could not process is withheld (fail closed)."""
         return self.mode == "active" and "refuse" in (self.on_failure, self.validate)
 
     @property
     def exclusive(self) -> bool:
-        """True where no response goes out that its own steps do not fit, or find no document in."""
+        """True if a response that the rule's own steps cannot process is withheld (fail closed)."""
         own = len(self.pipeline) > len(self.closing)
         return own and self.mode == "active" and self.on_failure == "refuse"
 
     @property
     def bounding(self) -> "Rule":
-        """The rule for a document of any other shape: nothing of this one but its last steps."""
+        """The rule for a document of any other shape: only the `closing` steps of this rule."""
         return replace(self, pipeline=self.closing, drop_blocks=(), copies="both")
 
     @property
     def bare(self) -> "Rule":
-        """The rule for a result that has no document: nothing of this one but `max_bytes`."""
+        """The rule for a result without a document: only the `max_bytes` of this rule."""
         assert self.max_bytes is not None
         return replace(self, pipeline=self.pipeline[-1:], validate=None)
 
     @property
     def of_errors(self) -> "Rule":
-        """The rule for an error: nothing of this one but `max_bytes`."""
+        """The rule for an error: only the `max_bytes` of this rule."""
         bounding = self.pipeline[-1:] if self.max_bytes is not None else ()
         return replace(
             self,
@@ -224,7 +224,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def protects(self) -> bool:
-        """True where the rule refuses rather than lets pass, when in doubt."""
+        """True if the rule fails closed: it refuses, rather than passes, when in doubt."""
         return self.mode == "active" and (
             self.hide is not None
             or self.guard is not None
@@ -233,7 +233,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def at(self, tool: str) -> str:
-        """Name the rule and the tool that it works for, as lines of the log begin."""
+        """Return the names of the rule and the tool, the prefix of log lines."""
         return tool if self.name == tool else f"{self.name}: {tool}"
 
     def covers(self, tool: str) -> bool:
@@ -241,29 +241,29 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         return any(matches(pattern, tool) for pattern in self.tools)
 
     def applies(self, arguments: Mapping[str, Any]) -> bool:
-        """Return True if `when` holds for the client's arguments; raises Refusal where it fails."""
+        """Return True if `when` holds for the arguments; raises Refusal if it runs out of fuel."""
         if self.when is None:
             return True
         try:
-            # Where a call is decided on, all others wait.
+            # Little fuel: all other calls wait for this decision.
             return truthy(self.when.search(arguments, Fuel(LITTLE)))
         except OutOfFuel as spent:
             raise Refusal(str(spent)) from spent
 
 
 class ServerMatch(Struct, frozen=True):
-    """Which server a rule file is for: a glob on serverInfo.name, tools that must exist."""
+    """The server of a rule file: a glob on serverInfo.name, and tools that must exist."""
 
     name: str = "*"
     tools: tuple[str, ...] = ()
 
     def fits(self, tools: Collection[str]) -> bool:
-        """Return True if a server with these tools may be meant."""
+        """Return True if a server with these tools has every tool that the file requires."""
         return all(any(matches(pattern, tool) for tool in tools) for pattern in self.tools)
 
 
 class RuleFile(Struct, frozen=True, kw_only=True):
-    """One loaded rule file; `unexposed` answers calls of tools that `expose` leaves out."""
+    """One loaded rule file; `unexposed` is the response to calls of tools not in `expose`."""
 
     name: str
     rules: tuple[Rule, ...] = ()
@@ -273,21 +273,21 @@ class RuleFile(Struct, frozen=True, kw_only=True):
 
 
 class RuleSet(Struct, frozen=True):
-    """Rule files in the order given, and the rule for tools that none of them matches, if any."""
+    """Rule files in the order given, and the rule for tools that no file matches, if any."""
 
     files: tuple[RuleFile, ...] = ()
     otherwise: Rule | None = None
 
     @property
     def guards(self) -> bool:
-        """True where there is anything that a call must not get around."""
+        """True if a file has an `expose` list, or any rule protects."""
         return any(
             file.expose is not None or any(rule.protects for rule in file.rules)
             for file in self.files
         )
 
     def fitting(self, tools: Collection[str]) -> "RuleSet":
-        """Return the rules without the files that are for servers with other tools."""
+        """Return the rule set without the files for servers with other tools."""
         files = tuple(file for file in self.files if not file.server or file.server.fits(tools))
         return self if len(files) == len(self.files) else RuleSet(files, self.otherwise)
 
@@ -299,12 +299,12 @@ class RuleSet(Struct, frozen=True):
                 if rule.covers(tool):
                     found.append(rule)
                     if rule.when is None:
-                        # It applies to whatever those before it leave.
+                        # It applies to all calls that earlier rules leave.
                         return tuple(found)
         return (*found, self.otherwise) if self.otherwise is not None else tuple(found)
 
     def withheld(self, tool: str) -> Hidden | None:
-        """Return how a call of `tool` is answered that some `expose` list does not let through."""
+        """Return the response to a call of `tool` if some `expose` list omits it, else None."""
         for file in self.files:
             if file.expose is not None and not any(matches(each, tool) for each in file.expose):
                 return file.unexposed
@@ -312,7 +312,7 @@ class RuleSet(Struct, frozen=True):
 
     @property
     def droppers(self) -> dict[str, tuple[str, ...]]:
-        """The rules whose snapshots a call makes untrue, by the tool that is called (`drop_on`)."""
+        """The names of rules whose snapshots a call invalidates, by the called tool (`drop_on`)."""
         found: dict[str, tuple[str, ...]] = {}
         for file in self.files:
             for rule in file.rules:

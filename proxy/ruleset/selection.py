@@ -1,4 +1,4 @@
-"""Rule files by name -> the rules of a session: what was given, or the bundled file that fits."""
+"""Selects the rules of a session: the files given, or the bundled file for the server."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Budget = int | Literal["auto", "off"]
 Log = Callable[[str], None]
 
-# More than any session meets; an endless row of client names must not fill the memory.
+# More names than any session meets; endless new client names must not exhaust memory.
 _MOST_KEPT = 256
 
 
@@ -29,7 +29,7 @@ def load(names: Sequence[str], *, allow_python: bool = False) -> tuple[RuleFile,
     """Load rule files, in the order given.
 
     A name is a file, a directory (its *.yaml by name) or a word, which names a file of the bundled
-    library. Where `allow_python`, the Python that a file names is run. Raises RuleErrors with every
+    library. If `allow_python`, the Python that a file names is run. Raises RuleErrors with every
     problem of every file.
     """
     files: list[RuleFile] = []
@@ -45,13 +45,13 @@ def load(names: Sequence[str], *, allow_python: bool = False) -> tuple[RuleFile,
 
 
 def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[LoadedRules]":
-    """Yield what comes of each file that `names` stand for, in order; see `load`."""
+    """Yield the LoadedRules of each file that `names` refer to, in order; see `load`."""
     from proxy.ruleset.loading import rulefile
 
     for name in names:
         try:
             for path in paths(name):
-                # One byte more than a file may have shows that it has too many.
+                # One byte over the limit shows that the file is too long.
                 raw = content(path, rulefile.MOST_BYTES + 1)
                 yield rulefile.read(str(path), raw, allow_python=allow_python)
         except (OSError, _NoFile) as error:
@@ -61,13 +61,13 @@ def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[L
 
 
 class _NoFile(AbridgeError):
-    """A name that stands for no file."""
+    """A name that refers to no file."""
 
 
 def content(path: "str | Path", most: int) -> bytes:
-    """Return the first `most` bytes of a file; raises OSError, AbridgeError for what is none.
+    """Return the first `most` bytes of a file; raises OSError, AbridgeError if it is no file.
 
-    Nothing else is read: a pipe may have no writer, and a device no end.
+    Only regular files are read: a pipe may have no writer, and a device no end.
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
@@ -80,7 +80,7 @@ def content(path: "str | Path", most: int) -> bytes:
 
 
 def paths(name: str) -> "list[Path]":
-    """Return the files that a name stands for, see `load`; raises AbridgeError where it is none."""
+    """Return the files that a name refers to, see `load`; raises AbridgeError if there are none."""
     from pathlib import Path
 
     from proxy.errors import did_you_mean
@@ -118,7 +118,7 @@ def _of_library(path: "Path") -> tuple[RuleFile, ...]:
 
 
 def read_library() -> None:
-    """Read all bundled rule files, so that no session has to wait for one; raises RuleErrors."""
+    """Read all bundled rule files, so that no session waits for reading; raises RuleErrors."""
     for path in library().values():
         _of_library(path)
 
@@ -128,19 +128,19 @@ class Watched(Protocol):
 
     @property
     def files(self) -> tuple[RuleFile, ...]:
-        """The rules, as the files last held them without a mistake."""
+        """The rules of the last version without a mistake."""
 
     def look(self) -> None:
-        """See whether they have changed."""
+        """Check for changes, and update `files`."""
 
 
 class Selection:
-    """Chooses the rules of a session by the names that server and client give.
+    """Selects the rules of a session by the names of the server and the client.
 
-    `files` are the ones asked for, None for the bundled file that fits the server; those that are
-    Watched may bring others. Every tool without a rule gets `budget`: bytes, `auto` for what suits
-    the client, or `off`; None is `auto`. `log` gets one line on each file that applies by itself,
-    or does not apply.
+    `files` are the requested files, or None for the bundled file that matches the server; Watched
+    files may change. Every tool without a rule gets `budget`: bytes, `auto` for the client's
+    default, or `off`; None is `auto`. `log` gets one line for each bundled file that applies, and
+    for each given file that does not.
     """
 
     def __init__(
@@ -156,9 +156,9 @@ class Selection:
         self._made: dict[tuple[str | None, str | None], RuleSet] = {}
 
     def __call__(self, server: str | None, client: str | None) -> RuleSet:
-        """Return the rules for a server and a client of these names, None where unknown.
+        """Return the rules for a server and a client of these names, None if unknown.
 
-        Raises RuleErrors where the bundled file that fits cannot be used.
+        Raises RuleErrors if the matching bundled file cannot be used.
         """
         if self._watch is not None:
             self._watch.look()
@@ -191,7 +191,7 @@ class Selection:
             pattern = _server_name(path.read_text(encoding="utf-8"))
             if pattern is not None and matches(pattern, server):
                 self._log(f"the bundled rules {word!r} apply to server {server!r}")
-                # Rules of its own: they may be put out of service.
+                # Copies, since a circuit breaker may disable a rule.
                 return tuple(
                     replace(file, rules=tuple(map(replace, file.rules)))
                     for file in _of_library(path)
@@ -217,7 +217,7 @@ def _is_for(file: RuleFile, server: str | None) -> bool:
 
 
 def _server_name(text: str) -> str | None:
-    """Find the glob of `server: {name: ...}` without reading the file as YAML, which is slow."""
+    """Return the glob of `server: {name: ...}` without parsing the YAML, which is slow."""
     import re
 
     found = re.search(r"""^server:\s*\{?\s*name: *["']?([^"'},\n]+)""", text, re.MULTILINE)

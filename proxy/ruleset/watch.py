@@ -1,9 +1,9 @@
-"""Rule files that are read again once they change; a mistake in them then changes nothing.
+"""Reloading of rule files that change; if a change has a mistake, the old rules stay.
 
-The Python that they name is not read again: it may hold what is in use.
+The Python that they name is not loaded again, since its objects may be in use.
 
-Looking costs a few microseconds a file: its time, its size and which file it is are compared, and
-every 25th time what the files hold, since an edit may change none of them.
+A check takes a few microseconds for each file: it compares modification time, size and inode. Every
+25th check compares the contents, since an edit may change none of the three.
 """
 
 import os
@@ -20,10 +20,10 @@ Stamp = tuple[int, int, int] | None
 
 
 class Watch:
-    """The rule files that `names` stand for (see `ruleset.load`); raises RuleErrors.
+    """The rule files that `names` refer to (see `selection.load`); raises RuleErrors.
 
-    `say` gets a line whenever they have changed, `warn` where a mistake in them is why they do not
-    apply. Whether they may name Python (`allow_python`) is settled once.
+    `say` gets a line when changed files apply, `warn` if they do not because of a mistake.
+    `allow_python` (the files may name Python) is fixed for all reloads.
     """
 
     def __init__(
@@ -43,15 +43,15 @@ class Watch:
         self._places = list(names)
         self._note(self._stamped(), self._read())
         self.files: tuple[RuleFile, ...] = self._load()
-        """The rules, as the files last held them without a mistake."""
+        """The rules of the last version without a mistake."""
 
     def look(self) -> None:
-        """See whether the files have changed, and read them where they have."""
+        """Check for changes, and read the files if there are any."""
         if self.changed():
             self.read()
 
     def changed(self) -> bool:
-        """Return True if the files have changed since this was last asked."""
+        """Return True if the files have changed since the last call."""
         self._looks += 1
         stamps = self._stamped()
         if stamps == self._stamps and self._looks % _ANYWAY:
@@ -62,7 +62,7 @@ class Watch:
         return changed
 
     def read(self) -> None:
-        """Read the files, which may take a while; they may be asked for meanwhile."""
+        """Read the files, which may take a while; `files` keeps the old rules meanwhile."""
         try:
             self.files = self._load()
         except RuleErrors as errors:
@@ -77,9 +77,9 @@ class Watch:
         return load(self._names, allow_python=self._allow_python)
 
     def _note(self, stamps: list[Stamp], held: dict[str, bytes]) -> None:
-        """Record what the files hold, and of the stamps that they had before they were read.
+        """Record the contents of the files, and the stamps taken before the contents were read.
 
-        What is written after that is found at the next look, as are other files of a folder.
+        So the next check finds later writes. It also finds new files of a folder.
         """
         places = list(dict.fromkeys((*held, *self._names)))
         self._held = held
@@ -90,7 +90,7 @@ class Watch:
         return [_stamp(path) for path in self._places]
 
     def _read(self) -> dict[str, bytes]:
-        """Return what each file holds, and for one that cannot be read why."""
+        """Return the contents of each file, or the reason if it cannot be read."""
         held: dict[str, bytes] = {}
         for name in self._names:
             try:

@@ -1,4 +1,4 @@
-"""What the parts of a rule file must be to each other, each of them being right by itself."""
+"""Consistency checks between the parts of a rule file, each valid by itself."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -17,13 +17,13 @@ from proxy.transforms.base import Transform
 from proxy.transforms.contract import normalised
 
 AFTER_A_WINDOW = frozenset(("clip", "table", "replace"))
-"""The transforms that work on a page as they would on the whole."""
+"""The transforms that work on a page as on the whole document."""
 
 Placed = tuple[Node, Transform]
 
 
 def characters(notes: NodeConverter, node: Node) -> None:
-    """Report texts with half a character in them, which nothing can write, but in tests."""
+    """Report texts with a lone surrogate, which cannot be written; tests may have them."""
     held: Iterable[Node] = ()
     if isinstance(node.value, dict):
         held = [each for name, each in node.value.items() if name != "tests"]
@@ -40,7 +40,7 @@ def characters(notes: NodeConverter, node: Node) -> None:
 
 def order(notes: NodeConverter, rules: Iterable[tuple[Node, Mapping[str, Any]]]) -> None:
     """Report rules that can never match, since rules before them take every call."""
-    # The earlier rules by the tools they name, and those of globs apart.
+    # The earlier rules by the tools they name, and separately those with globs.
     named: dict[str, list[_Taker]] = {}
     globs: list[_Taker] = []
     for node, members in rules:
@@ -59,7 +59,7 @@ def order(notes: NodeConverter, rules: Iterable[tuple[Node, Mapping[str, Any]]])
 
 
 class _Taker(Struct, frozen=True):
-    """A tool, or a glob, whose calls a rule takes where its condition holds."""
+    """A tool, or a glob, whose calls a rule takes if its condition holds."""
 
     tool: str
     line: int
@@ -67,7 +67,7 @@ class _Taker(Struct, frozen=True):
 
 
 def _first(earlier: Iterable[_Taker], later: _Taker) -> _Taker | None:
-    # A glob that matches another one, read as a name, matches every name that the other does.
+    # A glob that matches another glob as a name matches every name that the other matches.
     for each in earlier:
         if each.when in (None, later.when) and matches(each.tool, later.tool):
             return each
@@ -75,7 +75,7 @@ def _first(earlier: Iterable[_Taker], later: _Taker) -> _Taker | None:
 
 
 def whole_tool(notes: NodeConverter, node: Node, members: Mapping[str, Any]) -> None:
-    """Report a wrong `when`, and one beside keys that hold for the tool whatever its arguments."""
+    """Report a wrong `when`, and a `when` beside keys that ignore the arguments."""
     when = members.get("when")
     if when is None:
         return
@@ -105,7 +105,7 @@ def windows(notes: NodeConverter, steps: Sequence[Placed]) -> None:
 
 
 def errors(notes: NodeConverter, steps: Iterable[Placed]) -> None:
-    """Report windows among the steps for error results."""
+    """Report windows in the steps for error results."""
     for node, step in steps:
         if step.window:
             said = "a window cannot stand in 'errors': an error result is sent whole"
@@ -113,9 +113,9 @@ def errors(notes: NodeConverter, steps: Iterable[Placed]) -> None:
 
 
 def contract(notes: NodeConverter, node: Node, members: Mapping[str, Any]) -> Any:
-    """Return the `output_schema` as it is advertised: None where there is none, BAD if it is wrong.
+    """Return the `output_schema` as it is advertised: None if there is none, BAD if it is wrong.
 
-    Reports what is wrong in it, and a `validate` without one.
+    Reports its mistakes, and a `validate` without an `output_schema`.
     """
     schema = members.get("output_schema")
     if schema is not None:
@@ -141,7 +141,7 @@ def _one_place(notes: NodeConverter, node: Node, step: Transform) -> None:
 
 def _own_names(notes: NodeConverter, node: Node, step: Transform, other: Transform) -> None:
     shared = [name for name in step.parameters if name in other.parameters]
-    # A text is windowed as the whole document or at a path of one, never both: the two may share.
+    # A text is windowed as the whole document or at a path, never both: the two may share.
     apart = step.name == other.name == "truncate" and bool(_at(step)) != bool(_at(other))
     if shared and not apart:
         many = len(shared) > 1
@@ -158,7 +158,7 @@ def _at(step: Any) -> tuple[Path, ...]:
 
 
 def _option(node: Node, name: str) -> Node:
-    """Return the place of an option of the step at `node`, or of the step where it has none."""
+    """Return the node of an option of the step at `node`, or the step if it has none."""
     options = next(iter(node.value.values())) if isinstance(node.value, dict) else node
     held: Node = options.value.get(name, node) if isinstance(options.value, dict) else node
     return held
@@ -181,7 +181,7 @@ def arguments(
 def _contradictions(
     name: str, bounds: Bounds, window: Mapping[str, Any], given: set[str]
 ) -> Iterable[tuple[str, str]]:
-    """Yield what cannot be meant: the word where it shows, and what is wrong with it."""
+    """Yield each contradiction: the key at which it is reported, and the message."""
     if bounds.alias_of is not None:
         if bounds.alias_of == name:
             yield "alias_of", "is an alias of itself"
@@ -235,7 +235,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def _refused(value: Any, kind: str | None, bounds: Bounds, window: Mapping[str, Any]) -> str | None:
-    """Return why the bounds would refuse `value`, None if they would not."""
+    """Return the reason why the bounds would refuse `value`, or None."""
     truth = isinstance(value, bool)
     if kind is not None and (not isinstance(value, _KINDS[kind]) or truth != (kind == "boolean")):
         return f"is not of type {kind!r}"
@@ -255,9 +255,9 @@ def _refused(value: Any, kind: str | None, bounds: Bounds, window: Mapping[str, 
 
 
 def tests(notes: NodeConverter, node: Node, tools: Sequence[str], *, guarded: bool) -> None:
-    """Report tests that give nothing, too much, or what their rule has no use for.
+    """Report tests with no input, too much input, or input that the rule cannot use.
 
-    That is a tool that is none of its `tools`; or a question, where it is not `guarded`.
+    The last is a tool outside of `tools`, or a query if the rule is not `guarded`.
     """
     for case in node.value if isinstance(node.value, list) else [node]:
         if not isinstance(case.value, dict):
@@ -279,7 +279,7 @@ def tests(notes: NodeConverter, node: Node, tools: Sequence[str], *, guarded: bo
 
 
 _GIVEN = ("given", "given_text", "given_file", "given_result", "given_error")
-# What comes of the question of a guard.
+# The result of the query of a guard.
 _FOUND = ("found", "found_error", "found_nothing")
-# With one of these, it may be of no interest what the server answers.
+# With one of these, a test may omit the server's response.
 _UNGIVEN = frozenset(("refused", "upstream", "asks", *_FOUND))

@@ -1,4 +1,4 @@
-"""One configuration of `serve`: its bytes -> the routes, or every problem in it with its place.
+"""Loads a configuration of `serve`: the routes, or every problem with its position.
 
     version: 1
     listen: 127.0.0.1:8808            # where a route listens that does not say so itself
@@ -13,8 +13,8 @@
       - path: /mcp-readonly
         tools: [list_*, get_*]
 
-What stands at the top holds for each route that does not say otherwise; but `headers` and `auth`
-that stand beside an upstream are for no other one. config_model has every key.
+Keys at the top are defaults of each route. But `headers` and `auth` beside an upstream never apply
+to another upstream. config_model has every key.
 """
 
 import re
@@ -45,7 +45,7 @@ from proxy.ruleset.loading.yaml_nodes import Node
 
 
 class Config(Struct, frozen=True):
-    """What a configuration says."""
+    """A loaded configuration."""
 
     routes: tuple[RouteSpec, ...]
     store: configkeys.StoreUrl | None = None
@@ -53,7 +53,7 @@ class Config(Struct, frozen=True):
 
 
 class LoadedConfig(Struct, frozen=True):
-    """What came of one file: `config` unless there are problems."""
+    """The result of loading one file: `config`, or None if there are problems."""
 
     config: Config | None
     problems: tuple[Problem, ...] = ()
@@ -65,10 +65,10 @@ def read(
     environment: Mapping[str, str],
     given: Mapping[str, Any] | None = None,
 ) -> LoadedConfig:
-    """Read the bytes of a configuration; `file` is its name in messages, and where paths start.
+    """Read the bytes of a configuration; `file` is its name, and paths are relative to its folder.
 
-    `given` are values that were said elsewhere, by the names of their keys: each stands in for what
-    the file has at its top.
+    `given` are values from elsewhere (flags), by key: each replaces the value at the top of the
+    file.
 
     >>> text = b"version: 1\\nupstream: http://server:3000/mcp\\nroutes: [{path: /mcp, tool: [a]}]"
     >>> print(read("serve.yaml", text, {}).problems[0])
@@ -121,7 +121,7 @@ def _text(make: Callable[[str], Any]) -> Reader:
 
 
 def _address(notes: NodeConverter, node: Node, label: str) -> Any:
-    if type(node.value) is int:  # a port alone: say what is missing
+    if type(node.value) is int:  # a port alone: report the missing host
         node = replace(node, value=str(node.value))
     return _text(configkeys.address)(notes, node, label)
 
@@ -179,14 +179,14 @@ def _config(notes: NodeConverter, root: Node, given: Mapping[str, Any]) -> Confi
 
 
 _SHARED = {word: field for word, field in fields(RouteSpec).items() if word not in NO_DEFAULTS}
-# Of these, a nearer one stands in for both.
+# A nearer value of either key replaces both.
 _TOKENS = ("token_env", "token_file")
-# They are for the upstream that stands beside them, and never for another one.
+# Credentials for the upstream beside them, never for another upstream.
 _CREDENTIALS = ("headers", "auth")
 
 
 def _replaced(nearer: Iterable[str], top: Iterable[str] = ()) -> set[str]:
-    """Return the words for which what stands at the top does not hold, since nearer ones do."""
+    """Return the keys whose values at the top are overridden by nearer ones."""
     words = set(nearer)
     if words & set(_TOKENS):
         words |= set(_TOKENS)
@@ -219,7 +219,7 @@ def _alone(notes: NodeConverter, root: Node, given: Mapping[str, Any]) -> dict[s
 
 
 def _made(notes: NodeConverter, node: Node, values: dict[str, Any]) -> RouteSpec | None:
-    """Check what the keys of a route say together, and make the route of them."""
+    """Check the keys of a route against each other, and return the route."""
     read = {word: value for word, value in values.items() if value is not BAD}
     own = {word: place for word, place in node.value.items() if word in read}
     if "upstream" not in values or values["upstream"] is None:
@@ -256,7 +256,7 @@ def _meaningless(read: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 def _once(notes: NodeConverter, routes: Iterable[tuple[Node, RouteSpec | None]]) -> None:
-    """Report routes that another one of the same listener already takes."""
+    """Report routes whose path an earlier route of the same listener already takes."""
     seen: list[tuple[int, RouteSpec]] = []
     for node, route in routes:
         if route is None:
@@ -270,7 +270,7 @@ def _once(notes: NodeConverter, routes: Iterable[tuple[Node, RouteSpec | None]])
 
 
 def _same(first: str, second: str) -> bool:
-    """Return True if one path may be both, and neither says it more exactly than the other."""
+    """Return True if a path may match both, and neither is more specific."""
     one, other = first.rstrip("/").split("/"), second.rstrip("/").split("/")
     if len(one) != len(other) or (TOKEN in one) != (TOKEN in other):
         return False

@@ -1,4 +1,4 @@
-"""The keys of a configuration of `serve` as they are written, and what their values look like."""
+"""The keys of a configuration of `serve` as they are written, and the types of their values."""
 
 import re
 from collections.abc import Mapping
@@ -13,21 +13,21 @@ from proxy.errors import AbridgeError, did_you_mean
 from proxy.ruleset.selection import library
 
 TOKEN = "{token}"
-"""The segment of a path in which a client may put its token."""
+"""The segment of a path that may hold the token of a client."""
 
 NO_RULES = "none"
-"""In place of rule files: everything passes through."""
+"""The name in place of rule files if everything passes through."""
 
 MEMORY = "memory"
 """The store of a single sidecar."""
 
 STORES = ("redis", "rediss", "unix")
-"""How the URL of a shared store may begin."""
+"""The schemes of the URL of a shared store."""
 
 RESERVED = ("/healthz", "/readyz", "/metrics")
 """The sidecar's own paths."""
 
-# RFC 9110 section 5.6.2, and what section 5.5 lets stand in a value.
+# RFC 9110 section 5.6.2, and the characters of a value in section 5.5.
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
 _BEARER = re.compile(r"[\x21-\x7e]+")
@@ -45,23 +45,23 @@ class Secret(str):
 
 
 class ListenAddress(str):
-    """Where to listen: `127.0.0.1:8808`, `[::1]:8808`, `0.0.0.0:80`; port 0 is any free one."""
+    """A listen address: `127.0.0.1:8808`, `[::1]:8808`, `0.0.0.0:80`; port 0 is any free one."""
 
     __slots__ = ()
 
     @property
     def host(self) -> str:
-        """The name or number before the port."""
+        """The name or address before the port."""
         return self.rpartition(":")[0].strip("[]")
 
     @property
     def port(self) -> int:
-        """The number after it."""
+        """The port number."""
         return int(self.rpartition(":")[2])
 
     @property
     def loopback(self) -> bool:
-        """True where only this machine can connect."""
+        """True if only this machine can connect."""
         from ipaddress import ip_address
 
         try:
@@ -71,7 +71,7 @@ class ListenAddress(str):
 
 
 class Url(str):
-    """Where an upstream is: `http://server:3000/mcp`."""
+    """The URL of an upstream: `http://server:3000/mcp`."""
 
     __slots__ = ()
 
@@ -83,13 +83,13 @@ class RoutePath(str):
 
 
 class Host(str):
-    """What a Host header may say: `mcp.example.org`, `localhost:8808`, `*.example.org`."""
+    """A value that a Host header may have: `mcp.example.org`, `localhost:8808`, `*.example.org`."""
 
     __slots__ = ()
 
 
 class Origin(str):
-    """What an Origin header may say: `https://app.example.org`."""
+    """A value that an Origin header may have: `https://app.example.org`."""
 
     __slots__ = ()
 
@@ -101,7 +101,7 @@ class HeaderName(str):
 
 
 class HeaderValue(Secret):
-    """The value of a header, in which `${NAME}` stands for a variable of the environment."""
+    """The value of a header, in which `${NAME}` is replaced by an environment variable."""
 
     __slots__ = ()
 
@@ -116,7 +116,7 @@ class RuleFileName(str):
 
 
 class TokenFromEnv(Secret):
-    """The token that a variable of the environment holds."""
+    """A token, given by the name of the environment variable that holds it."""
 
     __slots__ = ()
 
@@ -129,13 +129,13 @@ class TokenFile:
 
 
 class StoreUrl(Secret):
-    """Where windows and views are kept: `memory`, or the URL of a Redis, `redis://redis:6379/0`."""
+    """The store of windows and views: `memory`, or the URL of a Redis, `redis://redis:6379/0`."""
 
     __slots__ = ()
 
 
 class Command(Struct, frozen=True):
-    """A stdio server: what starts it."""
+    """A stdio server, given by the command that starts it."""
 
     command: Annotated[tuple[str, ...], Meta(min_length=1)]
 
@@ -146,14 +146,15 @@ Seconds = Annotated[float, Meta(gt=0)]
 
 
 class LimitsSpec(Struct, frozen=True, kw_only=True):
-    """What the sidecar takes on at most; what is not given has the default of its flag.
+    """The limits of the sidecar; a limit that is not given has the default of its flag.
 
     `body` and `message` are sizes: of a request's body, of a message from an upstream. `concurrent`
-    requests are open at once, and `connections`, of one address at most `peer_connections`;
-    `sessions` are known, `children` serve stateless requests for each
-    command. A session ends `idle_seconds` after its last use, and open requests have
-    `drain_seconds` when the sidecar is asked to end. `snapshots` is a size, that of all answers
-    kept in memory for later pages and views, each for `snapshot_seconds` after its last use.
+    is the number of open requests, `connections` that of open connections, and `peer_connections`
+    that of open connections from one address. `sessions` is the number of sessions, `children` that
+    of child processes for stateless requests, for each command. A session ends `idle_seconds` after
+    its last use. Open requests have `drain_seconds` to end at shutdown. `snapshots` is the size of
+    all responses kept in memory for later pages and views, each for `snapshot_seconds` after its
+    last use.
     """
 
     body: Bytes | None = None
@@ -172,13 +173,14 @@ class LimitsSpec(Struct, frozen=True, kw_only=True):
 class RouteSpec(Struct, frozen=True, kw_only=True):
     """A route as it is written.
 
-    `path` is what its clients ask for, `upstream` a URL or `{command: [...]}`. `rules` and `budget`
-    are as the flags of the same names, and `deadline_seconds` is as `--deadline`. `tools` are
-    globs: the only tools that are shown and may be called. Clients give a token, `token_env` or
-    `token_file`, where there is one; `hosts` and `origins` are what their Host and Origin may say.
-    With `auth: forward` the upstream gets the client's own credentials, and it gets `headers` with
-    every request. `malformed_status` answers a body that is no JSON. With `passes`, this is no MCP:
-    every request under `path` goes to the upstream as it is.
+    `path` is the path of client requests, `upstream` a URL or `{command: [...]}`. `rules` and
+    `budget` are as the flags of the same names, and `deadline_seconds` is as `--deadline`. `tools`
+    are globs: only these tools are listed and may be called. Clients must send the token if
+    `token_env` or `token_file` is set; `hosts` and `origins` are the allowed values of their Host
+    and Origin. With `auth: forward` the upstream gets the client's own credentials, and it gets
+    `headers` with every request. `malformed_status` is the status of the response to a body that is
+    no JSON. With `passes`, this is no MCP: every request under `path` goes to the upstream
+    unchanged.
     """
 
     path: RoutePath
@@ -199,13 +201,13 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
 
     @property
     def tokens(self) -> tuple[Secret, ...]:
-        """Those that open the route; none where it is open."""
+        """The tokens that open the route; empty if the route needs none."""
         named = () if self.token_env is None else (self.token_env,)
         return named if self.token_file is None else (*named, *self.token_file.tokens)
 
     @property
     def torn(self) -> str | None:
-        """What is wrong where Authorization would have to hold two things; None where nothing is.
+        """The mistake if Authorization would have to hold two credentials, or None.
 
         The token that opens a route is never for the upstream.
         """
@@ -218,10 +220,10 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
 
 
 class ConfigSpec(Struct, frozen=True, kw_only=True):
-    """A configuration of `serve`, beside the keys that its routes start from.
+    """A configuration of `serve`, without the keys that are defaults of its routes.
 
-    `store` is `memory`, or the URL of a Redis that replicas share. Without `routes` there is one,
-    `/mcp`.
+    `store` is `memory`, or the URL of a Redis that replicas share. Without `routes` there is one
+    route, `/mcp`.
     """
 
     version: Literal[1]
@@ -230,12 +232,12 @@ class ConfigSpec(Struct, frozen=True, kw_only=True):
     routes: tuple[Any, ...] = ()
 
 
-# What a configuration cannot say for all its routes at once.
+# Keys that a configuration cannot set for all its routes at once.
 NO_DEFAULTS = frozenset(("path", "passes"))
 
 
 def address(text: str) -> ListenAddress:
-    """Read where to listen; raises AbridgeError."""
+    """Read the address to listen on; raises AbridgeError."""
     host, colon, port = text.rpartition(":")
     named = _HOST.fullmatch(host) is not None and not host.startswith("*")
     if not (colon and named and port.isascii() and port.isdigit() and int(port) < 65536):
@@ -259,12 +261,12 @@ def url(text: str) -> Url:
 
 
 def _shown(text: str) -> str:
-    # Whatever stands before an @ may be a password.
+    # The part before an @ may be a password.
     return repr(re.sub(r"//[^/]*@", "//***@", text))
 
 
 def store(text: str) -> StoreUrl:
-    """Read where windows and views are kept; raises AbridgeError."""
+    """Read the store of windows and views; raises AbridgeError."""
     if text != MEMORY and text.partition("://")[0] not in STORES:
         wanted = "expected memory or a URL such as redis://redis:6379/0"
         raise AbridgeError(f"{wanted}, found {_shown(text)}")
@@ -287,7 +289,7 @@ def place(text: str) -> RoutePath:
 
 
 def host(text: str) -> Host:
-    """Read a name that a Host header may give; raises AbridgeError."""
+    """Read an allowed value of a Host header; raises AbridgeError."""
     if _HOST.fullmatch(text) is None:
         raise AbridgeError(f"expected a name such as mcp.example.org, found {text!r}")
     return Host(text)
@@ -311,19 +313,19 @@ def name(text: str) -> HeaderName:
     return HeaderName(text)
 
 
-# They say how a message is framed, or belong to the request that is passed on.
+# They frame a message, or belong to the forwarded request.
 _OURS = frozenset(
     ("connection", "content-length", "content-type", "host", "transfer-encoding", "upgrade")
 )
 
 
 def value(text: str, environment: Mapping[str, str]) -> HeaderValue:
-    """Put the values of variables in the place of their names.
+    """Replace the names of environment variables by their values.
 
     >>> str(value("Bearer ${TOKEN}", {"TOKEN": "abc"}))
     'Bearer abc'
 
-    Raises AbridgeError for one that is not set.
+    Raises AbridgeError if a variable is not set.
     """
 
     def named(found: re.Match[str]) -> str:
@@ -338,7 +340,7 @@ def value(text: str, environment: Mapping[str, str]) -> HeaderValue:
 
 
 def variable(named: str, environment: Mapping[str, str]) -> str:
-    """Return what a variable of the environment holds; raises AbridgeError."""
+    """Return the value of an environment variable; raises AbridgeError if it is not set."""
     if named not in environment:
         advice = did_you_mean(named, environment)
         raise AbridgeError(f"the variable {named!r} is not set{advice}")
@@ -371,12 +373,12 @@ _TOKEN_IS = "which is a text of ASCII characters without spaces"
 
 
 def rules(text: str, folder: Path) -> RuleFileName:
-    """Read what names rule files, a path from `folder` on; raises AbridgeError."""
+    """Read the name of rule files, a path relative to `folder`; raises AbridgeError."""
     if "/" in text or Path(text).suffix:
         path = folder / text
         if not path.exists():
             raise AbridgeError(f"no such file or directory: {str(path)!r}")
-        # A path even where the configuration lies in the current directory.
+        # Still a path if the configuration is in the current directory.
         return RuleFileName(path if "/" in str(path) or path.suffix else f"./{path}")
     words = [*library(), NO_RULES]
     if text not in words:

@@ -1,7 +1,7 @@
-"""Reads nodes as the types that frozen Structs declare; a problem for each value that does not fit.
+"""Converts nodes to the types that frozen Structs declare; reports each value that does not fit.
 
-The Structs are the only description of what a rule file may hold: the loader reads by them, and
-the schema for editors is made from them.
+The Structs are the only description of the contents of a rule file: both the loader and the schema
+for editors are based on them.
 """
 
 import re
@@ -23,7 +23,7 @@ from proxy.ruleset.loading.yaml_nodes import Node, unwrapped
 from proxy.transforms import TRANSFORMS
 
 BAD: Any = object()
-"""Stands for a value whose problem was reported."""
+"""Marks a value whose problem was reported."""
 
 Reader = Callable[["NodeConverter", Node, str], Any]
 
@@ -36,14 +36,14 @@ def _expression(text: str) -> Expression:
     return expression
 
 
-# Types that are written as a text: what to call them, and how to read them.
+# Types that are written as a text: the name of each, and the function that reads it.
 TEXTS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     str: ("a text", str),
     Path: ("a path", Path.parse),
     Pattern: ("a regular expression", Pattern),
     Expression: ("a JMESPath expression", _expression),
 }
-# Words that are like none of the language, and what is meant by them.
+# Wrong words that resemble no known word, and the words they are meant as.
 MEANT = {
     "preflight": "guard",
     "transforms": "response",
@@ -56,10 +56,10 @@ UNIONS = (Union, UnionType)
 
 
 class NodeConverter:
-    """Reads the values of one file, and collects what is wrong with them.
+    """Reads the values of one file, and collects the problems.
 
-    `readers` holds types with a notation of their own, and how to read them. Whatever reads takes
-    a label, the word that messages on the value begin with, and returns BAD where it reported.
+    `readers` maps types with a notation of their own to the functions that read them. Every reader
+    takes a label, the prefix of messages about the value, and returns BAD if it reported.
     """
 
     def __init__(self, file: str, readers: Mapping[Any, Reader]) -> None:
@@ -69,11 +69,11 @@ class NodeConverter:
 
     @property
     def problems(self) -> list[Problem]:
-        """Everything reported so far, each once, in the order of the text."""
+        """The problems reported so far, each once, in the order of the text."""
         return sorted(self._problems)
 
     def report(self, node: Node, message: str) -> Any:
-        """Note what is wrong at `node`, and return BAD; raises Stop where that is too much."""
+        """Report a problem at `node`, and return BAD; raises SourceError if there are too many."""
         self._note({Problem(self.file, node.line, node.column, message): None})
         return BAD
 
@@ -83,7 +83,7 @@ class NodeConverter:
             raise too_many()
 
     def unknown(self, node: Node, what: str, known: Iterable[str], of: str = "") -> Any:
-        """Report that the word at `node` is no such thing, and which one is most like it."""
+        """Report that the word at `node` is not a known `what`, and the most similar known word."""
         if node.spoiled:
             return BAD
         words = list(known)
@@ -141,7 +141,7 @@ class NodeConverter:
                 values[word] = self.unknown(node.keys[word], what, known, f" of {label}")
                 meant.add(nearest(word, known))
         for word, field in known.items():
-            # A word that is there under a wrong name is not reported as missing too.
+            # A misspelt word is not reported as missing too.
             if field.required and word not in values:
                 missing = f"{label}: {word!r} is missing"
                 values[word] = BAD if word in meant else self.report(node, missing)
@@ -185,7 +185,7 @@ class NodeConverter:
             if value is not BAD:
                 return value
             attempts.append((-_known(node, kind), len(attempt._problems), attempt))
-        # Of several mappings, the one that knows most of the words was meant.
+        # Of several mappings, the intended one knows the most words.
         known, _, likely = min(attempts, key=lambda each: each[:2])
         if known and [each[0] for each in attempts].count(known) > 1:
             expected = " or ".join(map(described, fitting))
@@ -207,7 +207,7 @@ class NodeConverter:
         return value
 
     def _unfit(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
-        # That nothing may stand there too is not what the author wanted to know.
+        # That null is allowed too does not help the author.
         wanted = [kind for kind in kinds if kind is not NoneType] or kinds
         expected = " or ".join(dict.fromkeys(described(kind) for kind in wanted))
         advice = next(filter(None, (_advice(node.value, kind) for kind in kinds)), "")
@@ -228,7 +228,7 @@ def sized(notes: NodeConverter, node: Node, label: str) -> Any:
 
 
 def led(node: Node, wrong: OptionError) -> Node:
-    """Return the place of a mistake in what stands at `node`, as near as there is a node."""
+    """Return the node of a mistake inside `node`, or the nearest node around it."""
     place = node
     for depth, word in enumerate(wrong.at, 1):
         # A single value may stand for a list of one.
@@ -270,7 +270,7 @@ def fits(node: Node, kind: Any) -> bool:
 
 
 def unreadable(kind: Any, within: frozenset[Any] = frozenset()) -> Any:
-    """Return what of the type `kind` no value of a rule file can be read as, None where all can.
+    """Return the part of the type `kind` that no rule file value can be read as, or None.
 
     >>> unreadable(dict[str, int | None]), unreadable(tuple[set[str], ...])
     (None, set[str])
@@ -309,7 +309,7 @@ def _known(node: Node, kind: Any) -> int:
 
 
 def described(kind: Any) -> str:
-    """Say in words what a value of the type `kind` is."""
+    """Return a description of a value of the type `kind`."""
     shape, inside = get_origin(kind), get_args(kind)
     if shape is Annotated:
         return described(inside[0])
@@ -327,7 +327,7 @@ def described(kind: Any) -> str:
 
 
 def found(node: Node) -> str:
-    """Say in words what stands at `node`."""
+    """Return a description of the value of `node`."""
     value = node.value
     if isinstance(value, dict):
         return "a mapping" if value else "an empty mapping"
@@ -342,7 +342,7 @@ _YES = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false",
 
 
 def _advice(value: Any, kind: Any) -> str:
-    """Say what to write instead of `value` where that is plain."""
+    """Return advice on what to write in place of `value`, empty if that is not plain."""
     if get_origin(kind) in (Annotated, *LISTS):
         kind = get_args(kind)[0]
     if get_origin(kind) is Literal and isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Finds what JMESPath's grammar lets through though it cannot have been meant."""
+"""Finds mistakes that the JMESPath grammar accepts."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from proxy.errors import did_you_mean
 
 
 def mistake(expression: Expression) -> str | None:
-    """Return what is wrong with what an expression calls or compares, None if nothing is.
+    """Return the mistake in the calls or comparisons of an expression, or None.
 
     >>> mistake(Expression("lenght(items) > `2`"))
     "unknown JMESPath function 'lenght'; did you mean 'length'?"
@@ -41,12 +41,12 @@ def mistake(expression: Expression) -> str | None:
 
 
 def _compared(node: dict[str, Any], quoted: set[str]) -> str | None:
-    """Return what is wrong with a text or a literal that is written as a name."""
+    """Return the mistake of a text or a literal that is written as a name, or None."""
     for field, other in compared(node):
         name = field["value"]
         if name in ("true", "false") and name not in quoted:
             return f"{name} is a name, and no literal; did you mean `{name}` in backticks?"
-        # On the left side, or beside a text, people mean a member also with quotes around it.
+        # On the left side, or beside a text, a quoted name is meant as a member.
         text = field is node["children"][1] or other["type"] == "field"
         if name in quoted and text and other["type"] != "literal" and _PLAIN.fullmatch(name):
             said = f'"{name}" in double quotes is a name, as {name} is'
@@ -55,7 +55,7 @@ def _compared(node: dict[str, Any], quoted: set[str]) -> str | None:
 
 
 def slip(condition: Expression) -> str | None:
-    """Return what is wrong with a rule's `when`, None if nothing is.
+    """Return the mistake in a rule's `when`, or None.
 
     >>> slip(Expression("action == status"))
     "action == status compares two arguments; did you mean 'status' in single quotes?"
@@ -76,7 +76,7 @@ def slip(condition: Expression) -> str | None:
     return None
 
 
-# Only such a name needs no quotes: one around which they stand is likely to be a text.
+# Such a name needs no quotes: if it has quotes, it is probably meant as a text.
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PLACES = {"field", "subexpression", "index_expression"}
 _LITERALS = {"true", "false", "null"}

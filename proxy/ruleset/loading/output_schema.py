@@ -1,6 +1,6 @@
-"""What an `output_schema` must be: a JSON Schema that both the proxy and its clients can check by.
+"""Checks of an `output_schema`: a JSON Schema that the proxy and its clients can use.
 
-Clients get it in tools/list, and some refuse the whole list for one schema they cannot read.
+Clients receive it in tools/list, and some reject the whole list for one unreadable schema.
 """
 
 import re
@@ -26,7 +26,7 @@ from proxy.schema.violations import TYPES, Violation, violations
 
 At = tuple[str | int, ...]
 
-# Words that say something of a schema rather than of a value; those of OpenAPI among them.
+# Keywords that annotate a schema rather than constrain a value, including those of OpenAPI.
 _NOTES = {
     "$comment",
     "$defs",
@@ -53,12 +53,12 @@ _NOTES = {
     "writeOnly",
     "xml",
 }
-# What RE2 takes beyond ECMA-262, by which clients in JavaScript read patterns.
+# RE2 syntax that is not in ECMA-262, which clients in JavaScript use for patterns.
 _FOREIGN = re.compile(r"\\[AzQE]|\(\?(?!:)|\[\[:")
 
 
 def problems(schema: Schema) -> list[OptionError]:
-    """Return every mistake in `schema`, each with the words that lead to it."""
+    """Return every mistake in `schema`, each with its path."""
     found = list(_root(schema))
     if any(each.at[:1] == ("$schema",) for each in found):
         return found
@@ -88,7 +88,7 @@ def _root(schema: Schema) -> Iterator[OptionError]:
 
 
 def _mistake(schema: Schema, found: Violation) -> OptionError:
-    """Put in words what the schema of schemas says."""
+    """Return the mistake that a violation of the metaschema reports."""
     value: Any = schema
     for step in found.path:
         value = value[step]
@@ -102,11 +102,11 @@ def _mistake(schema: Schema, found: Violation) -> OptionError:
     return OptionError(found.path, f"{words[-1]}: {how}")
 
 
-_FARTHEST = 100  # references on the way of one of them back to itself
+_FARTHEST = 100  # references followed from one reference back to itself
 
 
 class _Walk:
-    """Goes through the schemas inside a schema, whatever they are."""
+    """Walks the schemas inside a schema, which may hold any values."""
 
     def __init__(self, root: Schema) -> None:
         self.root = root
@@ -135,18 +135,18 @@ class _Walk:
         yield from self._names(node, at)
 
     def misspelt(self, word: str) -> str:
-        """Return which keyword was meant by one that is none; others may be anyone's own."""
+        """Return advice if `word` is like a known keyword; other words may be custom keywords."""
         known = word in self.checked or word in _NOTES or word.startswith("x-")
         return "" if known else did_you_mean(word, self.checked)
 
     def _names(self, node: Schema, at: At) -> Iterator[OptionError]:
-        """Yield what the words of one schema say wrongly about names."""
+        """Yield the mistakes about property names in one schema."""
         own, patterns = node.get("properties", {}), node.get("patternProperties", {})
         for text in patterns if isinstance(patterns, dict) else ():
             for wrong in _pattern(self, text):
                 yield OptionError((*at, "patternProperties", text), wrong, True)
         if "unevaluatedProperties" in node and _holds(self.root, "patternProperties"):
-            # The library would search for them itself, in exponential time.
+            # The library would search with the patterns itself, in exponential time.
             where = "beside" if patterns else "in a schema with"
             said = f"'unevaluatedProperties' cannot be checked {where} 'patternProperties'"
             yield OptionError((*at, "unevaluatedProperties"), said, True)
@@ -159,9 +159,9 @@ class _Walk:
                     yield OptionError((*at, "required", position), said)
 
     def leads_nowhere(self, reference: str) -> bool:
-        """Return True if a reference leads back to itself before any value is looked at.
+        """Return True if a reference leads back to itself before any value is checked.
 
-        False too where that takes very many steps: then the library fails at it when it checks.
+        Return False if that takes over _FARTHEST references: the library then fails at the check.
         """
         trail: set[str] = set()
         waiting: list[Any] = [{"$ref": reference}]
@@ -185,7 +185,7 @@ class _Walk:
         return False
 
 
-# Keywords whose schemas are for the same value as the schema they stand in.
+# Keywords whose schemas apply to the same value as the schema around them.
 _IN_PLACE = {"allOf", "anyOf", "else", "if", "not", "oneOf", "then"}
 
 

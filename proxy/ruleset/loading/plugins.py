@@ -1,8 +1,8 @@
-"""Loads the Python that a rule file names: `module:Class`, from a file beside it or as installed.
+"""Loads the Python that a rule file names: `module:Class`, from a file beside it or installed.
 
-Each file is loaded once per process, under a name that no other file has: a package stands for its
-folder, so that two rule files may each have a `hints.py`, and what lies beside such a file is
-imported as `from .codes import CODES`. Nothing is run before whoever started the proxy allowed it.
+Each file is loaded once per process under a unique name. A package represents its folder, so two
+rule files may each have a `hints.py`, and modules beside it are imported as
+`from .codes import CODES`. Nothing runs unless the user who started the proxy allowed it.
 """
 
 import re
@@ -30,11 +30,11 @@ FLAG = "--allow-python"
 
 
 class PythonError(AbridgeError):
-    """Python that a rule file names and that cannot be used: what was found, what is right."""
+    """Unusable Python that a rule file names; the message has the mistake and the remedy."""
 
 
 class PluginKind(Struct, frozen=True):
-    """What a class is for: the `noun`, the Protocol it keeps, and what its methods are given."""
+    """A kind of plugin: its `noun`, its Protocol, and the parameters of its methods."""
 
     noun: str
     protocol: type
@@ -42,7 +42,7 @@ class PluginKind(Struct, frozen=True):
 
     @property
     def members(self) -> tuple[str, ...]:
-        """What every class of this role has."""
+        """The members that every class of this kind has."""
         own = [name for name in vars(self.protocol) if name in self.takes or name == "parameters"]
         return (*self.protocol.__annotations__, *own)
 
@@ -53,9 +53,9 @@ ROLES = {
     ),
     "guards": PluginKind("guard", Guard, {"__call__": ("call", "found")}),
 }
-"""By the key at the top of a rule file."""
+"""The kinds of plugins, by the key at the top of a rule file."""
 
-# The pipeline's own step has a name as well.
+# `contract` is the name of a step that the pipeline adds itself.
 _TAKEN = frozenset((*TRANSFORMS, "contract"))
 _PACKAGE = re.compile(rf"\b{BESIDE_RULES}\d+(?=\.)")
 _REFERENCE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
@@ -83,7 +83,7 @@ class Python:
         return kind
 
     def _module(self, name: str) -> ModuleType:
-        # What fails is not run again for the next class that is taken from it.
+        # A module that failed is not run again for its next class.
         if name not in self._loaded:
             try:
                 self._loaded[name] = self._imported(name)
@@ -119,15 +119,15 @@ class Python:
 
 
 def check(kind: Any, role: PluginKind, reference: str) -> None:
-    """Raise PythonError where a class cannot be what its role asks for."""
-    # Each of them relies on what those before it have found to be right.
+    """Raise PythonError if a class does not meet the requirements of its role."""
+    # Each check relies on the checks before it.
     found = chain(_struct(kind), _lacks(kind, role), _wrong(kind, role), _options(kind))
     for wrong in found:
         raise PythonError(f"{reference!r} {wrong}")
 
 
 def check_parameters(step: Any) -> None:
-    """Raise PythonError where the arguments that a step or guard adds cannot be advertised."""
+    """Raise PythonError if the arguments that a step or guard adds cannot be advertised."""
     parameters = step.parameters
     if not isinstance(parameters, Mapping):
         raise PythonError(f"its parameters are {parameters!r}, not a mapping of names to Parameter")
@@ -240,8 +240,8 @@ _lock = Lock()
 
 
 def _package(folder: Path) -> str:
-    """Return the name of the package that stands for a folder in this process."""
-    # Where a link leads may change while the proxy runs, and then be loaded as another file.
+    """Return the name of the package that represents a folder in this process."""
+    # Not resolved: if a link changes while the proxy runs, a file would be loaded twice.
     folder = folder.absolute()
     with _lock:
         name = _packages.get(folder)
@@ -260,7 +260,7 @@ def _opening(name: str) -> set[str]:
 
 
 def _raised(error: BaseException, shown: str, file: Path) -> str:
-    """Say what a module raised when it was imported, and where."""
+    """Return the message on an exception from the import of a module, with its line."""
     said, line = str(error), _line(error, file)
     if isinstance(error, SyntaxError) and error.filename == str(file.absolute()):
         said, line = error.msg, error.lineno
@@ -269,7 +269,7 @@ def _raised(error: BaseException, shown: str, file: Path) -> str:
 
 
 def _line(error: BaseException, file: Path) -> int | None:
-    """Return the line of `file` that was the last to run."""
+    """Return the line of `file` that ran last."""
     last, frame = None, error.__traceback__
     while frame is not None:
         if frame.tb_frame.f_code.co_filename == str(file.absolute()):
@@ -289,8 +289,8 @@ def _advice(error: BaseException, file: Path) -> str:
 
 
 def _meant(reference: str) -> str:
-    """Return the end of a message on a reference that is none, where it is plain what is meant."""
-    # Python itself has a dot where the colon is.
+    """Return advice on an invalid reference, empty if the intended one is not plain."""
+    # Python itself has a dot in place of the colon.
     dotted = ":" not in reference and not reference.endswith(".py")
     path, _, name = reference.rpartition("." if dotted else ":")
     module = path.removeprefix("./").removesuffix(".py").replace("/", ".")

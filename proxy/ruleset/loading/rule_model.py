@@ -1,4 +1,4 @@
-"""The keys of a rule file and its parts as they are written; rule.py has the rules made of them."""
+"""The keys of a rule file and its parts as they are written; rule.py has the loaded rules."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -15,7 +15,7 @@ from proxy.transforms.base import Transform
 
 Count = Annotated[int, Meta(ge=0)]
 Bytes = Annotated[Size, Meta(ge=0)]
-# As `abridge` has it, which is what becomes of it.
+# The same minimum as the option of `abridge`, to which it is converted.
 Bound = Annotated[Size, Meta(ge=300)]
 
 
@@ -24,19 +24,19 @@ _NOT_SAID: Any = UNSET
 
 
 class Steps(Struct, frozen=True):
-    """The steps of a response, each with its place; a list in the list is spliced in."""
+    """The steps of a response, each with its position; a nested list is spliced in."""
 
     placed: tuple[tuple[Node, Transform], ...] = ()
 
 
 class GuardSpec(Struct, frozen=True):
-    """The guard of a rule, with its place: `{name: options}`, a name of `guards` at the top."""
+    """The guard of a rule, with its position: `{name: options}`, a name of `guards` at the top."""
 
     placed: tuple[Node, Guard] | None = None
 
 
 class PluginClasses(Struct, frozen=True):
-    """Classes of Python by the names that the file gives them, each as `module:Class`."""
+    """Python classes by the names that the file gives them, each as `module:Class`."""
 
     classes: Mapping[str, type] = {}
 
@@ -48,20 +48,20 @@ class Match(Struct, frozen=True):
 
 
 class Blocks(Struct, frozen=True):
-    """What happens to the content blocks beside the document: blocks of these types go."""
+    """The content blocks beside the document: blocks of the types in `drop` are removed."""
 
     drop: tuple[Literal["text", "image", "audio", "resource", "resource_link"], ...]
 
 
 class QuerySpec(Struct, frozen=True):
-    """What a guard asks the server: a tool, and the arguments of the call."""
+    """The query of a guard to the server: a tool, and the arguments of the call."""
 
     tool: str
     arguments: dict[str, Any] = {}
 
 
 class CaseSpec(Struct, frozen=True, kw_only=True):
-    """A test of a rule: what was given, and what must come of it."""
+    """A test of a rule: the input, and the expected result."""
 
     name: str | None = None
     tool: str | None = None
@@ -117,12 +117,12 @@ class RuleSpec(Struct, frozen=True, kw_only=True):
     tests: tuple[CaseSpec, ...] = ()
 
 
-# What a file cannot say for all its rules at once.
+# Keys that a file cannot set for all its rules at once.
 NO_DEFAULTS = frozenset(("tools", "name", "when", "tests"))
 
 
 class RuleNodes(Struct, frozen=True):
-    """The rules of a file as they stand there; they are read once the defaults are known."""
+    """The rules of a file, unread; they are read once the defaults are known."""
 
     nodes: tuple[Node, ...] = ()
 

@@ -1,4 +1,4 @@
-"""One rule file: its bytes -> a RuleFile, or every problem in it with its place."""
+"""Loads a rule file: a RuleFile, or every problem with its position."""
 
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ __all__ = ["MOST_BYTES", "LoadedRules", "read"]
 
 
 class LoadedRules(Struct, frozen=True):
-    """What came of one file: `rules` unless there are problems; `readable` unless it is no YAML."""
+    """The result of loading one file: `rules` unless it has problems, `readable` if it is YAML."""
 
     rules: RuleFile | None
     problems: tuple[Problem, ...] = ()
@@ -46,7 +46,7 @@ class LoadedRules(Struct, frozen=True):
 def read(file: str, raw: bytes, *, allow_python: bool = False) -> LoadedRules:
     """Read the bytes of one rule file; `file` is its name in messages.
 
-    Where `allow_python`, the Python that it names, beside it or installed, is run.
+    If `allow_python`, the Python that it names, beside it or installed, is run.
 
     >>> read("r.yaml", b"version: 1\\nrules: [{tools: a, respons: []}]").problems[0].message
     "unknown key 'respons' of a rule; did you mean 'response'?"
@@ -72,7 +72,7 @@ def _file(notes: NodeConverter, names: Names, root: Node) -> RuleFile | None:
     if not isinstance(root.value, dict):
         notes.report(root, f"expected a mapping with version and rules, found {found(root)}")
         return None
-    # What the file names itself comes first, wherever it stands: the defaults may use it.
+    # The names that the file defines come first, in any order: the defaults may use them.
     ordered = sorted(root.value.items(), key=lambda pair: pair[0] not in ROLES)
     own = {word: node for word, node in ordered if not word.startswith("x-")}
     head = notes.members(replace(root, value=own), RuleFileSpec, "a rule file", "key")
@@ -118,7 +118,7 @@ def _merged(defaults: Node, rule: Node) -> Node:
 
 
 def _rule(notes: NodeConverter, names: Names, node: Node, members: dict[str, Any]) -> Rule | None:
-    """Check what the keys of a rule say together, and make the rule of them."""
+    """Check the keys of a rule against each other, and return the rule."""
     read = {word: value for word, value in members.items() if value is not BAD}
     steps = read.get("response", Steps()).placed
     consistency.whole_tool(notes, node, read)
@@ -176,7 +176,7 @@ def _lines(tests: Node | None) -> tuple[int, ...]:
 
 
 def _plain(case: CaseSpec) -> dict[str, Any]:
-    """Return what a test says, each key as it is written; what it leaves out is left out."""
+    """Return the keys of a test as they are written, without absent ones."""
     said: dict[str, Any] = {}
     for word, option in fields(CaseSpec).items():
         value = getattr(case, word)

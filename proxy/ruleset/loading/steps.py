@@ -1,4 +1,4 @@
-"""Reads the steps of a rule and its guard: a name, ours or the file's own, with its options."""
+"""Reads the steps and the guard of a rule: a built-in name or one of the file, with options."""
 
 from collections.abc import Iterator
 from typing import Any, get_origin
@@ -30,11 +30,11 @@ def part(notes: NodeConverter, node: Node, label: str) -> Any:
 
 
 def _meant(node: Node) -> type[Struct] | None:
-    """Return the source that a mapping is meant as, None where it is a part of the shape itself."""
+    """Return the source that a mapping denotes, None if it is a part of the shape itself."""
     for kind in SOURCES:
         known = fields(kind)
         mark = next(iter(known))
-        # A mapping or a list is no name, path or expression; a word like none of ours is no slip.
+        # A mapping or a list is no name, path or expression; a word like no known one is no typo.
         named = mark in node.value and not isinstance(node.value[mark].value, dict | list)
         if named and all(word in known or nearest(word, known) for word in node.value):
             return kind
@@ -42,11 +42,11 @@ def _meant(node: Node) -> type[Struct] | None:
 
 
 class Names:
-    """What the steps and guards of one file are called; its own names must be read first."""
+    """The names of steps and guards in one file; the file's own names must be read first."""
 
     def __init__(self, python: Python) -> None:
         self._python = python
-        # BAD stands for what cannot be used, which was reported where it is named.
+        # BAD marks an unusable class, which was reported at its name.
         self._own: dict[str, dict[str, Any]] = {key: {} for key in ROLES}
         self.readers: dict[Any, Reader] = {
             PluginClasses: self._named,
@@ -80,7 +80,7 @@ class Names:
             return notes.report(reference, f"{key}: {wrong}")
 
     def _steps(self, notes: NodeConverter, node: Node, label: str) -> Any:
-        # The wrong ones are reported; what the others are to each other is checked all the same.
+        # Wrong steps are reported; the others are still checked against each other.
         return Steps(tuple(pair for pair in self._placed(notes, node, label) if pair[1] is not BAD))
 
     def _placed(self, notes: NodeConverter, node: Node, label: str) -> Iterator[tuple[Node, Any]]:
@@ -91,7 +91,7 @@ class Names:
             yield node, self._step(notes, node, label)
 
     def _step(self, notes: NodeConverter, node: Node, label: str) -> Any:
-        """Read `{transform: options}`; a transform that needs none may stand alone."""
+        """Read `{transform: options}`, or only the name of a transform that needs no options."""
         if node.spoiled:
             return BAD
         parts = _parts(node)
@@ -137,7 +137,7 @@ class Names:
 
 
 def _parts(node: Node) -> tuple[Node, Node] | None:
-    """Return the places of a name and its options, None where there is not one of each."""
+    """Return the nodes of a name and its options, None unless there is one of each."""
     if isinstance(node.value, str):
         return node, replace(node, value={})
     if isinstance(node.value, dict) and len(node.value) == 1:
@@ -147,7 +147,7 @@ def _parts(node: Node) -> tuple[Node, Node] | None:
 
 
 def _own_made(notes: NodeConverter, options: Node, kind: Any, name: str) -> Any:
-    """Return `_made` of a class that is not ours, whatever that does."""
+    """Return `_made` of a class of the file; reports any exception that it raises."""
     if kind is BAD:
         return BAD
     try:
@@ -162,7 +162,7 @@ def _own_made(notes: NodeConverter, options: Node, kind: Any, name: str) -> Any:
 
 
 def _made(notes: NodeConverter, options: Node, kind: Any, name: str) -> Any:
-    """Make a step or a guard of its options."""
+    """Return the step or guard with these options."""
     if options.spoiled:
         return BAD
     if options.value is None:
@@ -180,11 +180,11 @@ def _made(notes: NodeConverter, options: Node, kind: Any, name: str) -> Any:
 
 
 def _short(kind: Any, options: Node) -> str | None:
-    """Return the option that is meant where `options` are no options but the value of one."""
+    """Return the shorthand option if `options` is its value, None if it is a mapping of options."""
     short: str | None = kind.shorthand
     if short is None or not isinstance(options.value, dict):
         return short
-    # Where the value is a mapping too, its keys are free words, and one may be an option's name.
+    # If the value is a mapping too, its keys are free, and one may be an option's name.
     own = fields(kind)[short].type
     named = short in options.value and fits(options.value[short], own)
     return short if get_origin(own) in MAPS and not named else None

@@ -1,7 +1,7 @@
-"""Composes YAML, and explains the slips that people make in it in their own terms.
+"""Composes YAML, and explains common mistakes in plain words.
 
-Where a value begins or goes on with a sign that YAML takes for itself, the slip is noted and the
-value is read as the text that was meant, so that what follows is checked too.
+If a value contains a character that YAML reserves, the mistake is recorded and the value is read as
+the intended text, so that the rest of the file is checked too.
 """
 
 import re
@@ -14,12 +14,12 @@ from proxy.errors import AbridgeError, PathError, did_you_mean
 
 MOST_DEPTH = 60
 MOST_PROBLEMS = 200
-"""How many problems of a file are worth telling at once; no more are looked for."""
+"""The number of problems after which reading of a file stops."""
 _READ = 300  # characters of a text that advice repeats
 
 
 class SourceError(AbridgeError):
-    """A problem and its place; also kept for problems after which reading can go on."""
+    """A problem and its position; also recorded, not raised, if reading can continue."""
 
     def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class SourceError(AbridgeError):
 
 
 def at(mark: yaml.Mark, message: str) -> SourceError:
-    """Give a message the place of `mark`."""
+    """Return the error with this message at the position of `mark`."""
     return SourceError(message, mark.line + 1, mark.column + 1)
 
 
@@ -38,12 +38,12 @@ def quoted(text: str) -> str:
 
 
 def too_many() -> SourceError:
-    """Return what stands in place of all further problems of a file."""
+    """Return the error that replaces all further problems of a file."""
     return SourceError(f"more than {MOST_PROBLEMS} problems; mend these first", 0, 0)
 
 
 class Slips(list[SourceError]):
-    """The problems met on the way; raises Stop where there are too many of them."""
+    """The problems so far; `append` raises SourceError if there are too many."""
 
     def append(self, slip: SourceError) -> None:
         super().append(slip)
@@ -58,8 +58,7 @@ class InvalidScalar(str):
 
 
 class Composer(yaml.BaseLoader):
-    """Composes nodes; where a value begins or goes on with a sign that YAML takes for itself, notes
-    the slip and reads it as the text that was meant."""
+    """Composes nodes; reads values with reserved characters as text, and records the mistakes."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -85,7 +84,7 @@ class Composer(yaml.BaseLoader):
         self.known.append(self.tokens[-1].value)
 
     def fetch_alias(self) -> None:
-        # What the scanner would take for the alias, and what must follow it.
+        # The name that the scanner would read as the alias, and what must follow it.
         found = re.match(r"\*([0-9A-Za-z_-]+)(?=[\0\s?:,\]}%@`])", self._ahead())
         if found and found[1] in self.known:
             super().fetch_alias()
@@ -128,7 +127,7 @@ class Composer(yaml.BaseLoader):
             length = 1
             if self.peek() != "?":
                 start, sign = start or self.get_mark(), sign or self.peek()
-                # Where one does not close, those that follow do not either.
+                # If one bracket does not close, no later one does.
                 length = _enclosed(self._ahead()) if closes else 1
                 closes = length > 1
             inside = self.prefix(length)
@@ -147,7 +146,7 @@ class Composer(yaml.BaseLoader):
 
 
 def _enclosed(text: str) -> int:
-    """Return how long the bracketed part is that `text` begins with; 1 where it does not close."""
+    """Return the length of the bracketed part at the start of `text`; 1 if it does not close."""
     closing = {"[": "]", "{": "}"}
     open_: list[str] = []
     for position, sign in enumerate(text):
@@ -177,7 +176,7 @@ def _advice(text: str) -> str:
 
 
 def explained(error: yaml.MarkedYAMLError, text: str) -> SourceError:
-    """Say in plain words what the library found wrong in `text`."""
+    """Return the library's error about `text` in plain words."""
     here = error.problem_mark or error.context_mark
     if here is None:
         return SourceError(str(error))
@@ -191,8 +190,8 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> SourceError:
     return at(here, " ".join(f"{error.context or ''} {error.problem or ''}".split()))
 
 
-# What the library says, what stands before it in its line, which of its two places to give, and
-# our words. The first that fits counts.
+# The library's message, the text before it in its line, which of its two positions to report, and
+# our message. The first match counts.
 _WORDINGS = (
     (
         "mapping values are not allowed",

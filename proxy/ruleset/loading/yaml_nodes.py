@@ -1,7 +1,7 @@
-"""YAML text -> nodes that know where they stand, with every problem met on the way.
+"""Parses YAML into nodes with their positions, and collects every problem.
 
-Scalars are read as YAML 1.2's core schema reads them, so `on`, `no`, `12:30` and dates are texts
-and `010` is ten. Size, depth and the expansion of aliases are bounded, whatever the text.
+Scalars follow the core schema of YAML 1.2, so `on`, `no`, `12:30` and dates are texts and `010` is
+ten. Size, depth and the expansion of aliases are bounded for any text.
 """
 
 import re
@@ -33,10 +33,10 @@ Scalar = str | int | float | bool | None
 
 
 class Node(Struct, eq=False):
-    """A value of a YAML file and where it stands; line and column count from 1.
+    """A value of a YAML file and its position; line and column count from 1.
 
-    `value` is a scalar, a list of Nodes, or a dict of Nodes; `keys` holds the places of a dict's
-    keys. A `spoiled` scalar has had its problem reported and says nothing more.
+    `value` is a scalar, a list of Nodes, or a dict of Nodes; `keys` holds the positions of a dict's
+    keys. The problem of a `spoiled` scalar is already reported; its value is not used.
     """
 
     value: Any
@@ -51,8 +51,8 @@ class Node(Struct, eq=False):
 def read(file: str, raw: bytes) -> tuple[Node | None, list[Problem]]:
     """Read the bytes of one YAML file.
 
-    Returns the root, None where the text is no usable YAML, and every problem met on the way;
-    `file` is the name that problems give.
+    Returns the root, or None if the text is no usable YAML, and every problem. `file` is the name
+    of the file in problems.
     """
     try:
         text = _decoded(raw)
@@ -102,14 +102,14 @@ def unwrapped(node: Node) -> Any:
 
 
 def _joined(text: str) -> str:
-    r"""Make one character of the two escapes that JSON writes for it (`"\ud83d\ude00"`)."""
+    r"""Join the two escapes that JSON writes for one character (`"\ud83d\ude00"`)."""
     if text.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 class _Tree:
-    """Turns the library's nodes into ours, each once, however many aliases lead to it."""
+    """Converts the nodes of the YAML library to Nodes, each once for any number of aliases."""
 
     def __init__(self, slips: Slips) -> None:
         self.slips = slips
@@ -185,7 +185,7 @@ class _Tree:
                 self.slips.append(at(source.start_mark, "'<<' merges a mapping, or a list of them"))
 
     def _scalar(self, source: yaml.ScalarNode) -> Scalar:
-        """Resolve a plain scalar, by section 10.3.2 of YAML 1.2."""
+        """Resolve a plain scalar by section 10.3.2 of YAML 1.2."""
         text = str(source.value)
         if text in _WORDS:
             return _WORDS[text]
