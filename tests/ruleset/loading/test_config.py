@@ -213,7 +213,7 @@ def test_a_path_that_is_written_out_stands_beside_one_with_a_token() -> None:
 def test_the_example_of_the_docstring_loads() -> None:
     import proxy.ruleset.loading.config as module
 
-    text = (module.__doc__ or "").partition("\n\n")[2].partition("\n\nWhat stands")[0]
+    text = (module.__doc__ or "").partition("\n\n")[2].partition("\n\nKeys at the top")[0]
     lines = [line[4:] for line in text.splitlines() if "rules:" not in line]
     reading = read(
         "c.yaml", "\n".join(lines).encode(), {"SIDECAR_TOKEN": "x", "UPSTREAM_TOKEN": "y"}
