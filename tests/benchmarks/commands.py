@@ -59,6 +59,10 @@ def wrapped(rules: str, server: Sequence[str] = ()) -> list[str]:
 
 
 def options(rules: str) -> list[str]:
-    """Return the options that name rules: `none`, a rule file here, or nothing at all."""
+    """Return the options that name rules: `none`, a rule file here, or nothing at all.
+
+    With rules, tools that no rule covers have no budget: the legs measure what passes untouched.
+    """
     file = RULES / f"{rules}.yaml"
-    return ["--rules", str(file) if file.is_file() else rules] if rules else []
+    named = str(file) if file.is_file() else rules
+    return ["--rules", named, "--budget", "off"] if rules else []
