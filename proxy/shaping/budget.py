@@ -21,9 +21,8 @@ def of(job: ShapeJob, frame: Frame, excess: int = 0) -> int | None:
     """
     if job.rule.max_bytes is None:
         return None
-    others = 0
-    if job.shows == "both" or any(copy.where == "text" for copy in frame.copies):
-        others = 0 if _hides_text(job, frame) else _text_beside(frame)
+    shown_together = job.shows == "both" or any(copy.where == "text" for copy in frame.copies)
+    others = _text_beside(frame) if shown_together and not _hides_text(job, frame) else 0
     apart = _apart(frame) if job.shows == "both" else None
     most = job.rule.max_bytes - others - (0 if apart is None else len(memoryview(apart)))
     return max(most // _copies_shown(job, frame) - excess, _LEAST)
