@@ -24,7 +24,7 @@ from multidict import CIMultiDict
 from proxy.errors import AbridgeError
 from proxy.ruleset.loading.config_model import ListenAddress
 from proxy.transports.aio import threaded
-from proxy.transports.client.endpoint import plainly
+from proxy.transports.client.endpoint import os_error_text
 from proxy.transports.log import Field, Level, Log
 from proxy.transports.sidecar.connection import (
     BodyStalled,
@@ -160,7 +160,7 @@ class Sidecar:
             try:
                 listening = await loop.create_server(server, at.host, at.port, backlog=_TAKEN)
             except OSError as error:
-                said = f"cannot listen on {listen}: {plainly(error)}; --listen says where"
+                said = f"cannot listen on {listen}: {os_error_text(error)}; --listen says where"
                 raise AbridgeError(said) from None
             self._listening[listen] = listening
             for each in listening.sockets:

@@ -11,7 +11,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-import aiohttp
 import msgspec
 from aiohttp import web
 from multidict import CIMultiDict
@@ -19,6 +18,7 @@ from multidict import CIMultiDict
 from proxy.document import message
 from proxy.session.outputs import Probe
 from proxy.transports.aio import others
+from proxy.transports.client.endpoint import HttpResponse
 from proxy.transports.correlation import address
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import body, sse
@@ -300,7 +300,7 @@ class UrlRoute:
         request: web.BaseRequest,
         exchange: RequestContext,
         waiting: QueryWait,
-        upstream: aiohttp.ClientResponse,
+        upstream: HttpResponse,
         asked: AccessRecord,
     ) -> web.StreamResponse:
         """Pass on an upstream's answer, with the messages that the proxy adds."""
@@ -308,7 +308,7 @@ class UrlRoute:
         if read.initializes:
             self._callers.initialized(exchange, upstream.headers.get(SESSION))
         self._forget_ended(request, upstream)
-        kind = upstream.content_type.lower()
+        kind = upstream.content_type
         good = 200 <= upstream.status < 300
         if ours and good and kind not in (_JSON, _STREAM):
             # The server got no request of the batch, or does not answer those that it got.
@@ -372,7 +372,7 @@ class UrlRoute:
         request: web.BaseRequest,
         answer: ResponseWriter,
         exchange: RequestContext,
-        upstream: aiohttp.ClientResponse,
+        upstream: HttpResponse,
         asked: AccessRecord,
         waiting: QueryWait | None = None,
     ) -> None:
@@ -439,7 +439,7 @@ class UrlRoute:
             asked.session = post.digest(session)
         async with self._upstream.ask(request, raw) as upstream:
             self._forget_ended(request, upstream)
-            streams = upstream.content_type.lower() == _STREAM and not self._route.passes
+            streams = upstream.content_type == _STREAM and not self._route.passes
             if not streams or not 200 <= upstream.status < 300:
                 return await self._upstream.pass_on(request, upstream, asked)
             passed = passing.to_client(upstream.headers)
@@ -457,7 +457,7 @@ class UrlRoute:
                 await self._legacy.follow(answer, upstream, asked)
             return await self._finish(answer, [], asked)
 
-    def _forget_ended(self, request: web.BaseRequest, upstream: aiohttp.ClientResponse) -> None:
+    def _forget_ended(self, request: web.BaseRequest, upstream: HttpResponse) -> None:
         session = request.headers.get(SESSION)
         ended = request.method == "DELETE" and 200 <= upstream.status < 300
         # For a GET, 404 may only mean that there is no such stream.
@@ -466,7 +466,7 @@ class UrlRoute:
             self._callers.ended(session)
 
 
-def _empty(upstream: aiohttp.ClientResponse) -> bool:
+def _empty(upstream: HttpResponse) -> bool:
     return upstream.status == 204 or upstream.headers.get("Content-Length") == "0"
 
 
