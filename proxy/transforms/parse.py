@@ -15,7 +15,6 @@ from proxy.document.patterns import Pattern, PatternError
 from proxy.document.tree import Document, Pieces, Slot, Value
 from proxy.errors import DocumentError, ShapeMismatch
 from proxy.transforms.base import Call, Parameter, Schema
-from proxy.transforms.quadratic import refusal
 
 Form = Literal["json", "yaml", "python", "lines", "records"]
 
@@ -64,12 +63,9 @@ class Parse(Struct, frozen=True):
             if self.as_ != "records":
                 raise ValueError(f"'split' is for as: records, not as: {self.as_}")
             try:
-                pattern, _ = _separator(self.split)
+                _separator(self.split)
             except PatternError as error:
                 raise ValueError(f"split: {error}") from error
-            wrong = refusal(pattern.text)
-            if wrong is not None:
-                raise ValueError(f"split: {wrong}")
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

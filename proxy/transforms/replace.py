@@ -13,7 +13,6 @@ from proxy.document.tree import Slot
 from proxy.schema.derive import at
 from proxy.transforms.base import Call, Parameter, Schema
 from proxy.transforms.notices import any_text
-from proxy.transforms.quadratic import refusal
 
 
 class Replace(Struct, frozen=True):
@@ -22,8 +21,8 @@ class Replace(Struct, frozen=True):
     In `with`, `\1` to `\99` and `\g<name>` are the text of a group, `\\` is a backslash, `\n`,
     `\r` and `\t` are the usual characters. In an array each string is changed; in a text read as
     lines or records, each line or record; other values stay unchanged. The expression is written
-    for the linear-time engine (RE2). One that still takes quadratic time to find all its matches,
-    as `a(.*b)?` does, is refused if that can be detected.
+    for the linear-time engine (RE2). To find all matches may still take quadratic time, as it does
+    for `a(.*b)?`; the step fails if a text then takes more than the budget of a rule.
 
     >>> from proxy.document.tree import Document
     >>> document = Document.read(b'{"url": "/a?token=1&b=2"}')
@@ -43,12 +42,9 @@ class Replace(Struct, frozen=True):
     at: Path = ROOT
 
     def __post_init__(self) -> None:
-        """Raise ValueError for an unknown escape or group, and for a quadratic pattern."""
+        """Raise ValueError for an unknown escape or group."""
         import re
 
-        wrong = refusal(self.pattern.text)
-        if wrong is not None:
-            raise ValueError(f"pattern: {wrong}")
         escapes = re.compile(r"\\(?:[\\nrt]|[1-9][0-9]?|g<\w+>)|(\\.?)", re.DOTALL)
         for found in escapes.finditer(self.with_):
             if found[1] is not None:

@@ -87,8 +87,8 @@ Windows (`paginate`, `truncate`) need a path to one place: names only, through n
 Conditions (`when`, `where`, `error_if`) and computed values are JMESPath, in which texts can be
 sliced too (`body[0:200]`); `argument('name')` in one is the call's argument. Paths are not
 JMESPath, and have no conditions or slices. Regular expressions are those of RE2, which take linear
-time on any text; where `replace` and `parse` look for one match after another, an expression is
-refused that is found to take quadratic time so. Where a constant may come from the call,
+time on any text; in `replace` and `parse`, which look for one match after another, `a(.*b)?` and
+the like take quadratic time, which a rule's budget bounds. Where a constant may come from the call,
 `{argument: name}` stands for it. A text stands in single quotes: a name in double quotes is a
 member, so `check` refuses one beside a comparison that needs no quotes (`status == "open"`).
 `explain` names what a `where` or a `jmespath` asks for and no element has.
