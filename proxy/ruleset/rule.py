@@ -23,28 +23,46 @@ class Messages(Struct, frozen=True, kw_only=True):
     """Messages that replace the standard text of a refusal, by the bound that refuses."""
 
     minimum: str | None = None
+    """For a lesser number."""
     maximum: str | None = None
+    """For a greater number."""
     enum: str | None = None
+    """For any other value."""
     max_length: str | None = None
+    """For a longer text."""
     pattern: str | None = None
+    """For a text that it does not match anywhere."""
     type: str | None = None
+    """For a value of another type."""
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
     """The bounds of one argument (`arguments:` in a rule file)."""
 
     default: Any = UNSET
+    """The argument's value if the call does not have it."""
     minimum: int | float | None = None
+    """A lesser number is refused."""
     maximum: int | float | None = None
+    """A greater number is refused."""
     enum: tuple[Any, ...] | None = None
+    """Any other value is refused."""
     max_length: int | None = None
+    """A text of more characters is refused."""
     pattern: Pattern | None = None
+    """A text that it does not match anywhere is refused."""
     type: Literal["string", "integer", "number", "boolean", "array", "object"] | None = None
+    """A value of another JSON type is refused."""
     clamp: bool = False
+    """A value beyond `minimum`, `maximum` or `max_length` is moved to it, not refused."""
     alias_of: str | None = None
+    """A further name for that argument; the server gets the value by that one."""
     upstream: bool = True
+    """`false`: the argument is for the rule alone; the server never sees it."""
     message: str | Messages | None = None
+    """The message of a refusal: one text for all bounds, or one for each."""
     description: str | None = None
+    """The description of the argument for the client."""
 
     @property
     def limits(self) -> bool:
@@ -57,16 +75,22 @@ class Hidden(Struct, frozen=True):
     """The error response to a call of a hidden tool; `{tool}` in `message` is the tool's name."""
 
     code: int = -32602
+    """The code of the JSON-RPC error."""
     message: str = "Unknown tool: {tool}"
+    """Its message; `{tool}` in it is the tool's name."""
 
 
 class Definition(Struct, frozen=True, kw_only=True):
     """Edits of a tool's entry in tools/list (`definition:` in a rule file)."""
 
     description: str | None = None
+    """The new description of the tool."""
     max_description: int | None = None
+    """The most characters of the description."""
     drop: tuple[str, ...] = ()
+    """Keywords to drop from the schemas, such as `examples`; properties always stay."""
     meta: dict[str, Any] | None = None
+    """Members to put into the tool's `_meta`."""
 
 
 class Rule(Struct, frozen=True, kw_only=True, dict=True):
@@ -255,7 +279,9 @@ class ServerMatch(Struct, frozen=True):
     """The server of a rule file: a glob on serverInfo.name, and tools that must exist."""
 
     name: str = "*"
+    """A glob on the server's name (`serverInfo.name`)."""
     tools: tuple[str, ...] = ()
+    """Tools (names or globs) that the server must have."""
 
     def fits(self, tools: Collection[str]) -> bool:
         """Return True if a server with these tools has every tool that the file requires."""
