@@ -108,14 +108,9 @@ def _exact_id(raw: bytes, id: Raw) -> Raw:
         return id
     import json
 
-    # Numbers stay texts: Python limits the digits of an int.
-    return Raw(_ascii(json.loads(raw, parse_int=str)["id"]))
-
-
-def _ascii(value: Any) -> bytes:
-    import json
-
-    return json.dumps(value).encode()
+    # Other members may be invalid UTF-8, or numbers too long for an int.
+    held = json.loads(raw.decode("utf-8", "replace"), parse_int=str)
+    return Raw(json.dumps(held["id"]).encode())
 
 
 def _read(raw: bytes) -> Message | list[Raw]:
@@ -167,10 +162,13 @@ def id_key(raw: bytes) -> bytes:
         return raw
     try:
         return compact(encode(level(Raw(raw))))
-    except DocumentError:  # a lone surrogate
+    except DocumentError:
         import json
 
-        return _ascii(json.loads(raw))
+        try:
+            return json.dumps(json.loads(raw)).encode()  # it has a lone surrogate
+        except ValueError:
+            return raw
 
 
 def response_key(start: bytes, end: bytes) -> bytes | None:

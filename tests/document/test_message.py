@@ -109,10 +109,8 @@ def test_a_replaced_member_leaves_the_others_as_they_were_spelled() -> None:
 
     changed = message.replaced(raw, result=Raw(b"[2.50]"))
 
-    assert (
-        changed
-        == rb'{"jsonrpc":"2.0","id":1.0,"result":[2.50],"x":1e400,"y":"\/ %b"}' % REPLACEMENT
-    )
+    expected = rb'{"jsonrpc":"2.0","id":1.0,"result":[2.50],"x":1e400,"y":"\/ %b"}' % REPLACEMENT
+    assert changed == expected
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,11 @@ from msgspec import Raw, Struct
 
 from proxy.document import message
 from proxy.document.message import Message
-from proxy.document.surrogates import replace_lone
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from tests.fuzz.dice import Dice
 from tests.fuzz.fuzzer import Wrong
-from tests.fuzz.reading import bare, members, valid
+from tests.fuzz.reading import bare, members, replaced, valid
 
 ENDS = 512
 IDS = (
@@ -172,7 +171,7 @@ def _members(raw: bytes, text: str, held: dict[str, str], read: Message | list[R
     if read is None:
         raise Wrong("what is JSON can be read", text)
     assert isinstance(read, Message)
-    expected = {name: _replaced(value) for name, value in held.items()}
+    expected = {name: replaced(value) for name, value in held.items()}
     for name in Message.__struct_fields__:
         found: Raw = getattr(read, name)
         was = None if found is ABSENT else bytes(found).decode("utf-8", "surrogatepass")
@@ -180,11 +179,6 @@ def _members(raw: bytes, text: str, held: dict[str, str], read: Message | list[R
             raise Wrong(
                 "a member is read as it is spelled", f"{name}: {was!r}, not {held.get(name)!r}"
             )
-
-
-def _replaced(text: str) -> str:
-    """Say what is read of JSON: U+FFFD for each surrogate by itself."""
-    return replace_lone(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 def _claims(
@@ -224,7 +218,7 @@ def _changed(raw: bytes, text: str, held: dict[str, str], read: Message) -> None
         return
     now = members(made.decode("utf-8", "surrogatepass"))
     for name, value in held.items():
-        kept = value if name == "id" else _replaced(value)
+        kept = value if name == "id" else replaced(value)
         if name != "result" and bare(now.get(name, "")) != bare(kept):
             raise Wrong("other members stay as they were spelled", f"{name}: {made!r}")
     if now.get("result") != "[1]":
@@ -238,7 +232,7 @@ def _recalled(raw: bytes, text: str, read: Message) -> None:
         made = message.with_arguments(raw, read.params, {"a": 1})
     except DocumentError:
         return
-    was, now = members(_replaced(text)), members(made.decode("utf-8", "surrogatepass"))
+    was, now = members(replaced(text)), members(made.decode("utf-8", "surrogatepass"))
     before, after = members(was["params"]), members(now["params"])
     if {**before, "arguments": ""} != {**after, "arguments": ""} or after["arguments"] != '{"a":1}':
         raise Wrong("a call keeps all but its arguments", repr(made))
