@@ -84,7 +84,7 @@ class PendingRequest(Struct):
             return f"call again without {self.names.get(VIEW, VIEW)} first"
         positions = [
             self.names.get(name, name)
-            for step in self.rule.windows
+            for step in self.rule.snapshot_step.windows
             for name, parameter in step.parameters.items()
             if parameter.schema.get("default") == 0
         ]
@@ -176,7 +176,7 @@ class InFlight:
         open = (
             slot
             for slot, pending in self._waiting.items()
-            if pending.rule is None or not pending.rule.withholds
+            if pending.rule is None or not pending.rule.failure_policy.withholds
         )
         return next(open, next(iter(self._waiting)))
 
