@@ -123,7 +123,7 @@ class World:
         waiting = [
             self.session._inflight.awaited(exchange + slot) for slot in self.account.slots(raw)
         ]
-        return any(each and each.rule and each.rule.withholds for each in waiting)
+        return any(each and each.rule and each.rule.failure_policy.withholds for each in waiting)
 
     def _hidden(self, tool: str) -> bool:
         covering = self.rules.covering(tool)

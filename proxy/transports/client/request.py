@@ -44,7 +44,7 @@ class ClientRequest(Struct, eq=False):
     @property
     def lasts(self) -> bool:
         """True if its response is not waited for, since it comes only at the very end."""
-        return self.method == "subscriptions/listen"
+        return self.method == message.LISTEN
 
 
 def read(raw: bytes) -> ClientRequest:
@@ -80,7 +80,7 @@ def answered(raw: bytes) -> list[bytes]:
     >>> answered(b'[{"id":1,"result":{}},{"method":"x"},{"error":{"code":1,"message":""}}]')
     [b'1', b'null']
     """
-    key = message.response_key(raw[:512], raw[-512:])
+    key = message.responds_to(raw)
     if key is not None:
         return [key]
     try:

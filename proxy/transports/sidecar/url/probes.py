@@ -23,13 +23,13 @@ from proxy.transports.client.endpoint import HttpResponse
 from proxy.transports.correlation import address, elements
 from proxy.transports.driver import Routed
 from proxy.transports.http import body, sse
+from proxy.transports.http.negotiation import STREAM
 from proxy.transports.sidecar.request import SESSION, PostedBody
 from proxy.transports.sidecar.route import AccessRecord
 from proxy.transports.sidecar.session_registry import RequestContext
 from proxy.transports.sidecar.url.upstream import Lost, Upstream, request_id
 
 _TAKEN_BACK = 5.0  # seconds for a server to accept a cancellation
-_STREAM = "text/event-stream"
 _NOBODY = "nobody can be asked anything before the call that this is about"
 
 Hear = Callable[[RequestContext, bytes], Awaitable[None]]
@@ -155,7 +155,7 @@ class Probing:
         try:
             async with self._upstream.ask(request, raw, read, url, own=True) as upstream:
                 good = 200 <= upstream.status < 300
-                if not good or (url is None and upstream.content_type != _STREAM):
+                if not good or (url is None and upstream.content_type != STREAM):
                     return await self._whole(request, exchange.post, upstream, answer, id)
                 if url is None:
                     await self._events(request, exchange, upstream, answer, id)

@@ -23,6 +23,7 @@ from proxy.transports.correlation import address
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import body, sse
 from proxy.transports.http import hop_headers as passing
+from proxy.transports.http.negotiation import JSON, STREAM
 from proxy.transports.http.sse import Event
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.request import FAILED, SESSION, PostedBody, RequestRefused
@@ -114,13 +115,10 @@ class QueryWait:
             self._timeout.reschedule(asyncio.get_running_loop().time())
 
 
-_CANCELLED = -32800
 _UNASKED = "the client takes no event stream, so it cannot be asked"
 _PROMPT = 1.0  # seconds
 _LATE = "the server did not answer in time"
 _UNANSWERED = "the server ended its answer without a response"
-_STREAM = "text/event-stream"
-_JSON = "application/json"
 
 
 class UrlRoute:
@@ -229,7 +227,7 @@ class UrlRoute:
             sent = await self._probing.ask(request, exchange, probe)
         except TakenBack as cause:
             # The server has never received it, so no answer could come.
-            return Routed([], [message.error(id, _CANCELLED, str(cause))], told, [])
+            return Routed([], [message.error(id, message.CANCELLED, str(cause))], told, [])
         mine = [raw for raw in sent.to_client if address(raw).answers == id]
         for line in sent.to_client:
             if line not in mine:
@@ -310,24 +308,24 @@ class UrlRoute:
         self._forget_ended(request, upstream)
         kind = upstream.content_type
         good = 200 <= upstream.status < 300
-        if ours and good and kind not in (_JSON, _STREAM):
+        if ours and good and kind not in (JSON, STREAM):
             # The server got no request of the batch, or does not answer those that it got.
             lines = [*ours, *exchange.end("the server gave no answer")]
             waiting.leave()
             return await self._finish(_answer(request, read, streams=False), lines, asked)
-        if good and kind not in (_JSON, _STREAM) and exchange.withholds and not _empty(upstream):
+        if good and kind not in (JSON, STREAM) and exchange.withholds and not _empty(upstream):
             # A client that ignores the content type would find data that a rule withholds.
             said = upstream.headers.get("Content-Type", "it has no Content-Type")
             asked.failure = f"the server's answer is neither JSON nor an event stream: {said}"
             lines = exchange.end(asked.failure)
             waiting.leave()
             return await self._finish(_answer(request, read, streams=False), lines, asked)
-        if not read.ids or not good or kind not in (_JSON, _STREAM):
+        if not read.ids or not good or kind not in (JSON, STREAM):
             exchange.drop()
             return await self._upstream.pass_on(request, upstream, asked)
         passed = passing.to_client(upstream.headers)
-        answer = _answer(request, read, kind == _STREAM, upstream.status, passed)
-        if kind == _STREAM:
+        answer = _answer(request, read, kind == STREAM, upstream.status, passed)
+        if kind == STREAM:
             # The client may read slowly, and a head that has begun must not be sent again.
             waiting.busy = True
             await answer.begin()
@@ -439,7 +437,7 @@ class UrlRoute:
             asked.session = post.digest(session)
         async with self._upstream.ask(request, raw) as upstream:
             self._forget_ended(request, upstream)
-            streams = upstream.content_type == _STREAM and not self._route.passes
+            streams = upstream.content_type == STREAM and not self._route.passes
             if not streams or not 200 <= upstream.status < 300:
                 return await self._upstream.pass_on(request, upstream, asked)
             passed = passing.to_client(upstream.headers)

@@ -33,8 +33,6 @@ _OF_ONE_MESSAGE = re.compile(
     r"(x-)?idempotency-key|mcp-param-.*|(content-|repr-)?digest|content-md5|signature(-input)?"
 )
 
-_ENDS = 512  # bytes at either end of a message that usually suffice to classify it
-
 
 class Lost(AbridgeError):
     """The upstream could not be reached, or ended before its answer did."""
@@ -195,7 +193,7 @@ class Upstream:
 def request_id(event: Event) -> bytes | None:
     """Return the id of the server's request that an event holds, None for other events."""
     raw = event.data or b""
-    if message.response_key(raw[:_ENDS], raw[-_ENDS:]) is not None:  # usual, and it may be long
+    if message.responds_to(raw) is not None:  # usual, and it may be long
         return None
     try:
         read = message.read(raw)
