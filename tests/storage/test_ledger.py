@@ -663,8 +663,8 @@ def test_a_shadow_rule_has_saved_nothing(path: str) -> None:
 
 
 def test_only_what_was_recorded_since_is_summed_and_days_come_in_order(path: str) -> None:
-    for days, tool in ((3, "a"), (2, "b"), (1, "c")):
-        filled(path, row(tool, visible_before=10 * days), at=NOW - days * DAY)
+    for age, tool in ((3, "a"), (2, "b"), (1, "c")):
+        filled(path, row(tool, visible_before=10 * age), at=NOW - age * DAY)
 
     assert names(path, NOW - 2.5 * DAY) == ["b", "c"]
     assert names(path, NOW - DAY + 59) == ["c"]
