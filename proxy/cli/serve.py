@@ -301,8 +301,8 @@ def run(arguments: argparse.Namespace) -> int:
         log.sum_up()
         if ledger is not None:
             ledger.close()
-            if ledger.lost:
-                log.warning(f"calls that the ledger did not record: {ledger.lost}")
+            if ledger.unrecorded:
+                log.warning(f"calls that the ledger did not record: {ledger.unrecorded}")
         log.flush()
 
 
