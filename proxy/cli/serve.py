@@ -26,14 +26,14 @@ from proxy.ruleset.loading import config
 from proxy.ruleset.loading import config_model as configkeys
 from proxy.ruleset.loading.config import Config
 from proxy.ruleset.loading.config_model import Command, ListenAddress, RouteSpec
-from proxy.ruleset.loading.yaml_nodes import MOST_BYTES
+from proxy.ruleset.loading.yaml_nodes import MAX_BYTES
 from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
 from proxy.ruleset.selection import Selection, content, read_library
 from proxy.ruleset.watch import Watch
 from proxy.storage.ledger import Ledger, default_path
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory, Store
-from proxy.transports.client.endpoint import plainly, shown
+from proxy.transports.client.endpoint import os_error_text, redacted
 from proxy.transports.log import Level, Log
 from proxy.transports.sidecar import sidecar as trimming
 from proxy.transports.sidecar.access import LOOPBACK, Access
@@ -301,8 +301,8 @@ def run(arguments: argparse.Namespace) -> int:
         log.sum_up()
         if ledger is not None:
             ledger.close()
-            if ledger.lost:
-                log.warning(f"calls that the ledger did not record: {ledger.lost}")
+            if ledger.unrecorded:
+                log.warning(f"calls that the ledger did not record: {ledger.unrecorded}")
         log.flush()
 
 
@@ -372,7 +372,7 @@ def _config(given: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
             raise AbridgeError(f"--auth: {route.torn}")
         return Config((route,))
     try:
-        raw = content(file, MOST_BYTES + 1)
+        raw = content(file, MAX_BYTES + 1)
     except (OSError, AbridgeError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise RuleErrors([Problem(file, 0, 0, reason)]) from None
@@ -554,7 +554,7 @@ async def _serve(sidecar: Sidecar, log: Log) -> int:
 def _trouble(context: dict[str, Any]) -> str:
     error = context.get("exception")
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        many = plainly(error)
+        many = os_error_text(error)
         return f"no connection can be taken: {many}; `ulimit -n` says how many there may be"
     return f"{context['message']}: {type(error).__name__}: {error}"
 
@@ -563,7 +563,7 @@ def _described(sidecar: Sidecar, route: Route) -> Iterator[tuple[str, Any]]:
     """Yield the facts of a route to log; not a command's arguments, which may be secret."""
     yield "url", f"http://{sidecar.address(route.listen)}{route.path}"
     upstream = route.upstream
-    yield "upstream", shown(URL(upstream)) if isinstance(upstream, str) else upstream[0]
+    yield "upstream", redacted(URL(upstream)) if isinstance(upstream, str) else upstream[0]
     if not route.passes:
         yield "rules", "bundled" if route.rules is None else ", ".join(route.rules)
     if route.tools is not None:

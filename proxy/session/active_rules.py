@@ -149,7 +149,7 @@ class ActiveRules:
         """Return True if a rule hides `tool`, bounds its arguments, or withholds its results."""
         if self._held.withheld(tool) is not None:
             return True
-        return any(rule.protects for rule, _ in self.covering(tool))
+        return any(rule.failure_policy.protects for rule, _ in self.covering(tool))
 
     @property
     def budget(self) -> Rule | None:

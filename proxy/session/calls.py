@@ -125,7 +125,7 @@ class Calls(Struct, eq=False):
                     return rule, plan
             except Refusal as cause:
                 said = f"{rule.name}: `when` failed: {cause}"
-                if rule.protects:
+                if rule.failure_policy.protects:
                     raise Refusal(said) from cause
                 self.tally.log(f"{tool}: {said}")
         return None, ArgumentPlan()
@@ -157,7 +157,7 @@ class Calls(Struct, eq=False):
         pending.arguments = completed.arguments
         pending.plan = plan
         pending.view = view
-        if rule.restart is not None:
+        if rule.snapshot_step.restart is not None:
             pending.key = _snapshot_key(pending, rule, completed)
         asks = pending.view is not None or completed.resumes
         if pending.key is not None and pending.cacheable and asks:
@@ -181,7 +181,7 @@ class Calls(Struct, eq=False):
         """
         rule = pending.rule
         assert rule is not None
-        if rule.circuit.open:
+        if rule.circuit_breaker.open:
             again = pending.start_again.removesuffix(" first")
             said = f"nothing is shown in parts while rule {rule.name!r} is out of service; {again}"
             return refuse(self.tally, pending, said)
@@ -231,7 +231,7 @@ def _snapshot_key(pending: PendingRequest, rule: Rule, completed: Completed) -> 
     The rule counts as it is now: a snapshot of an earlier rule of the same name may hold more than
     the current rule would keep.
     """
-    asked = [pending.tool, completed.upstream, completed.own, rule.made]
+    asked = [pending.tool, completed.upstream, completed.own, rule.snapshot_key]
     return Key(pending.scope, rule.name, _shortly(encode(asked, ordered=True)))
 
 

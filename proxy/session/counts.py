@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Literal
 
-from proxy.ruleset.circuit_breaker import MOST as FAILURES
+from proxy.ruleset.circuit_breaker import MAX_FAILURES
 from proxy.ruleset.rule import Rule
 from proxy.session.inflight import PendingRequest
 from proxy.shaping.job import ShapeJob, ShapeResult
@@ -67,12 +67,14 @@ class SessionMeter:
         """Record a success or failure of the rule; failures in a row put it out of service."""
         rule = job.rule
         # A failed view is not the rule's failure, and a rule that withholds must stay in service.
-        if job.view is not None or rule.withholds or outcome.word in ("error", "refused"):
+        if job.view is not None or rule.failure_policy.withholds:
+            return
+        if outcome.word in ("error", "refused"):
             return
         if outcome.word != "failed":
-            rule.circuit.worked()
-        elif not outcome.blameless and rule.circuit.failed():
-            said = f"rule {rule.name!r} is out of service after {FAILURES} failures in a row"
+            rule.circuit_breaker.record_success()
+        elif not outcome.blameless and rule.circuit_breaker.record_failure():
+            said = f"rule {rule.name!r} is out of service after {MAX_FAILURES} failures in a row"
             said += ", until the rules are loaded again; its responses go out as they came"
             self.log(said)
             self._meter.warned(job.tool, rule.name, "out of service")

@@ -96,5 +96,5 @@ def of_server(
 
 
 def _withheld(pending: PendingRequest, *, closed: bool) -> bool:
-    withholds = pending.rule is not None and pending.rule.withholds
+    withholds = pending.rule is not None and pending.rule.failure_policy.withholds
     return withholds or pending.held is not None or (closed and pending.method == "tools/list")

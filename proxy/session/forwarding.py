@@ -51,7 +51,8 @@ class Sending(Struct, eq=False):
     def send(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         """Record a request before it is sent upstream: the response may come at once."""
         slot, rule = pending.exchange + pending.id, pending.rule
-        if rule is not None and rule.withholds and self.inflight.awaited(slot) is not None:
+        withholds = rule is not None and rule.failure_policy.withholds
+        if withholds and self.inflight.awaited(slot) is not None:
             # Of two responses with this id, the first would be taken for the withheld one.
             return (Reply(pending.failed(TWICE)),)
         pending.size = len(raw)

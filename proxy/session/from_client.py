@@ -54,7 +54,7 @@ class FromClient(Struct, eq=False):
             return self._notified(raw, read, exchange, method)
         pending = PendingRequest(exchange, key, method, batched=batched)
         waits = self.inflight.awaited(exchange + key)
-        if waits is not None and waits.rule is not None and waits.rule.withholds:
+        if waits is not None and waits.rule is not None and waits.rule.failure_policy.withholds:
             # The withheld response would be taken for the response to this request, and be sent.
             self.tally.log(f"{method}: refused: {TWICE}")
             return (Reply(pending.failed(TWICE)),)
@@ -112,7 +112,7 @@ class FromClient(Struct, eq=False):
             if pending is not None and pending.probe:
                 self.inflight.retire(slot)
                 return pending.probe.removeprefix(exchange)
-            if rule is None or not rule.withholds:
+            if rule is None or not rule.failure_policy.withholds:
                 self.inflight.retire(slot)
             elif self.timing is not None:
                 self.timing.end(slot)

@@ -90,7 +90,7 @@ class FromServer(Struct, eq=False):
         self.tally.log(f"{pending.tool or pending.method}: {text}")
         if pending.held is not None:
             return self.guarding.probed(pending, QueryResult(failure=text)), rest
-        if pending.rule is not None and pending.rule.withholds:
+        if pending.rule is not None and pending.rule.failure_policy.withholds:
             other = message.response_key(rest[:512], rest[-512:])
             if other is None or not self.inflight.holds(exchange + other):
                 rest = b""  # it may be the withheld response
@@ -105,7 +105,7 @@ class FromServer(Struct, eq=False):
             return () if unwanted or self.unwanted.ids.within(raw) else (Forward(raw),)
         if pending.held is not None:
             return self.guarding.probed(pending, QueryResult(failure="the answer cannot be read"))
-        if pending.rule is not None and pending.rule.withholds:
+        if pending.rule is not None and pending.rule.failure_policy.withholds:
             return self.answers.unread(pending, pending.rule, cause)
         if pending.rule is not None:
             self.tally.log(f"{pending.rule.at(pending.tool)}: left as it came: {cause}")
@@ -142,7 +142,7 @@ class FromServer(Struct, eq=False):
             elif pending.rule is not None:
                 return self.answers.answered(raw, pending, pending.rule)
         except (DocumentError, msgspec.DecodeError) as cause:
-            if pending.rule is not None and pending.rule.withholds:
+            if pending.rule is not None and pending.rule.failure_policy.withholds:
                 return self.answers.unread(pending, pending.rule, cause)
             self.tally.log(f"{pending.method}: left as it came: {cause}")
         return self._untouched(raw, pending)
@@ -154,6 +154,6 @@ def _minds_failures(pending: PendingRequest, read: Message, size: int) -> bool:
     if rule is None:
         return False
     # With both members, one must not disclose the content withheld in the other.
-    if rule.errors or (rule.withholds and read.result is not ABSENT):
+    if rule.errors or (rule.failure_policy.withholds and read.result is not ABSENT):
         return True
     return rule.max_bytes is not None and size > rule.max_bytes and read.result is ABSENT

@@ -25,10 +25,9 @@ _READ = frozenset({"initialize", "server/discover", "tools/list"})
 class PendingRequest(Struct):
     """A request in flight, with all facts needed to process its response.
 
-    `again` is true if a response was received before; `masked` if lone surrogates are masked in the
-    guard's input; `size` is the length of its line in bytes. A held call has the slot of the
-    proxy's query in `probe`, and the query has the call as its `held`. `token` is a call's progress
-    token, if calls have a deadline.
+    `again` is true if a response was received before; `size` is the length of its line in bytes. A
+    held call has the slot of the proxy's query in `probe`, and the query has the call as its
+    `held`. `token` is a call's progress token, if calls have a deadline.
     """
 
     exchange: bytes
@@ -47,7 +46,6 @@ class PendingRequest(Struct):
     batched: bool = False
     further: bool = False
     again: bool = False
-    masked: bool = False
     scope: str = ""
     size: int = 0
     line: bytes = b""
@@ -86,7 +84,7 @@ class PendingRequest(Struct):
             return f"call again without {self.names.get(VIEW, VIEW)} first"
         positions = [
             self.names.get(name, name)
-            for step in self.rule.windows
+            for step in self.rule.snapshot_step.windows
             for name, parameter in step.parameters.items()
             if parameter.schema.get("default") == 0
         ]
@@ -178,7 +176,7 @@ class InFlight:
         open = (
             slot
             for slot, pending in self._waiting.items()
-            if pending.rule is None or not pending.rule.withholds
+            if pending.rule is None or not pending.rule.failure_policy.withholds
         )
         return next(open, next(iter(self._waiting)))
 

@@ -35,9 +35,10 @@ class Answers(Struct, eq=False):
     def answered(self, raw: bytes, pending: PendingRequest, rule: Rule) -> tuple[Output, ...]:
         """Have a response shaped, unless its rule only bounds its size and it surely fits."""
         # The part of a line that a model sees is never longer than the line.
-        short = rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.only_bounds
+        within = rule.max_bytes is not None and len(raw) <= rule.max_bytes
+        short = within and rule.size_budget.passes_small
         asked = pending.view is not None or pending.key in self.kept
-        if short and not asked and not rule.withholds:
+        if short and not asked and not rule.failure_policy.withholds:
             self.tally.untouched(pending, len(raw))
             return (Forward(raw),)
         return (Shape(self.job(pending, rule, raw=raw)),)
@@ -68,11 +69,11 @@ class Answers(Struct, eq=False):
             names=pending.names,
             view=pending.view,
             viewable=pending.cacheable,
-            keep=pending.cacheable and bool(rule.windows or rule.viewable),
+            keep=pending.cacheable and rule.snapshot_step.needed,
             shows=client_for(self.standing.client).shows,
             modern=pending.modern,
             token=token,
-            aside=rule.circuit.open,
+            aside=rule.circuit_breaker.open,
         )
 
     def shaped(

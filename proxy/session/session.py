@@ -289,7 +289,8 @@ class Session:
     def withholds(self, exchange: bytes, ids: Collection[bytes]) -> bool:
         """Return True if one of these requests is pending and its rule withholds responses."""
         waiting = (self._inflight.find(exchange + id) for id in ids if self.awaits(exchange, (id,)))
-        return any(each.rule.withholds for each in waiting if each is not None and each.rule)
+        rules = [each.rule for each in waiting if each is not None and each.rule is not None]
+        return any(rule.failure_policy.withholds for rule in rules)
 
     def sent(self, exchange: bytes, ids: Collection[bytes]) -> None:
         """Record that calls of an exchange are sent only now, and restart their time."""

@@ -40,7 +40,7 @@ def excess(job: ShapeJob, shown: VisibleSize, frame: Frame | None = None) -> int
 
 def fits(job: ShapeJob, shown: VisibleSize) -> bool:
     """Return True if a rule that only bounds the size has nothing to do."""
-    return job.rule.only_bounds and excess(job, shown) <= 0
+    return job.rule.size_budget.passes_small and excess(job, shown) <= 0
 
 
 def crowded(job: ShapeJob, frame: Frame) -> bool:
@@ -60,7 +60,7 @@ def beside(job: ShapeJob, frame: Frame) -> Frame:
     most = job.rule.max_bytes // (2 if job.shows == "both" else 1)
     if held is None or len(memoryview(held)) <= most:
         return frame
-    document = Document(held, masked=frame.masked)
+    document = Document(held)
     abridge(document, max(most, _LEAST), Call("", structured=True, notices=[]))
     members = {**frame.members, "structuredContent": Raw(encode(document.cell[0]))}
     return replace(frame, members=members)
@@ -71,7 +71,7 @@ def _shortened(frame: Frame, most: int) -> Frame:
     others = frames.beside(frame)
     texts = list(others.values())
     whole: Value = texts[0] if len(texts) == 1 else [Raw(encode(said)) for said in texts]
-    document = Document(whole, masked=frame.masked)
+    document = Document(whole)
     call = Call("", notices=[], blocks=len(texts) > 1)
     abridge(document, max(most, _LEAST), call)
     cut = document.root.open()

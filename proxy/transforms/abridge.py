@@ -51,6 +51,7 @@ class Abridge(Struct, frozen=True):
     cuts: ClassVar[bool] = True
 
     max_bytes: Annotated[Size, Meta(ge=_LEAST)] | None = None
+    """The most bytes of the document; without it, the rule's `max_bytes` applies."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -250,7 +251,7 @@ def _inside(document: Document) -> TextFrame | None:
         for closing in document.closers
         if isinstance(closing, TextWriteback) and closing.whole is not None
     ]
-    if len(whole) != 1 or document.textual or whole[0].separator is not None or whole[0].masked:
+    if len(whole) != 1 or document.textual or whole[0].separator is not None:
         return None
     return whole[0]
 

@@ -89,7 +89,7 @@ def _sent(document: Document) -> bytes:
     """Return the document in JSON; texts read as structure are written back."""
     if not document.closers:
         return encode(document.cell[0])
-    sent = Document(plain(document.cell[0]), masked=document.masked)
+    sent = Document(plain(document.cell[0]))
     for closing in reversed(document.closers):
         if isinstance(closing, TextWriteback):
             again = TextWriteback(sent, closing.at, closing.sources, among=closing.among)

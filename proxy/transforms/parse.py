@@ -52,10 +52,15 @@ class Parse(Struct, frozen=True):
     cuts: ClassVar[bool] = False
 
     as_: Form = field(name="as")
+    """The format of the text."""
     at: Path = ROOT
+    """The texts."""
     after: Pattern | None = None
+    """The content begins after the first match of this."""
     fence: str | None = None
+    """The content is the first fenced block of this language."""
     split: str | None = None
+    """The end of a record: a regular expression; a blank line by default."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for options that exclude each other, or an invalid `split`."""
@@ -88,7 +93,6 @@ class Parse(Struct, frozen=True):
         sources = []
         for slot, said in texts:
             value, outside = self._read(said, call.fuel)
-            document.masked |= outside.masked  # later steps may move masked parts
             sources.append((slot.get(), said, outside))
             slot.parent[slot.key] = value
         if sources:
@@ -240,7 +244,6 @@ def _structure(
     return value, TextFrame(
         before=said[: start + lead],
         after=content[used:] + said[end:],
-        masked=inner.masked,
     )
 
 

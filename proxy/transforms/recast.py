@@ -10,7 +10,6 @@ from proxy.document.fuel import pay
 from proxy.document.gather import gather
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern, truthy
-from proxy.document.surrogates import unmask
 from proxy.document.tree import Slot, Value, compact, encode, opened, plain, raw, row_type, text
 from proxy.errors import OptionError, OptionErrors, Refusal, TransformError, did_you_mean
 from proxy.transforms.base import Call, Parameter, Schema
@@ -38,8 +37,11 @@ class RecastCase(Struct, frozen=True, kw_only=True):
     """`{match, to}` or `{where, to}`: a condition on documents, and the shape for them."""
 
     match: Pattern | None = None
+    """Searched for in a text; its named groups are captures. Not beside `where`."""
     where: Expression | None = None
+    """A condition over the document; of a text, `@` is the text."""
     to: dict[str, Part]
+    """The shape, or the part of it that is special to this case."""
 
 
 class Recast(Struct, frozen=True, dict=True):
@@ -88,9 +90,13 @@ class Recast(Struct, frozen=True, dict=True):
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     cases: Annotated[tuple[RecastCase, ...], Meta(min_length=1)]
+    """The forms of the document, and the shape for each; the first that fits applies."""
     common: dict[str, Part] = {}
+    """Members that the shapes of all cases have; `to` is merged over it."""
     unless: Expression | None = None
+    """A condition over the document; if it holds, the document stays unchanged."""
     vocabulary: dict[Path, tuple[str, ...]] = {}
+    """A path in the shapes, and the only words that may be there."""
 
     def __post_init__(self) -> None:
         """Raise OptionErrors for contradictory options, each mistake with its place."""
@@ -148,15 +154,13 @@ class Looking:
         self.value = root.get()
         self.call = call
         self.said = text(self.value)
-        self._masked = root.document.masked
 
     @property
     def text(self) -> str:
         """The document if it is a text, else the document as JSON."""
         if self.said is not None:
             return self.said
-        written = compact(encode(self.value))
-        return (unmask(written) if self._masked else written).decode("utf-8", "surrogatepass")
+        return compact(encode(self.value)).decode()
 
     @property
     def beginning(self) -> str:

@@ -23,7 +23,7 @@ from proxy.session.outputs import (
 )
 from proxy.session.session import Session
 from proxy.shaping import pipeline
-from proxy.storage.meter import Meter
+from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory
 from tests.fuzz import covered
 from tests.fuzz.account import Account
@@ -60,11 +60,11 @@ class World:
         self.exchanges = dice.pick(((b"",), (b"",), (b"1:", b"2:")))
         self.now = 0.0
         self.log: list[str] = []
-        self.meter = Meter()
+        self.meter = Meters()
         self.store = Memory(number=dice.pick((1, 2, 64)))
         self.session = Session(
             self._held,
-            lambda *_: self.meter,
+            lambda *_: self.meter.of(None, None),
             self.log.append,
             resumable=dice.one_in(3),
             deadline=dice.pick((None, None, 5.0)),
@@ -123,7 +123,7 @@ class World:
         waiting = [
             self.session._inflight.awaited(exchange + slot) for slot in self.account.slots(raw)
         ]
-        return any(each and each.rule and each.rule.withholds for each in waiting)
+        return any(each and each.rule and each.rule.failure_policy.withholds for each in waiting)
 
     def _hidden(self, tool: str) -> bool:
         covering = self.rules.covering(tool)
