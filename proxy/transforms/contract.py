@@ -93,7 +93,7 @@ def _sent(document: Document) -> Any:
     value = plain(document.cell[0])
     if not document.closers:
         return value
-    sent = Document(value, masked=document.masked)
+    sent = Document(value)
     for closing in reversed(document.closers):
         if isinstance(closing, TextWriteback):
             again = TextWriteback(sent, closing.at, closing.sources, among=closing.among)

@@ -10,11 +10,10 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from subprocess import Popen
     from typing import NoReturn
 
 TERMINATE: int = _signal.SIGTERM
-KILL: int = getattr(_signal, "SIGKILL", 9)
+KILL: int = _signal.SIGKILL
 
 _NOT_FOUND = 127
 
@@ -57,7 +56,6 @@ class ChildProcess:
         pid: int | None = None,
         *,
         guardian: "Guardian | None" = None,
-        process: "Popen[bytes] | None" = None,
         code: int | None = None,
     ) -> None:
         self.stdin = stdin
@@ -67,31 +65,24 @@ class ChildProcess:
         self.code = code
         """Its exit code once its end was observed; negative if a signal of that number ended it."""
         self.guardian = guardian
-        self._process = process
 
     def ended(self) -> bool:
         """Return True if the server has ended, and record its exit code."""
-        if self.code is None:
-            if self._process is not None:
-                self.code = self._process.poll()
-            elif self.pid is not None:
-                pid, status = os.waitpid(self.pid, os.WNOHANG)
-                if pid:
-                    self.code = os.waitstatus_to_exitcode(status)
+        if self.code is None and self.pid is not None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.code = os.waitstatus_to_exitcode(status)
         return self.code is not None
 
     def signal(self, number: int) -> bool:
         """Send a signal to the whole group (0 only checks it); return False if it is empty."""
+        if self.pid is None:
+            return False
         try:
-            if self.pid is None:
-                return False
-            if hasattr(os, "killpg"):
-                os.killpg(self.pid, number)
-            elif self._process is not None and number:
-                self._process.kill() if number == KILL else self._process.terminate()
+            os.killpg(self.pid, number)
         except OSError:
             return False
-        return self._process is None or not self.ended()
+        return True
 
     def give_up(self) -> None:
         """Count the server as ended if even SIGKILL did not end it in time."""
@@ -162,12 +153,10 @@ def hold_signals() -> "Iterable[int]":
 
     Threads that are started meanwhile do not receive them.
     """
-    if not hasattr(_signal, "pthread_sigmask"):
-        return ()
     # If it were ignored, the system would not report the server's exit code.
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-    held = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM, _signal.SIGCHLD)
-    before: Iterable[int] = _signal.pthread_sigmask(_signal.SIG_BLOCK, held)
+    signals = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM, _signal.SIGCHLD)
+    before: Iterable[int] = _signal.pthread_sigmask(_signal.SIG_BLOCK, signals)
     return before
 
 
@@ -176,8 +165,6 @@ def spawn(command: list[str], mask: "Iterable[int]" = ()) -> ChildProcess:
 
     `mask` are the signals that it has blocked, independent of those that this thread blocks.
     """
-    if not hasattr(os, "fork"):
-        return opened(command)
     try:
         guardian: Guardian | None = Guardian(mask)
     except OSError:
@@ -235,21 +222,6 @@ def _become(
         os.write(failing, b"%d" % (error.errno or 0))
     finally:
         os._exit(_NOT_FOUND)
-
-
-def opened(command: list[str]) -> ChildProcess:
-    """Start `command` on a system without fork; it has no guardian."""
-    from subprocess import PIPE, Popen
-
-    process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    pipes = (process.stdin, process.stdout, process.stderr)
-    stdin, stdout, stderr = (os.dup(pipe.fileno()) for pipe in pipes)
-    for pipe in pipes:
-        pipe.close()
-    return ChildProcess(stdin, stdout, stderr, process.pid, process=process)
 
 
 def stillborn() -> ChildProcess:
