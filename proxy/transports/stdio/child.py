@@ -17,15 +17,31 @@ KILL: int = _signal.SIGKILL
 
 _NOT_FOUND = 127
 
-# Reads the number of the group, then blocks until the proxy has ended; ends the group as it would.
+# Reads which groups exist, and ends them as the proxy would once the proxy has ended. Names are the
+# proxy's, since it does not learn the number of a group whose start fails.
 _GUARDIAN = """
 trap '' HUP INT TERM
-read -r group || exit 0
-read -r nothing
+guarded=' '
+while read -r word name group; do
+    case $word in
+    guard) guarded="$guarded$name:$group " ;;
+    leave) case $guarded in *" $name:"*)
+        rest=${guarded#* "$name":}
+        guarded="${guarded%% "$name":*} ${rest#* }" ;;
+        esac ;;
+    esac
+done
+[ "$guarded" = ' ' ] && exit
 sleep 1
-kill -s TERM -- "-$group" || exit 0
+left=
+for each in $guarded; do
+    kill -s TERM -- "-${each#*:}" && left="$left ${each#*:}"
+done
+[ -n "$left" ] || exit
 sleep 2
-kill -s KILL -- "-$group"
+for group in $left; do
+    kill -s KILL -- "-$group"
+done
 """
 
 
@@ -39,7 +55,7 @@ class ChildProcess:
         stderr: int,
         pid: int | None = None,
         *,
-        guardian: "ForkedGuardian | None" = None,
+        guardian: "Guardian | None" = None,
         code: int | None = None,
     ) -> None:
         self.stdin = stdin
@@ -80,49 +96,56 @@ class ChildProcess:
             self.guardian = None
 
 
-class ForkedGuardian:
-    """A shell that ends a process group if the proxy is killed before it could.
+class Guardian:
+    """A shell that ends process groups if the proxy is killed before it could.
 
-    It holds only the other end of a pipe, through which the guarded process first sends its number.
-    Raises OSError if there is no shell.
+    It holds nothing but the other end of a pipe. Raises OSError if there is no shell.
     """
 
-    def __init__(self, mask: "Iterable[int]") -> None:
-        self.pid, self.pipe = watching(_GUARDIAN, mask)
+    def __init__(self, mask: "Iterable[int]" = ()) -> None:
+        reading, self._pipe = os.pipe()
+        try:
+            self.pid = os.posix_spawn(
+                "/bin/sh",
+                ["sh", "-c", _GUARDIAN, "mcp-abridge-guardian"],
+                os.environ,
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, reading, 0),
+                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                ],
+                setpgroup=0,
+                setsigmask=mask,
+            )
+        except OSError:
+            os.close(self._pipe)
+            raise
+        finally:
+            os.close(reading)
+        os.set_blocking(self._pipe, False)
+
+    def guard(self, name: int, group: int) -> None:
+        """Add a group that must end with this process."""
+        self._write(b"guard %d %d\n" % (name, group))
+
+    def leave(self, name: int) -> None:
+        """Remove a group that has ended, or could not be started."""
+        self._write(b"leave %d\n" % name)
 
     def dismiss(self) -> None:
-        """End the shell; the group is no longer guarded."""
-        os.kill(self.pid, KILL)
-        os.waitpid(self.pid, 0)
-        os.close(self.pipe)
+        """End the shell; no group is guarded any more."""
+        try:
+            os.kill(self.pid, KILL)
+            os.waitpid(self.pid, 0)
+        except OSError:  # it was killed
+            pass
+        os.close(self._pipe)
 
-
-def watching(script: str, mask: "Iterable[int]" = ()) -> tuple[int, int]:
-    """Start a shell whose stdin is a pipe from the proxy, which closes when the proxy ends.
-
-    Returns its process id and the proxy's end of the pipe; the shell has nothing else open. Raises
-    OSError if there is no shell.
-    """
-    reading, writing = os.pipe()
-    try:
-        process = os.posix_spawn(
-            "/bin/sh",
-            ["sh", "-c", script, "mcp-abridge-guardian"],
-            os.environ,
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, reading, 0),
-                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-            ],
-            setpgroup=0,
-            setsigmask=mask,
-        )
-    except OSError:
-        os.close(writing)
-        raise
-    finally:
-        os.close(reading)
-    return process, writing
+    def _write(self, line: bytes) -> None:
+        try:
+            os.write(self._pipe, line)
+        except OSError:
+            return  # it was killed: its groups are unguarded, but the proxy continues
 
 
 def hold_signals() -> "Iterable[int]":
@@ -143,7 +166,7 @@ def spawn(command: list[str], mask: "Iterable[int]" = ()) -> ChildProcess:
     `mask` are the signals that it has blocked, independent of those that this thread blocks.
     """
     try:
-        guardian: ForkedGuardian | None = ForkedGuardian(mask)
+        guardian: Guardian | None = Guardian(mask)
     except OSError:
         guardian = None
     pipes: list[tuple[int, int]] = []
@@ -179,7 +202,7 @@ def _become(
     command: list[str],
     pipes: tuple[int, int, int],
     mask: "Iterable[int]",
-    guardian: ForkedGuardian | None,
+    guardian: Guardian | None,
     failing: int,
 ) -> "NoReturn":
     """Run the server in the forked process; all other descriptors close by themselves."""
@@ -187,7 +210,7 @@ def _become(
         os.setsid()
         if guardian is not None:
             # Not by the parent, which may be killed before it knows the number.
-            os.write(guardian.pipe, b"%d\n" % os.getpid())
+            guardian.guard(0, os.getpid())
         for number, descriptor in enumerate(pipes):
             os.dup2(descriptor, number)
         # Python ignores these from its start on; other programs do not expect that.
