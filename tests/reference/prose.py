@@ -4,7 +4,7 @@ import inspect
 import re
 import textwrap
 
-from proxy.schema.formats import FORMATS
+from proxy.schema.keywords import FORMATS
 
 WIDTH = 120
 
