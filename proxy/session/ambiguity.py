@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from proxy.document.message import members
-from proxy.document.surrogates import mask
+from proxy.document.surrogates import replace_lone
 from proxy.document.tree import compact, encode, uncollected
 from proxy.errors import DocumentError
 
@@ -60,7 +60,7 @@ def disguised(held: Raw, *names: str) -> bool:
     (True, False)
     """
     try:
-        found = members(mask(bytes(held)))
+        found = members(replace_lone(bytes(held)))
     except DocumentError:
         return False
     return _odd(found, *names)
@@ -111,7 +111,7 @@ def doubled(held: Raw) -> bool:
     (True, False)
     """
     try:
-        raw = mask(bytes(held))
+        raw = replace_lone(bytes(held))
         if len(raw) == _written(members(raw)):
             return False
         written = compact(raw)

@@ -5,7 +5,6 @@ from functools import partial
 from msgspec import UNSET, Struct
 
 from proxy.document import message
-from proxy.document.surrogates import distinct, unmask
 from proxy.document.tree import loads
 from proxy.errors import raised
 from proxy.ruleset.guard import Allow as Onward
@@ -43,10 +42,6 @@ class GuardRunner(Struct, eq=False):
         assert rule is not None
         call = Call(pending.tool, pending.arguments, names=pending.names, warnings=[])
         try:
-            if message.masked(raw):
-                pending.masked = True
-            elif pending.masked:
-                distinct(raw)
             decision = decided(guard, call, found)
             self.tally.warned(pending.tool, rule, call.warnings)
             if isinstance(decision, Respond):
@@ -85,7 +80,6 @@ class GuardRunner(Struct, eq=False):
             for plan in (pending.plan, *now):
                 sent = argument.without_ours(plan, sent)
             raw = message.with_arguments(raw, params, sent)
-            raw = unmask(raw) if pending.masked else raw
         return self.sending.send_call(raw, pending)
 
     def _replied(self, pending: PendingRequest, decision: Respond) -> tuple[Output, ...]:
@@ -101,7 +95,6 @@ class GuardRunner(Struct, eq=False):
             structured=structured and not decision.error,
         )
         line = message.completed(pending.id, value, pending.modern)
-        line = unmask(line) if pending.masked else line
         return reply(self.tally, pending, "answered", line)
 
     # The query
@@ -114,7 +107,6 @@ class GuardRunner(Struct, eq=False):
         id = self.ids.new()
         asked = PendingRequest(pending.exchange, id, "tools/call", ask.tool, held=pending)
         line = probe.request(id, ask, message.params(raw))
-        line = unmask(line) if pending.masked else line
         pending.line, pending.probe = raw, pending.exchange + id
         self.inflight.add(pending)
         self.inflight.add(asked)
@@ -123,18 +115,13 @@ class GuardRunner(Struct, eq=False):
     def answered(self, asked: PendingRequest, raw: bytes) -> tuple[Output, ...]:
         """Process the response to a query; outputs are relative to the server."""
         assert asked.held is not None
-        heard = partial(probe.heard, raw, beside=asked.held.masked)
+        heard = partial(probe.heard, raw)
         then = partial(self.heard, asked)
         return then(heard()) if len(raw) <= LARGE else (RunInBackground(heard, then),)
 
-    def heard(self, asked: PendingRequest, heard: tuple[QueryResult, bool]) -> tuple[Output, ...]:
-        """Process the result of a query, paired with True if lone surrogates are masked in it.
-
-        Outputs are relative to the server. Never raises.
-        """
-        found, masked = heard
+    def heard(self, asked: PendingRequest, found: QueryResult) -> tuple[Output, ...]:
+        """Process the result of a query; outputs are relative to the server. Never raises."""
         assert asked.held is not None
-        asked.held.masked |= masked
         mark = self.waiting.last
         try:
             return self.probed(asked, found)

@@ -25,10 +25,9 @@ _READ = frozenset({"initialize", "server/discover", "tools/list"})
 class PendingRequest(Struct):
     """A request in flight, with all facts needed to process its response.
 
-    `again` is true if a response was received before; `masked` if lone surrogates are masked in the
-    guard's input; `size` is the length of its line in bytes. A held call has the slot of the
-    proxy's query in `probe`, and the query has the call as its `held`. `token` is a call's progress
-    token, if calls have a deadline.
+    `again` is true if a response was received before; `size` is the length of its line in bytes. A
+    held call has the slot of the proxy's query in `probe`, and the query has the call as its
+    `held`. `token` is a call's progress token, if calls have a deadline.
     """
 
     exchange: bytes
@@ -47,7 +46,6 @@ class PendingRequest(Struct):
     batched: bool = False
     further: bool = False
     again: bool = False
-    masked: bool = False
     scope: str = ""
     size: int = 0
     line: bytes = b""

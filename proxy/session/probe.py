@@ -7,7 +7,6 @@ from msgspec import Raw
 
 from proxy.document import message
 from proxy.document.message import Message, members
-from proxy.document.surrogates import distinct
 from proxy.document.tree import ABSENT, encode, piecemeal, text, uncollected
 from proxy.errors import DocumentError
 from proxy.ruleset.guard import Query, QueryResult
@@ -72,29 +71,12 @@ def cancellation(id: bytes, reason: str | None = None) -> bytes:
     return encode({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
 
-def masked(raw: bytes) -> bool:
-    """Return True if lone surrogates are masked in the document that `found` reads."""
+def heard(raw: bytes) -> QueryResult:
+    """Return the result `found` in a response; never raises."""
     try:
-        # In JSON inside of a JSON string they are escaped twice.
-        return message.masked(raw) or message.masked(raw.replace(b"\\\\", b"\\"))
-    except DocumentError:
-        return False
-
-
-def heard(raw: bytes, *, beside: bool) -> tuple[QueryResult, bool]:
-    """Return the result `found` in a response, and True if surrogates are `masked`; never raises.
-
-    `beside`: surrogates are masked in the call for which the query was sent.
-    """
-    try:
-        here = masked(raw)
-        if beside and not here:
-            distinct(raw)
-        return found(raw), here
+        return found(raw)
     except Exception as error:  # too deep, too large, ...
-        return QueryResult(
-            failure=f"the answer cannot be read: {type(error).__name__}: {error}"
-        ), False
+        return QueryResult(failure=f"the answer cannot be read: {type(error).__name__}: {error}")
 
 
 def found(raw: bytes) -> QueryResult:

@@ -12,7 +12,7 @@ from proxy.document.paths import Path
 from proxy.ruleset.loading import rulefile
 from proxy.ruleset.loading.checks import AFTER_A_WINDOW
 from proxy.ruleset.rule import RuleFile
-from proxy.schema.formats import FORMATS
+from proxy.schema.keywords import FORMATS
 from proxy.testing import cases
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.base import Transform
