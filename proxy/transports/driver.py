@@ -12,7 +12,6 @@ import msgspec
 from msgspec.structs import replace
 
 from proxy.errors import RuleErrors, StoreError, raised
-from proxy.session import failures as fallback
 from proxy.session.active_rules import PeerInfo
 from proxy.session.outputs import (
     DropSnapshots,
@@ -27,7 +26,8 @@ from proxy.session.outputs import (
     Shape,
     StoreSnapshot,
 )
-from proxy.session.session import Session
+from proxy.session.session import Session, error_in_place_of
+from proxy.session.state import failure_reason
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Key, Snapshot, Store
@@ -107,7 +107,7 @@ class Driver:
         if not self._store.remote:
             return
         self._memory = key
-        known = msgspec.json.encode(self.session.known, order="sorted")
+        known = msgspec.json.encode(self.session.peer_info, order="sorted")
         if known == self._shared:
             return
         try:
@@ -166,10 +166,10 @@ class Driver:
         try:
             outputs = enter(raw, exchange)
         except Exception as error:  # one message must never end all others
-            said = fallback.said_of(error)
+            said = failure_reason(error)
             if not isinstance(error, RuleErrors):
                 self._log.error(said)
-            line = fallback.in_place_of(raw, said, answers=not of_client)
+            line = error_in_place_of(raw, said, answers=not of_client)
             if line is not None:
                 sent.to_client.append(line)
             elif not of_client:

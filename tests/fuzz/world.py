@@ -135,7 +135,7 @@ class World:
         self.account.server_says(raw, exchange)
         if exchange == b"" and dice.one_in(40) and b'"result"' in raw:
             return self._discard(raw)
-        if exchange == b"" and len(raw) >= _LONG and self.session.head(raw[:_ENDS]):
+        if exchange == b"" and len(raw) >= _LONG and self.session.may_stream(raw[:_ENDS]):
             self._to_client(raw, exchange)
             self.session.streamed(raw[:_ENDS], raw[-_ENDS:], len(raw))
             if message.response_key(raw[:_ENDS], raw[-_ENDS:]) is None:

@@ -192,7 +192,7 @@ def test_a_late_answer_is_no_second_one(size: int) -> None:
         talk.server(raw)
     # What else there is in a batch goes on.
     assert talk.to_client[1:] == [b"[" + answer(document("b"), 8) + b"]"]
-    assert talk.session.head(late[:512]) is False
+    assert talk.session.may_stream(late[:512]) is False
 
 
 def test_an_answer_to_a_new_request_with_the_id_of_a_late_one_is_no_late_one() -> None:
@@ -259,7 +259,7 @@ def test_progress_in_a_batch_and_in_a_long_line_is_heard_of() -> None:
     talk.wait(20)
     long = line(method="notifications/progress", params={"message": "x" * 9000, "progressToken": 7})
     # It may not go on before anybody has looked at it.
-    assert talk.session.head(long[:512]) is False
+    assert talk.session.may_stream(long[:512]) is False
     talk.server(long)
     talk.wait(20)
     assert talk.cancelled == []
@@ -319,19 +319,19 @@ def test_an_answer_that_passes_in_pieces_is_not_late() -> None:
     whole = answer(document("x" * 9000), 7)
     talk.client(call("write", id=7))
     talk.wait(20)
-    assert talk.session.head(whole[:512]) is True
+    assert talk.session.may_stream(whole[:512]) is True
     talk.wait(1000)
     talk.session.streamed(whole[:512], whole[-512:], len(whole))
     assert (talk.to_client, talk.cancelled) == ([], [])
     # Where the id stands last, nobody can tell whose it is before it is there.
-    assert talk.session.head(b'{"result":{"content":[') is False
+    assert talk.session.may_stream(b'{"result":{"content":[') is False
 
 
 def test_the_beginning_of_an_answer_that_must_be_looked_into_is_progress() -> None:
     talk = Waited(rules("- {tools: get, response: [{drop: secret}]}"))
     talk.client(call("get", id=7))
     talk.wait(20)
-    assert talk.session.head(answer(document("x" * 9000), 7)[:512]) is False
+    assert talk.session.may_stream(answer(document("x" * 9000), 7)[:512]) is False
     assert talk.session.patience() == 30.0
     talk.wait(30)
     assert texts(talk.to_client[-1]) == [LATE]
@@ -365,7 +365,7 @@ def test_time_that_a_call_has_waited_on_our_side_does_not_count() -> None:
     talk = Waited()
     talk.client(call("a", id=7), b"1:")
     talk.clock.now += 29
-    talk.session.sent(b"1:", [b"7", b"8"])
+    talk.session.restart_deadlines(b"1:", [b"7", b"8"])
     assert talk.session.patience() == 30.0
 
 

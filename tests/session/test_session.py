@@ -254,7 +254,7 @@ EVERYTHING = rules(
 def test_no_line_of_either_side_makes_a_session_raise(trace: list[tuple[bool, bytes]]) -> None:
     talk = Talk(EVERYTHING)
     for of_client, raw in trace:
-        talk.session.head(raw[:512])
+        talk.session.may_stream(raw[:512])
         (talk.client if of_client else talk.server)(raw)
 
     talk.session.streamed(b"{", b"}", 5)
@@ -343,7 +343,7 @@ def test_a_session_at_rest_has_forgotten_what_was_answered_but_not_what_waits() 
 def test_another_session_goes_on_with_what_one_has_learned() -> None:
     one, other = Talk(PAGES), Talk(PAGES)
     list_tools(one, own("limit"))
-    known = msgspec.json.decode(msgspec.json.encode(one.session.known), type=PeerInfo)
+    known = msgspec.json.decode(msgspec.json.encode(one.session.peer_info), type=PeerInfo)
     other.session.recall(known)
     other.client(call("list", {"limit": 4, "page_limit": 2}))
     assert asked(other) == {"limit": 4}

@@ -16,21 +16,21 @@ def test_a_long_answer_that_no_rule_is_for_may_be_streamed() -> None:
     talk.client(call("other", id=1))
     talk.client(call("get", id=2))
 
-    assert talk.session.head(b'{"jsonrpc":"2.0","id":1,"result":{"content":[')
-    assert not talk.session.head(b'{"jsonrpc":"2.0","id":2,"result":{"content":[')
-    assert talk.session.head(b'{"jsonrpc":"2.0","id":3,"result":{"content":[')
-    assert talk.session.head(b'{"jsonrpc":"2.0","method":"notifications/message","params":{')
+    assert talk.session.may_stream(b'{"jsonrpc":"2.0","id":1,"result":{"content":[')
+    assert not talk.session.may_stream(b'{"jsonrpc":"2.0","id":2,"result":{"content":[')
+    assert talk.session.may_stream(b'{"jsonrpc":"2.0","id":3,"result":{"content":[')
+    assert talk.session.may_stream(b'{"jsonrpc":"2.0","method":"notifications/message","params":{')
 
 
 def test_an_answer_whose_id_comes_last_is_held_while_a_rule_waits_for_one() -> None:
     talk = Talk(DROP)
-    assert talk.session.head(b'{"result":{"content":[')
+    assert talk.session.may_stream(b'{"result":{"content":[')
 
     talk.client(call("get"))
-    assert not talk.session.head(b'{"result":{"content":[')
+    assert not talk.session.may_stream(b'{"result":{"content":[')
 
     talk.server(answer(SECRET))
-    assert talk.session.head(b'{"result":{"content":[')
+    assert talk.session.may_stream(b'{"result":{"content":[')
 
 
 @pytest.mark.parametrize("method", ["initialize", "server/discover", "tools/list"])
@@ -38,27 +38,27 @@ def test_answers_that_are_read_are_never_streamed(method: str) -> None:
     talk = Talk(EMPTY)
     talk.client(line(id=1, method=method))
 
-    assert not talk.session.head(b'{"jsonrpc":"2.0","id":1,"result":{')
+    assert not talk.session.may_stream(b'{"jsonrpc":"2.0","id":1,"result":{')
 
 
 def test_a_long_request_of_the_server_may_be_streamed() -> None:
     talk = Talk(DROP)
     talk.client(call("get"))
 
-    assert talk.session.head(b'{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage",')
+    assert talk.session.may_stream(b'{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage",')
 
 
 def test_an_answer_whose_id_cannot_be_told_is_not_streamed() -> None:
     talk = Talk(EMPTY)
     talk.client(call("get"))
 
-    assert not talk.session.head(b'{"jsonrpc":"2.0","x":1,"id":1,"result":{')
-    assert not talk.session.head(b'{"level":"info","message":"')
+    assert not talk.session.may_stream(b'{"jsonrpc":"2.0","x":1,"id":1,"result":{')
+    assert not talk.session.may_stream(b'{"level":"info","message":"')
 
 
 def test_what_is_no_message_is_never_streamed() -> None:
-    assert not Talk(EMPTY).session.head(b"noise noise noise")
-    assert not Talk(EMPTY).session.head(b'[{"jsonrpc":"2.0"')
+    assert not Talk(EMPTY).session.may_stream(b"noise noise noise")
+    assert not Talk(EMPTY).session.may_stream(b'[{"jsonrpc":"2.0"')
 
 
 def test_an_answer_that_was_streamed_is_counted_and_its_call_is_over() -> None:
@@ -106,7 +106,7 @@ def test_a_call_that_was_answered_so_is_not_answered_once_more() -> None:
     talk.client(call("get"))
     talk.session.discarded(b'{"result":{', 999, 500)
 
-    assert not talk.session.head(b'{"jsonrpc":"2.0","id":1,"result":{')
+    assert not talk.session.may_stream(b'{"jsonrpc":"2.0","id":1,"result":{')
     talk.server(answer(SECRET))
     assert talk.to_client == []
 

@@ -162,7 +162,7 @@ def test_a_long_list_of_tools_is_edited_while_others_may_enter_the_session() -> 
     assert [tool["name"] for tool in result(listed.raw)["tools"]] == ["list", "long"]
     short = Talk(talk.rules)
     short.exchange(listing_tools, answer({"tools": [own(), {"name": "gone"}]}, 1))
-    assert {**talk.session.known.seen, "long": None} == {**short.session.known.seen, "long": None}
+    assert {**talk.session.peer_info.facts, "long": None} == {**short.session.peer_info.facts, "long": None}
 
 
 def test_a_client_is_told_of_rules_that_have_changed_while_its_long_list_was_edited() -> None:

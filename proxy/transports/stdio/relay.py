@@ -20,7 +20,6 @@ from typing import ParamSpec, TypeVar
 
 from proxy.document import message
 from proxy.errors import RuleErrors, raised
-from proxy.session import failures as fallback
 from proxy.session.outputs import (
     DropSnapshots,
     Forward,
@@ -34,7 +33,8 @@ from proxy.session.outputs import (
     Shape,
     StoreSnapshot,
 )
-from proxy.session.session import Session
+from proxy.session.session import Session, error_in_place_of
+from proxy.session.state import failure_reason
 from proxy.shaping import pipeline
 from proxy.storage.snapshots import Store
 from proxy.transports.log import Log
@@ -375,7 +375,7 @@ class Relay:
             self._log.pass_on(bytes(memoryview(buffer)[:size]))
 
     def _passes(self, start: bytes) -> bool:
-        return self._entered(self._session.head, start) or False
+        return self._entered(self._session.may_stream, start) or False
 
     def _entered(self, enter: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """Enter the session; log a failure and return None."""
@@ -383,7 +383,7 @@ class Relay:
             with self._entry:
                 return enter(*args, **kwargs)
         except Exception as error:
-            self._log.error(fallback.said_of(error))
+            self._log.error(failure_reason(error))
             return None
 
     def _take(
@@ -473,7 +473,7 @@ class Relay:
         else:
             said = f"the proxy failed on a message: {type(error).__name__}: {error}"
             self._log.error(said)
-        line = fallback.in_place_of(raw, said, answers=answers)
+        line = error_in_place_of(raw, said, answers=answers)
         if answers:
             return (Forward(raw if line is None else line),)
         return () if line is None else (Reply(line),)

@@ -24,7 +24,7 @@ from proxy.document.message import (
     thrown_away,
 )
 from proxy.errors import DocumentError
-from proxy.session.probe import cancellation
+from proxy.session.guards import cancellation
 from proxy.transports.aio import others, threaded
 from proxy.transports.correlation import Correlation, address, elements, said_of_long
 from proxy.transports.log import Log

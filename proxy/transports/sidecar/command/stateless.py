@@ -144,7 +144,7 @@ class _Answering:
             raise RequestRefused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
         try:
             member.child.post([*sent.to_server, *(probe.raw for probe in sent.probes)])
-            self._driver.session.sent(self._mark, self._read.ids)
+            self._driver.session.restart_deadlines(self._mark, self._read.ids)
             for probe in sent.probes:
                 self._due = self._loop.time() + probe.seconds
             if asking.sent:
