@@ -43,8 +43,8 @@ To add
 
 - a transform: a file in transforms/ (a frozen Struct whose fields are its options; the docstring,
   with its doctest, is the reference), a line in the table of transforms/__init__.py, and
-  tests/transforms/test_NAME.py. An option needs a line in cli/descriptions.py. `make reference`
-  writes the page.
+  tests/transforms/test_NAME.py. The text below an option describes it for editors and in the
+  reference, which `make reference` writes.
 - a client: an entry in ruleset/clients.py with its source.
 - a verb: a file in cli/ with `add(parser)` and `run(arguments)`, and a line in cli/__init__.py.
 - a guarantee: a sentence in README, and a test named after what a user would see; what can go

@@ -5,16 +5,19 @@ describe the form of a file; only the loaders check its parts against each other
 """
 
 import argparse
+import ast
 import inspect
 import json
 import pathlib
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import lru_cache
+from itertools import pairwise
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Meta, Struct
 
-from proxy.cli.descriptions import DESCRIPTIONS
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern
 from proxy.document.sizes import Size
@@ -153,11 +156,12 @@ class _Definitions:
     def options(self, kind: type[Struct], without: Collection[str] = ()) -> Schema:
         """Return the schema of a mapping whose members are the fields of a Struct."""
         known = {word: field for word, field in fields(kind).items() if word not in without}
+        texts = descriptions(kind)
         made: Schema = {
             "type": "object",
             "description": _summary(kind),
             "properties": {
-                word: {**_said(kind, word), **self.of(field.type), **_default(field.default)}
+                word: {"description": texts[word], **self.of(field.type), **_default(field.default)}
                 for word, field in known.items()
             },
             "additionalProperties": False,
@@ -293,8 +297,29 @@ def _kinds(kind: type[Struct]) -> Iterator[tuple[str, Any]]:
     return ((word, field.type) for word, field in fields(kind).items())
 
 
-def _said(kind: type[Struct], word: str) -> Schema:
-    return {"description": DESCRIPTIONS[kind][word]}
+def descriptions(kind: type[Struct]) -> dict[str, str]:
+    """Return the descriptions of the fields of a Struct, by their names in YAML.
+
+    >>> descriptions(configkeys.Command)
+    {'command': 'The program and its arguments, each a separate text.'}
+    """
+    texts = _texts(kind.__module__)
+    return {key: texts[kind.__name__, field.name] for key, field in fields(kind).items()}
+
+
+@lru_cache
+def _texts(module: str) -> dict[tuple[str, str], str]:
+    """Return the text below each field of a module's classes; only the source has them."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {
+        (of.name, field.target.id): " ".join(text.value.value.split())
+        for of in tree.body
+        if isinstance(of, ast.ClassDef)
+        for field, text in pairwise(of.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+        if isinstance(text.value.value, str)
+    }
 
 
 def _name(kind: type) -> str:

@@ -33,7 +33,7 @@ from proxy.ruleset.watch import Watch
 from proxy.storage.ledger import Ledger, default_path
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory, Store
-from proxy.transports.client.endpoint import plainly, shown
+from proxy.transports.client.endpoint import os_error_text, redacted
 from proxy.transports.log import Level, Log
 from proxy.transports.sidecar import sidecar as trimming
 from proxy.transports.sidecar.access import LOOPBACK, Access
@@ -554,7 +554,7 @@ async def _serve(sidecar: Sidecar, log: Log) -> int:
 def _trouble(context: dict[str, Any]) -> str:
     error = context.get("exception")
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        many = plainly(error)
+        many = os_error_text(error)
         return f"no connection can be taken: {many}; `ulimit -n` says how many there may be"
     return f"{context['message']}: {type(error).__name__}: {error}"
 
@@ -563,7 +563,7 @@ def _described(sidecar: Sidecar, route: Route) -> Iterator[tuple[str, Any]]:
     """Yield the facts of a route to log; not a command's arguments, which may be secret."""
     yield "url", f"http://{sidecar.address(route.listen)}{route.path}"
     upstream = route.upstream
-    yield "upstream", shown(URL(upstream)) if isinstance(upstream, str) else upstream[0]
+    yield "upstream", redacted(URL(upstream)) if isinstance(upstream, str) else upstream[0]
     if not route.passes:
         yield "rules", "bundled" if route.rules is None else ", ".join(route.rules)
     if route.tools is not None:

@@ -20,6 +20,24 @@ CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 
+LISTEN = "subscriptions/listen"
+"""The method of a request whose response comes only when the client needs no more messages."""
+
+ENDS = 512
+"""The number of first and of last bytes of a message that usually suffice to classify it."""
+
+LONGEST_NAME = 200
+"""The number of characters that are kept of the name of a client, a server or a tool."""
+
+# Error codes of JSON-RPC 2.0, of MCP, and of the proxy itself.
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+CANCELLED = -32800
+HEADER_MISMATCH = -32020
+PROXY_ERROR = -1
+
 
 class Message(Struct, gc=False):
     """The envelope of one message; members that are absent are ABSENT."""
@@ -151,6 +169,11 @@ def id_key(raw: bytes) -> bytes:
     except DocumentError:
         # A lone surrogate: its escape is its only spelling.
         return raw
+
+
+def responds_to(raw: bytes) -> bytes | None:
+    """Return the id of the request that `raw` responds to, if its two ends show it; else None."""
+    return response_key(raw[:ENDS], raw[-ENDS:])
 
 
 def response_key(start: bytes, end: bytes) -> bytes | None:

@@ -1,14 +1,14 @@
 """The circuit breaker that disables a rule after repeated failures."""
 
-MOST = 5
+MAX_FAILURES = 5
 """The number of consecutive failures that disables a rule."""
 
 
 class CircuitBreaker:
-    """Counts consecutive failures of a rule; `open` for good after MOST of them.
+    """Counts consecutive failures of a rule; `open` for good after MAX_FAILURES of them.
 
-    >>> circuit = CircuitBreaker()
-    >>> [circuit.failed() for _ in range(MOST + 1)], circuit.open
+    >>> breaker = CircuitBreaker()
+    >>> [breaker.record_failure() for _ in range(MAX_FAILURES + 1)], breaker.open
     ([False, False, False, False, True, False], True)
     """
 
@@ -20,14 +20,14 @@ class CircuitBreaker:
     @property
     def open(self) -> bool:
         """True if the rule is disabled."""
-        return self._failures >= MOST
+        return self._failures >= MAX_FAILURES
 
-    def failed(self) -> bool:
+    def record_failure(self) -> bool:
         """Record a failure; return True if this failure disables the rule."""
         self._failures += 1
-        return self._failures == MOST
+        return self._failures == MAX_FAILURES
 
-    def worked(self) -> None:
+    def record_success(self) -> None:
         """Record a success, which resets the count unless the breaker is open."""
         if not self.open:
             self._failures = 0

@@ -13,7 +13,7 @@ from proxy.document.patterns import Expression, Pattern, truthy
 from proxy.errors import OutOfFuel, Refusal
 from proxy.ruleset.circuit_breaker import CircuitBreaker
 from proxy.ruleset.guard import Guard
-from proxy.transforms.base import Parameter, Schema, Transform
+from proxy.transforms.base import Schema, Transform
 
 BURNING = frozenset(("contract", "filter", "jmespath", "parse", "project", "recast", "replace"))
 """The steps that burn fuel, since the document's size does not bound their work."""
@@ -23,28 +23,46 @@ class Messages(Struct, frozen=True, kw_only=True):
     """Messages that replace the standard text of a refusal, by the bound that refuses."""
 
     minimum: str | None = None
+    """For a lesser number."""
     maximum: str | None = None
+    """For a greater number."""
     enum: str | None = None
+    """For any other value."""
     max_length: str | None = None
+    """For a longer text."""
     pattern: str | None = None
+    """For a text that it does not match anywhere."""
     type: str | None = None
+    """For a value of another type."""
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
     """The bounds of one argument (`arguments:` in a rule file)."""
 
     default: Any = UNSET
+    """The argument's value if the call does not have it."""
     minimum: int | float | None = None
+    """A lesser number is refused."""
     maximum: int | float | None = None
+    """A greater number is refused."""
     enum: tuple[Any, ...] | None = None
+    """Any other value is refused."""
     max_length: int | None = None
+    """A text of more characters is refused."""
     pattern: Pattern | None = None
+    """A text that it does not match anywhere is refused."""
     type: Literal["string", "integer", "number", "boolean", "array", "object"] | None = None
+    """A value of another JSON type is refused."""
     clamp: bool = False
+    """A value beyond `minimum`, `maximum` or `max_length` is moved to it, not refused."""
     alias_of: str | None = None
+    """A further name for that argument; the server gets the value by that one."""
     upstream: bool = True
+    """`false`: the argument is for the rule alone; the server never sees it."""
     message: str | Messages | None = None
+    """The message of a refusal: one text for all bounds, or one for each."""
     description: str | None = None
+    """The description of the argument for the client."""
 
     @property
     def limits(self) -> bool:
@@ -57,16 +75,65 @@ class Hidden(Struct, frozen=True):
     """The error response to a call of a hidden tool; `{tool}` in `message` is the tool's name."""
 
     code: int = -32602
+    """The code of the JSON-RPC error."""
     message: str = "Unknown tool: {tool}"
+    """Its message; `{tool}` in it is the tool's name."""
 
 
 class Definition(Struct, frozen=True, kw_only=True):
     """Edits of a tool's entry in tools/list (`definition:` in a rule file)."""
 
     description: str | None = None
+    """The new description of the tool."""
     max_description: int | None = None
+    """The most characters of the description."""
     drop: tuple[str, ...] = ()
+    """Keywords to drop from the schemas, such as `examples`; properties always stay."""
     meta: dict[str, Any] | None = None
+    """Members to put into the tool's `_meta`."""
+
+
+class FailurePolicy(Struct, frozen=True):
+    """The failures after which a rule refuses rather than passes (fails closed).
+
+    It `withholds` a response that it could not process, and `withholds_misfits`: responses whose
+    document its own steps do not fit. It `protects` if it refuses anything when in doubt.
+    """
+
+    withholds: bool = False
+    withholds_misfits: bool = False
+    protects: bool = False
+
+
+class SnapshotStep(Struct, frozen=True):
+    """The step of a pipeline before which the snapshot for later pages and views is taken.
+
+    A later page runs the steps from `restart` (index) on: that is `cut`, the first step that leaves
+    something out, or the `parse` before it. Views show the document before `cut`. Both are None if
+    no step leaves anything out. The `windows` are the steps whose remainder a later call can
+    request. If `viewable`, the tool gains the `view` argument.
+    """
+
+    restart: int | None
+    cut: int | None
+    windows: tuple[Transform, ...]
+    viewable: bool
+
+    @property
+    def needed(self) -> bool:
+        """True if a later call can request a window or a view."""
+        return bool(self.windows) or self.viewable
+
+
+class SizeBudget(Struct, frozen=True):
+    """The share of `max_bytes` in a rule.
+
+    If `alone`, the pipeline is a single `abridge`. If `passes_small`, every response within
+    `max_bytes` stays unchanged.
+    """
+
+    alone: bool
+    passes_small: bool
 
 
 class Rule(Struct, frozen=True, kw_only=True, dict=True):
@@ -104,36 +171,53 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     place: str = ""
     foreign: bool = False
 
-    @property
-    def restart(self) -> int | None:
-        """The first step (index) that a later page runs again; the snapshot is taken before it.
-
-        That is the first step that leaves something out, or the `parse` before that step.
-        None if no step leaves anything out.
-        """
-        cut = self.cut
-        if cut is None:
-            return None
-        opening = [at for at, step in enumerate(self.pipeline[:cut]) if step.name == "parse"]
-        return opening[0] if opening else cut
-
-    @property
-    def cut(self) -> int | None:
-        """The first step (index) that leaves something out; views show the document before it."""
-        return next((at for at, step in enumerate(self.pipeline) if step.cuts), None)
+    @cached_property
+    def failure_policy(self) -> FailurePolicy:
+        """The failures that end in an error response."""
+        if self.mode == "shadow":
+            return FailurePolicy()
+        withholds = "refuse" in (self.on_failure, self.validate)
+        has_own_steps = len(self.pipeline) > len(self._closing_steps)
+        return FailurePolicy(
+            withholds=withholds,
+            withholds_misfits=has_own_steps and self.on_failure == "refuse",
+            protects=withholds
+            or self.hide is not None
+            or self.guard is not None
+            or any(bounds.limits for bounds in self.arguments.values()),
+        )
 
     @cached_property
-    def made(self) -> str:
+    def snapshot_step(self) -> SnapshotStep:
+        """The step before which the snapshot for later pages and views is taken."""
+        cut = next((index for index, step in enumerate(self.pipeline) if step.cuts), None)
+        names = [step.name for step in self.pipeline]
+        return SnapshotStep(
+            restart=cut if "parse" not in names[: cut or 0] else names.index("parse"),
+            cut=cut,
+            windows=tuple(step for step in self.pipeline if step.window),
+            viewable=self.view and "abridge" in names,
+        )
+
+    @cached_property
+    def size_budget(self) -> SizeBudget:
+        """The share of `max_bytes` in the rule."""
+        alone = [step.name for step in self.pipeline] == ["abridge"]
+        changes = self.drop_blocks or self.errors or self.copies != "both" or self.structures
+        return SizeBudget(alone, alone and self.max_bytes is not None and not changes)
+
+    @cached_property
+    def snapshot_key(self) -> str:
         """A checksum of all that determines the document of a snapshot, equal in every process."""
         # hash() differs between processes, and hashlib takes 3 ms to import.
         from zlib import crc32
 
-        steps = self.pipeline[: self.restart]
-        how = (self.document, self.drop_blocks, self.layout, self.error_if, self.copies)
-        return f"{crc32(repr((steps, how)).encode()):08x}"
+        steps = self.pipeline[: self.snapshot_step.restart]
+        options = (self.document, self.drop_blocks, self.layout, self.error_if, self.copies)
+        return f"{crc32(repr((steps, options)).encode()):08x}"
 
     @cached_property
-    def circuit(self) -> CircuitBreaker:
+    def circuit_breaker(self) -> CircuitBreaker:
         """The circuit breaker, shared by all users of the rule until it is loaded again."""
         return CircuitBreaker()
 
@@ -143,43 +227,10 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         steps = (*self.pipeline, *self.errors)
         return self.error_if is not None or any(step.name in BURNING for step in steps)
 
-    @property
-    def windows(self) -> tuple[Transform, ...]:
-        """The windows: steps whose remainder a later call can request."""
-        return tuple(step for step in self.pipeline if step.window)
-
-    @property
-    def viewable(self) -> bool:
-        """True if the tool gains the `view` argument."""
-        return self.view and any(step.name == "abridge" for step in self.pipeline)
-
-    @property
-    def only_abridges(self) -> bool:
-        """True if the pipeline is a single `abridge`."""
-        return len(self.pipeline) == 1 and self.pipeline[0].name == "abridge"
-
-    @property
-    def only_bounds(self) -> bool:
-        """True if the rule leaves every response within `max_bytes` unchanged."""
-        return (
-            self.only_abridges
-            and self.max_bytes is not None
-            and not self.drop_blocks
-            and self.copies == "both"
-            and not self.structures
-            and not self.errors
-        )
-
-    @property
+    @cached_property
     def structures(self) -> bool:
         """True if each result must have structuredContent, to fit the advertised schema."""
         return self.output_schema is not None and self.copies != "text" and self.mode == "active"
-
-    @property
-    def closing(self) -> tuple[Transform, ...]:
-        """The last steps, which apply to a document of any shape: `validate` and `max_bytes`."""
-        count = (self.validate is not None) + (self.max_bytes is not None)
-        return self.pipeline[len(self.pipeline) - count :]
 
     @property
     def hides(self) -> bool:
@@ -187,50 +238,28 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         return self.hide is not None and self.mode == "active"
 
     @property
-    def withholds(self) -> bool:
-        """True if a response that the rule could not process is withheld (fail closed)."""
-        return self.mode == "active" and "refuse" in (self.on_failure, self.validate)
+    def _closing_steps(self) -> tuple[Transform, ...]:
+        """The last steps, which apply to a document of any shape: `validate` and `max_bytes`."""
+        count = (self.validate is not None) + (self.max_bytes is not None)
+        return self.pipeline[len(self.pipeline) - count :]
 
-    @property
-    def exclusive(self) -> bool:
-        """True if a response that the rule's own steps cannot process is withheld (fail closed)."""
-        own = len(self.pipeline) > len(self.closing)
-        return own and self.mode == "active" and self.on_failure == "refuse"
+    @cached_property
+    def for_misfits(self) -> "Rule":
+        """The rule for a document that its own steps do not fit: only the closing steps."""
+        return replace(self, pipeline=self._closing_steps, drop_blocks=(), copies="both")
 
-    @property
-    def bounding(self) -> "Rule":
-        """The rule for a document of any other shape: only the `closing` steps of this rule."""
-        return replace(self, pipeline=self.closing, drop_blocks=(), copies="both")
-
-    @property
-    def bare(self) -> "Rule":
+    @cached_property
+    def for_no_document(self) -> "Rule":
         """The rule for a result without a document: only the `max_bytes` of this rule."""
         assert self.max_bytes is not None
         return replace(self, pipeline=self.pipeline[-1:], validate=None)
 
-    @property
-    def of_errors(self) -> "Rule":
+    @cached_property
+    def for_errors(self) -> "Rule":
         """The rule for an error: only the `max_bytes` of this rule."""
-        bounding = self.pipeline[-1:] if self.max_bytes is not None else ()
-        return replace(
-            self,
-            pipeline=bounding,
-            drop_blocks=(),
-            copies="both",
-            validate=None,
-            output_schema=None,
-            guard=None,
-        )
-
-    @property
-    def protects(self) -> bool:
-        """True if the rule fails closed: it refuses, rather than passes, when in doubt."""
-        return self.mode == "active" and (
-            self.hide is not None
-            or self.guard is not None
-            or self.withholds
-            or any(bounds.limits for bounds in self.arguments.values())
-        )
+        budget = self.pipeline[-1:] if self.max_bytes is not None else ()
+        base = replace(self, pipeline=budget, drop_blocks=(), copies="both", validate=None)
+        return replace(base, output_schema=None, guard=None)
 
     def at(self, tool: str) -> str:
         """Return the names of the rule and the tool, the prefix of log lines."""
@@ -255,7 +284,9 @@ class ServerMatch(Struct, frozen=True):
     """The server of a rule file: a glob on serverInfo.name, and tools that must exist."""
 
     name: str = "*"
+    """A glob on the server's name (`serverInfo.name`)."""
     tools: tuple[str, ...] = ()
+    """Tools (names or globs) that the server must have."""
 
     def fits(self, tools: Collection[str]) -> bool:
         """Return True if a server with these tools has every tool that the file requires."""
@@ -282,7 +313,7 @@ class RuleSet(Struct, frozen=True):
     def guards(self) -> bool:
         """True if a file has an `expose` list, or any rule protects."""
         return any(
-            file.expose is not None or any(rule.protects for rule in file.rules)
+            file.expose is not None or any(rule.failure_policy.protects for rule in file.rules)
             for file in self.files
         )
 
@@ -323,15 +354,3 @@ class RuleSet(Struct, frozen=True):
 
 
 EMPTY = RuleSet()
-
-__all__ = [
-    "EMPTY",
-    "Bounds",
-    "Definition",
-    "Hidden",
-    "Parameter",
-    "Rule",
-    "RuleFile",
-    "RuleSet",
-    "ServerMatch",
-]

@@ -187,7 +187,7 @@ class ActiveRules:
         plans = plans_for(self._used, tool, facts)
         hiding = next((rule for rule, _ in plans if rule.hides), None)
         hidden = self._used.withheld(tool)
-        guarded = hidden is not None or any(rule.protects for rule, _ in plans)
+        guarded = hidden is not None or any(rule.failure_policy.protects for rule, _ in plans)
         if hidden is None and hiding is not None:
             hidden = hiding.hide
         return ToolRules(plans, hiding, hidden, guarded)

@@ -75,7 +75,7 @@ class PendingRequest(Struct):
     @property
     def withholds(self) -> bool:
         """True if the rule withholds responses that it could not process."""
-        return self.rule is not None and self.rule.withholds
+        return self.rule is not None and self.rule.failure_policy.withholds
 
     @property
     def names(self) -> dict[str, str]:
@@ -98,7 +98,7 @@ class PendingRequest(Struct):
             return f"call again without {self.names.get(VIEW, VIEW)} first"
         positions = [
             self.names.get(name, name)
-            for step in self.rule.windows
+            for step in self.rule.snapshot_step.windows
             for name, parameter in step.parameters.items()
             if parameter.schema.get("default") == 0
         ]

@@ -218,7 +218,7 @@ def _applying(
                 return rule, plan
         except Refusal as error:
             reason = f"{rule.name}: `when` failed: {error}"
-            if rule.protects:
+            if rule.failure_policy.protects:
                 raise Refusal(reason) from error
             state.log(f"{tool}: {reason}")
     return None, ArgumentPlan()
@@ -258,7 +258,7 @@ def _send_completed(
     pending.arguments = completed.arguments
     pending.plan = plan
     pending.view = view
-    if rule.restart is not None:
+    if rule.snapshot_step.restart is not None:
         pending.key = _snapshot_key(pending, rule, completed)
     if pending.key is not None and pending.cacheable and (view is not None or completed.resumes):
         pending.line = raw
@@ -297,7 +297,9 @@ def _snapshot_key(pending: PendingRequest, rule: Rule, completed: Completed) -> 
     The rule counts as it is now: a snapshot of an earlier rule of the same name may hold more than
     the current rule would keep.
     """
-    call = encode([pending.tool, completed.upstream, completed.own, rule.made], ordered=True)
+    call = encode(
+        [pending.tool, completed.upstream, completed.own, rule.snapshot_key], ordered=True
+    )
     if len(call) <= _MOST_KEY:
         return Key(pending.scope, rule.name, call.decode())
     # Imported late: it takes 3 ms, and few calls are as long.
@@ -316,7 +318,7 @@ def loaded(
     rule = pending.rule
     assert rule is not None
     advice = pending.start_again
-    if rule.circuit.open:
+    if rule.circuit_breaker.open:
         reason = f"nothing is shown in parts while rule {rule.name!r} is out of service; "
         return state.refuse(pending, reason + advice.removesuffix(" first"))
     if snapshot is not None and (pending.view is not None or not _is_error(snapshot)):
@@ -388,11 +390,27 @@ def take_irregular(
 
 def _request_of(decoded: dict[str, Any], exchange: bytes) -> PendingRequest | None:
     """Return the request that a decoded message is, None for any other message."""
-    if decoded.get("id") is None or "method" not in decoded:
+    id = _key_of(decoded.get("id"))
+    if not id or "method" not in decoded:
         return None
-    id = id_key(encode(decoded["id"]))
     tool = tool_called(decoded)
-    return PendingRequest(exchange, id, "" if tool is None else "tools/call", tool or "")
+    if tool is None:
+        return PendingRequest(exchange, id, "")
+    params = decoded.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    token = _key_of(meta.get("progressToken")) if isinstance(meta, dict) else b""
+    token = exchange + token if token else b""
+    return PendingRequest(exchange, id, "tools/call", tool, progress_token=token)
+
+
+def _key_of(value: Any) -> bytes:
+    """Return the id_key of a decoded id or progress token; empty if it is none."""
+    import json
+
+    if isinstance(value, str):
+        # It may hold a lone surrogate, which UTF-8 cannot.
+        return id_key(json.dumps(value).encode())
+    return encode(value) if isinstance(value, int | float) else b""
 
 
 def _is_protected(

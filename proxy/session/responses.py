@@ -64,7 +64,7 @@ def _shapes_error(pending: PendingRequest, read: Message, size: int) -> bool:
     if rule is None:
         return False
     # With both members, one must not disclose the content withheld in the other.
-    if rule.errors or (rule.withholds and read.result is not ABSENT):
+    if rule.errors or (rule.failure_policy.withholds and read.result is not ABSENT):
         return True
     return rule.max_bytes is not None and size > rule.max_bytes and read.result is ABSENT
 
@@ -85,7 +85,7 @@ def _response(
         elif pending.rule is not None:
             return to_shape(state, raw, pending, pending.rule)
     except (DocumentError, msgspec.DecodeError) as error:
-        if pending.rule is not None and pending.rule.withholds:
+        if pending.rule is not None and pending.rule.failure_policy.withholds:
             return _withheld(state, pending, pending.rule, error)
         state.log(f"{pending.method}: left as it came: {error}")
     return _untouched(state, raw, pending)
@@ -137,9 +137,11 @@ def to_shape(
 ) -> tuple[Output, ...]:
     """Have a response shaped, unless its rule only bounds its size and it surely fits."""
     # The part of a line that a model sees is never longer than the line.
-    short = rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.only_bounds
+    short = (
+        rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.size_budget.passes_small
+    )
     windowed = pending.view is not None or pending.key in state.stored
-    if short and not windowed and not rule.withholds:
+    if short and not windowed and not rule.failure_policy.withholds:
         return _untouched(state, raw, pending)
     return (Shape(job(state, pending, rule, raw=raw)),)
 
@@ -163,11 +165,11 @@ def job(
         names=pending.names,
         view=pending.view,
         viewable=pending.cacheable,
-        keep=pending.cacheable and bool(rule.windows or rule.viewable),
+        keep=pending.cacheable and pending.key is not None and rule.snapshot_step.needed,
         shows=client_for(state.rules.client).shows,
         modern=pending.modern,
         token=state.suspended.add(pending),
-        aside=rule.circuit.open,
+        aside=rule.circuit_breaker.open,
     )
 
 
@@ -230,19 +232,30 @@ def is_plain_batch(state: SessionState, elements: list[Raw], exchange: bytes) ->
     """Return True if a batch can be forwarded as it is; its responses are then counted."""
     slots: dict[bytes, int] = {}
     for element in map(bytes, elements):
-        if element[:1] != b"{" or message.asks(element):
+        key = _response_key(state, element, exchange)
+        if key is None:
             continue
-        key = message.response_key(element[:512], element[-512:])
-        if key is None or state.inflight.is_stray(exchange, key):
-            return False
         pending = state.inflight.find(exchange + key)
-        if pending is not None and not pending.plain:
+        if state.inflight.is_stray(exchange, key) or not (pending is None or pending.plain):
             return False
         slots[exchange + key] = len(element)
     for slot, size in slots.items():
         if (pending := state.inflight.retire(slot)) is not None:
             state.count_untouched(pending, size)
     return True
+
+
+def _response_key(state: SessionState, element: bytes, exchange: bytes) -> bytes | None:
+    """Return the key of the id of a response in a batch, None for any other element."""
+    try:
+        read = message.read(element) if element[:1] == b"{" else None
+    except DocumentError:
+        return message.response_key(element[:512], element[-512:])
+    if not isinstance(read, Message):
+        return None
+    if not read.responds:
+        _record_progress(state, read, exchange)
+    return read.key if read.responds else None
 
 
 def take_long(state: SessionState, raw: bytes, exchange: bytes) -> tuple[Output, ...] | None:
@@ -304,7 +317,7 @@ def take_unreadable(
     if pending.held_call is not None:
         return guards.query_failed(state, pending, "the answer cannot be read")
     if pending.rule is not None:
-        if pending.rule.withholds:
+        if pending.rule.failure_policy.withholds:
             return _withheld(state, pending, pending.rule, error)
         state.log(f"{pending.rule.at(pending.tool)}: left as it came: {error}")
     return _untouched(state, raw, pending)

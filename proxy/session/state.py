@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from proxy.document import message
 from proxy.errors import RuleErrors, raised
-from proxy.ruleset.circuit_breaker import MOST as FAILURES
+from proxy.ruleset.circuit_breaker import MAX_FAILURES
 from proxy.ruleset.rule import Rule
 from proxy.session.active_rules import ActiveRules, Rules
 from proxy.session.inflight import InFlight, PendingRequest, RecentlyAnswered, SuspendedCalls
@@ -137,20 +137,22 @@ class SessionState:
             self.log(result.said)
         if result.warnings:
             self.warn(job.tool, job.rule, result.warnings)
-        # A failed view is not the rule's failure, and a rule that withholds must stay in service.
-        if job.view is None and not job.rule.withholds and result.word not in ("error", "refused"):
-            self._trip(job, result)
+        self._record_outcome(job, result)
 
-    def _trip(self, job: ShapeJob, result: ShapeResult) -> None:
+    def _record_outcome(self, job: ShapeJob, result: ShapeResult) -> None:
         """Record a success or failure of the rule; failures in a row put it out of service."""
         rule = job.rule
-        if result.word != "failed":
-            rule.circuit.worked()
-        elif not result.blameless and rule.circuit.failed():
-            self.log(
-                f"rule {rule.name!r} is out of service after {FAILURES} failures in a row, until "
-                "the rules are loaded again; its responses go out as they came"
-            )
+        # A failed view is not the rule's failure, and a rule that withholds must stay in service.
+        if job.view is not None or rule.failure_policy.withholds:
+            return
+        if result.word not in ("failed", "error", "refused"):
+            rule.circuit_breaker.record_success()
+        elif result.word != "failed" or result.blameless:
+            return
+        elif rule.circuit_breaker.record_failure():
+            text = f"rule {rule.name!r} is out of service after {MAX_FAILURES} failures in a row, "
+            text += "until the rules are loaded again; its responses go out as they came"
+            self.log(text)
             self._meter.warned(job.tool, rule.name, "out of service")
 
     def warn(self, tool: str, rule: Rule, warnings: Iterable[Warned]) -> None:

@@ -40,7 +40,7 @@ def excess(job: ShapeJob, shown: VisibleSize, frame: Frame | None = None) -> int
 
 def fits(job: ShapeJob, shown: VisibleSize) -> bool:
     """Return True if a rule that only bounds the size has nothing to do."""
-    return job.rule.only_bounds and excess(job, shown) <= 0
+    return job.rule.size_budget.passes_small and excess(job, shown) <= 0
 
 
 def crowded(job: ShapeJob, frame: Frame) -> bool:

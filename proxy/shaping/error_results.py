@@ -179,7 +179,7 @@ def _bounded_result(
     # No client requires structuredContent of a result that is marked as an error.
     frame.members["isError"] = _TRUE
     frame.join(document, error.raw)
-    alone = replace(job, rule=job.rule.of_errors, view=None)
+    alone = replace(job, rule=job.rule.for_errors, view=None)
     snapshot = Snapshot(bound.beside(alone, frame).encode(), pages.taken(document)())
     answer = pages.answered(alone, snapshot, None, attempt)
     return replace(
@@ -187,7 +187,7 @@ def _bounded_result(
         raw=answer.line(encode({**line.envelope, "result": answer.written})),
         visible_before=shown.to(job.shows) if error.raw is job.raw else error.visible_before,
         visible_after=answer.shown.to(job.shows),
-        snapshot=snapshot if job.keep and job.rule.viewable else None,
+        snapshot=snapshot if job.keep and job.rule.snapshot_step.viewable else None,
     )
 
 
@@ -210,7 +210,7 @@ def _bounded_response(job: ShapeJob, error: ShapeResult, most: int) -> ShapeResu
         told = parts.pop(NAME, {})
         held["data"] = data = Raw(encode(parts["data"]))
     document = Document(said, masked=masked)
-    viewable = job.viewable and job.rule.viewable
+    viewable = job.viewable and job.rule.snapshot_step.viewable
     call = Call(job.tool, names=job.names, viewable=viewable, notices=[], error=True)
     abridge(document, most - len(memoryview(data)) - len(encode(told)), call)
     snapshot = None

@@ -44,9 +44,9 @@ def from_snapshot(
     have_room(snapshot.size)
     frame = Frame.decode(snapshot.frame)
     if frame.error:
-        job = replace(job, rule=job.rule.of_errors)
+        job = replace(job, rule=job.rule.for_errors)
     elif frame.bare:
-        job = replace(job, rule=job.rule.bare)
+        job = replace(job, rule=job.rule.for_no_document)
     if job.rule.guard is not None:
         # The guard does not run for later pages: its decision on the call holds for all of them.
         found = {} if frame.facts is ABSENT else loads(bytes(frame.facts))
@@ -75,8 +75,8 @@ def answered(
     while True:
         document = _thawed(snapshot)
         call = steps.call(job, frame, attempt, excess)
-        last = None if job.view is None else rule.cut
-        steps.run(rule, document, call, slice(rule.restart, last), observe)
+        last = None if job.view is None else rule.snapshot_step.cut
+        steps.run(rule, document, call, slice(rule.snapshot_step.restart, last), observe)
         frame.join(document, snapshot.frame, snapshot.document)
         if job.view is None:
             document.close()
@@ -110,7 +110,7 @@ def _viewed(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Documen
     bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
     least = min((most for most in (*bounds, call.bound) if most is not None), default=None)
     if least is not None:
-        viewable = job.viewable and job.rule.viewable
+        viewable = job.viewable and job.rule.snapshot_step.viewable
         abridge(document, least, replace(call, viewable=viewable), job.view)
     return document
 

@@ -71,17 +71,17 @@ def _tried(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> Sh
             return job.original("shadow")
         return _refused(job, str(refused), attempt.warnings)
     except ShapeMismatch as other:
-        if job.rule.exclusive:
+        if job.rule.failure_policy.withholds_misfits:
             return _unfit(job, other)
         said = f"{job.rule.at(job.tool)}: left as it came: {other}"
-        bounding = job.rule.bounding
+        bounding = job.rule.for_misfits
         if bounding.pipeline and bounding != job.rule:
             # A response of an unexpected shape is still bounded in size.
             bounded = replace(job, rule=bounding)
             return replace(_tried(bounded, observe, attempt), said=said)
         return job.original("untouched", said)
     except DocumentError as other:
-        if job.rule.withholds:
+        if job.rule.failure_policy.withholds:
             return _failure(job, other)
         said = f"{job.rule.at(job.tool)}: left as it came: {other}"
         return _mended(job, observe, attempt) or job.original("untouched", said)
@@ -95,8 +95,8 @@ def _mended(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> S
 
     None if it is UTF-8 or within its budget, or if the rule has no budget or withholds it.
     """
-    rule = job.rule.bounding
-    if job.raw is None or rule.withholds or not rule.pipeline:
+    rule = job.rule.for_misfits
+    if job.raw is None or rule.failure_policy.withholds or not rule.pipeline:
         return None
     try:
         job.raw.decode()
@@ -139,17 +139,17 @@ def _from_response(job: ShapeJob, observe: Observer | None, attempt: ShapeContex
     if reading is None:
         if rule.validate is not None:
             _without_document(rule, attempt)
-        if rule.exclusive:
+        if rule.failure_policy.withholds_misfits:
             raise ShapeMismatch("it has no document that the steps could work on")
         if rule.max_bytes is None:
             return job.original("untouched")
         reading = read(line.members, "blocks", line.content)
         if reading is None:
             return job.original("untouched")
-        reading.frame.bare, rule = True, rule.bare
+        reading.frame.bare, rule = True, rule.for_no_document
         job = replace(job, rule=rule)
     alone = "structuredContent" not in line.members
-    if rule.only_abridges and alone and bound.crowded(job, reading.frame):
+    if rule.size_budget.alone and alone and bound.crowded(job, reading.frame):
         # As one of the blocks, the text that crowds the document out can be viewed too.
         reading = read(line.members, "blocks", line.content) or reading
     reading.document.masked |= line.masked
@@ -175,14 +175,14 @@ def _from_document(
     layout = _indent(document) if rule.layout == "as_sent" else -1
     call = steps.call(job, frame, attempt)
     assert job.raw is not None
-    steps.run(rule, document, call, slice(0, rule.restart), observe)
+    steps.run(rule, document, call, slice(0, rule.snapshot_step.restart), observe)
     frame.join(document, job.raw)
-    taken = None if rule.restart is None else pages.taken(document)
+    taken = None if rule.snapshot_step.restart is None else pages.taken(document)
     if job.view is not None and taken is not None:
         answer = pages.answered(job, Snapshot(frame.encode(), taken()), observe, attempt)
     else:
-        if rule.restart is not None:
-            steps.run(rule, document, call, slice(rule.restart, None), observe)
+        if rule.snapshot_step.restart is not None:
+            steps.run(rule, document, call, slice(rule.snapshot_step.restart, None), observe)
             frame.join(document, job.raw)
         document.close()
         # A result that is too long may fit once it is written compactly.
@@ -237,7 +237,7 @@ def failure(job: ShapeJob, cause: BaseException | str) -> ShapeResult:
     try:
         return _structured(_failure(job, cause), job)
     except Exception:
-        if job.raw is not None and not job.rule.withholds:
+        if job.raw is not None and not job.rule.failure_policy.withholds:
             return ShapeResult(raw=job.raw, word="failed")
         return ShapeResult(raw=_WITHHELD % job.id, word="failed")
 
@@ -253,7 +253,7 @@ def _failure(job: ShapeJob, cause: BaseException | str) -> ShapeResult:
     if isinstance(cause, BaseException) and not isinstance(cause, AbridgeError):
         cause = raised(cause)
     said = f"{job.rule.at(job.tool)}: failed at {cause}"
-    if job.rule.withholds:
+    if job.rule.failure_policy.withholds:
         text = f"the response was withheld: rule {job.rule.name!r} failed on it"
         return replace(_refused(job, text, []), word="failed", said=said)
     return job.original("failed", said)

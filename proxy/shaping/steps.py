@@ -79,7 +79,7 @@ _PAID = 128  # most bytes that a unit of fuel pays for
 def call(job: ShapeJob, frame: Frame, attempt: ShapeContext, excess: int = 0) -> Call:
     """Return the context of `job` for its steps; see `bound.of` for `excess`."""
     rule = job.rule
-    viewable = job.viewable and rule.viewable
+    viewable = job.viewable and rule.snapshot_step.viewable
     return Call(
         tool=job.tool,
         arguments=job.arguments,
@@ -88,7 +88,7 @@ def call(job: ShapeJob, frame: Frame, attempt: ShapeContext, excess: int = 0) ->
         blocks=any(copy.each for copy in frame.copies),
         names=job.names,
         member=next((copy.member for copy in frame.copies if copy.member), ""),
-        viewable=viewable and rule.pipeline[rule.cut or 0].name == "abridge",
+        viewable=viewable and rule.pipeline[rule.snapshot_step.cut or 0].name == "abridge",
         notices=[],
         missing=[],
         warnings=attempt.warnings,
@@ -109,7 +109,7 @@ def run(
     Raises TransformError for anything that a step raises, except the proxy's own AbridgeError;
     EmptyResult if a step leaves nothing.
     """
-    exclusive = rule.exclusive
+    exclusive = rule.failure_policy.withholds_misfits
     for step in rule.pipeline[steps]:
         if exclusive and step.name in _PICKING and text(document.cell[0]) is not None:
             raise ShapeMismatch(f"{step.name}: the document is a text")

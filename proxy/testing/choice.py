@@ -32,7 +32,7 @@ def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[Ch
             applies = rule.applies(arguments)
         except Refusal as cause:
             yield Choice(rule, False, f"`when` failed: {cause}")
-            if rule.protects:
+            if rule.failure_policy.protects:
                 # The call is refused; no later rule is tried.
                 first = rule
             continue

@@ -94,7 +94,7 @@ class Track(Protocol):
 
 def _tracks(rule: Rule) -> Iterator[Track]:
     tabled = any(step.name == "table" for step in rule.pipeline)
-    for step in rule.windows:
+    for step in rule.snapshot_step.windows:
         position = next(
             name for name, each in step.parameters.items() if each.schema.get("default") == 0
         )

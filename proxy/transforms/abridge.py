@@ -51,6 +51,7 @@ class Abridge(Struct, frozen=True):
     cuts: ClassVar[bool] = True
 
     max_bytes: Annotated[Size, Meta(ge=_LEAST)] | None = None
+    """The most bytes of the document; without it, the rule's `max_bytes` applies."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

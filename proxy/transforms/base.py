@@ -121,6 +121,7 @@ class Argument(Struct, frozen=True):
     """`{argument: name}`: a constant from the arguments of the call."""
 
     argument: str
+    """The name of the argument whose value to use."""
 
 
 def constant(value: "str | Argument", call: Call) -> str | None:

@@ -33,8 +33,11 @@ class Clip(Struct, frozen=True):
     cuts: ClassVar[bool] = True
 
     at: Path = ROOT
+    """The texts, or arrays of texts."""
     max_chars: Annotated[int, Meta(ge=0)] | None = None
+    """How many characters stay. This option, the next, or both are required."""
     max_lines: Annotated[int, Meta(ge=0)] | None = None
+    """How many lines stay."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if neither bound is given."""

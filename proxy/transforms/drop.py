@@ -29,7 +29,9 @@ class Drop(Struct, frozen=True, dict=True):
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     paths: tuple[Path, ...]
+    """The members to remove from each object."""
     at: Path = ROOT
+    """The objects to work on; an array means each of its elements."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if nothing is dropped, or everything."""

@@ -36,8 +36,11 @@ class Elide(Struct, frozen=True):
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     at: Path = ROOT
+    """The array."""
     first: Count | None = None
+    """How many of the first elements stay; 3 without both options, else 0."""
     last: Count | None = None
+    """How many of the last elements stay; 0 by default."""
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Shorten the arrays."""

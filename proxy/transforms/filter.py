@@ -44,12 +44,19 @@ class Filter(Struct, frozen=True):
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     at: Path = ROOT
+    """The array."""
     where: Expression | None = None
+    """A condition over the element."""
     glob: str | Argument | None = None
+    """A glob on the whole text; `*` and `?` stop at `/`, `**` does not."""
     match: Pattern | Argument | None = None
+    """A regular expression that matches anywhere in the text."""
     prefix: str | Argument | None = None
+    """The start of the text."""
     field: Path = ROOT
+    """The path of the text for `glob`, `match` or `prefix`, from the element on."""
     invert: bool = False
+    """Keep the elements that do not match."""
 
     def __post_init__(self) -> None:
         """Raise ValueError unless there is exactly one condition."""

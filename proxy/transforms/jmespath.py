@@ -34,7 +34,9 @@ class Jmespath(Struct, frozen=True):
     cuts: ClassVar[bool] = False
 
     expression: Expression
+    """Evaluated over each value at `at`."""
     at: Path = ROOT
+    """The values."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

@@ -36,7 +36,9 @@ class Keep(Struct, frozen=True, dict=True):
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     paths: tuple[Path, ...]
+    """The members to keep of each object; the result has their order."""
     at: Path = ROOT
+    """The objects to work on; an array means each of its elements."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if there is no path to keep."""

@@ -74,15 +74,25 @@ class Paginate(Struct, frozen=True):
     cuts: ClassVar[bool] = True
 
     at: Path | tuple[Path, ...] = ROOT
+    """The array, or several that one window moves; each at one place."""
     limit: Annotated[int, Meta(ge=1)] = 100
+    """The number of elements of a page if the call does not ask for another."""
     max_limit: Annotated[int, Meta(ge=1)] | None = None
+    """The greatest `limit` that a call may ask for; ten times `limit` by default."""
     max_offset: Annotated[int, Meta(ge=0)] | None = None
+    """The greatest offset that a call may ask for."""
     max_bytes: Annotated[Size, Meta(ge=1)] | None = None
+    """A page ends before the element that would take it over this many bytes."""
     as_: str | None = field(default="items", name="as")
+    """The name of the array if the whole document is one; null: it stays an array."""
     page_info: Mapping[str, Word] | None = None
+    """Places of metadata: a path beside the array, and the value to put there."""
     arguments: Mapping[Literal["limit", "offset"], str] = {}
+    """Other names for the arguments; a name here wins over an argument of the server."""
     refetch: bool = False
+    """Call the server again if no snapshot is left, even if the tool may have side effects."""
     drop_on: tuple[str, ...] = ()
+    """Tools whose calls make the snapshots of this rule stale."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for options that contradict each other."""

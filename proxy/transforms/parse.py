@@ -52,10 +52,15 @@ class Parse(Struct, frozen=True):
     cuts: ClassVar[bool] = False
 
     as_: Form = field(name="as")
+    """The format of the text."""
     at: Path = ROOT
+    """The texts."""
     after: Pattern | None = None
+    """The content begins after the first match of this."""
     fence: str | None = None
+    """The content is the first fenced block of this language."""
     split: str | None = None
+    """The end of a record: a regular expression; a blank line by default."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for options that exclude each other, or an invalid `split`."""

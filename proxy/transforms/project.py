@@ -27,8 +27,11 @@ class FromPath(Struct, frozen=True):
     """
 
     path: Path
+    """The path of the value in the object."""
     default: Any = UNSET
+    """The value if nothing is at the path."""
     over_null: bool = False
+    """`true`: the default replaces a null too."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for `over_null` without a default other than null."""
@@ -40,15 +43,20 @@ class FromExpression(Struct, frozen=True):
     """`{jmespath, default}`: an expression over the object, and the default if it gives null."""
 
     jmespath: Expression
+    """Evaluated over the object."""
     default: Any = UNSET
+    """The value if the expression gives null."""
 
 
 class Group(Struct, frozen=True):
     """`{from, default, fields}`: fields of an inner object, flattened into the new one."""
 
     source: Path = field(name="from")
+    """The inner object."""
     fields: "tuple[Field, ...]"
+    """Keys as above, with paths from the inner object on."""
     default: Any = UNSET
+    """The value of a key of this group that has no other."""
 
 
 Field = str | Group | dict[str, Path | FromPath | FromExpression]
@@ -80,9 +88,13 @@ class Project(Struct, frozen=True, dict=True):
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     fields: tuple[Field, ...]
+    """The keys of the new object, and the sources of their values."""
     at: Path = ROOT
+    """The objects to make anew; an array means each of its elements."""
     to: str | None = None
+    """A new name for the member at `at`."""
     default: Any = None
+    """The value of a key that has no other."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for no or duplicate fields, or a `to` without a member to rename."""

@@ -38,8 +38,11 @@ class RecastCase(Struct, frozen=True, kw_only=True):
     """`{match, to}` or `{where, to}`: a condition on documents, and the shape for them."""
 
     match: Pattern | None = None
+    """Searched for in a text; its named groups are captures. Not beside `where`."""
     where: Expression | None = None
+    """A condition over the document; of a text, `@` is the text."""
     to: dict[str, Part]
+    """The shape, or the part of it that is special to this case."""
 
 
 class Recast(Struct, frozen=True, dict=True):
@@ -88,9 +91,13 @@ class Recast(Struct, frozen=True, dict=True):
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     cases: Annotated[tuple[RecastCase, ...], Meta(min_length=1)]
+    """The forms of the document, and the shape for each; the first that fits applies."""
     common: dict[str, Part] = {}
+    """Members that the shapes of all cases have; `to` is merged over it."""
     unless: Expression | None = None
+    """A condition over the document; if it holds, the document stays unchanged."""
     vocabulary: dict[Path, tuple[str, ...]] = {}
+    """A path in the shapes, and the only words that may be there."""
 
     def __post_init__(self) -> None:
         """Raise OptionErrors for contradictory options, each mistake with its place."""

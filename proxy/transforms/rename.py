@@ -33,6 +33,7 @@ class Rename(Struct, frozen=True, dict=True):
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     names: Mapping[Path, str]
+    """The path of each member, and its new name."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for a path that names no member, PathError for an invalid name."""

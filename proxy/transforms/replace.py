@@ -38,8 +38,11 @@ class Replace(Struct, frozen=True):
     cuts: ClassVar[bool] = False
 
     pattern: Pattern
+    """The matches to replace."""
     with_: str = field(name="with")
+    r"""The replacement; `\1` is the match of the first group."""
     at: Path = ROOT
+    """The texts, or arrays of texts."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for an unknown escape or group."""

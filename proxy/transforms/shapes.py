@@ -17,7 +17,9 @@ class FromArgument(Struct, frozen=True):
     """`{argument, default}`: an argument of the call, and the value if the call has none."""
 
     argument: str
+    """The name of the argument, or a dotted path into one."""
     default: Any = UNSET
+    """The value if the call does not have it, or has null."""
 
 
 Source = FromArgument | FromPath | FromExpression

@@ -34,8 +34,11 @@ class Sort(Struct, frozen=True):
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     by: Path = ROOT
+    """The path of the value to compare, from the element on."""
     at: Path = ROOT
+    """The array."""
     descending: bool = False
+    """The greatest first; null and missing values still come last."""
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Sort the arrays."""

@@ -32,6 +32,7 @@ class Table(Struct, frozen=True):
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     at: Path = ROOT
+    """The array of like objects."""
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Write the tables."""

@@ -43,13 +43,21 @@ class Truncate(Struct, frozen=True):
     cuts: ClassVar[bool] = True
 
     at: Path = ROOT
+    """The text, at one place."""
     max_length: Annotated[int, Meta(ge=1)] = 10_000
+    """The number of characters of a window if the call does not ask for another."""
     from_: Literal["start", "end"] = field(default="start", name="from")
+    """The end that windows are counted from."""
     boundary: Literal["none", "word"] = "none"
+    """`word`: a window ends at the end of a line or word; `none`: anywhere."""
     arguments: Mapping[Literal["maxLength", "startIndex"], str] = {}
+    """Other names for the arguments; a name here wins over an argument of the server."""
     hint: Literal["notice", "inline"] = "notice"
+    """`inline`: the text itself also says how to get the next window."""
     refetch: bool = False
+    """Call the server again if no snapshot is left, even if the tool may have side effects."""
     drop_on: tuple[str, ...] = ()
+    """Tools whose calls make the snapshots of this rule stale."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for options that contradict each other."""

@@ -11,7 +11,6 @@ from proxy.errors import DocumentError
 from proxy.transports.stdio.lines import LineDropped, LineTooLong
 
 _LARGE = 4096  # bytes from which a response is identified by its head and tail, if certain
-_ENDS = 512
 _BEGINS = b'{"jsonrpc"'  # the start of a message that follows noise on the same line
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
@@ -44,16 +43,16 @@ def address(raw: bytes, *, glued: bool = True) -> Correlation:
     b'"a"'
     """
     if len(raw) > _LARGE:
-        key = message.response_key(raw[:_ENDS], raw[-_ENDS:])
+        key = message.responds_to(raw)
         if key is not None:
-            return Correlation(answers=key, failed=not message.succeeds(raw[:_ENDS]))
+            return Correlation(answers=key, failed=not message.succeeds(raw[: message.ENDS]))
     try:
         read = message.read(raw)
     except DocumentError:
         at = raw.find(_BEGINS, 1) if glued else -1
         if at > 0:
             return address(raw[at:], glued=False)
-        return Correlation(answers=message.response_key(raw[:_ENDS], raw[-_ENDS:]))
+        return Correlation(answers=message.responds_to(raw))
     if not isinstance(read, Message):
         return NOWHERE
     if read.responds:
@@ -106,7 +105,9 @@ def said_of_long(
         key = None if message.asks(event.start) else next(iter(waiting))
     if key is None or key not in waiting:
         return None
-    return message.error(key, -1, message.thrown_away(event.size, limit, " from the server"))
+    return message.error(
+        key, message.PROXY_ERROR, message.thrown_away(event.size, limit, " from the server")
+    )
 
 
 def _key(raw: Raw | None) -> bytes | None:

@@ -8,7 +8,6 @@ logged as soon as stderr is read again.
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from threading import Lock
 from time import monotonic
@@ -25,10 +24,11 @@ TAIL = 2048
 
 _RANK: dict[Level, int] = {"error": 0, "warning": 1, "info": 2, "debug": 3}
 _ATOMIC = 4096  # bytes that a pipe takes without blocking if it takes any
-_HELD = 1 << 16  # bytes of log lines that wait for a reader
-_LONGEST = 600  # characters of a message
+_BACKLOG = 1 << 16  # bytes of log lines that wait for a reader
+_LONGEST_MESSAGE = 600  # characters
+_LONGEST_FIELD = 200  # characters of a text in an event
 _PATIENCE = 1.0  # seconds
-_CUTS = (200, 50, 10)  # characters of a text in an event: the first bound with which its line fits
+_PLAIN = re.compile(r"[\w./:*{}+-]+", re.ASCII)
 
 
 class Log:
@@ -45,13 +45,13 @@ class Log:
         *,
         dated: bool = False,
     ) -> None:
-        self._most = _RANK[level]
+        self._detail = _RANK[level]
         self._form = form
         self._descriptor = descriptor
         self._dated = dated
         self._lock = Lock()
         self._midline = False
-        self._held: deque[bytes] = deque()
+        self._backlog: deque[bytes] = deque()
         self._unread = False
         self._dropped = 0
         self._noise = 0
@@ -60,28 +60,37 @@ class Log:
 
     def error(self, message: str) -> None:
         """Log a failure that ended the session, or will."""
-        self._say("error", message)
+        self._log("error", message)
 
     def warning(self, message: str) -> None:
         """Log a failure from which the proxy recovered."""
-        self._say("warning", message)
+        self._log("warning", message)
 
     def info(self, message: str) -> None:
         """Log a fact that is useful once."""
-        self._say("info", message)
+        self._log("info", message)
 
     def debug(self, message: str) -> None:
         """Log a fact that is useful only for debugging."""
-        self._say("debug", message)
+        self._log("debug", message)
 
     def event(self, name: str, level: Level = "info", **fields: Field) -> None:
         """Log an event with its fields; fields that are None or empty are left out.
 
         Texts are not trusted: they are cut, and escaped so that they end no line or field.
         """
-        if _RANK[level] <= self._most:
-            said = {word: value for word, value in fields.items() if value not in (None, "")}
-            self._put_line(lambda: self._event(name, level, said))
+        if _RANK[level] > self._detail:
+            return
+        cut = {
+            key: _cut(value, _LONGEST_FIELD) if isinstance(value, str) else value
+            for key, value in fields.items()
+            if value not in (None, "")
+        }
+        if self._form == "json":
+            self._put_line(self._json(level, {"event": name, **cut}))
+        else:
+            pairs = (f"{key}={_field_text(value)}" for key, value in cut.items())
+            self._put_line(self._text(level, " ".join([name, *pairs])))
 
     def pass_on(self, raw: bytes) -> None:
         """Write bytes of the server's stderr unchanged."""
@@ -110,97 +119,81 @@ class Log:
         """Write the lines that are held back, as far as stderr is read within a second."""
         self._write(b"")
 
-    def _write(self, raw: bytes) -> None:
-        deadline = monotonic() + _PATIENCE
-        at = 0
-        while at < len(raw) or self._held:
-            with self._lock:
-                sent = self._put(raw[at : at + _ATOMIC])
-                at += sent
-                if not sent and (self._unread or monotonic() > deadline):
-                    self._unread = True
-                    self._dropped += len(raw) - at
-                    return
-            if sent:
-                deadline = monotonic() + _PATIENCE
-            elif at < len(raw) or self._held:
-                self._ready(0.1)
-
-    def _say(self, level: Level, message: str) -> None:
-        if _RANK[level] <= self._most:
-            self._put_line(lambda: self._line(level, message))
-
-    def _put_line(self, made: Callable[[], bytes]) -> None:
-        with self._lock:
-            line = made()
-            rest = line[self._put(line) :]
-            if rest and len(rest) + sum(map(len, self._held)) <= _HELD:
-                self._held.append(rest)
-            else:
-                self._dropped += len(rest)
+    def _log(self, level: Level, message: str) -> None:
+        if _RANK[level] <= self._detail:
+            self._put_line(self._line(level, message))
 
     def _line(self, level: Level, message: str) -> bytes:
-        line = b""
-        for limit in (_LONGEST, *_CUTS):  # an escape may have twelve bytes
-            text = message[:limit].encode("utf-8", "replace").decode()
-            if self._form == "json":
-                line = _encoded({**_head(level), "message": text})
-            else:
-                line = self._start(level) + _escaped(text).encode()
-            if len(line) <= _ATOMIC - 2:
-                break
-        return self._whole(line)
+        text = _cut(message, _LONGEST_MESSAGE)
+        if self._form == "json":
+            return self._json(level, {"message": text})
+        return self._text(level, _escape(text))
 
-    def _event(self, name: str, level: Level, fields: Mapping[str, Field]) -> bytes:
-        line = b""
-        for most in _CUTS:
-            if self._form == "json":
-                cut = {word: _cut(value, most) for word, value in fields.items()}
-                line = _encoded({**_head(level), "event": name, **cut})
-            else:
-                words = [f"{word}={_spelled(value, most)}" for word, value in fields.items()]
-                line = self._start(level) + " ".join([name, *words]).encode()
-            if len(line) <= _ATOMIC - 2:
-                break
-        return self._whole(line)
+    def _json(self, level: Level, fields: dict[str, Field]) -> bytes:
+        return _encode({"time": _now("milliseconds"), "level": level, **fields}).encode() + b"\n"
 
-    def _start(self, level: Level) -> bytes:
+    def _text(self, level: Level, text: str) -> bytes:
         time = f"{_now('seconds')} " if self._dated else ""
-        word = "" if level in ("info", "debug") else f"{level}: "
-        return f"{time}mcp-abridge: {word}".encode()
+        prefix = "" if level in ("info", "debug") else f"{level}: "
+        return f"{time}mcp-abridge: {prefix}{text}\n".encode()
 
-    def _whole(self, line: bytes) -> bytes:
-        # Never appended to an unfinished line of the server's.
-        # Lines that are held back come first, and end with a newline.
-        return b"\n" * (self._midline and not self._held) + line[: _ATOMIC - 2] + b"\n"
+    def _put_line(self, line: bytes) -> None:
+        with self._lock:
+            if self._midline and not self._backlog:
+                # Never appended to an unfinished line of the server's.
+                line = b"\n" + line
+            while line and (count := self._put(line[:_ATOMIC])):
+                line = line[count:]
+            if line and len(line) + sum(map(len, self._backlog)) <= _BACKLOG:
+                self._backlog.append(line)
+            else:
+                self._dropped += len(line)
+
+    def _write(self, raw: bytes) -> None:
+        deadline = monotonic() + _PATIENCE
+        offset = 0
+        while offset < len(raw) or self._backlog:
+            with self._lock:
+                count = self._put(raw[offset : offset + _ATOMIC])
+                offset += count
+                if not count and (self._unread or monotonic() > deadline):
+                    self._unread = True
+                    self._dropped += len(raw) - offset
+                    return
+            if count:
+                deadline = monotonic() + _PATIENCE
+            elif offset < len(raw) or self._backlog:
+                self._writable(0.1)
 
     def _put(self, raw: bytes) -> int:
-        """Write without blocking, after the held lines; return the number of bytes of `raw`."""
-        while self._held:
-            line = self._held.popleft()
-            if rest := line[self._send(line) :]:
-                self._held.appendleft(rest)
+        """Write without blocking, after the backlog; return the number of bytes of `raw`."""
+        while self._backlog:
+            line = self._backlog.popleft()
+            count = self._send(line[:_ATOMIC])
+            if count < len(line):
+                self._backlog.appendleft(line[count:])
+            if not count:
                 return 0
-        if self._dropped and self._ready(0):
-            said = f"{self._dropped} bytes dropped: stderr was not read"
-            if self._send(self._line("warning", said)):
+        if self._dropped and self._writable(0):
+            notice = f"{self._dropped} bytes dropped: stderr was not read"
+            if self._send(self._line("warning", notice)):
                 self._dropped = 0
         return self._send(raw)
 
     def _send(self, raw: bytes) -> int:
-        if not raw or not self._ready(0):
+        if not raw or not self._writable(0):
             return 0
         try:
-            sent = os.write(self._descriptor, raw)
+            count = os.write(self._descriptor, raw)
         except BlockingIOError:
             return 0
         except OSError:  # it can never be read
             return len(raw)
         self._unread = False
-        self._midline = raw[sent - 1 : sent] != b"\n"
-        return sent
+        self._midline = raw[count - 1 : count] != b"\n"
+        return count
 
-    def _ready(self, seconds: float) -> bool:
+    def _writable(self, seconds: float) -> bool:
         import select
 
         if not hasattr(select, "poll"):
@@ -210,38 +203,30 @@ class Log:
         return bool(poll.poll(seconds * 1000))
 
 
-def _head(level: Level) -> dict[str, Field]:
-    return {"time": _now("milliseconds"), "level": level}
-
-
 def _now(unit: str) -> str:
     return datetime.now(UTC).isoformat(timespec=unit).replace("+00:00", "Z")
 
 
-def _cut(value: Field, most: int) -> Field:
-    return value[:most].encode("utf-8", "replace").decode() if isinstance(value, str) else value
+def _cut(text: str, limit: int) -> str:
+    return text[:limit].encode("utf-8", "replace").decode()
 
 
-def _spelled(value: Field, most: int) -> str:
-    if not isinstance(value, str):
+def _field_text(value: Field) -> str:
+    if not isinstance(value, str) or _PLAIN.fullmatch(value):
         return str(value)
-    value = value[:most]
-    return value if _PLAIN.fullmatch(value) else _encoded(_cut(value, most)).decode()
+    return _encode(value)
 
 
-_PLAIN = re.compile(r"[\w./:*{}+-]+", re.ASCII)
+def _encode(value: object) -> str:
+    return _escape(msgspec.json.encode(value).decode())
 
 
-def _encoded(value: object) -> bytes:
-    return _escaped(msgspec.json.encode(value).decode()).encode()
-
-
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     r"""Escape a foreign text, which else could end a line, hide words or reorder them.
 
     Each character that a terminal does not print is written as JSON would escape it.
 
-    >>> _escaped("find\u202e\x9b\n")
+    >>> _escape("find\u202e\x9b\n")
     'find\\u202e\\u009b\\n'
     """
     if text.isprintable():

@@ -1,5 +1,6 @@
 import argparse
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -116,14 +117,14 @@ def test_a_file_that_is_no_yaml_has_nothing_to_fit(path: Path) -> None:
 
 
 @pytest.mark.parametrize("whole", WHOLE)
-def test_every_option_of_the_schema_says_what_it_is_for(whole: schema.Schema) -> None:
+def test_every_option_of_the_schema_is_described_by_a_sentence(whole: schema.Schema) -> None:
     definitions = {"": whole, **whole["definitions"]}
-    options = {
-        f"{name}.{word}": option
-        for name, made in definitions.items()
-        for word, option in made.get("properties", {}).items()
+    texts = {
+        f"{name}.{key}": option.get("description", "")
+        for name, definition in definitions.items()
+        for key, option in definition.get("properties", {}).items()
     }
-    assert [name for name, option in options.items() if not option.get("description")] == []
+    assert [name for name, text in texts.items() if not re.fullmatch("[^a-z].*[.]", text)] == []
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,8 @@ HTTP = {
         "the server cannot be reached: the connection failed: connection reset by peer",
     ),
     "broken": (
-        "no answer came: the server's event stream ended in the middle of an event",
+        "no answer came: the server's event stream broke off: it ended within an event, after 115 "
+        "bytes of it",
         "the server's stream broke off: it ended within an event, after 115 bytes of it",
     ),
     "ended": ("no answer came: the server's event stream ended", BROKEN_OFF),

@@ -178,9 +178,9 @@ def asked(made: Pair, rule: Rule, arguments: dict[str, Any]) -> ShapeJob | None:
         raw=made.line,
         arguments=completed.arguments,
         names=plan.names,
-        view=made.view if rule.viewable else None,
+        view=made.view if rule.snapshot_step.viewable else None,
         viewable=made.viewable,
-        keep=made.viewable and bool(rule.windows or rule.viewable),
+        keep=made.viewable and rule.snapshot_step.needed,
         shows=made.shows,
         modern=made.modern,
         fuel=FUEL,
@@ -196,9 +196,9 @@ def _looked(made: Pair, job: ShapeJob, outcome: ShapeResult) -> Iterator[Hashabl
         if outcome.said is None:
             verdicts.first_page(job, outcome, again)
         yield _state(kept, again)
-        if job.rule.windows and outcome.said is None:
+        if job.rule.snapshot_step.windows and outcome.said is None:
             yield from rejoined(job, outcome)
-    if job.rule.viewable:
+    if job.rule.snapshot_step.viewable:
         looking = replace(kept, view=made.view or "items[0:2]")
         seen = pipeline.shape(looking)
         verdicts.judge_later(looking, seen)

@@ -81,7 +81,8 @@ def _window(rule: Rule) -> Any:
         return None
     if isinstance(last, Truncate) and last.hint == "inline":
         return None
-    return last if last is not None and last.window and len(rule.windows) == 1 else None
+    single = len(rule.snapshot_step.windows) == 1
+    return last if last is not None and last.window and single else None
 
 
 def _asking(job: ShapeJob, outcome: ShapeResult, window: Any, at: int | None) -> ShapeJob:

@@ -4,8 +4,8 @@ from collections.abc import Hashable, Iterator
 
 from msgspec import Struct
 
+from proxy.document.message import ENDS
 from proxy.transports.stdio.lines import (
-    ENDS,
     Chunk,
     Event,
     LineDropped,

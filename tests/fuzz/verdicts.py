@@ -79,7 +79,7 @@ def judge(job: ShapeJob, outcome: ShapeResult) -> None:
         raise Wrong("a character stays what it was", after.line)
     rule = job.rule
     if outcome.word in AS_CAME and not (rule.structures or (rule.errors and before.failed)):
-        withheld = outcome.word == "failed" and rule.withholds
+        withheld = outcome.word == "failed" and rule.failure_policy.withholds
         marked = outcome.word == "error" and (rule.errors or rule.structures)
         long = outcome.word == "error" and len(job.raw) > (rule.max_bytes or len(job.raw))
         if outcome.raw != job.raw and not withheld and not marked and not long:

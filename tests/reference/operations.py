@@ -105,9 +105,8 @@ STATUSES: Mapping[int, str] = {
         "to another origin."
     ),
     503: (
-        "`--concurrent`, `--sessions` or `--children` is reached, or `--connections` or "
-        "`--peer-connections` with none that could be closed, or it is ending; `Retry-After` says "
-        "when to come again."
+        "`--concurrent` or `--sessions` is reached, or `--connections` or `--peer-connections` "
+        "with none that could be closed, or it is ending; `Retry-After` says when to come again."
     ),
 }
 """The statuses of the sidecar's own responses, and their causes."""

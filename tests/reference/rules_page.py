@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct, UnsetType
 
-from proxy.cli.descriptions import DESCRIPTIONS
+from proxy.cli.schema import descriptions
 from proxy.document.paths import ROOT, Path
 from proxy.document.sizes import Size
 from proxy.ruleset.loading import config_model as configkeys
@@ -94,7 +94,7 @@ def _section(title: str, kind: type[Struct], about: str) -> str:
         said = f"*{_capital(words(field.type))}. {_default(word, field)}".rstrip() + "*"
         more = _MORE.get((kind, word))
         see = f" See [{more}](#{anchor(more)})." if more is not None else ""
-        parts += [f"### {word}", filled(f"{DESCRIPTIONS[kind][word]} {said}{see}")]
+        parts += [f"### {word}", filled(f"{descriptions(kind)[word]} {said}{see}")]
         parts += _inner(field.type)
     return "\n\n".join(parts)
 
@@ -117,7 +117,7 @@ def _transforms() -> Iterator[str]:
 
 def _table(kind: Any) -> str:
     rows = [
-        (f"`{word}`", words(field.type), _default(word, field, ""), DESCRIPTIONS[kind][word])
+        (f"`{word}`", words(field.type), _default(word, field, ""), descriptions(kind)[word])
         for word, field in fields(kind).items()
     ]
     return table(("option", "value", "default", ""), rows)

@@ -15,8 +15,8 @@ from msgspec import Struct
 from prometheus_client.parser import text_string_to_metric_families
 
 from proxy.cli import options, serve
-from proxy.cli.descriptions import DESCRIPTIONS
 from proxy.cli.options import Option
+from proxy.cli.schema import descriptions
 from proxy.ruleset.loading import config
 from proxy.ruleset.loading.config_model import NO_DEFAULTS, ConfigSpec, LimitsSpec, RouteSpec
 from proxy.ruleset.loading.convert import fields
@@ -103,7 +103,7 @@ def _keys(kind: type[Struct], flags: Mapping[str, Option]) -> str:
             words(field.type) if kind is not ConfigSpec or word != "routes" else _ROUTES,
             "required" if field.required else _without(word, flags.get(word)),
             f"`{flags[word].flag}`" if word in flags else "",
-            DESCRIPTIONS[kind][word],
+            descriptions(kind)[word],
         )
         for word, field in fields(kind).items()
     ]

@@ -37,7 +37,7 @@ def test_a_later_page_starts_again_before_the_first_cut_or_the_reading_it_works_
     response: str, restart: int | None, cut: int | None
 ) -> None:
     found = rule(response)
-    assert (found.restart, found.cut) == (restart, cut)
+    assert (found.snapshot_step.restart, found.snapshot_step.cut) == (restart, cut)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_condition_that_takes_much_work_is_refused_since_others_wait() -> None
 
 def test_windows_are_the_steps_whose_rest_can_be_asked_for() -> None:
     found = rule("[{elide: {at: a, first: 1}}, {truncate: {at: b}}, {paginate: {at: a}}]")
-    assert [step.name for step in found.windows] == ["truncate", "paginate"]
+    assert [step.name for step in found.snapshot_step.windows] == ["truncate", "paginate"]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_windows_are_the_steps_whose_rest_can_be_asked_for() -> None:
     ],
 )
 def test_a_rule_protects_where_it_would_rather_refuse(keys: dict[str, Any], protects: bool) -> None:
-    assert Rule(name="r", tools=("t",), **keys).protects is protects
+    assert Rule(name="r", tools=("t",), **keys).failure_policy.protects is protects
 
 
 @pytest.mark.parametrize(
@@ -108,24 +108,24 @@ def test_nothing_else_goes_out_where_a_rule_with_steps_of_its_own_refuses(
     keys: str, exclusive: bool
 ) -> None:
     [made] = rules(f"rules: [{{tools: t, {keys}}}]").rules
-    assert made.exclusive is exclusive
+    assert made.failure_policy.withholds_misfits is exclusive
 
 
 def test_what_bounds_a_document_of_another_shape_is_the_last_steps_alone() -> None:
     text = "blocks: {drop: [image]}, copies: text, response: [{drop: a}], max_bytes: 500"
     [made] = rules(f"rules: [{{tools: t, {text}}}]").rules
-    bounding = made.bounding
+    bounding = made.for_misfits
     assert [step.name for step in bounding.pipeline] == ["abridge"]
     assert (bounding.drop_blocks, bounding.copies, bounding.max_bytes) == ((), "both", 500)
-    assert bounding.bounding == bounding
+    assert bounding.for_misfits == bounding
 
 
 def test_a_rule_keeps_its_circuit_and_one_that_is_loaded_again_has_another() -> None:
     text = "rules: [{tools: t, response: [{drop: a}]}]"
     [made], [again] = rules(text).rules, rules(text).rules
-    assert made.circuit is made.circuit
-    assert made.circuit is not again.circuit
-    assert pickle.loads(pickle.dumps(made)).circuit is not made.circuit
+    assert made.circuit_breaker is made.circuit_breaker
+    assert made.circuit_breaker is not again.circuit_breaker
+    assert pickle.loads(pickle.dumps(made)).circuit_breaker is not made.circuit_breaker
 
 
 def test_a_condition_sees_the_clients_arguments() -> None:

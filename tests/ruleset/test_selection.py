@@ -137,7 +137,7 @@ def test_two_selections_share_no_rule_of_a_bundled_file(bundled: dict[str, Path]
     one, other = (chosen("mcp-git", None).files[0].rules[0] for chosen in selections)
 
     assert one == other
-    assert one.circuit is not other.circuit
+    assert one.circuit_breaker is not other.circuit_breaker
 
 
 def test_the_bundled_files_can_be_read_beforehand() -> None:

@@ -224,12 +224,12 @@ def test_the_check_stands_behind_the_steps_and_before_the_bound() -> None:
         max_bytes: 500
     """)
     assert [step.name for step in made.pipeline] == ["keep", "contract", "abridge"]
-    assert [step.name for step in made.closing] == ["contract", "abridge"]
+    assert [step.name for step in made.for_misfits.pipeline] == ["contract", "abridge"]
     contract: Any = made.pipeline[1]
     assert contract.refuses
     assert contract.schema == made.output_schema
     assert contract.schema["properties"] == {"at": {"type": ["string", "null"]}}
-    assert (made.validate, made.withholds) == ("refuse", True)
+    assert (made.validate, made.failure_policy.withholds) == ("refuse", True)
 
 
 def test_a_schema_alone_is_advertised_and_not_checked() -> None:

@@ -95,15 +95,6 @@ def test_json_lines_have_time_level_and_message(pipe: tuple[int, int]) -> None:
     assert line == {"level": "error", "message": '"quoted"\nü ?'}
 
 
-def test_a_message_as_long_as_it_likes_is_one_line_that_can_be_read(pipe: tuple[int, int]) -> None:
-    log = Log(form="json", descriptor=pipe[1])
-    log.error("\x01" * 10_000)
-    log.error("ü" * 10_000)
-    first, second = map(json.loads, read_all(pipe).splitlines())
-    assert set(first["message"]) == {"\x01"}
-    assert set(second["message"]) == {"ü"}
-
-
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_tool_s_name_ends_no_line_and_hides_or_reorders_nothing(
     pipe: tuple[int, int], form: str
@@ -116,7 +107,7 @@ def test_a_tool_s_name_ends_no_line_and_hides_or_reorders_nothing(
     text = read_all(pipe).decode()
     assert text.replace("\n", "").isprintable()
     message, long, event = text.splitlines()
-    assert len(long) < 4096
+    assert len(long) < 10_000
     for line in (message, event):
         escaped = re.findall(r"\\u[0-9a-f]{4}", line)
         assert "".join(escaped) == json.dumps(unprintable)[1:-1]
@@ -175,17 +166,17 @@ def test_an_event_leaves_out_what_says_nothing(pipe: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_an_event_with_texts_as_long_as_they_like_is_one_whole_line(
+def test_long_texts_are_cut_and_their_event_is_one_whole_line(
     pipe: tuple[int, int], form: str
 ) -> None:
     log = Log("info", form, pipe[1])  # type: ignore[arg-type]
     texts = {f"field_{number}": "\x01\ud800" * 5000 for number in range(12)}
     log.event("request", **texts, last="end")  # type: ignore[arg-type]
     (line,) = read_all(pipe).splitlines()
-    assert len(line) < 4096
+    assert len(line) < 20_000
     assert b"end" in line
     if form == "json":
-        assert json.loads(line)["field_11"] == "\x01?" * 25
+        assert json.loads(line)["field_11"] == "\x01?" * 100
 
 
 def test_the_end_of_what_the_server_said_is_kept(pipe: tuple[int, int]) -> None:

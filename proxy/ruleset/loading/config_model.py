@@ -138,6 +138,7 @@ class Command(Struct, frozen=True):
     """A stdio server, given by the command that starts it."""
 
     command: Annotated[tuple[str, ...], Meta(min_length=1)]
+    """The program and its arguments, each a separate text."""
 
 
 Bytes = Annotated[Size, Meta(ge=1)]
@@ -158,16 +159,27 @@ class LimitsSpec(Struct, frozen=True, kw_only=True):
     """
 
     body: Bytes | None = None
+    """The most bytes of a request's body."""
     message: Bytes | None = None
+    """The most bytes of one message of the server; a longer one is an error."""
     concurrent: Count | None = None
+    """The most requests that are open at once, and the most event streams, counted separately."""
     connections: Count | None = None
+    """The most connections of clients; beyond it, idle ones are closed for new ones."""
     peer_connections: Count | None = None
+    """The most connections from one address; a reverse proxy in front is one address."""
     sessions: Count | None = None
+    """The most sessions of each route before a command."""
     idle_seconds: Seconds | None = None
+    """How long after its last use such a session ends."""
     children: Count | None = None
+    """The most processes that serve the stateless requests of such a route."""
     drain_seconds: Annotated[float, Meta(ge=0)] | None = None
+    """How long open requests have to end at shutdown."""
     snapshots: Bytes | None = None
+    """The most bytes of answers that are kept in memory for later pages and views."""
     snapshot_seconds: Seconds | None = None
+    """How long after its last use such an answer is kept."""
 
 
 class RouteSpec(Struct, frozen=True, kw_only=True):
@@ -184,20 +196,39 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
     """
 
     path: RoutePath
+    """The path of client requests. One segment may be `{token}`: it holds the client's token."""
     upstream: Url | Command | None = None
+    """The server: a URL, or the command of a stdio server. Required, here or at the top."""
     rules: tuple[RuleFileName, ...] | None = None
+    """Rule files, directories of them, names of bundled ones, or `none`. Paths are relative to the
+    configuration."""
     budget: Annotated[Size, Meta(ge=300)] | Literal["auto", "off"] | None = None
+    """The most bytes of a response that no rule covers; `auto` chooses by the client."""
     tools: tuple[str, ...] | None = None
+    """Globs: only these tools are listed and may be called."""
     deadline_seconds: Seconds | None = None
+    """How long a call may go without an answer or a progress notification."""
     token_env: TokenFromEnv | None = None
+    """The environment variable with the token that clients must send."""
     token_file: TokenFile | None = None
+    """A file of such tokens, one in each line; clients must send one of them. Not beside
+    `token_env`."""
     hosts: tuple[Host, ...] | None = None
+    """The allowed values of a request's Host: `mcp.example.org` with any port, `localhost:8808`,
+    `*.example.org`."""
     origins: tuple[Origin, ...] | None = None
+    """The allowed values of Origin, beside those of the hosts: `https://app.example.org`."""
     auth: Literal["none", "forward"] | None = None
+    """With `forward`, the client's Authorization and Cookie go to the server."""
     headers: dict[HeaderName, HeaderValue] | None = None
+    """Sent to the server with every request, in place of the client's own; `${NAME}` in a value is
+    a variable of the environment."""
     listen: ListenAddress | None = None
+    """The address to listen on; port 0 is any free one."""
     malformed_status: Literal[200, 400] | None = None
+    """The status of the answer to a body that is not JSON."""
     passes: bool = False
+    """`true`: this is not MCP; every request under `path` goes to the server unchanged."""
 
     @property
     def tokens(self) -> tuple[Secret, ...]:
@@ -227,9 +258,13 @@ class ConfigSpec(Struct, frozen=True, kw_only=True):
     """
 
     version: Literal[1]
+    """The version of the configuration: 1."""
     store: StoreUrl | None = None
+    """The store of windows and views; replicas share a Redis, `redis://redis:6379/0`."""
     limits: LimitsSpec = LimitsSpec()
+    """The limits of the sidecar."""
     routes: tuple[Any, ...] = ()
+    """One for each path; without this key there is one, `/mcp`."""
 
 
 # Keys that a configuration cannot set for all its routes at once.

@@ -100,14 +100,14 @@ def plan(rule: Rule, taken: Collection[str], *, objects: bool = False) -> Argume
             entries[name] = _added(name, shown, parameter, steers=step.window)
     for name, parameter in rule.guard.parameters.items() if rule.guard is not None else ():
         entries[name] = _added(name, name, parameter)
-    if rule.viewable:
+    if rule.snapshot_step.viewable:
         yields = VIEW in taken and VIEW not in rule.arguments
         shown = f"{_ABRIDGED}{VIEW}" if yields else VIEW
         entries[VIEW] = Entry(name=VIEW, shown=shown, schema=_VIEW.schema, ours=True, steers=True)
     for name, bounds in rule.arguments.items():
         entries[name] = _bounded(name, bounds, entries.get(name))
     names = {entry.name: entry.shown for entry in entries.values() if entry.name != entry.shown}
-    windows = tuple(step for step in rule.windows if step not in idle)
+    windows = tuple(step for step in rule.snapshot_step.windows if step not in idle)
     return ArgumentPlan(tuple(entries.values()), names, windows)
 
 

@@ -37,7 +37,7 @@ def derived(own: Schema, rules: list[Rule], log: Log) -> Schema | None:
             fitting.append(_ended(rule.output_schema, rule, log))
         elif rule.pipeline or rule.drop_blocks:
             fitting.extend(_derived(own, rule, log))
-        fitting += [_VIEWED] * rule.viewable
+        fitting += [_VIEWED] * rule.snapshot_step.viewable
         # The server's own fits unchanged results, but not shaped ones that break the contract.
         fitting += [_UNKEPT] * (rule.validate == "warn")
         fitting += [_GUARDED] * (rule.guard is not None)
@@ -53,7 +53,7 @@ def promised(rules: list[Rule], log: Log) -> Schema | None:
     for rule in rules:
         assert rule.output_schema is not None
         fitting.append(_ended(rule.output_schema, rule, log))
-        fitting += [_VIEWED] * rule.viewable
+        fitting += [_VIEWED] * rule.snapshot_step.viewable
     fitting += [_UNKEPT] * any(rule.validate != "refuse" for rule in rules)
     fitting += [_GUARDED] * any(rule.guard is not None for rule in rules)
     return schemas.advertised(None, fitting)

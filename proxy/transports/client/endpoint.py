@@ -1,4 +1,7 @@
-"""The URL of a remote server: requests that never leave its origin, and the text of refusals."""
+"""One HTTP server: requests that never leave its origin, its responses, and texts for failures.
+
+Every failure of the connection is a ConnectionLost; the exceptions of aiohttp stay in here.
+"""
 
 import asyncio
 import os
@@ -6,7 +9,7 @@ import re
 import socket
 import ssl
 from base64 import b64encode
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
@@ -15,10 +18,9 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from proxy.errors import AbridgeError
-from proxy.transports.http import body
+from proxy.transports.http import body, sse
 
-LOST = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
-"""The exceptions raised if the server cannot be reached (any more)."""
+_CONNECTION_ERRORS = (aiohttp.ClientError, OSError)  # TimeoutError is an OSError
 
 _CONNECT = 30.0  # seconds
 _IDLE = 4.0  # seconds; many servers close a connection that was idle for 5, and a POST that
@@ -26,13 +28,13 @@ _IDLE = 4.0  # seconds; many servers close a connection that was idle for 5, and
 _REDIRECTS = 5
 _OWN = {"User-Agent": "mcp-abridge", "Accept-Encoding": "gzip, deflate"}
 _AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
-_FOLLOWED = {"POST": (307, 308), "GET": (301, 302, 303, 307, 308), "DELETE": (307, 308)}
+_REDIRECT_STATUS = (301, 302, 303, 307, 308)
+_LOSSLESS_STATUS = (307, 308)  # redirects of any method, with its body
 _BUFFER = 1 << 20  # bytes of a response body that are read ahead
 _LONG_HEADER = 64 << 10
 _LONG_REFUSAL = 1 << 20
-_PATIENCE = 5.0  # seconds for the body of a refusal
-SHOWN = 200
-"""The number of characters that are shown of a body."""
+_REFUSAL_TIME = 5.0  # seconds for the body of a refusal
+_EXCERPT = 200  # characters that are shown of a body or a URL
 
 _ADVICE = {
     401: "it wants credentials that it knows: give them as in `--header 'Authorization: Bearer "
@@ -42,15 +44,92 @@ _ADVICE = {
 }
 
 
+class ConnectionLost(AbridgeError):
+    """The server cannot be reached, or its response broke off; the text is the reason."""
+
+
 class RedirectRefused(AbridgeError):
     """A redirect of the server that is not followed: its target, and the reason.
 
     `brief` is the message without a URL, for clients that must not know the server's address.
     """
 
-    def __init__(self, said: str, brief: str) -> None:
-        super().__init__(said)
+    def __init__(self, reason: str, brief: str) -> None:
+        super().__init__(reason)
         self.brief = brief
+
+
+class HttpResponse:
+    """A response of the server, with its body decompressed; `received` counts the bytes so far."""
+
+    def __init__(self, http: aiohttp.ClientResponse) -> None:
+        self._http = http
+        self._encoding = http.headers.get("Content-Encoding")
+        self.status = http.status
+        self.reason = http.reason
+        self.headers = http.headers
+        self.content_type = http.content_type.lower()
+        self.url = http.url
+        self.received = 0
+
+    async def read(self, limit: int) -> bytes:
+        """Return the body; raises ConnectionLost, body.TooLarge, body.Unreadable."""
+        try:
+            raw = await body.whole(self._http.content, self._encoding, limit)
+        except _CONNECTION_ERRORS as error:
+            raise ConnectionLost(reason(error)) from None
+        except MemoryError:
+            raise body.Unreadable("there is no memory for it") from None
+        self.received += len(raw)
+        return raw
+
+    async def events(self, limit: int) -> AsyncGenerator[sse.Event]:
+        """Yield the events of a stream; raises ConnectionLost, body.Unreadable, sse.TooLong."""
+        events = sse.Events(limit)
+        try:
+            async for chunk in body.chunks(self._http.content, self._encoding):
+                self.received += len(chunk)
+                for event in events.feed(chunk):
+                    yield event
+        except _CONNECTION_ERRORS as error:
+            raise ConnectionLost(reason(error)) from None
+        except MemoryError:
+            raise body.Unreadable("there is no memory for it") from None
+        if rest := events.end():
+            raise ConnectionLost(f"it ended within an event, after {len(rest)} bytes of it")
+
+    async def encoded_chunks(self) -> AsyncGenerator[bytes]:
+        """Yield the body as it arrives, not decompressed; raises ConnectionLost."""
+        try:
+            async for chunk in self._http.content.iter_any():
+                self.received += len(chunk)
+                yield chunk
+        except _CONNECTION_ERRORS as error:
+            raise ConnectionLost(reason(error)) from None
+
+    async def refusal(self) -> bytes:
+        """Return the body of a refusal; empty if it is too long or cannot be read."""
+        try:
+            async with asyncio.timeout(_REFUSAL_TIME):
+                return await self.read(_LONG_REFUSAL)
+        except (AbridgeError, TimeoutError):
+            return b""
+
+    def describe(self, raw: bytes) -> str:
+        """Describe the status, with the start of the body `raw`, and advice for the user."""
+        phrase = self.reason or (HTTPStatus(self.status).phrase if self.status in _STATUSES else "")
+        text = f"the server answered HTTP {self.status} {phrase}".rstrip()
+        after = self.headers.get("Retry-After")
+        if after is not None:
+            text += f" (Retry-After: {after})"
+        if start := excerpt(raw):
+            text += f": {start}"
+        advice = _ADVICE.get(self.status)
+        return f"{text}; {advice}" if advice else text
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
 
 
 class HttpClient:
@@ -64,49 +143,63 @@ class HttpClient:
         self, url: str, headers: Iterable[tuple[str, str]] = (), *, transparent: bool = False
     ) -> None:
         self._transparent = transparent
-        given = URL(url)
-        self.url = given.with_user(None)
+        full = URL(url)
+        self.url = full.with_user(None)
         self._headers = dict(headers)
-        if given.user is not None:
-            pair = f"{given.user}:{given.password or ''}".encode()
+        if full.user is not None:
+            pair = f"{full.user}:{full.password or ''}".encode()
             self._headers.setdefault("Authorization", f"Basic {b64encode(pair).decode()}")
         self._http: aiohttp.ClientSession | None = None
 
     @asynccontextmanager
-    async def ask(
+    async def request(
         self,
         method: str,
         headers: Mapping[str, str],
         raw: bytes | None = None,
-        sent: asyncio.Event | None = None,
-        at: URL | None = None,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request; `sent` is set once it was sent. The response body is not decoded.
+        upload: asyncio.Event | None = None,
+        url: URL | None = None,
+    ) -> AsyncIterator[HttpResponse]:
+        """Send a request, and open its response; `upload` is set once the request was sent.
 
         Redirects within the origin are followed if they leave the request unchanged. Raises
-        RedirectRefused for other redirects, and the exceptions in LOST.
+        RedirectRefused for other redirects, and ConnectionLost.
         """
-        url = self.url if at is None else at
+        try:
+            response = await self._open(method, headers, raw, upload, url or self.url)
+        except _CONNECTION_ERRORS as error:
+            raise ConnectionLost(reason(error)) from None
+        async with response:
+            yield HttpResponse(response)
+
+    async def _open(
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        raw: bytes | None,
+        upload: asyncio.Event | None,
+        url: URL,
+    ) -> aiohttp.ClientResponse:
+        all_headers = CIMultiDict(headers)
+        for name, value in self._headers.items():
+            all_headers.setdefault(name, value)
+        if raw is not None and upload is not None:
+            all_headers["Content-Length"] = str(len(raw))
         for _ in range(_REDIRECTS):
-            passed = CIMultiDict(headers)
-            for name, value in self._headers.items():
-                passed.setdefault(name, value)
-            if raw is not None and sent is not None:
-                passed["Content-Length"] = str(len(raw))
-            async with self._client().request(
+            response = await self._client().request(
                 method,
                 url,
-                data=raw if raw is None or sent is None else _body(raw, sent),
-                headers=passed,
+                data=raw if raw is None or upload is None else _body(raw, upload),
+                headers=all_headers,
                 allow_redirects=False,
-            ) as response:
-                location = self._redirect(method, response)
-                if location is None:
-                    yield response
-                    return
-            url = location
+            )
+            location = response.headers.get("Location")
+            if location is None or response.status not in _REDIRECT_STATUS:
+                return response
+            async with response:
+                url = self._redirect(method, response, location)
         brief = f"the server redirects more than {_REDIRECTS} times"
-        raise RedirectRefused(f"{brief}, at last to {shown(url)}", brief)
+        raise RedirectRefused(f"{brief}, at last to {redacted(url)}", brief)
 
     def within(self, location: str, base: URL | None = None) -> URL:
         """Return the URL that the server names; raises RedirectRefused if its origin differs."""
@@ -114,11 +207,11 @@ class HttpClient:
             url = (self.url if base is None else base).join(URL(location))
         except ValueError:
             brief = "the server names a URL that is none"
-            raise RedirectRefused(f"{brief}: {location[:SHOWN]!r}", brief) from None
+            raise RedirectRefused(f"{brief}: {location[:_EXCERPT]!r}", brief) from None
         if not url.host or url.origin() != self.url.origin():
-            place = shown(url) if url.host else repr(location[:SHOWN])
+            target = redacted(url) if url.host else repr(location[:_EXCERPT])
             raise RedirectRefused(
-                f"the server points to {place}, which is another origin than "
+                f"the server points to {target}, which is another origin than "
                 f"{self.url.origin()}: nothing is sent there; if it is right, give that URL",
                 "the server redirects to another origin; that is refused",
             )
@@ -144,39 +237,41 @@ class HttpClient:
             )
         return self._http
 
-    def _redirect(self, method: str, response: aiohttp.ClientResponse) -> URL | None:
-        location = response.headers.get("Location")
-        if response.status not in (301, 302, 303, 307, 308) or location is None:
-            return None
+    def _redirect(self, method: str, response: aiohttp.ClientResponse, location: str) -> URL:
         url = self.within(location, response.url)
-        if response.status not in _FOLLOWED.get(method, (307, 308)):
+        if method != "GET" and response.status not in _LOSSLESS_STATUS:
             brief = f"the server answers a {method} with {response.status}"
             brief += ", which would lose what was sent"
-            raise RedirectRefused(f"{brief}; if {shown(url)} is right, give that URL", brief)
+            raise RedirectRefused(f"{brief}; if {redacted(url)} is right, give that URL", brief)
         return url
 
 
-async def _body(raw: bytes, sent: asyncio.Event) -> AsyncIterator[bytes]:
+async def _body(raw: bytes, upload: asyncio.Event) -> AsyncIterator[bytes]:
     yield raw
     # aiohttp wants more, so the system has all of it, or a buffer that is nearly empty.
-    sent.set()
+    upload.set()
 
 
-def shown(url: URL) -> str:
+def excerpt(raw: bytes) -> str:
+    """Return the first characters of a body, for a message."""
+    return raw[: 4 * _EXCERPT].decode("utf-8", "replace").strip()[:_EXCERPT]
+
+
+def redacted(url: URL) -> str:
     """Return a URL without its parts that may be secret.
 
-    >>> shown(URL("https://user:word@example.org:8443/mcp?key=1#x"))
+    >>> redacted(URL("https://user:word@example.org:8443/mcp?key=1#x"))
     'https://example.org:8443/mcp'
     """
     return str(url.with_user(None).with_query(None).with_fragment(None))
 
 
 def reason(error: BaseException) -> str:
-    """Return the reason, in plain words, why a request failed with one of LOST."""
+    """Return the reason, in plain words, why a request failed with an error of the connection."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted: {error.certificate_error}"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return f"no connection to {error.host}:{error.port}: {plainly(error.os_error)}"
+        return f"no connection to {error.host}:{error.port}: {os_error_text(error.os_error)}"
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the server closed the connection without an answer"
     if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -186,46 +281,23 @@ def reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientResponseError):
         # The rest is text of the server, which may repeat the request.
         return f"the server does not speak HTTP as it should: {error.message.partition(':')[0]}"
-    said = plainly(error) if isinstance(error, OSError) else str(error) or type(error).__name__
+    text = str(error) or type(error).__name__
+    if isinstance(error, OSError):
+        text = os_error_text(error)
     # A library may name the URL, which may hold a secret.
-    return f"the connection failed: {_URL.sub('the server', said.lower())}"
+    return f"the connection failed: {_URL.sub('the server', text.lower())}"
 
 
-def plainly(error: OSError) -> str:
+def os_error_text(error: OSError) -> str:
     """Return the system's text for an error: the error's own text may be a library's.
 
-    >>> plainly(ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 3999)"))
+    >>> os_error_text(ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 3999)"))
     'connection refused'
     """
     # The excluded classes have error numbers of their own.
     if error.errno and not isinstance(error, socket.gaierror | ssl.SSLError):
         return os.strerror(error.errno).lower()
     return (error.strerror or str(error) or type(error).__name__).lower()
-
-
-async def text(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body of a refusal; empty if it is too long or cannot be read."""
-    encoding = response.headers.get("Content-Encoding")
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            return await body.whole(response.content, encoding, _LONG_REFUSAL)
-    except (AbridgeError, *LOST):
-        return b""
-
-
-def described(response: aiohttp.ClientResponse, raw: bytes) -> str:
-    """Return the meaning of a status, the start of the body `raw`, and advice for the user."""
-    status = response.status
-    phrase = response.reason or (HTTPStatus(status).phrase if status in _STATUSES else "")
-    said = f"the server answered HTTP {status} {phrase}".rstrip()
-    after = response.headers.get("Retry-After")
-    if after is not None:
-        said += f" (Retry-After: {after})"
-    start = raw[: 4 * SHOWN].decode("utf-8", "replace").strip()[:SHOWN]
-    if start:
-        said += f": {start}"
-    advice = _ADVICE.get(status)
-    return f"{said}; {advice}" if advice else said
 
 
 _STATUSES = frozenset(HTTPStatus)

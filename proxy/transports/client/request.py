@@ -20,37 +20,38 @@ _NULL = b"null"
 class ClientRequest(Struct, eq=False):
     """A message or a batch in flight.
 
-    `asked` are the methods of its requests without a response, by id; `method` is the method of the
+    `waiting` are the methods of its requests without a response, by id; `method` is that of the
     message, or of a batch's first request; `cancels` is the id of the request that it cancels;
     `version` is the protocol version that it names, as stateless requests do (`modern`).
+    `upload` is set once it was sent, `over` once it has all responses.
     """
 
     raw: bytes
-    asked: dict[bytes, str] = {}
+    waiting: dict[bytes, str] = {}
     method: str = ""
     cancels: bytes | None = None
     modern: bool = False
     version: str | None = None
-    sent: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    upload: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     over: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     task: "asyncio.Task[None] | None" = None
 
     @property
     def begins(self) -> bool:
         """True if it is `initialize`: later messages depend on the response."""
-        return "initialize" in self.asked.values()
+        return "initialize" in self.waiting.values()
 
     @property
     def lasts(self) -> bool:
         """True if its response is not waited for, since it comes only at the very end."""
-        return self.method == "subscriptions/listen"
+        return self.method == message.LISTEN
 
 
 def read(raw: bytes) -> ClientRequest:
     """Return the facts of a line that are needed to send it; an unreadable line asks nothing.
 
     >>> post = read(b'{"jsonrpc":"2.0","id":"a","method":"tools/list"}')
-    >>> post.asked, post.method, post.modern
+    >>> post.waiting, post.method, post.modern
     ({b'"a"': 'tools/list'}, 'tools/list', False)
     """
     try:
@@ -79,7 +80,7 @@ def answered(raw: bytes) -> list[bytes]:
     >>> answered(b'[{"id":1,"result":{}},{"method":"x"},{"error":{"code":1,"message":""}}]')
     [b'1', b'null']
     """
-    key = message.response_key(raw[:512], raw[-512:])
+    key = message.responds_to(raw)
     if key is not None:
         return [key]
     try:

@@ -8,7 +8,18 @@ import re
 from collections.abc import Mapping
 
 from proxy.document import message
-from proxy.document.message import PROTOCOL_VERSION, Message, members, string_at
+from proxy.document.message import (
+    ENDS,
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    PROTOCOL_VERSION,
+    Message,
+    members,
+    string_at,
+)
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.transports.http import headers
@@ -18,23 +29,17 @@ from proxy.transports.sidecar.request import PostedBody, RequestRefused
 
 CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
-_MISMATCH = -32020
-_PARAMS = -32602
-_UNKNOWN = -32601
-_INVALID = -32600
-
 # HTTP statuses of error responses by error code, if not 200.
 _STATUS = {
-    -32700: 400,
-    -32600: 400,
-    -32602: 400,
-    -32020: 400,  # HeaderMismatch
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    INVALID_PARAMS: 400,
+    HEADER_MISMATCH: 400,
     -32021: 400,  # MissingRequiredClientCapability
     -32022: 400,  # UnsupportedProtocolVersion
-    -32601: 404,
+    METHOD_NOT_FOUND: 404,
 }
 
-_ENDS = 512  # bytes of a response that usually suffice to classify it
 _DECIMAL = re.compile(r"-?\d{1,30}(\.0{1,30})?")
 
 
@@ -45,7 +50,7 @@ def status_of(code: int | None) -> int:
 
 def error_code(response: bytes) -> int | None:
     """Return the code of an error response, None for a result."""
-    if message.succeeds(response[:_ENDS]):  # the usual case, and the response may be very long
+    if message.succeeds(response[:ENDS]):  # the usual case, and the response may be very long
         return None
     try:
         found = message.read(response)
@@ -65,7 +70,9 @@ def refusal(
     """
     first = read.first
     if first is None or not first.speaks or first.responds:
-        return RequestRefused(400, _INVALID, "the body must be a single request or notification")
+        return RequestRefused(
+            400, INVALID_REQUEST, "the body must be a single request or notification"
+        )
     if not read.ids:
         return None
     try:
@@ -74,13 +81,15 @@ def refusal(
         meta = {}
     missing = [name for name in (PROTOCOL_VERSION, CLIENT_CAPABILITIES) if name not in meta]
     if missing:
-        return RequestRefused(400, _PARAMS, f"params._meta must have {' and '.join(missing)}")
+        return RequestRefused(
+            400, INVALID_PARAMS, f"params._meta must have {' and '.join(missing)}"
+        )
     said = _mismatch(read, given, parameters)
     if said is not None:
-        return RequestRefused(400, _MISMATCH, said)
+        return RequestRefused(400, HEADER_MISMATCH, said)
     if read.initializes:
         # Not for a server that clients share: it would begin a session.
-        return RequestRefused(404, _UNKNOWN, "Method not found")
+        return RequestRefused(404, METHOD_NOT_FOUND, "Method not found")
     return None
 
 

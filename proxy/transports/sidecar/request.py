@@ -15,15 +15,14 @@ from proxy.transports.aio import others
 from proxy.transports.http import body
 from proxy.transports.http import hop_headers as passing
 from proxy.transports.http import negotiation as accept
+from proxy.transports.http.headers import MODERN
 from proxy.transports.sidecar.route import AccessRecord, Route, RouteLimits
 
-NOT_JSON = -32700
-INVALID = -32600
-FAILED = -1
+NOT_JSON = message.PARSE_ERROR
+INVALID = message.INVALID_REQUEST
+FAILED = message.PROXY_ERROR
 
-_MODERN = "2026"
 _ABOUT_TOOLS = frozenset(("tools/call", "tools/list"))
-_LONGEST_NAME = 200  # characters
 
 # Headers that do not identify the client: about the request itself, or added on its way.
 _OF_NOBODY = re.compile(
@@ -54,7 +53,7 @@ class RequestRefused(AbridgeError):
         """Return the error response."""
         raw = message.error(id, self.code, str(self))
         return web.Response(
-            status=self.status, body=raw, content_type="application/json", headers=self.headers
+            status=self.status, body=raw, content_type=accept.JSON, headers=self.headers
         )
 
 
@@ -130,7 +129,7 @@ async def read(
     )
     if not messages:
         post.ids = (b"null",)
-    post.modern = max(post.version or "", _declared(post)) >= _MODERN
+    post.modern = max(post.version or "", _declared(post)) >= MODERN
     asked.id = post.ids[0] if post.ids else b"null"
     asked.method = post.method
     asked.session = "" if post.session is None else digest(post.session)
@@ -149,7 +148,7 @@ def client_name(post: PostedBody) -> str | None:
     if post.first is None:
         return None
     name = string_at(post.first.params, "_meta", CLIENT_INFO, "name")
-    return name and name[:_LONGEST_NAME]
+    return name and name[: message.LONGEST_NAME]
 
 
 def caller(request: web.BaseRequest, route: Route) -> str:

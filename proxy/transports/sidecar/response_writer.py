@@ -29,7 +29,6 @@ _STREAM_HEADERS = {
 _UPSTREAMS = ("Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection", "Keep-Alive")
 
 _MOST_HELD = 64 << 10  # bytes of events held before the form is known
-_ENDS = 512  # bytes at either end of a message that usually suffice to classify it
 _PIECE = 256 << 10  # bytes that the connection is given at once: it copies all that has to wait
 _NO_RESPONSE = message.error(b"null", -1, "the server ended its answer without a response")
 
@@ -266,9 +265,9 @@ def _messages(event: Event) -> list[tuple[bytes, bool]]:
     """Return the messages of an event, each with True if it is a response."""
     if event.event not in (None, "", "message") or not event.data or event.data.isspace():
         return []
-    if message.response_key(event.data[:_ENDS], event.data[-_ENDS:]) is not None:
+    if message.responds_to(event.data) is not None:
         return [(event.data, True)]
-    if message.asks(event.data[:_ENDS]):
+    if message.asks(event.data[: message.ENDS]):
         return [(event.data, False)]
     try:
         read = message.read(event.data)

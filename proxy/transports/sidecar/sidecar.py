@@ -21,10 +21,12 @@ from aiohttp.http import HttpProcessingError
 from msgspec.structs import replace
 from multidict import CIMultiDict
 
+from proxy.document.message import LISTEN
 from proxy.errors import AbridgeError
 from proxy.ruleset.loading.config_model import ListenAddress
 from proxy.transports.aio import threaded
-from proxy.transports.client.endpoint import plainly
+from proxy.transports.client.endpoint import os_error_text
+from proxy.transports.http.negotiation import STREAM
 from proxy.transports.log import Field, Level, Log
 from proxy.transports.sidecar.connection import (
     BodyStalled,
@@ -101,7 +103,6 @@ _LAST = 1.0  # seconds for the last bytes of complete answers
 _METHODS = "GET, POST, DELETE"
 _UNREAD = (400, 408, 501)  # after these the start of the next request is unknown
 _ENDED = "the proxy ended"
-_LISTEN = "subscriptions/listen"
 _GONE = 499  # nginx logs this status for a client that did not wait
 
 
@@ -160,7 +161,7 @@ class Sidecar:
             try:
                 listening = await loop.create_server(server, at.host, at.port, backlog=_TAKEN)
             except OSError as error:
-                said = f"cannot listen on {listen}: {plainly(error)}; --listen says where"
+                said = f"cannot listen on {listen}: {os_error_text(error)}; --listen says where"
                 raise AbridgeError(said) from None
             self._listening[listen] = listening
             for each in listening.sockets:
@@ -210,7 +211,7 @@ class Sidecar:
                 self._log.warning(f"{mount.route.path} could not be closed: {said}")
 
     def _endless(self, task: asyncio.Task[object], asked: AccessRecord) -> bool:
-        return task in self._streams or asked.method == _LISTEN
+        return task in self._streams or asked.method == LISTEN
 
     def _end(self, tasks: Iterable[asyncio.Task[object]]) -> None:
         for task in tuple(tasks):
@@ -253,7 +254,7 @@ class Sidecar:
             return response
         except (ConnectionError, asyncio.CancelledError):
             asked.failure = asked.failure or "the client went away"
-            if asked.failure == _ENDED and (request.method == "GET" or asked.method == _LISTEN):
+            if asked.failure == _ENDED and (request.method == "GET" or asked.method == LISTEN):
                 status = 200  # a stream has no end of its own
             raise
         finally:
@@ -415,7 +416,7 @@ _OWN: dict[str, Own] = {
 
 def _listens(request: web.BaseRequest) -> bool:
     """Return True if a client wants a stream that has no end of its own."""
-    return request.method == "GET" and "text/event-stream" in request.headers.get(hdrs.ACCEPT, "")
+    return request.method == "GET" and STREAM in request.headers.get(hdrs.ACCEPT, "")
 
 
 def _numbered(host: str) -> bool:

@@ -9,11 +9,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from proxy.document.message import ENDS
+
 LONG = 32 << 10
 """The size in bytes from which a line may be streamed before it has ended."""
-
-ENDS = 512
-"""The number of first and of last bytes that are kept of a streamed or dropped line."""
 
 _NEWLINE = 0x0A
 

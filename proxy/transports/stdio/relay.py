@@ -135,7 +135,6 @@ class DeadlineThread:
                 self._change.wait(min(left, _LONGEST))
 
 
-_ENDS = 512  # bytes at either end of a message that identify its request
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _PATIENCE = 1.0  # seconds for the last messages
 _LONGEST_SLEEP = 3600.0  # seconds
@@ -279,7 +278,7 @@ class Relay:
                 self._take(event, take, send, post)
                 if self._deadlines is not None:
                     for raw in event:
-                        self._settle(self._deadlines, raw[:_ENDS], raw[-_ENDS:])
+                        self._settle(self._deadlines, raw[: message.ENDS], raw[-message.ENDS :])
             elif type(event) is Chunk:
                 piece(event.raw, event.last)
             elif type(event) is LineStreamed:

@@ -165,8 +165,8 @@ def test_max_bytes_is_an_abridge_as_the_last_step() -> None:
     rule = one("{tools: a, max_bytes: 500, response: [{keep: [x]}]}")
     assert [step.name for step in rule.pipeline] == ["keep", "abridge"]
     assert rule.pipeline[-1] == TRANSFORMS["abridge"](max_bytes=500)  # type: ignore[call-arg]
-    assert (rule.max_bytes, rule.viewable) == (500, True)
-    assert not one("{tools: a, max_bytes: 500, view: false}").viewable
+    assert (rule.max_bytes, rule.snapshot_step.viewable) == (500, True)
+    assert not one("{tools: a, max_bytes: 500, view: false}").snapshot_step.viewable
 
 
 @pytest.mark.parametrize("text", ["max_bytes: 5kB", "max_bytes: 5KB", "max_bytes: 5000"])

@@ -10,7 +10,7 @@ from proxy.transports.client.request import answered, negotiated, read, refuses
 
 def test_a_request_is_known_by_its_id_as_it_is_spelled() -> None:
     for id in (b"1", b'"1"', b"1.0"):
-        assert read(b'{"id":' + id + b',"method":"ping"}').asked == {id: "ping"}
+        assert read(b'{"id":' + id + b',"method":"ping"}').waiting == {id: "ping"}
 
 
 @pytest.mark.parametrize(
@@ -27,13 +27,13 @@ def test_a_request_is_known_by_its_id_as_it_is_spelled() -> None:
 )
 def test_what_is_no_request_asks_nothing(raw: bytes) -> None:
     post = read(raw)
-    assert (post.raw, list(post.asked.values())) in ((raw, []), (raw, [""]))
+    assert (post.raw, list(post.waiting.values())) in ((raw, []), (raw, [""]))
     assert not post.begins
 
 
 def test_a_batch_asks_for_each_of_its_requests() -> None:
     post = read(b'[{"id":1,"method":"a"},{"method":"n"},5,[],{"id":2,"method":"initialize"}]')
-    assert post.asked == {b"1": "a", b"2": "initialize"}
+    assert post.waiting == {b"1": "a", b"2": "initialize"}
     assert post.method == "a"
     assert post.begins
 

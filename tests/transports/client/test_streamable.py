@@ -387,7 +387,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server_and_gets_no_answer_of
 async def test_a_cancelled_call_is_let_go_where_its_server_leaves_the_stream_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(streamable, "_TAKEN_BACK", 0.01)
+    monkeypatch.setattr(streamable, "_CANCELLED", 0.01)
     word = b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}'
     gone = threading.Event()
 
@@ -514,7 +514,7 @@ def reset(asked: Asked) -> Iterator[bytes]:
 NO_HTTP = b"220 mail.example.org ESMTP\r\n\r\n"
 FAULTS: list[tuple[Answer, str]] = [
     (cut(5), "gave no answer: the connection broke off in the middle of the answer"),
-    (half_an_event, "no answer came: the server's event stream ended in the middle of an event"),
+    (half_an_event, "the server's event stream broke off: it ended within an event, after"),
     (half_a_chunk, "the server's event stream broke off: the connection broke off in the middle"),
     (silence, "gave no answer: the server closed the connection without an answer"),
     (reset, "the server's event stream broke off: the connection"),
@@ -780,7 +780,7 @@ async def test_what_is_no_server_of_2024_either_is_said_as_it_was_at_first() -> 
 def test_a_place_is_kept_by_ids_alone_and_an_empty_one_forgets_it() -> None:
     place = StreamPosition()
     for id, last in (("1", "1"), (None, "1"), ("2", "2"), ("", None), ("\x01", None)):
-        place.note(Event(b"", b"x", id=id))
+        place.record(Event(b"", b"x", id=id))
         assert place.last == last
-    place.note(Event(b"", None, retry=250))
-    assert (place.seen, place.pause(0), place.pause(1)) == (6, 0.25, 0.5)
+    place.record(Event(b"", None, retry=250))
+    assert (place.count, place.pause(0), place.pause(1)) == (6, 0.25, 0.5)

@@ -76,7 +76,7 @@ class Server:
             say(method="notifications/message", params={"level": "info", "data": given})
             say(id=id, result=text("noted"))
         elif name == "say":
-            os.write(1, given["raw"].encode() + b"\n")
+            os.write(1, given["raw"].replace('"$ID"', json.dumps(id)).encode() + b"\n")
         elif name == "size":
             say(id=id, result=text("x" * given["size"]))
         elif name == "die":

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.document.message import ENDS
 from proxy.transports.stdio.lines import (
-    ENDS,
     Chunk,
     Event,
     LineDropped,

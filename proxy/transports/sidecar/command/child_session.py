@@ -48,7 +48,6 @@ PRIMED = "2025-11-25"
 _REMEMBERED = 1000  # streams that a client may still want to resume
 _MOST_ASKED = 1000  # requests that wait for their answers, including those of disconnected clients
 _RETRY_AFTER = "5"
-_CANCELLED = -32800
 _LAST_ANSWER = 5.0  # seconds for a server to answer a request that was cancelled
 
 
@@ -240,7 +239,7 @@ class ChildSession:
     def _give_up(self, id: bytes, stream: EventStream) -> None:
         """Answer a cancelled request that the server does not answer, so that its stream ends."""
         if self._asked.get(id) is stream:
-            self._deliver(message.error(id, _CANCELLED, "Request cancelled"))
+            self._deliver(message.error(id, message.CANCELLED, "Request cancelled"))
 
     async def _pass(self, sent: Routed) -> None:
         """Send messages to either side; wait only for a client that reads slowly."""

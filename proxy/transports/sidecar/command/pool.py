@@ -1,43 +1,34 @@
 """The servers that stateless requests share (MCP 2026-07-28).
 
-Invariants: no server ever holds two requests with equal ids, or with equal progress tokens, and a
-cancelled id is not used again on its server while a late answer could be taken for another
-caller's: until it was answered, or some seconds have passed and the server has answered a later
-request. (A server should not answer cancelled requests, and most do not.) A message of no request
-goes to the only open request, or is dropped. While the proxy sends a query of its own before a
-request, the id of the request is reserved on the server that the request will go to.
+Clients number their requests alike. So each request has an id and a progress token of the pool's
+own at its server, and the messages about it carry the client's again. Invariant: none of these is
+ever used twice, so a late response to a cancelled request cannot be taken for another client's. A
+message that belongs to no request goes to the only open request, or is dropped.
 """
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from itertools import islice
 
-from msgspec import Struct
+from msgspec import Raw
 
-from proxy.document.message import (
-    Message,
-    behind_first,
-    error,
-    not_alone,
-    read,
-    second,
-    thrown_away,
-)
+from proxy.document import message
+from proxy.document.message import Message, thrown_away
 from proxy.errors import DocumentError
 from proxy.session.guards import cancellation
+from proxy.session.inflight import QueryIds
 from proxy.transports.aio import others, threaded
 from proxy.transports.correlation import Correlation, address, elements, said_of_long
 from proxy.transports.log import Log
 from proxy.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, end_all, unread
-from proxy.transports.stdio.lines import LineDropped, LineTooLong, LineTruncated
+from proxy.transports.stdio.lines import Event, LineDropped, LineTooLong, LineTruncated
 
 _MOST_BEHIND = 16 << 20  # bytes that may wait for one client that reads slowly
-# Seconds to wait for a server that can take a request. Clients number their requests alike, so
-# equal ids are common, and clients ignore Retry-After.
-_PATIENCE = 30.0
-_MOST_CANCELLED = 10_000  # cancelled ids that one server never answered; beyond that it is replaced
-_LATE = 5.0  # seconds in which a cancelled request may still be answered
 _LARGE = 4096  # bytes up to which a line is always checked for a second message
+_SCALAR = rb'"%b"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*)'
+_DISCONNECTED = "the client closed the stream"
 
 Start = Callable[[], Awaitable[ChildServer]]
 
@@ -45,10 +36,8 @@ Start = Callable[[], Awaitable[ChildServer]]
 class PooledRequest:
     """One request in progress, and the server's messages to it so far.
 
-    `key` is its id and `token` its progress token, as message.id_keys; `cut` is called if its
-    client reads too slowly. A request that `lasts` is a subscription, which holds its id as long as
-    its client likes. If the request is held, `probe` is the id of the proxy's own query, which its
-    server gets first.
+    `key` is the client's id and `token` its progress token, as message.id_keys; `cut` is called if
+    the client reads too slowly. A request that `lasts` is a subscription.
     """
 
     def __init__(
@@ -58,25 +47,31 @@ class PooledRequest:
         cut: Callable[[], None],
         *,
         lasts: bool = False,
-        probe: bytes | None = None,
     ) -> None:
-        self.lasts = lasts
-        self.probe = probe
-        self.sent = probe is None
-        """True if the server knows the request itself."""
         self.key = key
         self.token = token
-        self.number = 0  # its position among all requests to its server
+        self.lasts = lasts
+        self.own_key = b""
+        """Its id at the server, and `own_token` its progress token there."""
+        self.own_token = b""
+        self.awaited: set[bytes] = set()
+        """The ids that the server has yet to answer: its own, or that of the proxy's query."""
+        self.forwarded = False
+        """True once the server was sent the request itself."""
         self.over: str | None = None
-        """Why no more messages follow; an empty text after a normal end."""
+        """The reason why no more messages follow; an empty text after a normal end."""
         self._cut = cut
-        self._waiting: deque[bytes] = deque()
+        self._messages: deque[bytes] = deque()
         self._size = 0
         self._news = asyncio.Event()
 
-    def awaits(self, key: bytes) -> bool:
-        """Return True if an answer with this id is expected."""
-        return key == self.probe or (key == self.key and self.sent)
+    def restored(self, raw: bytes) -> bytes:
+        """Return a message of the server with the client's id and progress token."""
+        if not self.forwarded:
+            return raw
+        if self.token is not None:
+            raw = raw.replace(self.own_token, self.token)
+        return raw.replace(self.own_key, self.key)
 
     def put(self, raw: bytes) -> None:
         """Add a message of the server."""
@@ -84,323 +79,282 @@ class PooledRequest:
         if self._size > _MOST_BEHIND:
             self._cut()
             return
-        self._waiting.append(raw)
+        self._messages.append(raw)
         self._size += len(raw)
         self._news.set()
 
-    def finish(self, cause: str = "") -> None:
+    def finish(self, reason: str = "") -> None:
         """Record that no more messages follow."""
         if self.over is None:
-            self.over = cause
+            self.over = reason
         self._news.set()
 
     async def next(self, seconds: float | None = None) -> bytes | None:
         """Wait for the next message; None at the end. Raises TimeoutError after some seconds."""
-        while not self._waiting:
+        while not self._messages:
             if self.over is not None:
                 return None
             self._news.clear()
             async with asyncio.timeout(seconds):
                 await self._news.wait()
-        raw = self._waiting.popleft()
+        raw = self._messages.popleft()
         self._size -= len(raw)
         return raw
 
 
-class Cancelled(Struct):
-    """A cancelled request of a server: its token, when, and how many requests came before."""
-
-    token: bytes | None
-    at: float
-    number: int
-
-
 class PooledServer:
-    """One server of a pool and the requests that it holds."""
+    """One server of a pool and its open requests; `ids` are for these."""
 
-    def __init__(self, child: ChildServer, log: Log, limit: int, freed: Callable[[], None]) -> None:
+    def __init__(self, child: ChildServer, log: Log, limit: int, ids: QueryIds) -> None:
         self.child = child
         self.leaving = False
         """True if it accepts no more requests."""
         self._log = log
         self._limit = limit
-        self._freed = freed
+        self._ids = ids
         self._loop = asyncio.get_running_loop()
-        self.used = self._loop.time()
-        self._held: dict[bytes, PooledRequest] = {}
-        self._tokens: dict[bytes, PooledRequest] = {}
-        self._cancelled: dict[bytes, Cancelled] = {}  # by their ids
-        self._asked = 0
-        self._answered = 0  # the highest number of an answered request
-        self._end: asyncio.Task[None] | None = None
+        self.last_used = self._loop.time()
+        self._open: set[PooledRequest] = set()
+        # By the ids and progress tokens that the server knows.
+        self._requests: dict[bytes, PooledRequest] = {}
         self._noise: list[bytes] = []  # recent output that is no message
+        self._end: asyncio.Task[None] | None = None
         self.reading = self._loop.create_task(self._read())
 
     @property
     def idle(self) -> bool:
-        """True if no request waits for it."""
-        return not self._held
+        """True if it has no open request."""
+        return not self._open
 
     @property
-    def listening(self) -> bool:
-        """True if all requests that wait for it are subscriptions."""
-        return bool(self._held) and all(each.lasts for each in self._held.values())
+    def load(self) -> int:
+        """The number of its open requests without the subscriptions, which only listen."""
+        return sum(not each.lasts for each in self._open)
 
-    def takes(self, asking: PooledRequest) -> bool:
-        """Return True if it can take this request now."""
-        return (
-            not (self.leaving or self.child.deaf or self.child.code is not None)
-            and asking.key not in self._held
-            and asking.token not in self._tokens
-            and not self.worn(asking)
-        )
+    @property
+    def accepts(self) -> bool:
+        """True if it can be sent requests."""
+        return not (self.leaving or self.child.deaf or self.child.code is not None)
 
-    def worn(self, asking: PooledRequest) -> bool:
-        """Return True if a late answer to a cancelled request could be taken for this one's."""
-        past = self._loop.time() - _LATE
-        for key, each in list(self._cancelled.items()):
-            if each.at < past and each.number < self._answered:
-                del self._cancelled[key]
-        tokens = {each.token for each in self._cancelled.values()} - {None}
-        return asking.key in self._cancelled or asking.token in tokens
+    def open(self, request: PooledRequest) -> None:
+        """Add a request; `send` sends it."""
+        request.own_key, request.own_token = self._ids.new(), self._ids.new()
+        self._open.add(request)
+        if self.reading.done():
+            self._close(request)
+            request.finish(self.child.cause)
 
-    def hold(self, asking: PooledRequest) -> None:
-        """Record that the server holds this request."""
-        self._asked += 1
-        asking.number = self._asked
-        self._held[asking.key] = asking
-        if asking.probe is not None:
-            self._held[asking.probe] = asking
-        if asking.token is not None:
-            self._tokens[asking.token] = asking
-        self.used = self._loop.time()
+    def send(self, request: PooledRequest, lines: Iterable[bytes]) -> None:
+        """Send a request, queries of the proxy before it, or cancellations of either."""
+        self.child.post([self._renamed(request, line) for line in lines])
 
-    def cancel(self, asking: PooledRequest, said: Iterable[bytes] | None = None) -> None:
-        """Cancel a request at the server; one that was answered is ignored.
-
-        `said` are the lines to send; None means cancellations because the client has disconnected.
-        """
-        if self._held.get(asking.key) is not asking:
-            return
-        own = asking.probe
-        self._let_go(asking)
-        if asking.sent:
-            self._cancelled[asking.key] = Cancelled(asking.token, self._loop.time(), self._asked)
-            if len(self._cancelled) > _MOST_CANCELLED:
-                self.leaving = True
-        if said is None:
-            keys = (asking.key if asking.sent else None, own)
-            reason = "the client closed the stream"
-            said = [cancellation(key, reason) for key in keys if key is not None]
-        self.child.post(list(said))
-        self._freed()
-
-    def settle(self, asking: PooledRequest) -> None:
-        """Record that the query before a request was answered, or is awaited no longer."""
-        if asking.probe is not None and self._held.get(asking.probe) is asking:
-            del self._held[asking.probe]
-        asking.probe = None
+    def cancel(self, request: PooledRequest) -> None:
+        """Cancel what is open of a request, since its client has disconnected."""
+        self.child.post([cancellation(key, _DISCONNECTED) for key in request.awaited])
+        self._close(request)
 
     def finish(self) -> None:
-        """End the server."""
-        if self._end is None:
+        """End the server; a second call is ignored."""
+        if not self.leaving:
+            self.leaving = True
             self._end = self._loop.create_task(self.child.end(ORDERLY))
 
-    def _let_go(self, asking: PooledRequest) -> None:
-        self.settle(asking)
-        del self._held[asking.key]
-        if asking.token is not None:
-            self._tokens.pop(asking.token, None)
-        self.used = self._loop.time()
+    def _renamed(self, request: PooledRequest, line: bytes) -> bytes:
+        """Return a line with the ids for the server, and record that it knows these."""
+        cancels = address(line).cancels
+        if cancels is not None:
+            own = request.own_key if cancels == request.key else cancels
+            request.awaited.discard(own)
+            self._requests.pop(own, None)
+            return _with_member(line, own, "params", "requestId")
+        envelope = message.read(line)
+        assert isinstance(envelope, Message)
+        own = envelope.key or b""
+        if own == request.key:
+            own, request.forwarded = request.own_key, True
+            line = _with_member(line, own, "id")
+            if request.token is not None:
+                self._requests[request.own_token] = request
+                line = _with_member(line, request.own_token, "params", "_meta", "progressToken")
+        request.awaited.add(own)
+        self._requests[own] = request
+        return line
+
+    def _close(self, request: PooledRequest) -> None:
+        for key in (*request.awaited, request.own_token):
+            self._requests.pop(key, None)
+        request.awaited.clear()
+        self._open.discard(request)
+        self.last_used = self._loop.time()
 
     async def _read(self) -> None:
-        cause = ""
+        reason = ""
         try:
-            await self._hear_all()
+            async for event in self.child.events():
+                await self._on_event(event)
         except Exception as error:  # after any error, no client may wait for ever
-            cause = unread(error)
+            reason = unread(error)
         self.leaving = True
         await self.child.end(HASTY)
-        if self._held:
-            cause, held = cause or self.child.cause, set(self._held.values())
-            self._log.error(f"{cause}; requests answered with an error: {len(held)}")
-            for asking in held:
-                asking.finish(cause)
-            self._held.clear()
-        self._freed()
+        if self._open:
+            reason = reason or self.child.cause
+            self._log.error(f"{reason}; requests answered with an error: {len(self._open)}")
+        for request in tuple(self._open):
+            self._close(request)
+            request.finish(reason)
 
-    async def _hear_all(self) -> None:
-        async for event in self.child.events():
-            if isinstance(event, list):
-                for line in event:
-                    await others(len(line))
-                    for raw in self._messages(line):
-                        self._hear(raw)
-                        if self._noise:
-                            # Blocks while the proxy's own stderr is not read.
-                            await threaded(self._log.noise, self._noise.pop())
-            elif isinstance(event, LineTooLong | LineDropped):
-                if isinstance(event, LineTooLong):
-                    self._log.warning(thrown_away(event.size, self._limit, " from the server"))
-                awaited = {key for key, each in self._held.items() if each.awaits(key)}
-                answer = said_of_long(event, awaited, self._limit)
-                if answer is not None:
-                    self._hear(answer)
-            elif isinstance(event, LineTruncated):
-                size = event.size
-                self._log.warning(f"the server ended within a line, after {size} bytes of it")
-            # Let other tasks run: the server's output may come without a break.
-            await asyncio.sleep(0)
+    async def _on_event(self, event: Event) -> None:
+        if isinstance(event, list):
+            for line in event:
+                await others(len(line))
+                for raw in self._messages(line):
+                    self._on_message(raw)
+                    if self._noise:
+                        # Blocks while the proxy's own stderr is not read.
+                        await threaded(self._log.noise, self._noise.pop())
+        elif isinstance(event, LineTooLong | LineDropped):
+            if isinstance(event, LineTooLong):
+                self._log.warning(thrown_away(event.size, self._limit, " from the server"))
+            awaited = {key for request in self._open for key in request.awaited}
+            response = said_of_long(event, awaited, self._limit)
+            if response is not None:
+                self._on_message(response)
+        elif isinstance(event, LineTruncated):
+            size = event.size
+            self._log.warning(f"the server ended within a line, after {size} bytes of it")
+        # Let other tasks run: the server's output may come without a break.
+        await asyncio.sleep(0)
 
     def _messages(self, line: bytes) -> list[bytes]:
-        """Separate the answer to one client from another's on the same line.
+        """Separate the response to one client from another's on the same line.
 
         The first is replaced by an error: with a server of its own, the client would get that too.
         """
-        end = behind_first(line) if len(line) <= _LARGE or second(line) else None
+        is_checked = len(line) <= _LARGE or message.second(line)
+        end = message.behind_first(line) if is_checked else None
         key = None if end is None else address(line[:end]).answers
-        if end is None or key is None or key not in self._held:
+        if end is None or key not in self._requests:
             return elements(line) or [line]
-        text = not_alone(end, len(line))
+        text = message.not_alone(end, len(line))
         self._log.warning(text)
-        return [error(key, -1, text), *self._messages(line[end:])]
+        return [message.error(key, -1, text), *self._messages(line[end:])]
 
-    def _hear(self, raw: bytes) -> None:
-        found = address(raw)
-        if found.answers is not None and found.answers in self._cancelled:
-            del self._cancelled[found.answers]
-            self._freed()
+    def _on_message(self, raw: bytes) -> None:
+        correlation = address(raw)
+        request = self._request_of(correlation, raw)
+        if request is None:
             return
-        asking = self._whose(found, raw)
-        if asking is None:
-            return
-        asking.put(raw)
-        if found.answers is not None and found.answers == asking.probe:
-            self.settle(asking)
-        elif asking.key in (found.answers, found.cancels):
+        request.put(request.restored(raw))
+        if request.own_key in (correlation.answers, correlation.cancels):
             # A server that ends a subscription by itself sends a cancellation.
-            self._answered = max(self._answered, asking.number)
-            self._let_go(asking)
-            asking.finish()
-            self._freed()
+            self._close(request)
+            request.finish()
+        elif correlation.answers is not None:
+            request.awaited.discard(correlation.answers)
+            self._requests.pop(correlation.answers, None)
 
-    def _whose(self, found: Correlation, raw: bytes) -> PooledRequest | None:
-        for key in (found.answers, found.subscription, found.cancels):
+    def _request_of(self, correlation: Correlation, raw: bytes) -> PooledRequest | None:
+        for key in (correlation.answers, correlation.subscription, correlation.cancels):
             if key is not None:
-                return self._held.get(key)
-        if found.token is not None:
-            return self._tokens.get(found.token)
-        if not _speaks(raw):
+                return self._requests.get(key)
+        if correlation.token is not None:
+            return self._requests.get(correlation.token)
+        if not _is_message(raw):
             if raw.strip():  # an empty line is no output
                 self._noise.append(raw)
-        elif len(set(self._held.values())) == 1:
-            return next(iter(self._held.values()))
+        elif len(self._open) == 1:
+            return next(iter(self._open))
         else:
             self._log.debug("a message that belongs to no request was dropped")
         return None
 
 
 class Pool:
-    """At most `most` servers, each started by `start` when it is needed.
+    """At most `limit` servers, each started by `start` when it is needed."""
 
-    Servers that only subscriptions wait for do not count, since a few listening clients would keep
-    their ids from all others; with these there are at most `total`.
-    """
-
-    def __init__(self, start: Start, most: int, total: int, log: Log, limit: int) -> None:
+    def __init__(self, start: Start, limit: int, log: Log, message_limit: int) -> None:
         self._start = start
-        self._most = most
-        self._total = max(most, total)
-        self._log = log
         self._limit = limit
-        self._members: list[PooledServer] = []
-        self._starting = 0
-        self._change = asyncio.Event()
+        self._log = log
+        self._message_limit = message_limit
+        self._ids = QueryIds()
+        self._servers: list[PooledServer] = []
+        self._starting: asyncio.Task[PooledServer] | None = None
 
     @property
     def running(self) -> int:
         """The number of servers that it has now."""
-        return sum(not each.reading.done() for each in self._members)
+        return sum(not each.reading.done() for each in self._servers)
 
-    async def take(self, asking: PooledRequest) -> PooledServer | None:
-        """Return a server that holds `asking` from now on; None if none can take it soon.
+    async def open(self, request: PooledRequest) -> PooledServer:
+        """Return the least busy server, to which `request` is added.
 
-        The time that a new server takes to start does not count. Raises OSError if a server cannot
-        be started.
+        If that one is busy, another one is started for later requests. Raises OSError if there is
+        none, and none can be started.
         """
-        deadline = asyncio.get_running_loop().time() + _PATIENCE
-        while True:
-            member = await self._found(asking)
-            # Another request may have taken a new server meanwhile.
-            if member is not None and member.takes(asking):
-                member.hold(asking)
-                return member
-            if member is None:
-                self._change.clear()
-                try:
-                    async with asyncio.timeout_at(deadline):
-                        await self._change.wait()
-                except TimeoutError:
-                    return None
-
-    async def _found(self, asking: PooledRequest) -> PooledServer | None:
-        self._members = [each for each in self._members if not each.reading.done()]
-        for member in self._members:
-            if member.takes(asking):
-                return member
-        there = [member for member in self._members if not member.leaving]
-        working = len([member for member in there if not member.listening]) + self._starting
-        if len(self._members) + self._starting >= max(self._total, 2 * self._most):
-            return None
-        if working >= self._most:
-            worn = sorted((each for each in there if each.worn(asking)), key=_busy)
-            if not worn or len(self._members) + self._starting >= 2 * self._most:
-                return None
-            worn[0].leaving = True
-            self._freed()
-        self._starting += 1
-        try:
+        self._servers = [each for each in self._servers if not each.reading.done()]
+        accepting = [each for each in self._servers if each.accepts]
+        server = min(accepting, key=lambda each: each.load, default=None)
+        if server is None:
             # The start continues even if this request is cancelled.
-            return await asyncio.shield(asyncio.ensure_future(self._begin()))
-        finally:
-            self._starting -= 1
+            server = await asyncio.shield(self._another())
+        elif server.load and len(self._servers) < self._limit:
+            self._another()
+        server.open(request)
+        return server
+
+    def _another(self) -> "asyncio.Task[PooledServer]":
+        """Start a server, unless one is being started."""
+        if self._starting is None or self._starting.done():
+            self._starting = asyncio.create_task(self._begin())
+            # Retrieve an error that no request waits for; it is in the log.
+            self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return self._starting
 
     async def _begin(self) -> PooledServer:
-        member = PooledServer(await self._start(), self._log, self._limit, self._freed)
-        self._members.append(member)
-        self._change.set()
-        return member
-
-    def _freed(self) -> None:
-        for member in self._members:
-            if member.leaving and member.idle:
-                member.finish()
-        self._change.set()
+        server = PooledServer(await self._start(), self._log, self._message_limit, self._ids)
+        self._servers.append(server)
+        return server
 
     def reap(self, seconds: float) -> None:
         """End the servers that have been idle for so many seconds."""
         now = asyncio.get_running_loop().time()
-        for member in self._members:
-            if member.idle and now - member.used > seconds:
-                member.leaving = True
-        self._freed()
+        for server in self._servers:
+            if server.idle and now - server.last_used > seconds:
+                server.finish()
 
     async def close(self) -> None:
         """End all servers."""
-        for member in self._members:
-            member.leaving = True
-        await end_all([member.child for member in self._members], ORDERLY)
-        for member in self._members:
-            await member.reading
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
+        await end_all([server.child for server in self._servers], ORDERLY)
+        for server in self._servers:
+            await server.reading
 
 
-def _busy(member: PooledServer) -> bool:
-    return not member.idle
+def _with_member(raw: bytes, value: bytes, *names: str) -> bytes:
+    r"""Return the object `raw` with `value` as its string or number at a chain of names.
+
+    >>> _with_member(b'{"id": 1.0, "params": {"uri": "\\\\ud800"}}', b'"a"', "id")
+    b'{"id": "a", "params": {"uri": "\\\\ud800"}}'
+    >>> _with_member(b'{"id": 1.0, "params": {"id": 2}}', b'"a"', "id")
+    b'{"id":"a","params":{"id": 2}}'
+    """
+    *_, last = names
+    matches = [*islice(re.finditer(_SCALAR % last.encode(), raw), 2)]
+    # An escape might spell a name. Otherwise the only match is the member, since it exists.
+    if len(matches) == 1 and b"\\u00" not in raw:
+        start, end = matches[0].span(1)
+        return raw[:start] + value + raw[end:]
+    name, *rest = names
+    if rest:
+        value = _with_member(bytes(message.members(raw)[name]), value, *rest)
+    return message.replaced(raw, **{name: Raw(value)})
 
 
-def _speaks(raw: bytes) -> bool:
+def _is_message(raw: bytes) -> bool:
     try:
-        found = read(raw)
+        envelope = message.read(raw)
     except DocumentError:
         return False
-    return isinstance(found, Message) and found.speaks
+    return isinstance(envelope, Message) and envelope.speaks

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 
-import aiohttp
 import msgspec
 from aiohttp import web
 from msgspec import Struct
@@ -18,6 +17,7 @@ from yarl import URL
 
 from proxy.errors import AbridgeError
 from proxy.session.outputs import Probe
+from proxy.transports.client.endpoint import HttpResponse
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http.sse import Event, TooLong, replaced
 from proxy.transports.sidecar import request as post
@@ -85,7 +85,7 @@ class Streams:
         self._streams: dict[str, SseSession] = {}
 
     async def follow(
-        self, answer: ResponseWriter, upstream: aiohttp.ClientResponse, asked: AccessRecord
+        self, answer: ResponseWriter, upstream: HttpResponse, asked: AccessRecord
     ) -> None:
         """Pass on a stream until it ends, with the proxy's endpoint in place of the server's."""
         name = secrets.token_urlsafe(16)

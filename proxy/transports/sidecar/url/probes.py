@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any
 
-import aiohttp
 from aiohttp import web
 from msgspec import Raw
 from yarl import URL
@@ -20,16 +19,17 @@ from proxy.errors import AbridgeError
 from proxy.session.guards import cancellation
 from proxy.session.outputs import Probe
 from proxy.transports.client import request as posting
+from proxy.transports.client.endpoint import HttpResponse
 from proxy.transports.correlation import address, elements
 from proxy.transports.driver import Routed
 from proxy.transports.http import body, sse
+from proxy.transports.http.negotiation import STREAM
 from proxy.transports.sidecar.request import SESSION, PostedBody
 from proxy.transports.sidecar.route import AccessRecord
 from proxy.transports.sidecar.session_registry import RequestContext
 from proxy.transports.sidecar.url.upstream import Lost, Upstream, request_id
 
 _TAKEN_BACK = 5.0  # seconds for a server to accept a cancellation
-_STREAM = "text/event-stream"
 _NOBODY = "nobody can be asked anything before the call that this is about"
 
 Hear = Callable[[RequestContext, bytes], Awaitable[None]]
@@ -45,7 +45,7 @@ class Rejected(AbridgeError):
     The call would be answered likewise. `upstream` is the answer's head, `raw` its body.
     """
 
-    def __init__(self, upstream: aiohttp.ClientResponse, raw: bytes) -> None:
+    def __init__(self, upstream: HttpResponse, raw: bytes) -> None:
         super().__init__(f"the server answered HTTP {upstream.status}")
         self.upstream = upstream
         self.raw = raw
@@ -155,7 +155,7 @@ class Probing:
         try:
             async with self._upstream.ask(request, raw, read, url, own=True) as upstream:
                 good = 200 <= upstream.status < 300
-                if not good or (url is None and upstream.content_type.lower() != _STREAM):
+                if not good or (url is None and upstream.content_type != STREAM):
                     return await self._whole(request, exchange.post, upstream, answer, id)
                 if url is None:
                     await self._events(request, exchange, upstream, answer, id)
@@ -171,7 +171,7 @@ class Probing:
         self,
         request: web.BaseRequest,
         read: PostedBody,
-        upstream: aiohttp.ClientResponse,
+        upstream: HttpResponse,
         answer: "asyncio.Future[bytes]",
         id: bytes,
     ) -> str:
@@ -194,7 +194,7 @@ class Probing:
         self,
         request: web.BaseRequest,
         exchange: RequestContext,
-        upstream: aiohttp.ClientResponse,
+        upstream: HttpResponse,
         answer: "asyncio.Future[bytes]",
         id: bytes,
     ) -> None:

@@ -11,7 +11,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-import aiohttp
 import msgspec
 from aiohttp import web
 from multidict import CIMultiDict
@@ -19,10 +18,12 @@ from multidict import CIMultiDict
 from proxy.document import message
 from proxy.session.outputs import Probe
 from proxy.transports.aio import others
+from proxy.transports.client.endpoint import HttpResponse
 from proxy.transports.correlation import address
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import body, sse
 from proxy.transports.http import hop_headers as passing
+from proxy.transports.http.negotiation import JSON, STREAM
 from proxy.transports.http.sse import Event
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.request import FAILED, SESSION, PostedBody, RequestRefused
@@ -114,13 +115,10 @@ class QueryWait:
             self._timeout.reschedule(asyncio.get_running_loop().time())
 
 
-_CANCELLED = -32800
 _UNASKED = "the client takes no event stream, so it cannot be asked"
 _PROMPT = 1.0  # seconds
 _LATE = "the server did not answer in time"
 _UNANSWERED = "the server ended its answer without a response"
-_STREAM = "text/event-stream"
-_JSON = "application/json"
 
 
 class UrlRoute:
@@ -229,7 +227,7 @@ class UrlRoute:
             sent = await self._probing.ask(request, exchange, probe)
         except TakenBack as cause:
             # The server has never received it, so no answer could come.
-            return Routed([], [message.error(id, _CANCELLED, str(cause))], told, [])
+            return Routed([], [message.error(id, message.CANCELLED, str(cause))], told, [])
         mine = [raw for raw in sent.to_client if address(raw).answers == id]
         for line in sent.to_client:
             if line not in mine:
@@ -300,7 +298,7 @@ class UrlRoute:
         request: web.BaseRequest,
         exchange: RequestContext,
         waiting: QueryWait,
-        upstream: aiohttp.ClientResponse,
+        upstream: HttpResponse,
         asked: AccessRecord,
     ) -> web.StreamResponse:
         """Pass on an upstream's answer, with the messages that the proxy adds."""
@@ -308,26 +306,26 @@ class UrlRoute:
         if read.initializes:
             self._callers.initialized(exchange, upstream.headers.get(SESSION))
         self._forget_ended(request, upstream)
-        kind = upstream.content_type.lower()
+        kind = upstream.content_type
         good = 200 <= upstream.status < 300
-        if ours and good and kind not in (_JSON, _STREAM):
+        if ours and good and kind not in (JSON, STREAM):
             # The server got no request of the batch, or does not answer those that it got.
             lines = [*ours, *exchange.end("the server gave no answer")]
             waiting.leave()
             return await self._finish(_answer(request, read, streams=False), lines, asked)
-        if good and kind not in (_JSON, _STREAM) and exchange.withholds and not _empty(upstream):
+        if good and kind not in (JSON, STREAM) and exchange.withholds and not _empty(upstream):
             # A client that ignores the content type would find data that a rule withholds.
             said = upstream.headers.get("Content-Type", "it has no Content-Type")
             asked.failure = f"the server's answer is neither JSON nor an event stream: {said}"
             lines = exchange.end(asked.failure)
             waiting.leave()
             return await self._finish(_answer(request, read, streams=False), lines, asked)
-        if not read.ids or not good or kind not in (_JSON, _STREAM):
+        if not read.ids or not good or kind not in (JSON, STREAM):
             exchange.drop()
             return await self._upstream.pass_on(request, upstream, asked)
         passed = passing.to_client(upstream.headers)
-        answer = _answer(request, read, kind == _STREAM, upstream.status, passed)
-        if kind == _STREAM:
+        answer = _answer(request, read, kind == STREAM, upstream.status, passed)
+        if kind == STREAM:
             # The client may read slowly, and a head that has begun must not be sent again.
             waiting.busy = True
             await answer.begin()
@@ -372,7 +370,7 @@ class UrlRoute:
         request: web.BaseRequest,
         answer: ResponseWriter,
         exchange: RequestContext,
-        upstream: aiohttp.ClientResponse,
+        upstream: HttpResponse,
         asked: AccessRecord,
         waiting: QueryWait | None = None,
     ) -> None:
@@ -439,7 +437,7 @@ class UrlRoute:
             asked.session = post.digest(session)
         async with self._upstream.ask(request, raw) as upstream:
             self._forget_ended(request, upstream)
-            streams = upstream.content_type.lower() == _STREAM and not self._route.passes
+            streams = upstream.content_type == STREAM and not self._route.passes
             if not streams or not 200 <= upstream.status < 300:
                 return await self._upstream.pass_on(request, upstream, asked)
             passed = passing.to_client(upstream.headers)
@@ -457,7 +455,7 @@ class UrlRoute:
                 await self._legacy.follow(answer, upstream, asked)
             return await self._finish(answer, [], asked)
 
-    def _forget_ended(self, request: web.BaseRequest, upstream: aiohttp.ClientResponse) -> None:
+    def _forget_ended(self, request: web.BaseRequest, upstream: HttpResponse) -> None:
         session = request.headers.get(SESSION)
         ended = request.method == "DELETE" and 200 <= upstream.status < 300
         # For a GET, 404 may only mean that there is no such stream.
@@ -466,7 +464,7 @@ class UrlRoute:
             self._callers.ended(session)
 
 
-def _empty(upstream: aiohttp.ClientResponse) -> bool:
+def _empty(upstream: HttpResponse) -> bool:
     return upstream.status == 204 or upstream.headers.get("Content-Length") == "0"
 
 

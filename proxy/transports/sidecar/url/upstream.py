@@ -7,7 +7,6 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
-import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
@@ -16,8 +15,13 @@ from proxy.document import message
 from proxy.document.message import string_at
 from proxy.document.tree import ABSENT
 from proxy.errors import AbridgeError, DocumentError
-from proxy.transports.client.endpoint import LOST, HttpClient, RedirectRefused, reason
-from proxy.transports.http import body, headers, sse
+from proxy.transports.client.endpoint import (
+    ConnectionLost,
+    HttpClient,
+    HttpResponse,
+    RedirectRefused,
+)
+from proxy.transports.http import body, headers
 from proxy.transports.http import hop_headers as passing
 from proxy.transports.http import negotiation as accept
 from proxy.transports.http.sse import Event
@@ -28,8 +32,6 @@ from proxy.transports.sidecar.route import AccessRecord, Route
 _OF_ONE_MESSAGE = re.compile(
     r"(x-)?idempotency-key|mcp-param-.*|(content-|repr-)?digest|content-md5|signature(-input)?"
 )
-
-_ENDS = 512  # bytes at either end of a message that usually suffice to classify it
 
 
 class Lost(AbridgeError):
@@ -63,7 +65,7 @@ class Upstream:
         url: URL | None = None,
         *,
         own: bool = False,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    ) -> AsyncIterator[HttpResponse]:
         """Send `raw` as the client sent its request; raises Lost.
 
         If `own`, the message is the proxy's own, and headers that are true of the client's message
@@ -74,14 +76,14 @@ class Upstream:
         async with AsyncExitStack() as open:
             try:
                 response = await open.enter_async_context(
-                    self._endpoint.ask(
-                        request.method, passed, raw or None, at=url or self._url(request)
+                    self._endpoint.request(
+                        request.method, passed, raw or None, url=url or self._url(request)
                     )
                 )
             except RedirectRefused as cause:
                 raise Lost(cause.brief) from None
-            except LOST as cause:
-                raise Lost(f"the server cannot be reached: {reason(cause)}") from None
+            except ConnectionLost as cause:
+                raise Lost(f"the server cannot be reached: {cause}") from None
             if response.status < 200:
                 # No other protocol was requested, and the bytes that follow may be no HTTP.
                 response.close()
@@ -98,40 +100,28 @@ class Upstream:
             async with self.ask(request, raw, read) as upstream:
                 await self.whole(upstream)
 
-    async def whole(self, response: aiohttp.ClientResponse) -> bytes:
+    async def whole(self, response: HttpResponse) -> bytes:
         """Return the body of an answer; raises Lost, body.TooLarge."""
-        encoding = response.headers.get("Content-Encoding")
         try:
-            return await body.whole(response.content, encoding, self._limit)
+            return await response.read(self._limit)
         except body.Unreadable as cause:
             raise Lost(f"the server's answer cannot be read: {cause}") from None
-        except LOST as cause:
-            raise Lost(f"the server's answer broke off: {reason(cause)}") from None
-        except MemoryError:
-            raise Lost("there is no memory for the server's answer") from None
+        except ConnectionLost as cause:
+            raise Lost(f"the server's answer broke off: {cause}") from None
 
-    async def events(
-        self, response: aiohttp.ClientResponse, asked: AccessRecord
-    ) -> AsyncIterator[Event]:
+    async def events(self, response: HttpResponse, asked: AccessRecord) -> AsyncIterator[Event]:
         """Yield the events of an answer; raises Lost, sse.TooLong."""
-        events = sse.Events(self._limit)
-        encoding = response.headers.get("Content-Encoding")
         try:
-            async for chunk in body.chunks(response.content, encoding):
-                asked.received += len(chunk)
-                for event in events.feed(chunk):
-                    yield event
-        except body.Unreadable as cause:
+            async for event in response.events(self._limit):
+                asked.received = response.received
+                yield event
+        except (ConnectionLost, body.Unreadable) as cause:
             raise Lost(str(cause)) from None
-        except LOST as cause:
-            raise Lost(reason(cause)) from None
-        except MemoryError:
-            raise Lost("there is no memory for what it says") from None
-        if rest := events.end():
-            raise Lost(f"it ended within an event, after {len(rest)} bytes of it")
+        finally:
+            asked.received = response.received
 
     async def pass_on(
-        self, request: web.BaseRequest, response: aiohttp.ClientResponse, asked: AccessRecord
+        self, request: web.BaseRequest, response: HttpResponse, asked: AccessRecord
     ) -> web.StreamResponse:
         """Pass on an answer unchanged, in its encoding.
 
@@ -142,35 +132,31 @@ class Upstream:
             reason=response.reason,
             headers=passing.to_client(response.headers, whole=True),
         )
-        pieces = self._pieces(response)
-        first = await anext(pieces, b"")
+        pieces = response.encoded_chunks()
+        try:
+            first = await anext(pieces, b"")
+        except ConnectionLost as cause:
+            raise Lost(str(cause)) from None
         if not first and request.method != "HEAD":
             # Explicit, so that no type is added for an empty body.
             passed.content_length = 0
         await passed.prepare(request)
         try:
             if first:
-                asked.received += len(first)
                 await passed.write(first)
             async for chunk in pieces:
-                asked.received += len(chunk)
                 await passed.write(chunk)
-        except Lost:
+        except ConnectionLost as cause:
             # The announced body cannot be completed: close the connection so that the client
             # notices.
             if request.transport is not None:
                 request.transport.abort()
-            raise
+            raise Lost(str(cause)) from None
+        finally:
+            asked.received = response.received
         await passed.write_eof()
         asked.sent = asked.received
         return passed
-
-    async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        try:
-            async for chunk in response.content.iter_any():
-                yield chunk
-        except LOST as cause:
-            raise Lost(reason(cause)) from None
 
     def _url(self, request: web.BaseRequest) -> URL:
         url = self._endpoint.url
@@ -207,7 +193,7 @@ class Upstream:
 def request_id(event: Event) -> bytes | None:
     """Return the id of the server's request that an event holds, None for other events."""
     raw = event.data or b""
-    if message.response_key(raw[:_ENDS], raw[-_ENDS:]) is not None:  # usual, and it may be long
+    if message.responds_to(raw) is not None:  # usual, and it may be long
         return None
     try:
         read = message.read(raw)

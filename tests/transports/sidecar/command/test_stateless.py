@@ -86,7 +86,7 @@ async def test_headers_that_contradict_the_body_never_reach_a_server() -> None:
         assert (heard.status, said["id"], said["error"]["code"]) == (400, "x", -32020)
         heard = await client.ask(1, "tools/list", {"_meta": META})
         assert (heard.status, (await heard.rest())[0]["error"]["code"]) == (400, -32020)
-        assert [each["id"] for each in await seen(client)] == ["seen"]
+        assert [each["method"] for each in await seen(client)] == ["tools/call"]
 
 
 async def test_a_notification_is_accepted_and_told_to_nobody() -> None:
@@ -99,55 +99,37 @@ async def test_a_notification_is_accepted_and_told_to_nobody() -> None:
 
 
 async def test_a_client_that_goes_away_has_cancelled() -> None:
-    async with hosting() as made:
+    async with hosting(children=1) as made:
         client = made.client()
-        heard = await client.modern_call(1, "progress", {"count": 1}, token=1)
-        await heard.rest()
         waiting = asyncio.create_task(client.modern_call("held", "hold"))
         async with asyncio.timeout(10):
-            while len(await seen(client)) < 3:
+            while len(messages := await seen(client)) < 2:
                 await asyncio.sleep(0.01)
             waiting.cancel()
             while (last := (await seen(client))[-2])["method"] != "notifications/cancelled":
                 await asyncio.sleep(0.01)
-        assert last["params"] == {
-            "requestId": "held",
-            "reason": "the client closed the stream",
-        }
+        [held] = [each["id"] for each in messages if each["params"].get("name") == "hold"]
+        assert last["params"] == {"requestId": held, "reason": "the client closed the stream"}
 
 
-async def test_clients_that_listen_leave_room_for_calls_with_their_ids() -> None:
+async def test_clients_with_equal_ids_and_tokens_share_a_server_and_each_hears_its_own() -> None:
     async with hosting(children=1) as made:
         client = made.client()
-        held = [await client.modern(1, "subscriptions/listen") for _ in range(3)]
-        assert [(await heard.next())["method"] for heard in held]
-        assert await (await client.modern_call(1, "echo")).said() == "{}"
-
-
-async def test_equal_ids_go_to_different_servers_and_to_none_where_all_hold_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("proxy.transports.sidecar.command.pool._PATIENCE", 0.05)
-    # Whatever has begun to speak serves to hold an id; subscriptions would not count.
-    monkeypatch.setattr("proxy.transports.sidecar.command.stateless._LISTEN", "")
-    async with hosting(children=2) as made:
-        client = made.client()
-        held = [await client.modern(1, "subscriptions/listen") for _ in range(2)]
-        assert [(await heard.next())["method"] for heard in held]
-        busy = await client.modern_call(1, "echo")
-        [said] = await busy.rest()
-        assert busy.status == 503
-        assert busy.headers["Retry-After"] == "1"
-        assert said["error"]["message"] == (
-            "every server is busy with a request of this id or progress token"
-        )
-        assert await (await client.modern_call("1", "echo")).said() == "{}"
-        # An id that was cancelled may still be answered: a server that is free of it is started.
-        held[0].leave()
+        tokens = ("t", "t", None, 1)
+        held = [asyncio.create_task(client.modern_call(1, "hold", token=each)) for each in tokens]
         async with asyncio.timeout(10):
-            while (heard := await client.modern_call(1, "echo")).status == 503:
+            while len(messages := await seen(client)) < len(held) + 1:
                 await asyncio.sleep(0.01)
-        assert await heard.said() == "{}"
+        calls = [each for each in messages if each["params"]["name"] == "hold"]
+        known = [each["id"] for each in calls]
+        known += [each["params"]["_meta"].get("progressToken") for each in calls]
+        assert len(set(known)) == 8, "only one is None"
+        heard = await client.modern_call(1, "progress", {"count": 2}, token="t")
+        progress = [each["params"]["progressToken"] for each in (await heard.rest())[:-1]]
+        assert progress == ["t", "t"]
+        await client.modern_call(1, "release")
+        for each in held:
+            assert (await (await each).rest())[0]["id"] == 1
 
 
 async def test_a_subscription_hears_what_is_its_own() -> None:
@@ -159,15 +141,20 @@ async def test_a_subscription_hears_what_is_its_own() -> None:
             said = await heard.next()
             assert said["method"] == "notifications/subscriptions/acknowledged"
             assert said["params"]["_meta"] == {SUBSCRIPTION: id}
+        listening = [each for each in await seen(client) if "listen" in each["method"]]
+        _, own = (each["id"] for each in listening)
         note = {
             "method": "notifications/tools/list_changed",
-            "params": {"_meta": {SUBSCRIPTION: "b"}},
+            "params": {"_meta": {SUBSCRIPTION: own}},
         }
-        gone = {"method": "notifications/cancelled", "params": {"requestId": "b"}}
-        answer = {"id": 1, "result": {}}
+        gone = {"method": "notifications/cancelled", "params": {"requestId": own}}
+        answer = {"id": "$ID", "result": {}}
         raw = "\n".join(json.dumps({"jsonrpc": "2.0", **each}) for each in (note, gone, answer))
         assert (await client.modern_call(1, "say", {"raw": raw})).status == 200
-        assert [each["method"] for each in await two.rest()] == [note["method"], gone["method"]]
+        last = await two.rest()
+        assert [each["method"] for each in last] == [note["method"], gone["method"]]
+        assert last[0]["params"]["_meta"] == {SUBSCRIPTION: "b"}
+        assert last[1]["params"] == {"requestId": "b"}
         one.leave()
 
 
@@ -224,14 +211,13 @@ async def test_pages_are_kept_for_each_caller() -> None:
 
 async def test_headers_of_parameters_are_checked_once_a_tool_is_known() -> None:
     schema = {"type": "object", "properties": {"to": {"type": "string", "x-mcp-header": "To"}}}
-    result = {"tools": [{"name": "echo", "inputSchema": schema}]}
-    tools = json.dumps({"jsonrpc": "2.0", "id": 1, "result": result})
+    tools = json.dumps({"tools": [{"name": "echo", "inputSchema": schema}]})
     script = """
 import json, sys
 for line in sys.stdin:
-    id = json.loads(line)["id"]
-    done = {"jsonrpc": "2.0", "id": id, "result": {}}
-    print(sys.argv[1] if id == 1 else json.dumps(done), flush=True)
+    request = json.loads(line)
+    result = json.loads(sys.argv[1]) if request["method"] == "tools/list" else {}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
 """
     async with hosting([sys.executable, "-c", script, tools]) as made:
         client = made.client()
