@@ -148,8 +148,8 @@ def _end(
         code = _BAD_RULES
     if ledger is not None:
         ledger.close()
-        if ledger.lost:
-            log.warning(f"calls that the ledger did not record: {ledger.lost}")
+        if ledger.unrecorded:
+            log.warning(f"calls that the ledger did not record: {ledger.unrecorded}")
     log.flush()
     # Do not join threads: one may wait for a client that keeps stdin open. All output is written.
     os._exit(code)

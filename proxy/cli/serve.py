@@ -26,7 +26,7 @@ from proxy.ruleset.loading import config
 from proxy.ruleset.loading import config_model as configkeys
 from proxy.ruleset.loading.config import Config
 from proxy.ruleset.loading.config_model import Command, ListenAddress, RouteSpec
-from proxy.ruleset.loading.yaml_nodes import MOST_BYTES
+from proxy.ruleset.loading.yaml_nodes import MAX_BYTES
 from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
 from proxy.ruleset.selection import Selection, content, read_library
 from proxy.ruleset.watch import Watch
@@ -301,8 +301,8 @@ def run(arguments: argparse.Namespace) -> int:
         log.sum_up()
         if ledger is not None:
             ledger.close()
-            if ledger.lost:
-                log.warning(f"calls that the ledger did not record: {ledger.lost}")
+            if ledger.unrecorded:
+                log.warning(f"calls that the ledger did not record: {ledger.unrecorded}")
         log.flush()
 
 
@@ -372,7 +372,7 @@ def _config(given: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
             raise AbridgeError(f"--auth: {route.torn}")
         return Config((route,))
     try:
-        raw = content(file, MOST_BYTES + 1)
+        raw = content(file, MAX_BYTES + 1)
     except (OSError, AbridgeError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise RuleErrors([Problem(file, 0, 0, reason)]) from None

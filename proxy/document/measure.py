@@ -11,7 +11,6 @@ from msgspec.structs import astuple
 
 from proxy.document.fuel import Fuel
 from proxy.document.paths import Name, Path, select
-from proxy.document.surrogates import unmask
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
 from proxy.errors import ShapeMismatch
 
@@ -21,8 +20,7 @@ class TextFrame(Struct, frozen=True, kw_only=True):
 
     `separator` joins lines. It is empty for records, since each holds its own line ends, and None
     if the structure is written as JSON. `ended`: a separator follows the last line too. `last` is
-    the last record if it lacks `ending`, the line ends that close the other records. `masked`: the
-    structure holds masked surrogates of its own.
+    the last record if it lacks `ending`, the line ends that close the other records.
     """
 
     before: str = ""
@@ -31,7 +29,6 @@ class TextFrame(Struct, frozen=True, kw_only=True):
     ended: bool = False
     last: str | None = None
     ending: str = ""
-    masked: bool = False
 
     def text(self, value: Value, *, more: bool = False) -> str:
         """Return the text that `value` is written back as; `more`: its end was cut off."""
@@ -44,7 +41,7 @@ class TextFrame(Struct, frozen=True, kw_only=True):
         if self.separator is not None and type(value) is Raw:
             value = level(value)
         if self.separator is None or not isinstance(value, list):
-            return _json(value, self.masked)
+            return _json(value)
         pieces = [_piece(each) for each in value]
         if self.last is not None and self.last in pieces[:-1]:
             at = pieces.index(self.last)
@@ -108,8 +105,7 @@ class TextWriteback:
 
 def weigh(document: Document, value: Value) -> int:
     """Count the bytes of `value` as JSON in `document`."""
-    raw = compact(encode(value))
-    return len(unmask(raw) if document.masked else raw)
+    return len(compact(encode(value)))
 
 
 def size(document: Document) -> int:
@@ -217,9 +213,8 @@ def outgrows(value: Value, most: int, fuel: Fuel | None = None) -> bool:
 
 def _piece(value: Value) -> str:
     said = text(value)
-    return _json(value, masked=False) if said is None else said
+    return _json(value) if said is None else said
 
 
-def _json(value: Value, masked: bool) -> str:
-    raw = compact(encode(value))
-    return (unmask(raw) if masked else raw).decode("utf-8", "surrogatepass")
+def _json(value: Value) -> str:
+    return compact(encode(value)).decode()

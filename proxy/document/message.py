@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from proxy.document.surrogates import mask, maskable, unmask
+from proxy.document.surrogates import REPLACEMENT, replace_lone
 from proxy.document.tree import ABSENT, compact, encode, level, text
 from proxy.errors import DocumentError
 
@@ -109,29 +109,26 @@ def read(raw: bytes) -> Message | list[Raw]:
     except msgspec.ValidationError:
         raise DocumentError("neither an object nor an array") from None
     except msgspec.DecodeError as error:
-        if maskable(raw, error):
-            try:
-                found = _read(mask(raw))
-            except (msgspec.DecodeError, RecursionError):
-                pass
-            else:
-                if isinstance(found, Message):
-                    if found.id is not ABSENT:
-                        found.id = Raw(unmask(bytes(found.id)))
-                    return found
-                return [Raw(unmask(bytes(element))) for element in found]
-        raise DocumentError(f"not JSON: {error}") from error
+        repaired = replace_lone(raw)
+        if repaired is raw:
+            raise DocumentError(f"not JSON: {error}") from error
+        found = read(repaired)
+        if isinstance(found, Message) and found.id is not ABSENT:
+            found.id = _exact_id(raw, found.id)
+        return found
     except RecursionError as error:
         raise DocumentError("nested too deeply") from error
 
 
-def masked(raw: bytes) -> bool:
-    r"""Return True if reading `raw`, a readable message, masks lone surrogates.
+def _exact_id(raw: bytes, id: Raw) -> Raw:
+    """Return the id of the message `raw` with its lone surrogates: an id pairs two messages."""
+    if REPLACEMENT not in bytes(id):
+        return id
+    import json
 
-    >>> masked(rb'{"id":"\ud800"}'), masked(rb'{"id":"\ud83d\ude00"}')
-    (True, False)
-    """
-    return (b"\\ud" in raw or b"\\uD" in raw) and mask(raw) is not raw
+    # Other members may be invalid UTF-8, or numbers too long for an int.
+    held = json.loads(raw.decode("utf-8", "replace"), parse_int=str)
+    return Raw(json.dumps(held["id"]).encode())
 
 
 def _read(raw: bytes) -> Message | list[Raw]:
@@ -144,6 +141,23 @@ def members(raw: bytes | Raw) -> dict[str, Raw]:
         return _MEMBERS.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DocumentError(f"not a JSON object: {error}") from error
+
+
+def outer_members(raw: bytes) -> dict[str, Raw]:
+    """Decode the outermost level of a message; lone surrogates become U+FFFD, but in its id.
+
+    Raises DocumentError if `raw` is no JSON object.
+    """
+    try:
+        return members(raw)
+    except DocumentError:
+        repaired = replace_lone(raw)
+        if repaired is raw:
+            raise
+        found = members(repaired)
+        if "id" in found:
+            found["id"] = _exact_id(raw, found["id"])
+        return found
 
 
 def string_at(raw: Raw, *names: str) -> str | None:
@@ -167,8 +181,12 @@ def id_key(raw: bytes) -> bytes:
     try:
         return compact(encode(level(Raw(raw))))
     except DocumentError:
-        # A lone surrogate: its escape is its only spelling.
-        return raw
+        import json
+
+        try:
+            return json.dumps(json.loads(raw)).encode()  # it has a lone surrogate
+        except ValueError:
+            return raw
 
 
 def responds_to(raw: bytes) -> bytes | None:
@@ -311,10 +329,7 @@ def replaced(raw: bytes, **values: Any) -> bytes:
     >>> replaced(b'{"id": 1.0, "result": {}}', result=[1])
     b'{"id":1.0,"result":[1]}'
     """
-    try:
-        return encode({**members(raw), **values})
-    except DocumentError:
-        return unmask(encode({**members(mask(raw)), **values}))
+    return encode({**outer_members(raw), **values})
 
 
 def with_arguments(raw: bytes, params: Raw, arguments: dict[str, Any]) -> bytes:

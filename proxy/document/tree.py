@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from proxy.document.fuel import Fuel
-from proxy.document.surrogates import mask, maskable, unmask
+from proxy.document.surrogates import replace_lone
 from proxy.errors import DocumentError
 
 _LARGE = 256 << 10  # bytes
@@ -137,30 +137,28 @@ class Document:
     b'{"c":1e400}'
     """
 
-    __slots__ = ("cell", "changed", "closers", "masked", "ready", "source")
+    __slots__ = ("cell", "changed", "closers", "ready", "source")
 
-    def __init__(self, value: Value, *, masked: bool = False) -> None:
+    def __init__(self, value: Value) -> None:
         self.cell = [value]
         # Steps change an array in place if it is given opened.
         self.source = value.copy() if type(value) is list else value
         self.ready: dict[str, Raw] | None = None  # the source's outermost level, once decoded
-        self.masked = masked
         self.changed = False
         self.closers: list[Callable[[], None]] = []
 
     @classmethod
     def read(cls, raw: bytes) -> "Document":
-        """Decode `raw`, one JSON value. Raises DocumentError if it is none."""
+        """Decode `raw`, one JSON value; a lone surrogate escape in it becomes U+FFFD.
+
+        Raises DocumentError if it is none.
+        """
         try:
             return cls._read(raw)
         except msgspec.DecodeError as error:
-            if maskable(raw, error):
-                try:
-                    found = cls._read(mask(raw))
-                except (msgspec.DecodeError, RecursionError) as again:
-                    raise DocumentError(f"not JSON: {again}") from again
-                found.masked = True
-                return found
+            repaired = replace_lone(raw)
+            if repaired is not raw:
+                return cls.read(repaired)
             raise DocumentError(f"not JSON: {error}") from error
         except RecursionError as error:
             raise DocumentError("nested too deeply") from error
@@ -211,8 +209,7 @@ class Document:
 
     def encode(self) -> bytes:
         """Return the document as compact JSON; kept values keep their spelling."""
-        raw = compact(encode(self.cell[0]))
-        return unmask(raw) if self.masked else raw
+        return compact(encode(self.cell[0]))
 
 
 def level(value: Raw) -> Value:

@@ -34,8 +34,7 @@ def look(
     A document that is a text is named `text`, and also `name`, the member of structuredContent that
     holds it: `text[10000:20000]` counts characters, as does any slice of a string
     (`items[3].body[0:500]`). A document that is an array is also named `items`. A slice of an array
-    at the end of the expression keeps nulls, so that slices can be joined. The value belongs to a
-    document that is masked if this one is.
+    at the end of the expression keeps nulls, so that slices can be joined.
 
     A name in double quotes in a comparison is a text if no element has a member of that name.
     `remarks` receives the messages for the model on members that no element has.

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from proxy.document.message import members
-from proxy.document.surrogates import mask as replace_lone
+from proxy.document.surrogates import replace_lone
 from proxy.document.tree import compact, encode, uncollected
 from proxy.errors import DocumentError
 

@@ -60,7 +60,7 @@ def beside(job: ShapeJob, frame: Frame) -> Frame:
     most = job.rule.max_bytes // (2 if job.shows == "both" else 1)
     if held is None or len(memoryview(held)) <= most:
         return frame
-    document = Document(held, masked=frame.masked)
+    document = Document(held)
     abridge(document, max(most, _LEAST), Call("", structured=True, notices=[]))
     members = {**frame.members, "structuredContent": Raw(encode(document.cell[0]))}
     return replace(frame, members=members)
@@ -71,7 +71,7 @@ def _shortened(frame: Frame, most: int) -> Frame:
     others = frames.beside(frame)
     texts = list(others.values())
     whole: Value = texts[0] if len(texts) == 1 else [Raw(encode(said)) for said in texts]
-    document = Document(whole, masked=frame.masked)
+    document = Document(whole)
     call = Call("", notices=[], blocks=len(texts) > 1)
     abridge(document, max(most, _LEAST), call)
     cut = document.root.open()

@@ -10,7 +10,6 @@ from proxy.document import message
 from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.measure import most_of
 from proxy.document.message import members
-from proxy.document.surrogates import mask, masks, unmask
 from proxy.document.tree import Document, Value, encode, text
 from proxy.errors import DocumentError, raised
 from proxy.ruleset.rule import Rule
@@ -46,12 +45,9 @@ def of_result(
         return job.original("error", None, before)
     assert job.raw is not None
     document = reading.document
-    document.masked |= line.masked
-    reading.frame.masked = line.masked
     call = replace(steps.call(job, reading.frame, attempt), bound=None, viewable=False)
     try:
         _run(rule, document, call)
-        reading.frame.join(document, job.raw)
         # Some clients check the structuredContent of an error against the success schema.
         frame = as_text(reading.frame)
         written, shown = write(frame, document, call.notices)
@@ -67,7 +63,7 @@ def of_result(
         said = f"{rule.at(job.tool)}: errors: a result of {len(raw)} bytes, more than {room}"
         return job.original("error", said, before)
     return ShapeResult(
-        raw=unmask(raw) if frame.masked else raw,
+        raw=raw,
         word="error",
         visible_before=before or 0,
         visible_after=shown.to(job.shows),
@@ -82,7 +78,7 @@ def _marked(job: ShapeJob, before: int | None) -> ShapeResult:
     if failed(line.members):
         return original
     raw = encode({**line.envelope, "result": {**line.members, "isError": _TRUE}})
-    return replace(original, raw=unmask(raw) if line.masked else raw)
+    return replace(original, raw=raw)
 
 
 def of_response(job: ShapeJob, attempt: ShapeContext) -> ShapeResult | None:
@@ -90,7 +86,7 @@ def of_response(job: ShapeJob, attempt: ShapeContext) -> ShapeResult | None:
     assert job.raw is not None
     if not job.rule.errors:
         # A response with both `result` and `error` is not only an error.
-        bare = job.rule.max_bytes is not None and "result" not in _envelope(job.raw)[0]
+        bare = job.rule.max_bytes is not None and "result" not in message.outer_members(job.raw)
         return job.original("error") if bare and _error(job.raw) is not None else None
     call = Call(
         job.tool, job.arguments, names=job.names, warnings=attempt.warnings, fuel=attempt.fuel
@@ -116,25 +112,19 @@ def _reworded(rule: Rule, call: Call, raw: bytes) -> bytes | None:
     found = _error(raw)
     if found is None:
         return None
-    error, said, masked = found
-    shaped = _said(rule, call, said, masked=masked)
+    error, said = found
+    shaped = _said(rule, call, said)
     return message.replaced(raw, error={**error, "message": shaped})
 
 
-def _error(raw: bytes) -> tuple[dict[str, Raw], str, bool] | None:
-    """Return a JSON-RPC error, its message, and True if lone surrogates are masked in them."""
+def _error(raw: bytes) -> tuple[dict[str, Raw], str] | None:
+    """Return the members of a JSON-RPC error, and its message."""
     try:
-        envelope, masked = _envelope(raw)
-        error = members(envelope.get("error", Raw(b"null")))
+        error = members(message.outer_members(raw).get("error", Raw(b"null")))
     except DocumentError:
         return None
     said = text(error.get("message"))
-    return None if said is None else (error, said, masked)
-
-
-def _envelope(raw: bytes) -> tuple[dict[str, Raw], bool]:
-    masked = message.masked(raw)
-    return members(mask(raw) if masked else raw), masked
+    return None if said is None else (error, said)
 
 
 # The bound
@@ -174,17 +164,15 @@ def _bounded_result(
     else:
         # Some clients check the structuredContent of an error against the success schema.
         document, frame = reading.document, as_text(reading.frame)
-    document.masked |= line.masked
-    frame.masked, frame.error = line.masked, True
+    frame.error = True
     # No client requires structuredContent of a result that is marked as an error.
     frame.members["isError"] = _TRUE
-    frame.join(document, error.raw)
     alone = replace(job, rule=job.rule.for_errors, view=None)
     snapshot = Snapshot(bound.beside(alone, frame).encode(), pages.taken(document)())
     answer = pages.answered(alone, snapshot, None, attempt)
     return replace(
         error,
-        raw=answer.line(encode({**line.envelope, "result": answer.written})),
+        raw=encode({**line.envelope, "result": answer.written}),
         visible_before=shown.to(job.shows) if error.raw is job.raw else error.visible_before,
         visible_after=answer.shown.to(job.shows),
         snapshot=snapshot if job.keep and job.rule.snapshot_step.viewable else None,
@@ -200,16 +188,16 @@ def _bounded_response(job: ShapeJob, error: ShapeResult, most: int) -> ShapeResu
     found = _error(error.raw)
     if found is None:
         return error
-    held, said, masked = found
+    held, said = found
     told: dict[str, Value] = {}
     data = held.get("data", Raw(b""))
     if len(memoryview(data)) > most // 2:
-        cut = Document({"data": data}, masked=masked)
+        cut = Document({"data": data})
         abridge(cut, most // 2, Call(job.tool))
         parts = cut.root.open()
         told = parts.pop(NAME, {})
         held["data"] = data = Raw(encode(parts["data"]))
-    document = Document(said, masked=masked)
+    document = Document(said)
     viewable = job.viewable and job.rule.snapshot_step.viewable
     call = Call(job.tool, names=job.names, viewable=viewable, notices=[], error=True)
     abridge(document, most - len(memoryview(data)) - len(encode(told)), call)
@@ -217,7 +205,7 @@ def _bounded_response(job: ShapeJob, error: ShapeResult, most: int) -> ShapeResu
     for notice in call.notices:
         told = notice.value | told
         if job.keep and viewable:
-            snapshot = _snapshot(said, masked, job.modern)
+            snapshot = _snapshot(said, job.modern)
     if not told:
         return error
     shown = f"{text(document.cell[0])}\n{encode({NAME: told}).decode()}"
@@ -225,13 +213,13 @@ def _bounded_response(job: ShapeJob, error: ShapeResult, most: int) -> ShapeResu
     return replace(error, raw=raw, visible_after=len(raw), snapshot=snapshot)
 
 
-def _snapshot(said: str, masked: bool, modern: bool) -> Snapshot:
+def _snapshot(said: str, modern: bool) -> Snapshot:
     """Return the snapshot of a message as an error result, for views of it."""
     whole = {"content": Raw(b"[]"), "isError": _TRUE}
     if modern:
         whole["resultType"] = Raw(b'"complete"')
     block = Raw(encode({"type": "text", "text": ""}))
-    frame = Frame(whole, [block], (Copy("text", blocks=(0,)),), masked=masked, error=True)
+    frame = Frame(whole, [block], (Copy("text", blocks=(0,)),), error=True)
     return Snapshot(frame.encode(), encode(said))
 
 
@@ -250,14 +238,12 @@ def _of_refusal(rule: Rule, call: Call, said: str) -> str:
         return said
 
 
-def _said(rule: Rule, call: Call, said: str, *, masked: bool = False) -> str:
-    document = Document(said, masked=masked)
+def _said(rule: Rule, call: Call, said: str) -> str:
+    document = Document(said)
     _run(rule, document, call)
     shaped = text(document.cell[0])
     if shaped is None:
         return document.encode().decode()
-    if document.masked and not masked and masks(shaped.encode()):
-        raise DocumentError("lone surrogates of a text in a text cannot be carried out of it")
     return shaped
 
 

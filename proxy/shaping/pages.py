@@ -6,7 +6,6 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from proxy.document import message
-from proxy.document.surrogates import distinct, unmask
 from proxy.document.tree import ABSENT, Document, encode, have_room, loads, text
 from proxy.document.view import advice, look
 from proxy.errors import TransformError
@@ -30,11 +29,6 @@ class WrittenResult(Struct, frozen=True):
     written: dict[str, Raw]
     shown: VisibleSize
     missing: tuple[str, ...]
-    masked: bool
-
-    def line(self, raw: bytes) -> bytes:
-        """Return the line to send, lone surrogates restored."""
-        return unmask(raw) if self.masked else raw
 
 
 def from_snapshot(
@@ -52,10 +46,8 @@ def from_snapshot(
         found = {} if frame.facts is ABSENT else loads(bytes(frame.facts))
         job = replace(job, arguments={**job.arguments, FACTS: found})
     answer = answered(job, snapshot, observe, attempt)
-    if answer.masked:
-        distinct(job.id)
     return ShapeResult(
-        raw=answer.line(message.result(job.id, answer.written)),
+        raw=message.result(job.id, answer.written),
         word="page" if job.view is None else "view",
         visible_after=answer.shown.to(job.shows),
         missing=answer.missing,
@@ -77,7 +69,6 @@ def answered(
         call = steps.call(job, frame, attempt, excess)
         last = None if job.view is None else rule.snapshot_step.cut
         steps.run(rule, document, call, slice(rule.snapshot_step.restart, last), observe)
-        frame.join(document, snapshot.frame, snapshot.document)
         if job.view is None:
             document.close()
         else:
@@ -85,14 +76,14 @@ def answered(
         result, shown = written(job, frame, document, call.notices)
         more = bound.excess(job, shown, frame)
         if more <= 0 or excess > (rule.max_bytes or 0):
-            return WrittenResult(result, shown, tuple(call.missing), frame.masked)
+            return WrittenResult(result, shown, tuple(call.missing))
         excess += more
 
 
 def _thawed(snapshot: Snapshot) -> Document:
     document = Document.read(snapshot.document)
     said = text(document.cell[0])
-    return document if said is None else Document(said, masked=document.masked)
+    return document if said is None else Document(said)
 
 
 def _viewed(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
@@ -102,7 +93,7 @@ def _viewed(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Documen
     remarks: list[str] = []
     value = look(whole, job.view, member, call.fuel, remarks)
     said = None if call.structured else text(value)
-    document = Document({"view": value} if said is None else said, masked=whole.masked)
+    document = Document({"view": value} if said is None else said)
     if value is None:
         remarks = ["null, or nothing there", *remarks, advice(whole)]
     if remarks and said is None:
@@ -129,7 +120,7 @@ def taken(document: Document) -> Callable[[], bytes]:
     """Return a function that gives the bytes of the current document; free if it is unopened."""
     source = document.source
     unopened = type(source) is Raw or isinstance(source, str)
-    if unopened and not (document.changed or document.closers or document.masked):
+    if unopened and not (document.changed or document.closers):
         return lambda: bytes(source) if type(source) is Raw else encode(source)
     now = document.encode()
     return lambda: now

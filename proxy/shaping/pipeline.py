@@ -152,8 +152,6 @@ def _from_response(job: ShapeJob, observe: Observer | None, attempt: ShapeContex
     if rule.size_budget.alone and alone and bound.crowded(job, reading.frame):
         # As one of the blocks, the text that crowds the document out can be viewed too.
         reading = read(line.members, "blocks", line.content) or reading
-    reading.document.masked |= line.masked
-    reading.frame.masked = line.masked
     if rule.error_if is not None and _is_error(rule.error_if, reading.document, attempt.fuel):
         return error_result.of_result(job, line, reading, attempt)
     if job.view is None and bound.fits(job, reading.shown):
@@ -176,14 +174,12 @@ def _from_document(
     call = steps.call(job, frame, attempt)
     assert job.raw is not None
     steps.run(rule, document, call, slice(0, rule.snapshot_step.restart), observe)
-    frame.join(document, job.raw)
     taken = None if rule.snapshot_step.restart is None else pages.taken(document)
     if job.view is not None and taken is not None:
         answer = pages.answered(job, Snapshot(frame.encode(), taken()), observe, attempt)
     else:
         if rule.snapshot_step.restart is not None:
             steps.run(rule, document, call, slice(rule.snapshot_step.restart, None), observe)
-            frame.join(document, job.raw)
         document.close()
         # A result that is too long may fit once it is written compactly.
         too_long = bound.excess(job, reading.shown) > 0
@@ -192,7 +188,7 @@ def _from_document(
             return replace(job.original("untouched", None, before), missing=missing)
         notices = call.notices + ([Notice(DROPPED, dropped)] if dropped else [])
         written, shown = pages.written(job, frame, document, notices, layout)
-        answer = WrittenResult(written, shown, tuple(call.missing), frame.masked)
+        answer = WrittenResult(written, shown, tuple(call.missing))
         if taken is not None and (excess := bound.excess(job, shown, frame)) > 0:
             snapshot = Snapshot(frame.encode(), taken())
             answer = pages.answered(job, snapshot, None, attempt, excess)
@@ -201,7 +197,7 @@ def _from_document(
         raise ShapeMismatch(f"the model would see {after} bytes in place of {before}")
     if rule.mode == "shadow":
         return replace(job.original("shadow", None, before), visible_after=after)
-    sent = answer.line(encode({**line.envelope, "result": answer.written}))
+    sent = encode({**line.envelope, "result": answer.written})
     if len(sent) > (room := most_of(len(job.raw))):
         raise AbridgeError(f"the end: a result of {len(sent)} bytes, more than {room}")
     return ShapeResult(

@@ -1,15 +1,13 @@
 """A response as the client gets it, read as each kind of client shows it to its model."""
 
 import json
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from msgspec import Raw, Struct
 
 from proxy.document import message
-from proxy.document.surrogates import mask, unmask
-from proxy.document.tree import Number, encode, level, text
+from proxy.document.tree import Number, level, text
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import Rule
 from proxy.shaping.result.blocks import text_of
@@ -45,12 +43,7 @@ def read(line: bytes) -> ClientView:
     >>> read(b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a"}]}}').texts
     ('a',)
     """
-    restored: Callable[[bytes], bytes] = bytes
-    try:
-        held = message.members(line)
-    except DocumentError:
-        # The line holds a lone surrogate.
-        held, restored = message.members(mask(line)), unmask
+    held = message.outer_members(line)
     if "error" in held:
         return ClientView(line, failed=True, error=_words(held["error"]))
     if "result" not in held:
@@ -61,13 +54,8 @@ def read(line: bytes) -> ClientView:
         raise DocumentError("content is no array")
     structured = raw.get("structuredContent")
     if structured is not None:
-        structured = Raw(restored(bytes(structured)))
         structured = None if bytes(structured) == b"null" else structured
-    texts = tuple(
-        json.loads(restored(encode(said)))
-        for block in blocks
-        if (said := text_of(block)) is not None
-    )
+    texts = tuple(said for block in blocks if (said := text_of(block)) is not None)
     return ClientView(line, texts, structured, visible(raw, blocks), failed(raw))
 
 

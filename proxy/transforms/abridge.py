@@ -251,7 +251,7 @@ def _inside(document: Document) -> TextFrame | None:
         for closing in document.closers
         if isinstance(closing, TextWriteback) and closing.whole is not None
     ]
-    if len(whole) != 1 or document.textual or whole[0].separator is not None or whole[0].masked:
+    if len(whole) != 1 or document.textual or whole[0].separator is not None:
         return None
     return whole[0]
 

@@ -14,7 +14,6 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from proxy.document.measure import fitting
-from proxy.document.surrogates import unmask
 from proxy.document.tree import Document, encode, level
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
@@ -88,8 +87,7 @@ class SizeReducer:
 
     def size(self, raw: Raw | bytes) -> int:
         """Return the size in bytes of compact JSON in the response."""
-        view = memoryview(raw)
-        return len(unmask(bytes(view))) if self.document.masked else len(view)
+        return len(memoryview(raw))
 
     def fit(self, raw: Raw, room: int, path: str, place: str, depth: int) -> bytes | Raw | None:
         """Return `raw` cut to at most `room` bytes; None if that is impossible.
@@ -170,7 +168,7 @@ class SizeReducer:
     def _all(self, entries: list[_Entry], room: int, depth: int, least: int) -> list[bytes] | None:
         """Return all entries, the large ones cut to a fair share; None if that is below `least`."""
         sizes = [self.size(raw) for _, raw, _, _ in entries]
-        left = room - 1 - sum(self._written(prefix) + 1 for prefix, _, _, _ in entries)
+        left = room - 1 - sum(len(prefix) + 1 for prefix, _, _, _ in entries)
         elastic = [at for at, (_, raw, _, _) in enumerate(entries) if not self._rigid(raw)]
         elastic.sort(key=sizes.__getitem__)
         left -= sum(sizes) - sum(sizes[at] for at in elastic)
@@ -194,7 +192,7 @@ class SizeReducer:
         limit = max(_AMPLE, left // 3)
         parts: list[bytes] = []
         for prefix, raw, path, place in entries:
-            left -= self._written(prefix) + 1
+            left -= len(prefix) + 1
             most, needed = left, self.size(raw)
             if needed > min(left, limit * 3 // 2):
                 if parts and (needed < _FAIR or left < min(needed // 2, _AMPLE)):
@@ -206,9 +204,6 @@ class SizeReducer:
             parts.append(prefix + bytes(cut))
             left -= self.size(cut)
         return parts
-
-    def _written(self, prefix: bytes) -> int:
-        return len(unmask(prefix)) if self.document.masked else len(prefix)
 
     def _note(self, path: str, place: str, shown: int, total: int, unit: str, lost: int) -> None:
         self._cuts.append(Omission(path or "@", unit, place, shown, total, lost, shown, total))

@@ -93,7 +93,6 @@ class Parse(Struct, frozen=True):
         sources = []
         for slot, said in texts:
             value, outside = self._read(said, call.fuel)
-            document.masked |= outside.masked  # later steps may move masked parts
             sources.append((slot.get(), said, outside))
             slot.parent[slot.key] = value
         if sources:
@@ -245,7 +244,6 @@ def _structure(
     return value, TextFrame(
         before=said[: start + lead],
         after=content[used:] + said[end:],
-        masked=inner.masked,
     )
 
 

@@ -10,7 +10,6 @@ from proxy.document.fuel import pay
 from proxy.document.gather import gather
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern, truthy
-from proxy.document.surrogates import unmask
 from proxy.document.tree import Slot, Value, compact, encode, opened, plain, raw, row_type, text
 from proxy.errors import OptionError, OptionErrors, Refusal, TransformError, did_you_mean
 from proxy.transforms.base import Call, Parameter, Schema
@@ -155,15 +154,13 @@ class Looking:
         self.value = root.get()
         self.call = call
         self.said = text(self.value)
-        self._masked = root.document.masked
 
     @property
     def text(self) -> str:
         """The document if it is a text, else the document as JSON."""
         if self.said is not None:
             return self.said
-        written = compact(encode(self.value))
-        return (unmask(written) if self._masked else written).decode("utf-8", "surrogatepass")
+        return compact(encode(self.value)).decode()
 
     @property
     def beginning(self) -> str:

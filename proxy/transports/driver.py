@@ -11,7 +11,6 @@ from typing import NamedTuple, ParamSpec, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from proxy.errors import RuleErrors, StoreError, raised
 from proxy.session.active_rules import PeerInfo
 from proxy.session.outputs import (
     DropSnapshots,
@@ -26,12 +25,12 @@ from proxy.session.outputs import (
     Shape,
     StoreSnapshot,
 )
-from proxy.session.session import Session, error_in_place_of
-from proxy.session.state import failure_reason
+from proxy.session.session import Session
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Key, Snapshot, Store
 from proxy.transports.aio import others, threaded
+from proxy.transports.effects import access, failure_outputs, store_failure
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
 
@@ -92,13 +91,13 @@ class Driver:
 
     async def _recall(self, key: Key) -> None:
         try:
-            found = await self._ask(self._store.get, key)
-            if found is not None:
-                self.session.recall(msgspec.json.decode(found.document, type=PeerInfo))
-                self._shared = found.document
-        except Exception as cause:
-            said = f"what other replicas know of the server was not read: {_said(cause)}"
-            self._log.warning(said)
+            snapshot = await self._call_store(self._store.get, key)
+            if snapshot is not None:
+                self.session.recall(msgspec.json.decode(snapshot.document, type=PeerInfo))
+                self._shared = snapshot.document
+        except Exception as error:
+            reason = store_failure(error)
+            self._log.warning(f"what other replicas know of the server was not read: {reason}")
         finally:
             self._recalling = None
 
@@ -111,10 +110,10 @@ class Driver:
         if known == self._shared:
             return
         try:
-            await self._ask(self._store.put, key, Snapshot(b"", known))
+            await self._call_store(self._store.put, key, Snapshot(b"", known))
             self._shared = known
-        except Exception as cause:
-            self._log.warning(f"other replicas were not told of the server: {_said(cause)}")
+        except Exception as error:
+            self._log.warning(f"other replicas were not told of the server: {store_failure(error)}")
 
     async def from_client(
         self, raw: bytes, exchange: bytes = b"", scope: str | None = None
@@ -135,10 +134,10 @@ class Driver:
 
     async def unanswered(self, token: bytes, cause: str = "") -> Routed:
         """Continue without a response to a probe, see `Session.unanswered`; never raises."""
-        sent = Routed([], [], [], [])
+        routed = Routed([], [], [], [])
         outputs = self.session.unanswered(token, cause)
-        await self._carry_out(outputs, sent, sent.to_server, sent.to_client)
-        return sent
+        await self._carry_out(outputs, routed, routed.to_server, routed.to_client)
+        return routed
 
     def overdue(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> Routed:
         """Return the messages about calls without a response in time, see `Session.overdue`."""
@@ -159,24 +158,16 @@ class Driver:
     async def _take(self, raw: bytes, exchange: bytes, *, of_client: bool) -> Routed:
         enter: Callable[[bytes, bytes], tuple[Output, ...]]
         enter = self.session.from_client if of_client else self.session.from_server
-        sent = Routed([], [], [], [])
-        ahead, back = sent.to_client, sent.to_server
-        if of_client:
-            ahead, back = back, ahead
         try:
             outputs = enter(raw, exchange)
-        except Exception as error:  # one message must never end all others
-            said = failure_reason(error)
-            if not isinstance(error, RuleErrors):
-                self._log.error(said)
-            line = error_in_place_of(raw, said, answers=not of_client)
-            if line is not None:
-                sent.to_client.append(line)
-            elif not of_client:
-                ahead.append(raw)
-            return sent
-        await self._carry_out(outputs, sent, ahead, back)
-        return sent
+        except Exception as error:
+            outputs = failure_outputs(raw, error, self._log, of_client=of_client)
+        routed = Routed([], [], [], [])
+        ahead, back = routed.to_client, routed.to_server
+        if of_client:
+            ahead, back = back, ahead
+        await self._carry_out(outputs, routed, ahead, back)
+        return routed
 
     async def _inform(self, raw: bytes) -> None:
         """Read what other replicas know, if a message of the client may depend on it."""
@@ -186,13 +177,13 @@ class Driver:
             await self._recalled(self._memory)
 
     async def _carry_out(
-        self, outputs: Sequence[Output], sent: Routed, ahead: list[bytes], back: list[bytes]
+        self, outputs: Sequence[Output], routed: Routed, ahead: list[bytes], back: list[bytes]
     ) -> None:
         try:
             for output in outputs:
                 if isinstance(output, Noise) and self._aside is None and len(outputs) > 1:
                     continue  # it preceded a message, and must not be taken for the message
-                await self._do(output, sent, ahead, back)
+                await self._do(output, routed, ahead, back)
                 if isinstance(output, Shape) and len(outputs) > 1:
                     # Each message of a batch may have been just short enough to be shaped here.
                     await asyncio.sleep(0)
@@ -203,32 +194,30 @@ class Driver:
             raise
 
     async def _do(
-        self, output: Output, sent: Routed, ahead: list[bytes], back: list[bytes]
+        self, output: Output, routed: Routed, ahead: list[bytes], back: list[bytes]
     ) -> None:
         if isinstance(output, Forward):
             ahead.append(output.raw)
         elif isinstance(output, Reply):
             back.append(output.raw)
         elif isinstance(output, Notify):
-            sent.told.append(output.raw)
+            routed.told.append(output.raw)
         elif isinstance(output, Probe):
-            sent.probes.append(output)
+            routed.probes.append(output)
         elif isinstance(output, Shape):
             outcome = await self._shaped(output.job)
             # Always for the client, whichever side caused the output.
             outputs = self.session.shaped(output.job, outcome)
-            await self._carry_out(outputs, sent, sent.to_client, sent.to_server)
+            await self._carry_out(outputs, routed, routed.to_client, routed.to_server)
         elif isinstance(output, RunInBackground):
             outputs = output.then(await threaded(output.do))
-            await self._carry_out(outputs, sent, ahead, back)
+            await self._carry_out(outputs, routed, ahead, back)
         elif isinstance(output, LoadSnapshot):
-            found, failure = await self._load(output.key)
-            outputs = self.session.loaded(output.token, found, failure)
-            await self._carry_out(outputs, sent, ahead, back)
-        elif isinstance(output, StoreSnapshot):
-            await self._keep(output)
-        elif isinstance(output, DropSnapshots):
-            await self._forget(output)
+            snapshot, failure = await self._call_store(access, self._store, output, self._log)
+            outputs = self.session.loaded(output.token, snapshot, failure)
+            await self._carry_out(outputs, routed, ahead, back)
+        elif isinstance(output, StoreSnapshot | DropSnapshots):
+            await self._call_store(access, self._store, output, self._log)
         elif isinstance(output, Noise):
             if self._aside is None:
                 ahead.append(output.raw)
@@ -242,35 +231,11 @@ class Driver:
         except Exception as error:  # no thread or no memory to reach a worker, ...
             return replace(pipeline.failure(job, error), blameless=True)
 
-    async def _ask(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def _call_store(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the store: in a thread, if it is remote and may take long."""
         if self._store.remote:
-            return await asyncio.to_thread(do, *args, **kwargs)
+            return await threaded(do, *args, **kwargs)
         return do(*args, **kwargs)
-
-    async def _load(self, key: Key) -> tuple[Snapshot | None, str | None]:
-        try:
-            return await self._ask(self._store.get, key), None
-        except Exception as cause:
-            said = _said(cause)
-            self._log.error(said)
-            return None, said
-
-    async def _keep(self, output: StoreSnapshot) -> None:
-        try:
-            await self._ask(self._store.put, output.key, output.snapshot)
-        except Exception as cause:
-            self._log.error(f"the answer was not kept for later pages and views: {_said(cause)}")
-
-    async def _forget(self, output: DropSnapshots) -> None:
-        try:
-            await self._ask(self._store.drop, output.key)
-        except Exception as cause:
-            self._log.error(f"an outdated answer may still be in the store: {_said(cause)}")
-
-
-def _said(cause: Exception) -> str:
-    return str(cause) if isinstance(cause, StoreError) else raised(cause)
 
 
 class Timer:
@@ -308,8 +273,8 @@ class Timer:
 
     def _wake(self) -> None:
         self._waking = None
-        sent = self._driver.overdue(self._exchange, self._ids)
+        routed = self._driver.overdue(self._exchange, self._ids)
         # Calls with progress in the meantime have more time.
         self.start()
-        if sent.to_client:
-            self._late(sent)
+        if routed.to_client:
+            self._late(routed)

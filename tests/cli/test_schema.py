@@ -21,7 +21,7 @@ from proxy.ruleset.loading.rule_model import (
     RuleSpec,
     Steps,
 )
-from proxy.ruleset.loading.yaml_nodes import read, unwrapped
+from proxy.ruleset.loading.yaml_nodes import plain_value, read
 from proxy.ruleset.selection import library
 from proxy.transforms import TRANSFORMS
 from tests.reference import rules_page as reference
@@ -44,7 +44,7 @@ def validator() -> Draft7Validator:
 def value(path: Path) -> Any:
     root, _ = read(path.name, path.read_bytes())
     assert root is not None
-    return unwrapped(root)
+    return plain_value(root)
 
 
 def test_the_verb_prints_a_valid_schema(capsys: pytest.CaptureFixture[str]) -> None:

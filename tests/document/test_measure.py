@@ -20,19 +20,13 @@ from proxy.document.paths import Path
 from proxy.document.tree import Document, Pieces, encode, row_type
 from proxy.errors import ShapeMismatch
 from proxy.transforms.parse import Parse
-from tests.documents import SURROGATES, TEXTS, call, values
+from tests.documents import TEXTS, call, values
 
 
 @given(values())
 def test_a_document_weighs_what_it_is_written_in(raw: bytes) -> None:
     document = Document.read(raw)
     assert size(document) == weigh(document, document.cell[0]) == len(document.encode())
-
-
-@pytest.mark.parametrize("spelling", SURROGATES)
-def test_lone_surrogates_weigh_what_their_escapes_take(spelling: bytes) -> None:
-    document = Document.read(spelling)
-    assert size(document) == len(spelling)
 
 
 def test_a_text_read_as_structure_weighs_what_it_is_written_back_in() -> None:

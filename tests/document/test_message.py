@@ -7,6 +7,7 @@ from msgspec import Raw
 
 from proxy.document import message
 from proxy.document.message import Message
+from proxy.document.surrogates import REPLACEMENT
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 
@@ -56,10 +57,12 @@ def test_an_id_spelled_with_escapes_is_the_id_it_spells() -> None:
     assert message.id_key(rb'"\u0061\/b"') == message.id_key(b'"a/b"') == b'"a/b"'
 
 
-def test_an_id_with_a_lone_surrogate_is_known_by_its_spelling() -> None:
-    raw = rb'{"jsonrpc":"2.0","id":"\ud800","result":{}}'
+@pytest.mark.parametrize("id", [rb'"\ud800a"', rb'"\uD800\u0061"'])
+def test_an_id_keeps_its_lone_surrogates(id: bytes) -> None:
+    raw = rb'{"jsonrpc":"2.0","id":%b,"result":{"x":"\udfff"}}' % id
 
-    assert envelope(raw).key == message.response_key(raw, b"") == rb'"\ud800"'
+    assert envelope(raw).key == message.response_key(raw, b"") == rb'"\ud800a"'
+    assert json.loads(message.replaced(raw, result=1))["id"] == "\ud800a"
 
 
 def test_a_name_that_is_no_utf_8_is_no_member() -> None:
@@ -106,7 +109,8 @@ def test_a_replaced_member_leaves_the_others_as_they_were_spelled() -> None:
 
     changed = message.replaced(raw, result=Raw(b"[2.50]"))
 
-    assert changed == rb'{"jsonrpc":"2.0","id":1.0,"result":[2.50],"x":1e400,"y":"\/ \ud800"}'
+    expected = rb'{"jsonrpc":"2.0","id":1.0,"result":[2.50],"x":1e400,"y":"\/ %b"}' % REPLACEMENT
+    assert changed == expected
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,6 @@ def test_a_long_message_is_cut_inside_a_character_by_any_buffer(puppets: Puppet)
 SPELLINGS = {
     "numbers": b"[1.10,1e400,-1e400,18446744073709551616,-0,-0.0,1.0,1E5,1e-400,0.10e1]",
     "a number of 5,000 digits": b"1" * 5000,
-    "lone surrogates": rb'"\ud800 \uDFFF\ud800 \ud83d\ude00"',
     "other escapes": rb'"\u00e9\/\u002f\u0000"',
     "600 arrays": b"[" * 600 + b"]" * 600,
     "600 objects": b'{"a":' * 600 + b"1" + b"}" * 600,
@@ -209,7 +208,8 @@ UNREADABLE = {
 }
 SURROGATE = b'"\xed\xa0\x80"'
 PLACES = ("text", "value", "both")
-ALL = {**SPELLINGS, **UNREADABLE, "a surrogate in UTF-8": SURROGATE}
+LONE = rb'"\ud800 \uDFFF\ud800 \ud83d\ude00"'
+ALL = {**SPELLINGS, **UNREADABLE, "lone surrogates": LONE, "a surrogate in UTF-8": SURROGATE}
 
 
 @each_way(7, "stdio", "http")
@@ -227,6 +227,14 @@ def test_what_a_rule_keeps_is_spelled_as_it_came(puppets: Puppet, kept: bytes) -
             came = puppets.ask(tool, answer(kept, noise=True, where=where))
             expected = answer(kept, noise=False, where=where)
             assert came.line == expected.replace(b"ID", came.id)
+
+
+@each_way(7, "stdio", "http")
+def test_lone_surrogates_become_the_replacement_character(puppets: Puppet) -> None:
+    replaced = '"\ufffd \ufffd\ufffd \\ud83d\\ude00"'.encode()
+    for where in PLACES:
+        came = puppets.ask("shaped", answer(LONE, noise=True, where=where))
+        assert came.line == answer(replaced, noise=False, where=where).replace(b"ID", came.id)
 
 
 @each_way(7, "stdio", "http")

@@ -11,6 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from proxy.document.surrogates import replace_lone
+
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -74,6 +76,11 @@ def text_of(block: str) -> str | None:
         return None
     said = held.get("text", "")
     return json.loads(said) if said[:1] == '"' else None
+
+
+def replaced(text: str) -> str:
+    """Return JSON as a rule reads it: U+FFFD for each surrogate escape without its other half."""
+    return replace_lone(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 def tokens(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from proxy.document.paths import Name, Path
+from proxy.document.surrogates import replace_lone
 from proxy.ruleset.rule import Rule
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
@@ -14,7 +15,7 @@ from proxy.transforms.base import Transform
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.truncate import Truncate
 from tests.fuzz.fuzzer import Wrong
-from tests.fuzz.reading import Response, bare, elements, members, valid, value
+from tests.fuzz.reading import Response, bare, elements, members, replaced, valid, value
 
 MOST = 40  # pages that are asked for
 
@@ -40,7 +41,11 @@ def rejoined(job: ShapeJob, outcome: ShapeResult) -> Iterator[Hashable]:
     if whole.word == "failed":
         return
     reads = _elements if isinstance(window, Paginate) else _characters
-    expected = reads(Response.of(whole.raw).texts, window, first=False)
+    texts = [
+        replaced(text) if valid(text) else text
+        for text in Response.of(replace_lone(whole.raw)).texts
+    ]
+    expected = reads(texts, window, first=False)
     if expected is None:
         return
     found: list[Any] = []

@@ -4,7 +4,7 @@ import inspect
 import re
 import textwrap
 
-from proxy.schema.formats import FORMATS
+from proxy.schema.keywords import FORMATS
 
 WIDTH = 120
 
@@ -58,10 +58,11 @@ array with one element for each text block). With `max_bytes`, such a result is 
 `blocks`. Images, audio, links, annotations and `_meta` stay; `blocks` drops them by type.
 
 What a rule keeps is spelled as the server spelled it: `1.0` stays `1.0`, and 23 digits stay 23
-digits. A `structuredContent` that came as an object stays one, since clients take nothing else: an
-array that steps make of it stands there as `items`, anything else as `text`. With `max_bytes` it is
-bounded where it is not the document, too. Results that are not final (a task, a request for input)
-are never touched. No step of `response` touches an error, see [Error results](#error-results).
+digits. (The exception: a lone surrogate escape, half of a character, becomes U+FFFD.) A
+`structuredContent` that came as an object stays one, since clients take nothing else: an array that
+steps make of it stands there as `items`, anything else as `text`. With `max_bytes` it is bounded
+where it is not the document, too. Results that are not final (a task, a request for input) are
+never touched. No step of `response` touches an error, see [Error results](#error-results).
 
 ## Paths
 

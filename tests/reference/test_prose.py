@@ -6,7 +6,7 @@ from proxy.document.paths import Path
 from proxy.ruleset.loading import rulefile
 from proxy.ruleset.loading.checks import AFTER_A_WINDOW
 from proxy.ruleset.rule import RuleFile
-from proxy.schema.formats import FORMATS
+from proxy.schema.keywords import FORMATS
 from proxy.testing import cases
 from tests.reference.prose import OPENING, filled
 

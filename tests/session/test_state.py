@@ -10,7 +10,7 @@ from proxy.session.inflight import PendingRequest
 from proxy.session.outputs import Shape
 from proxy.session.state import SessionState
 from proxy.shaping import pipeline
-from proxy.storage.meter import Meter
+from proxy.storage.meter import Meters
 from tests.given import answer, call, document, result, rule, rules, texts
 from tests.given import said as said_
 from tests.samples import (
@@ -171,7 +171,7 @@ errors: [{recast: {cases: [{match: busy, to: {code: BUSY, message: '{text}'}}]}}
 
 
 def test_a_refusal_has_the_form_that_its_rule_gives_errors_unless_the_rule_is_in_shadow() -> None:
-    state = SessionState(lambda *_: EMPTY, lambda *_: Meter(), print)
+    state = SessionState(lambda *_: EMPTY, Meters().of, print)
     active = PendingRequest(b"", b"1", "tools/call", "get", rule(CODED))
     shadow = PendingRequest(b"", b"1", "tools/call", "get", rule(f"mode: shadow\n{CODED}"))
     coded = json.loads(texts(state.refusal(active, "busy"))[0])

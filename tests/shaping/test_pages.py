@@ -3,12 +3,11 @@
 import json
 
 import pytest
-from msgspec.structs import replace
 
 from proxy.shaping.job import ShapeJob
 from proxy.shaping.pipeline import shape
 from tests.given import document, result, rule, said, texts
-from tests.jobs import Raises, job, kept, page, shaped, with_step
+from tests.jobs import Raises, kept, page, shaped, with_step
 
 # Pages
 
@@ -56,36 +55,6 @@ def test_the_snapshot_of_blocks_is_not_changed_by_the_steps_that_follow() -> Non
     snapshot = kept(text, value)
 
     assert json.loads(snapshot.document) == [{"tags": [n, n, n]} for n in range(3)]
-
-
-@pytest.mark.parametrize("item", [r"\\ud800", r"\ud800", "plain"])
-@pytest.mark.parametrize("meta", [r"\ud800", "plain"])
-def test_lone_surrogates_survive_a_snapshot_wherever_they_stand(item: str, meta: str) -> None:
-    text = f'{{\\"items\\":[1,\\"{item}\\",3]}}'
-    raw = (
-        f'{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{text}"}}],'
-        f'"_meta":{{"x":"{meta}"}}}}}}'
-    ).encode()
-    first = shape(job(rule(PAGES), raw, keep=True, arguments={"limit": 1, "offset": 0}))
-    assert first.snapshot is not None
-
-    second = page(PAGES, first.snapshot, limit=1, offset=1)
-
-    for made in (first, second):
-        assert f'"_meta":{{"x":"{meta}"}}'.encode() in made.raw
-    [found] = json.loads(texts(second.raw)[0])["items"]
-    assert found == ("plain" if item == "plain" else "\ud800")
-
-
-def test_what_stands_for_a_lone_surrogate_is_not_taken_for_one_in_the_id_of_a_page() -> None:
-    snapshot = kept(PAGES, said('{"items":[1,2,"\\ud800"]}'))
-    asked = ShapeJob(rule=rule(PAGES), tool="t", id='"\U0010f123"'.encode(), snapshot=snapshot)
-
-    made = shape(replace(asked, arguments={"offset": 2}))
-
-    assert result(made.raw)["isError"] is True
-    assert "plane 16" in texts(made.raw)[0]
-    assert asked.id in made.raw
 
 
 @pytest.mark.fault(34, "inside")

@@ -11,8 +11,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from proxy.document.message import members
-from proxy.document.surrogates import distinct
-from proxy.document.tree import ABSENT, Document, Value, encode, text
+from proxy.document.tree import ABSENT, Value, encode, text
 from proxy.shaping.result.blocks import of_notice, text_of, with_text
 from proxy.transforms.base import Notice
 
@@ -35,8 +34,8 @@ class Copy(Struct, frozen=True):
 class Frame(Struct):
     """A CallToolResult with its document taken out.
 
-    `members` holds every member as the server sent it, `blocks` the elements of `content`; `masked`
-    is true if lone surrogates are masked in them. `bare`: the result had no document, and all its
+    `members` holds every member as the server sent it, `blocks` the elements of `content`.
+    `bare`: the result had no document, and all its
     texts serve as one. `error`: the document is an error, to which no step of the rule applies but
     its bound. `facts`, in a snapshot, are the guard's facts of the call.
     """
@@ -44,7 +43,6 @@ class Frame(Struct):
     members: dict[str, Raw]
     blocks: list[Raw]
     copies: tuple[Copy, ...] = ()
-    masked: bool = False
     bare: bool = False
     error: bool = False
     facts: Raw = ABSENT
@@ -53,17 +51,6 @@ class Frame(Struct):
     def held(self) -> set[int]:
         """The positions of the blocks that hold the document."""
         return {at for copy in self.copies for at in copy.blocks}
-
-    def join(self, document: Document, *raws: bytes) -> None:
-        """Restore lone surrogates in all that is written, if `document` has masked ones.
-
-        Raises DocumentError if `raws`, which hold it all, contain text that looks like a masked
-        one.
-        """
-        if document.masked and not self.masked:
-            for raw in raws:
-                distinct(raw)
-            self.masked = True
 
     def encode(self, facts: dict[str, Value] | None = None) -> bytes:
         """Return the frame as bytes, without the copies of the document, but with `facts`."""

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from proxy.document.message import members
-from proxy.document.surrogates import mask, masks
+from proxy.document.surrogates import replace_lone
 from proxy.document.tree import Document, compact, encode, level, loads, text
 from proxy.errors import DocumentError
 from proxy.shaping.result.blocks import content_of
@@ -77,8 +77,7 @@ def _find(
             [
                 Raw(encode(found)) if (element := parsed[at]) is None else element.cell[0]
                 for at, found in texts.items()
-            ],
-            masked=any(document.masked for document in readable.values()),
+            ]
         )
         return whole, (Copy("text", blocks=tuple(texts), each=True),)
     if len(texts) == 1:
@@ -157,11 +156,7 @@ def _mirrors(found: str, structured: Raw) -> bool:
     raw = found.encode("utf-8", "surrogatepass")
     if raw == bytes(structured):
         return True
-    try:
-        # Surrogates masked in one must be masked in the other.
-        raw = mask(raw) if masks(bytes(structured)) else raw
-    except DocumentError:
-        return False
+    raw = replace_lone(raw)  # as in `structured`
     try:
         if compact(raw) == compact(bytes(structured)):
             return True

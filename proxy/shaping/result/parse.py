@@ -8,8 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from proxy.document.message import members
-from proxy.document.surrogates import mask
+from proxy.document.message import members, outer_members
 from proxy.document.tree import ABSENT, Value, encode, text
 from proxy.errors import DocumentError
 
@@ -18,13 +17,12 @@ class ParsedResponse(Struct):
     """A response line taken apart: the members around the result, and those of the result.
 
     `content` has the blocks, and the texts of text blocks by position; a text that was decoded is
-    no longer in its block. `masked`: lone surrogates were masked (see surrogates).
+    no longer in its block.
     """
 
     envelope: dict[str, Raw]
     members: dict[str, Raw]
     content: tuple[list[Raw], dict[int, str]] | None = None
-    masked: bool = False
 
 
 class _OneText(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -88,14 +86,10 @@ def take_apart(line: bytes, *, intact: bool = False) -> ParsedResponse:
 
 
 def _level_by_level(line: bytes) -> ParsedResponse:
-    masked = False
-    try:
-        envelope = members(line)
-    except DocumentError:
-        envelope, masked = members(mask(line)), True
+    envelope = outer_members(line)
     if "result" not in envelope or "error" in envelope:
         raise DocumentError("not a result alone")
-    return ParsedResponse(envelope, members(envelope["result"]), None, masked)
+    return ParsedResponse(envelope, members(envelope["result"]))
 
 
 def complete(raw: dict[str, Raw]) -> bool:

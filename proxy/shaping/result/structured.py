@@ -3,7 +3,6 @@
 from msgspec import Raw
 from msgspec.structs import replace
 
-from proxy.document.surrogates import unmask
 from proxy.document.tree import Document, Value, encode
 from proxy.shaping.result.blocks import BLOCKS, content_of
 from proxy.shaping.result.frame import Copy, Frame
@@ -62,5 +61,4 @@ def structured(line: bytes, *, itself: bool = False) -> tuple[bytes, VisibleSize
     else:
         value = Raw(encode({"text": "\n".join(texts.values())}))
     whole = {**raw, "structuredContent": value}
-    written = encode({**parts.envelope, "result": whole})
-    return unmask(written) if parts.masked else written, visible(whole, blocks)
+    return encode({**parts.envelope, "result": whole}), visible(whole, blocks)

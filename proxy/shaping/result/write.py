@@ -6,7 +6,6 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from proxy.document.surrogates import unmask
 from proxy.document.tree import Document, Value, compact, encode, text
 from proxy.shaping.result.blocks import of_notice, with_text
 from proxy.shaping.result.frame import Copy, Frame
@@ -60,7 +59,7 @@ def write(
             if copy.each and document.kind == "array":
                 last = len(copy.blocks) - 1
                 extra[first] = [
-                    with_text(frame.blocks[copy.blocks[min(at, last)]], _said(element, document))
+                    with_text(frame.blocks[copy.blocks[min(at, last)]], _said(element))
                     for at, element in enumerate(document.root.open())
                 ]
                 gone.add(first)
@@ -103,12 +102,9 @@ def _held(
     return {"items": Raw(written)} if kind == "array" else {"text": said}
 
 
-def _said(element: Value, document: Document) -> str:
+def _said(element: Value) -> str:
     found = text(element)
-    if found is not None:
-        return found
-    raw = compact(encode(element))
-    return (unmask(raw) if document.masked else raw).decode()
+    return compact(encode(element)).decode() if found is None else found
 
 
 def made(document: Any, *, structured: bool = False, error: bool = False) -> dict[str, Any]:

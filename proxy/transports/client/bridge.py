@@ -67,10 +67,8 @@ class Bridge:
             lambda said: self._ends.put_nowait(End(_LOST, said)),
         )
         self._client = PipeWriter(1, lambda: self._tell(End(0, "the client reads no more")))
-        self._writable = None
-        if hasattr(select, "poll"):
-            self._writable = select.poll()
-            self._writable.register(1, select.POLLOUT)
+        self._writable = select.poll()
+        self._writable.register(1, select.POLLOUT)
         self._saying = asyncio.Lock()
         self._wide = False
         self._inlet, self._cutter = PipeReader(0), Lines(limit)
@@ -251,6 +249,4 @@ class Bridge:
 
     def _takes(self) -> bool:
         """Return True if a short line can be written without blocking."""
-        if self._writable is None:
-            return False
         return [ready for _, ready in self._writable.poll(0)] == [select.POLLOUT]

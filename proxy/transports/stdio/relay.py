@@ -16,10 +16,9 @@ from functools import partial
 from select import select
 from threading import Condition, Lock, Thread
 from time import monotonic
-from typing import ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from proxy.document import message
-from proxy.errors import RuleErrors, raised
 from proxy.session.outputs import (
     DropSnapshots,
     Forward,
@@ -33,10 +32,11 @@ from proxy.session.outputs import (
     Shape,
     StoreSnapshot,
 )
-from proxy.session.session import Session, error_in_place_of
+from proxy.session.session import Session
 from proxy.session.state import failure_reason
 from proxy.shaping import pipeline
 from proxy.storage.snapshots import Store
+from proxy.transports.effects import access, failure_outputs
 from proxy.transports.log import Log
 from proxy.transports.stdio.child import ChildProcess, hold_signals
 from proxy.transports.stdio.lines import (
@@ -52,7 +52,7 @@ from proxy.transports.stdio.pipes import PipeReader, PipeWriter
 from proxy.transports.stdio.shutdown import Shutdown
 
 
-def within(seconds: float, do: Callable[[], object]) -> None:
+def run_with_timeout(seconds: float, do: Callable[[], object]) -> None:
     """Call `do` in a thread and wait for at most `seconds`; a longer call continues there.
 
     It is called once. If no thread can be started, or none has begun in time, it is called here.
@@ -138,12 +138,20 @@ class DeadlineThread:
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _PATIENCE = 1.0  # seconds for the last messages
 _LONGEST_SLEEP = 3600.0  # seconds
-_HELD = 5.0  # seconds for suspended calls to continue once the client sends nothing more
+_SUSPENDED = 5.0  # seconds for suspended calls to continue once the client sends nothing more
 
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Send = Callable[[list[bytes]], None]
+
+
+class Direction(NamedTuple):
+    """The functions that take the lines which outputs send ahead, back, or to the server."""
+
+    ahead: Send
+    back: Send
+    to_server: Send
 
 
 class Relay:
@@ -170,6 +178,10 @@ class Relay:
         self._entry = Lock()
         self._client = PipeWriter(1, lambda: self._ending.tell("client gone"))
         self._server = PipeWriter(child.stdin, lambda: self._ending.tell("server deaf"))
+        send, later = self._server.send, self._server.send_later
+        self._from_client = Direction(send, self._client.send, send)
+        self._from_server = Direction(self._client.send, later, later)
+        self._overdue = Direction(later, self._client.send, later)
         self._output = PipeReader(child.stdout)
         self._ending = Shutdown(child, self._server, self._output, log, cause)
         self._deadlines: DeadlineThread | None = None  # of probes
@@ -224,7 +236,7 @@ class Relay:
         elif self._ending.unexpected:
             self._log.error(reason)
         # The client may not be reading; the proxy ends anyway.
-        within(_PATIENCE, partial(self._client.finish, lines))
+        run_with_timeout(_PATIENCE, partial(self._client.finish, lines))
 
     def _guarded(self, target: Callable[[], None]) -> None:
         try:
@@ -235,67 +247,59 @@ class Relay:
             self.refuse(_FAILED, reason)
 
     def _read_client(self) -> None:
-        take, send, reply = self._session.from_client, self._server.send, self._client.send
-        heard = False
+        began = False
         for event in _events(PipeReader(0), Lines(self._limit)):
             if type(event) is list:
-                self._take(event, take, send, reply)
+                self._take(event, self._from_client)
             elif type(event) is LineDropped:
                 self._refuse_long(event)
             elif type(event) is LineTruncated:
                 # The server decides how to handle half a message.
-                self._take([event.raw], take, send, reply)
-            if not heard:
-                heard = True
+                self._take([event.raw], self._from_client)
+            if not began:
+                began = True
                 self._ending.tell("heard")
         if self._deadlines is not None:
-            self._let_go_on(self._deadlines)
+            # Keep the server's input open a while for calls that are suspended.
+            self._deadlines.wait(_SUSPENDED)
+            # The server may have stopped reading.
+            run_with_timeout(_PATIENCE, self._server.flush)
         self._server.close()
         self._ending.tell("client ended")
 
-    def _let_go_on(self, deadlines: "DeadlineThread") -> None:
-        """Keep the server's input open a while for calls of the client that are suspended."""
-        deadlines.wait(_HELD)
-        # The server may have stopped reading.
-        within(_PATIENCE, self._server.flush)
-
     def _refuse_long(self, event: LineDropped) -> None:
-        said = self._too_long(event.size)
-        self._log.warning(f"from the client: {said}")
+        reason = message.thrown_away(event.size, self._limit)
+        self._log.warning(f"from the client: {reason}")
         id = message.request_id(event.start, event.end)
         if id is not None:
-            self._client.send([message.error(id, -1, said)])
-
-    def _too_long(self, size: int) -> str:
-        return message.thrown_away(size, self._limit)
+            self._client.send([message.error(id, message.PROXY_ERROR, reason)])
 
     def _read_server(self) -> None:
-        take, piece = self._hear, self._client.piece
-        send, post = self._client.send, self._server.post
         unanswered = False
-        for event in _events(self._output, Lines(self._limit, self._passes)):
+        for event in _events(self._output, Lines(self._limit, self._may_stream)):
             if type(event) is list:
-                self._take(event, take, send, post)
+                self._take(event, self._from_server)
                 if self._deadlines is not None:
                     for raw in event:
-                        self._settle(self._deadlines, raw[: message.ENDS], raw[-message.ENDS :])
+                        self._settle(self._deadlines, message.responds_to(raw))
             elif type(event) is Chunk:
-                piece(event.raw, event.last)
+                self._client.send_chunk(event.raw, event.last)
             elif type(event) is LineStreamed:
-                self._entered(self._session.streamed, event.start, event.end, event.size)
+                self._enter(self._session.streamed, event.start, event.end, event.size)
             elif type(event) is LineTooLong:
                 discarded, size = self._session.discarded, event.size
-                outputs = self._entered(discarded, event.start, size, self._limit) or ()
-                self._all(outputs, send, post)
+                outputs = self._enter(discarded, event.start, size, self._limit) or ()
+                self._carry_out(outputs, self._from_server)
                 unanswered = not outputs
                 if self._deadlines is not None:
-                    self._settle(self._deadlines, event.start, b"")
+                    self._settle(self._deadlines, message.response_key(event.start, b""))
             elif type(event) is LineDropped and unanswered:
                 # Some servers write the id last. Send an error in place of the response.
                 key = message.response_key(event.start, event.end)
                 if key is not None:
-                    said = self._too_long(event.size)
-                    self._take([message.error(key, -1, said)], take, send, post)
+                    reason = message.thrown_away(event.size, self._limit)
+                    error = message.error(key, message.PROXY_ERROR, reason)
+                    self._take([error], self._from_server)
             elif type(event) is LineTruncated:
                 self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
                 self._log.put_aside(event.raw)
@@ -305,45 +309,42 @@ class Relay:
         os.close(self._child.stdout)
         self._ending.tell("output over")
 
-    def _hear(self, raw: bytes) -> tuple[Output, ...]:
+    def _enter_from_server(self, raw: bytes) -> tuple[Output, ...]:
         """Pass a line of the server to the session, while no other thread can enter it."""
         outputs = self._session.from_server(raw)
         if len(outputs) == 1 and type(outputs[0]) is Forward:
             return outputs
-        return self._posted(outputs, Reply)
+        return self._send_to_server(outputs, Reply)
 
-    def _posted(
+    def _send_to_server(
         self, outputs: tuple[Output, ...], kind: type[Forward] | type[Reply]
     ) -> tuple[Output, ...]:
-        """Post the `outputs` for the server, which are those of `kind`; return the rest.
+        """Send the `outputs` for the server, which are those of `kind`; return the rest.
 
         Call it while no other thread can enter the session: else the client could cancel a call
         before it is sent.
         """
         lines = [output.raw for output in outputs if isinstance(output, kind)]
         if lines:
-            self._server.post(lines)
+            self._server.send_later(lines)
         return tuple(output for output in outputs if not isinstance(output, kind))
 
-    def _settle(self, deadlines: "DeadlineThread", start: bytes, end: bytes) -> None:
-        key = message.response_key(start, end)
+    def _settle(self, deadlines: "DeadlineThread", key: bytes | None) -> None:
         if key is not None:
             deadlines.settle(key)
 
-    def _given_up(self, deadlines: "DeadlineThread", raw: bytes) -> None:
+    def _settle_cancelled(self, deadlines: "DeadlineThread", raw: bytes) -> None:
         """Stop waiting for the responses to requests that a line for the server cancels."""
         from proxy.transports.correlation import address, elements
 
         for each in elements(raw) if b"notifications/cancelled" in raw else ():
-            key = address(each).cancels
-            if key is not None:
-                deadlines.settle(key)
+            self._settle(deadlines, address(each).cancels)
 
     def _late(self, token: bytes) -> None:
         """Continue a call without the response to its probe: the time for that is up."""
         with self._entry:
-            outputs = self._posted(self._session.unanswered(token), Forward)
-        self._all(outputs, self._server.post, self._client.send)
+            outputs = self._send_to_server(self._session.unanswered(token), Forward)
+        self._carry_out(outputs, self._overdue)
 
     def _time_calls(self) -> None:
         """Answer calls that the server has not answered in time; runs forever."""
@@ -355,13 +356,12 @@ class Relay:
             # As in proxy.storage.snapshots: time.sleep() fails if the clock is set back.
             select((), (), (), longest if seconds is None else min(seconds, longest))
             with self._entry:
-                outputs = self._posted(self._session.overdue(), Forward)
-            self._all(outputs, self._server.post, self._client.send)
+                outputs = self._send_to_server(self._session.overdue(), Forward)
+            self._carry_out(outputs, self._overdue)
 
     def _watch(self, probe: Probe) -> None:
         if self._deadlines is None:
             # Not created before it is needed: most sessions have no use for it.
-
             self._deadlines = DeadlineThread(lambda token: self._guarded(lambda: self._late(token)))
         self._deadlines.add(probe.token, probe.seconds)
 
@@ -373,10 +373,10 @@ class Relay:
                 return
             self._log.pass_on(bytes(memoryview(buffer)[:size]))
 
-    def _passes(self, start: bytes) -> bool:
-        return self._entered(self._session.may_stream, start) or False
+    def _may_stream(self, start: bytes) -> bool:
+        return self._enter(self._session.may_stream, start) or False
 
-    def _entered(self, enter: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    def _enter(self, enter: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """Enter the session; log a failure and return None."""
         try:
             with self._entry:
@@ -385,97 +385,67 @@ class Relay:
             self._log.error(failure_reason(error))
             return None
 
-    def _take(
-        self,
-        batch: list[bytes],
-        enter: Callable[[bytes], tuple[Output, ...]],
-        ahead: Send,
-        back: Send,
-    ) -> None:
+    def _take(self, batch: list[bytes], direction: Direction) -> None:
         """Pass each line of `batch` through the session; send consecutive lines together."""
+        of_client = direction is self._from_client
+        enter = self._session.from_client if of_client else self._enter_from_server
         ready: list[bytes] = []
         for raw in batch:
             try:
                 with self._entry:
                     outputs = enter(raw)
-            except Exception as error:  # one message must never end all others
-                outputs = self._fault(raw, error, enter == self._hear)
+            except Exception as error:
+                outputs = failure_outputs(raw, error, self._log, of_client=of_client)
             for output in outputs:
                 if type(output) is Forward:
                     if output.raw is not raw and self._deadlines is not None:
-                        self._given_up(self._deadlines, output.raw)
+                        self._settle_cancelled(self._deadlines, output.raw)
                     ready.append(output.raw)
                 else:
                     if ready:
-                        ahead(ready)
+                        direction.ahead(ready)
                         ready = []
-                    self._do(output, ahead, back)
+                    self._do(output, direction)
         if ready:
-            ahead(ready)
+            direction.ahead(ready)
 
-    def _all(self, outputs: Iterable[Output], ahead: Send, back: Send) -> None:
+    def _carry_out(self, outputs: Iterable[Output], direction: Direction) -> None:
         for output in outputs:
-            self._do(output, ahead, back)
+            self._do(output, direction)
 
-    def _do(self, output: Output, ahead: Send, back: Send) -> None:
+    def _do(self, output: Output, direction: Direction) -> None:
         if isinstance(output, Forward):
-            ahead([output.raw])
+            direction.ahead([output.raw])
         elif isinstance(output, Reply):
-            back([output.raw])
+            direction.back([output.raw])
         elif isinstance(output, Notify):
             self._client.send([output.raw])
         elif isinstance(output, Probe):
             # Its time runs from now on: the server may not even read the probe.
             self._watch(output)
-            (ahead if ahead == self._server.send else self._server.post)([output.raw])
+            direction.to_server([output.raw])
         elif isinstance(output, Shape):
-            outcome = pipeline.shape(output.job)
+            result = pipeline.shape(output.job)
             with self._entry:
-                outputs = self._session.shaped(output.job, outcome)
+                outputs = self._session.shaped(output.job, result)
             # Always for the client, whichever side caused the output.
-            self._all(outputs, self._client.send, self._server.post)
+            self._carry_out(outputs, self._from_server)
         elif isinstance(output, RunInBackground):
-            found = output.do()
+            value = output.do()
             with self._entry:
-                outputs = output.then(found)
-                if back == self._server.post:
-                    outputs = self._posted(outputs, Reply)
-            self._all(outputs, ahead, back)
+                outputs = output.then(value)
+                if direction is self._from_server:
+                    outputs = self._send_to_server(outputs, Reply)
+            self._carry_out(outputs, direction)
         elif isinstance(output, LoadSnapshot):
+            snapshot, failure = access(self._store, output, self._log)
             with self._entry:
-                found, failure = None, None
-                try:
-                    found = self._store.get(output.key)
-                except Exception as error:
-                    failure = raised(error)
-                outputs = self._session.loaded(output.token, found, failure)
-            self._all(outputs, ahead, back)
+                outputs = self._session.loaded(output.token, snapshot, failure)
+            self._carry_out(outputs, direction)
         elif isinstance(output, StoreSnapshot | DropSnapshots):
-            try:
-                with self._entry:
-                    self._stored(output)
-            except Exception as error:  # the response is sent nevertheless
-                self._log.error(f"the store failed: {raised(error)}")
+            access(self._store, output, self._log)
         elif isinstance(output, Noise):
             self._log.noise(output.raw)
-
-    def _stored(self, output: StoreSnapshot | DropSnapshots) -> None:
-        if isinstance(output, StoreSnapshot):
-            self._store.put(output.key, output.snapshot)
-        else:
-            self._store.drop(output.key)
-
-    def _fault(self, raw: bytes, error: Exception, answers: bool) -> tuple[Output, ...]:
-        """Return the outputs for a message that the session failed on."""
-        if isinstance(error, RuleErrors):
-            said = error.brief
-        else:
-            said = f"the proxy failed on a message: {type(error).__name__}: {error}"
-            self._log.error(said)
-        line = error_in_place_of(raw, said, answers=answers)
-        if answers:
-            return (Forward(raw if line is None else line),)
-        return () if line is None else (Reply(line),)
 
 
 def _events(inlet: PipeReader, lines: Lines) -> Iterator[Event]:

@@ -33,7 +33,6 @@ from proxy.transports.workers.process import serve
 serve()
 """
 _FEWEST, _MOST = 3, 4
-_CHECKED = 64  # `validate` takes at least so many times as long as another step
 _COSTLY = 4  # the same for steps whose cost the size of the document does not predict
 _REMEMBERED = 100
 
@@ -47,8 +46,8 @@ class Workers:
 
     A process is started when it is first needed and then kept; with `most` 0, long jobs run in a
     thread. Documents of up to `above` bytes are shaped at once if a rule has one step; the bound is
-    far lower if it has many steps, or validates. A job that takes longer than `seconds` is
-    abandoned. One process is always left for jobs that are sure to end soon.
+    lower if it has many steps. A job that takes longer than `seconds` is abandoned. One process is
+    always left for jobs that are sure to end soon.
     """
 
     def __init__(
@@ -93,8 +92,6 @@ class Workers:
             return True
         rule = job.rule
         passes = max(1, len(rule.pipeline), len(rule.errors))
-        if rule.validate is not None:
-            passes += _CHECKED
         if costly:
             passes *= _COSTLY
         return len(source) * passes <= self._above and id(rule) not in self._spenders

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from proxy.document.surrogates import mask
 from proxy.errors import DocumentError
 from proxy.shaping.result.frame import Copy
 from proxy.shaping.result.locate import read
@@ -30,13 +29,10 @@ def test_a_text_with_the_same_values_in_other_words_mirrors_structured_content()
     assert places(mirrored)[1] == (STRUCTURED, TEXT)
 
 
-@pytest.mark.parametrize("surrogate", [r"\ud800", r"x\uDFFFy"])
-def test_lone_surrogates_do_not_keep_a_text_from_mirroring_structured_content(
-    surrogate: str,
-) -> None:
-    structured = rb'{"a":"%s"}' % surrogate.encode()
-    text = json.dumps({"type": "text", "text": f'{{"a": "{surrogate}"}}'})
-    held = {"content": Raw(f"[{text}]".encode()), "structuredContent": Raw(mask(structured))}
+def test_lone_surrogates_do_not_keep_a_text_from_mirroring_structured_content() -> None:
+    structured = '{"a":"\ufffd"}'.encode()  # replaced with the line
+    text = json.dumps({"type": "text", "text": r'{"a": "\ud800"}'})
+    held = {"content": Raw(f"[{text}]".encode()), "structuredContent": Raw(structured)}
     found = read(held, "auto")
 
     assert found is not None

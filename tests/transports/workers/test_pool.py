@@ -110,8 +110,6 @@ async def test_only_large_documents_leave_this_process(workers: Workers) -> None
     ]
     bound.close()
     there = told(await workers.shape(doing("tell")))
-    checked = replace(doing("tell", validate="warn"), raw=answer(document({"a": "x" * 100_000})))
-    assert told(await workers.shape(checked))["process"] == there["process"]
 
     assert [each["process"] for each in here] == [os.getpid()] * 2
     assert there["process"] != os.getpid()
