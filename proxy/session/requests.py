@@ -407,10 +407,12 @@ def _key_of(value: Any) -> bytes:
     """Return the id_key of a decoded id or progress token; empty if it is none."""
     import json
 
-    if isinstance(value, str):
-        # It may hold a lone surrogate, which UTF-8 cannot.
-        return id_key(json.dumps(value).encode())
-    return encode(value) if isinstance(value, int | float) else b""
+    if value is None:
+        return b""
+    try:
+        return id_key(encode(value))
+    except UnicodeEncodeError:  # UTF-8 has no lone surrogates
+        return id_key(json.dumps(value, separators=(",", ":")).encode())
 
 
 def _is_protected(

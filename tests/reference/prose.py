@@ -307,8 +307,9 @@ by what comes of that. The call is held meanwhile, and given up when the client 
 and views that come from a snapshot are not asked about. Arguments of its own are advertised and
 never sent. What it tells the steps of the rule they find in the argument `guard`: `{argument:
 guard.reason}`, `argument('guard').reason`. Where it fails, the call is refused, unless `on_failure:
-pass` lets it go on. A call in a JSON-RPC batch is refused where its guard asks something first: it
-must be sent alone. [PYTHON.md](PYTHON.md) makes one, with its tests.
+pass` lets it go on. A JSON-RPC batch (revision 2025-03-26) with a call that has a guard is refused,
+as it is if a rule hides a tool, bounds arguments or withholds results; other batches pass as they
+are. [PYTHON.md](PYTHON.md) makes a guard, with its tests.
 """
 
 OPENING = _OPENING.replace("{formats}", ", ".join(f"`{name}`" for name in sorted(FORMATS)))
