@@ -335,10 +335,10 @@ class Relay:
 
     def _settle_cancelled(self, deadlines: "DeadlineThread", raw: bytes) -> None:
         """Stop waiting for the responses to requests that a line for the server cancels."""
-        from proxy.transports.correlation import address, elements
+        from proxy.transports.correlation import correlate, elements
 
         for each in elements(raw) if b"notifications/cancelled" in raw else ():
-            self._settle(deadlines, address(each).cancels)
+            self._settle(deadlines, correlate(each).cancels)
 
     def _late(self, token: bytes) -> None:
         """Continue a call without the response to its probe: the time for that is up."""

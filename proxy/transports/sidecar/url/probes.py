@@ -20,7 +20,7 @@ from proxy.session.guards import cancellation
 from proxy.session.outputs import Probe
 from proxy.transports.client import request as posting
 from proxy.transports.client.endpoint import HttpResponse
-from proxy.transports.correlation import address, elements
+from proxy.transports.correlation import correlate, elements
 from proxy.transports.driver import Routed
 from proxy.transports.http import body, sse
 from proxy.transports.http.negotiation import STREAM
@@ -108,7 +108,7 @@ class Probing:
 
     def answered(self, raw: bytes) -> bool:
         """Accept an answer to a query that came on another stream; return False for all else."""
-        key = address(raw).answers if self._awaited else None
+        key = correlate(raw).answers if self._awaited else None
         if key not in self._awaited:
             return False
         _settle(self._awaited[key], raw)
@@ -119,7 +119,7 @@ class Probing:
         if self._awaited:
             for line in lines:
                 for each in elements(line):
-                    answer = self._awaited.get(address(each).cancels or b"")
+                    answer = self._awaited.get(correlate(each).cancels or b"")
                     if answer is not None:
                         answer.cancel()
 
@@ -230,4 +230,4 @@ def _settle(answer: "asyncio.Future[bytes]", raw: bytes) -> None:
 
 
 def _cancels(raw: bytes, id: bytes) -> bool:
-    return address(raw).cancels == id
+    return correlate(raw).cancels == id

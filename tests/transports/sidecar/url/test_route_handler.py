@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from proxy.ruleset.rule import EMPTY, RuleSet
-from proxy.transports.http.sse import written
+from proxy.transports.http.sse import encode_event
 from proxy.transports.sidecar.access import Access
 from proxy.transports.sidecar.route import Route
 from proxy.transports.sidecar.url.route_handler import UrlRoute
@@ -68,13 +68,13 @@ async def test_the_events_of_a_stream_pass_and_the_answer_among_them_is_shaped()
 
 
 async def test_each_event_goes_on_before_the_next_has_come() -> None:
-    event = written(line(method="notifications/message", params={}))
+    event = encode_event(line(method="notifications/message", params={}))
     go = asyncio.Event()
 
     async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
         writer.write(head(content_type=STREAM, transfer_encoding="chunked") + chunk(event))
         await go.wait()
-        writer.write(chunk(written(SECRET)) + chunk(b""))
+        writer.write(chunk(encode_event(SECRET)) + chunk(b""))
 
     async with upstream(script) as server, before(server.url, DROP) as proxy:
         reader, writer = await proxy.send("POST", call("get"), accept=BOTH)
@@ -388,9 +388,9 @@ async def test_a_client_that_takes_no_stream_is_asked_nothing_and_the_server_hea
             writer.write(response(b"", "202 Accepted"))
             return
         writer.write(head(content_type=STREAM, transfer_encoding="chunked"))
-        writer.write(chunk(written(question)))
+        writer.write(chunk(encode_event(question)))
         await asyncio.wait_for(heard.wait(), 10)
-        writer.write(chunk(written(SECRET)) + chunk(b""))
+        writer.write(chunk(encode_event(SECRET)) + chunk(b""))
 
     async with upstream(script) as server, before(server.url, DROP) as proxy:
         got = await proxy.post(call("get"), JSON, mcp_session_id="s")

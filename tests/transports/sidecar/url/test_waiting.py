@@ -15,7 +15,7 @@ from proxy.session.session import Session
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Key, Memory
 from proxy.transports.driver import Driver
-from proxy.transports.http.sse import written
+from proxy.transports.http.sse import encode_event
 from proxy.transports.log import Log
 from proxy.transports.sidecar.request import NOTHING
 from proxy.transports.sidecar.session_registry import RequestContext
@@ -52,7 +52,7 @@ async def nothing(writer: asyncio.StreamWriter) -> None:
 
 async def begun(writer: asyncio.StreamWriter) -> None:
     """Begin a stream."""
-    writer.write(head(content_type=STREAM, transfer_encoding="chunked") + chunk(written(NOTE)))
+    writer.write(head(content_type=STREAM, transfer_encoding="chunked") + chunk(encode_event(NOTE)))
 
 
 class Server:
@@ -173,7 +173,7 @@ async def test_of_a_batch_what_is_late_is_said_while_the_rest_is_waited_for() ->
     async def listed_later(writer: asyncio.StreamWriter) -> None:
         await begun(writer)
         await later.wait()
-        writer.write(chunk(written(answer({"tools": []}, 8))))
+        writer.write(chunk(encode_event(answer({"tools": []}, 8))))
 
     both = b"[" + call("slow", id=7) + b"," + line(id=8, method="tools/list") + b"]"
     async with waiting(listed_later) as (proxy, server, there):
@@ -231,7 +231,7 @@ async def test_an_answer_on_the_stream_that_a_client_listens_to_is_in_time() -> 
         _, writer = await proxy.send("POST", call("slow", id=7), accept=BOTH, mcp_session_id="s")
         await asyncio.wait_for(server.called.wait(), 20)
         writer.transport.abort()
-        server.events.put_nowait(written(answer(said("done"), 7)))
+        server.events.put_nowait(encode_event(answer(said("done"), 7)))
         await asyncio.wait_for(listening.readuntil(b'"done"}]}}\n\n'), 20)
         # One that begins later has the same time: when it is late, the first would have been too.
         got = await proxy.post(call("slow", id=8), mcp_session_id="s")
@@ -305,7 +305,7 @@ async def test_an_answer_that_has_begun_is_gone_on_with_where_its_client_reads_s
             writer.write(response(b"", "202 Accepted"))
         else:
             await begun(writer)
-            writer.write(chunk(written(LARGE)))
+            writer.write(chunk(encode_event(LARGE)))
             await reader.read()
             raise ConnectionResetError
 
