@@ -123,7 +123,7 @@ async def read(
         messages=messages,
         batch=batch,
         ids=tuple(key for key in map(request_key, messages) if key is not None),
-        wanted=accept.wanted(_joined(request, "Accept")),
+        wanted=accept.negotiate(_joined(request, "Accept")),
         session=request.headers.get(SESSION),
         version=request.headers.get(VERSION),
         modern=False,
