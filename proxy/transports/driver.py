@@ -106,7 +106,7 @@ class Driver:
         if not self._store.remote:
             return
         self._memory = key
-        facts = msgspec.json.encode(self.session.known, order="sorted")
+        facts = msgspec.json.encode(self.session.peer_info, order="sorted")
         if facts == self._shared:
             return
         try:

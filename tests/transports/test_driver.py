@@ -207,7 +207,7 @@ async def test_nothing_is_left_of_a_call_whose_client_went_away_meanwhile() -> N
         await asyncio.wait([task])
         assert task.cancelled()
     go.set()
-    assert not made.session._waiting
+    assert not made.session._state.suspended
 
 
 async def test_what_no_replica_knows_or_can_say_is_no_matter() -> None:

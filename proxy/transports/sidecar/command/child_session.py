@@ -14,7 +14,7 @@ from aiohttp import web
 
 from proxy.document import message
 from proxy.document.message import string_at
-from proxy.session.forwarding import TWICE
+from proxy.session.state import ID_IN_USE
 from proxy.transports.aio import others
 from proxy.transports.correlation import (
     NOWHERE,
@@ -118,7 +118,7 @@ class ChildSession:
             await asyncio.shield(self._spawned(self._enter(read.raw, asked)))
             return web.Response(status=202)
         if set(read.ids) & self._asked.keys() or len(set(read.ids)) < len(read.ids):
-            raise RequestRefused(400, INVALID, TWICE)
+            raise RequestRefused(400, INVALID, ID_IN_USE)
         tokens = [token for token in map(progress_token, read.messages) if token is not None]
         stream = self._open(read.ids, tokens, carries=read.wanted != "json")
         for id in read.ids:

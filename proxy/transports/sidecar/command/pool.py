@@ -17,7 +17,8 @@ from msgspec import Raw
 from proxy.document import message
 from proxy.document.message import Message, thrown_away
 from proxy.errors import DocumentError
-from proxy.session.probe import Ids, cancellation
+from proxy.session.guards import cancellation
+from proxy.session.inflight import QueryIds
 from proxy.transports.aio import others, threaded
 from proxy.transports.correlation import Correlation, correlate, elements, error_for_dropped_line
 from proxy.transports.log import Log
@@ -104,7 +105,7 @@ class PooledRequest:
 class PooledServer:
     """One server of a pool and its open requests; `ids` are for these."""
 
-    def __init__(self, child: ChildServer, log: Log, limit: int, ids: Ids) -> None:
+    def __init__(self, child: ChildServer, log: Log, limit: int, ids: QueryIds) -> None:
         self.child = child
         self.leaving = False
         """True if it accepts no more requests."""
@@ -276,7 +277,7 @@ class Pool:
         self._limit = limit
         self._log = log
         self._message_limit = message_limit
-        self._ids = Ids()
+        self._ids = QueryIds()
         self._servers: list[PooledServer] = []
         self._starting: asyncio.Task[PooledServer] | None = None
 

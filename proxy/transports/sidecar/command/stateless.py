@@ -124,7 +124,7 @@ class _Answering:
             raise RequestRefused(502, FAILED, f"the server cannot be started: {error}") from None
         try:
             server.send(pooled, [*routed.to_server, *(query.raw for query in routed.queries)])
-            self._driver.session.sent(self._mark, read.ids)
+            self._driver.session.restart_deadlines(self._mark, read.ids)
             for query in routed.queries:
                 self._query = query.token.removeprefix(self._mark)
                 self._query_ends = self._loop.time() + query.seconds

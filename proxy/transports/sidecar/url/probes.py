@@ -16,7 +16,7 @@ from yarl import URL
 
 from proxy.document import message
 from proxy.errors import AbridgeError
-from proxy.session import probe
+from proxy.session.guards import cancellation
 from proxy.session.outputs import Probe
 from proxy.transports.client import request as posting
 from proxy.transports.client.endpoint import HttpResponse
@@ -89,7 +89,7 @@ class Probing:
             )
         except asyncio.CancelledError:
             exchange.drop()
-            self.give_up(request, exchange.post, [probe.cancellation(id)], url)
+            self.give_up(request, exchange.post, [cancellation(id)], url)
             raise
         finally:
             del self._awaited[id]
@@ -102,7 +102,7 @@ class Probing:
             return await exchange.driver.from_server(answer.result(), exchange.mark)
         if asking.done():
             return await exchange.driver.unanswered(asked.token, asking.result())
-        self.give_up(request, exchange.post, [probe.cancellation(id)], url)
+        self.give_up(request, exchange.post, [cancellation(id)], url)
         sent = await exchange.driver.unanswered(asked.token)
         return sent._replace(to_server=[raw for raw in sent.to_server if not _cancels(raw, id)])
 

@@ -300,15 +300,17 @@ async def test_what_only_others_can_read_is_left_to_the_server() -> None:
     assert server.asked[0].body == raw
 
 
-async def test_the_answers_of_a_batch_stay_one_array() -> None:
+@pytest.mark.parametrize("tool", ["get", "gone"])
+async def test_a_batch_passes_as_it_is_or_each_request_of_it_is_refused(tool: str) -> None:
     hide: RuleSet = rules("- {tools: gone, hide: true}\n- {tools: get, response: [{drop: secret}]}")
-    batch = b"[" + b",".join((call("get"), call("gone", id=2), call("other", id=3))) + b"]"
+    batch = b"[" + b",".join((call(tool), call("other", id=3))) + b"]"
     both = b"[" + SECRET + b"," + SECRET.replace(b'"id":1', b'"id":3') + b"]"
     async with upstream(response(both)) as server, before(server.url, hide) as proxy:
         got = await proxy.post(batch)
-    assert sorted(each["id"] for each in got.json) == [1, 2, 3]
-    assert b"Unknown tool: gone" in got.body
-    assert got.body.count(b"secret") == 1
+    refused = tool == "gone"
+    assert sorted(each["id"] for each in got.json) == [1, 3]
+    assert [each.body for each in server.asked] == ([] if refused else [batch])
+    assert refused or got.body == both
 
 
 @pytest.mark.parametrize(
@@ -364,19 +366,6 @@ async def test_a_client_hears_on_its_stream_that_other_rules_make_another_list()
             assert b"notifications/tools/list_changed" in heard
             writer.close()
     share.workers.close()
-
-
-@pytest.mark.parametrize("said", ["202 Accepted", "204 No Content"])
-async def test_a_call_that_is_ours_to_answer_is_answered_whatever_the_rest_of_its_batch(
-    said: str,
-) -> None:
-    hide = rules("- {tools: gone, hide: true}")
-    batch = b"[" + call("gone", id=2) + b"," + line(method="notifications/x") + b"]"
-    silent = head(said, **({} if "204" in said else {"content_length": "0"}))
-    async with upstream(silent) as server, before(server.url, hide) as proxy:
-        got = await proxy.post(batch)
-    assert [each["id"] for each in got.json] == [2]
-    assert server.asked[0].body == b"[" + line(method="notifications/x") + b"]"
 
 
 async def test_no_type_is_made_up_for_a_body_that_is_none() -> None:
