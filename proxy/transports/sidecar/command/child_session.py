@@ -14,15 +14,15 @@ from aiohttp import web
 
 from proxy.document import message
 from proxy.document.message import string_at
-from proxy.session.forwarding import TWICE
+from proxy.session.state import ID_IN_USE
 from proxy.transports.aio import others
 from proxy.transports.correlation import (
     NOWHERE,
     Correlation,
-    address,
+    correlate,
     elements,
+    error_for_dropped_line,
     progress_token,
-    said_of_long,
 )
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import sse
@@ -118,7 +118,7 @@ class ChildSession:
             await asyncio.shield(self._spawned(self._enter(read.raw, asked)))
             return web.Response(status=202)
         if set(read.ids) & self._asked.keys() or len(set(read.ids)) < len(read.ids):
-            raise RequestRefused(400, INVALID, TWICE)
+            raise RequestRefused(400, INVALID, ID_IN_USE)
         tokens = [token for token in map(progress_token, read.messages) if token is not None]
         stream = self._open(read.ids, tokens, carries=read.wanted != "json")
         for id in read.ids:
@@ -135,7 +135,7 @@ class ChildSession:
         answer = ResponseWriter(
             request,
             # A command chooses no form: see `negotiation.Wanted`.
-            "rather json" if read.wanted == "either" else read.wanted,
+            "prefer json" if read.wanted == "either" else read.wanted,
             streams=True,
             expected=len(read.ids),
             batch=read.batch,
@@ -214,7 +214,7 @@ class ChildSession:
 
     async def _enter(self, raw: bytes, asked: AccessRecord) -> None:
         sent = await self.driver.from_client(message.one_line(raw.strip()))
-        if not (sent.to_server or sent.probes):
+        if not (sent.to_server or sent.queries):
             asked.answered_by = "proxy"
         await self._pass(sent)
         if b'"notifications/cancelled"' in raw:
@@ -226,11 +226,11 @@ class ChildSession:
 
         The server does not know a call that was held: its cancellation names the proxy's query.
         """
-        told = {address(each).cancels for line in passed for each in elements(line)}
+        told = {correlate(each).cancels for line in passed for each in elements(line)}
         for key in told & self._probes.keys():
             self._settle(key)
         for each in said:
-            cancels = address(each).cancels
+            cancels = correlate(each).cancels
             self._owed.discard(cancels or b"")
             if cancels is not None and cancels in self._asked:
                 wait = _LAST_ANSWER if cancels in told else 0.0
@@ -244,12 +244,12 @@ class ChildSession:
     async def _pass(self, sent: Routed) -> None:
         """Send messages to either side; wait only for a client that reads slowly."""
         # At once: no client message about a call that was held may overtake the call.
-        self._child.post([*sent.to_server, *(probe.raw for probe in sent.probes)])
-        for probe in sent.probes:
+        self._child.post([*sent.to_server, *(probe.raw for probe in sent.queries)])
+        for probe in sent.queries:
             timer = self._loop.call_later(probe.seconds, self._late, probe.token)
             self._probes[probe.token] = timer
         self._timer.start()
-        for raw in (*sent.told, *sent.to_client):
+        for raw in (*sent.notifications, *sent.to_client):
             await others(len(raw))
             await self._deliver(raw).room()
 
@@ -294,7 +294,7 @@ class ChildSession:
                 except Exception as error:  # one message must never end all others
                     said = f"the proxy failed on a message: {type(error).__name__}: {error}"
                     self._log.error(said)
-                    id = address(raw).answers
+                    id = correlate(raw).answers
                     if id in self._asked:
                         self._deliver(message.error(id, -1, said))
         elif isinstance(event, LineTooLong | LineDropped):
@@ -302,14 +302,14 @@ class ChildSession:
                 said = message.thrown_away(event.size, self._limits.message, " from the server")
                 self._log.warning(said)
             waiting = {*(self._owed if self.single else self._asked), *self._probes}
-            line = said_of_long(event, waiting, self._limits.message)
+            line = error_for_dropped_line(event, waiting, self._limits.message)
             if line is not None:
                 await self._pass(await self.driver.from_server(line))
         elif isinstance(event, LineTruncated):
             self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
 
     async def _take(self, raw: bytes) -> None:
-        found = address(raw)
+        found = correlate(raw)
         if found.answers in self._asked:
             self._asked[found.answers].received += len(raw)
         self._settle(found.answers)
@@ -368,7 +368,7 @@ class ChildSession:
 
     def _deliver(self, raw: bytes) -> EventStream:
         """Put a message on its stream, each part of a batch on its own if the streams differ."""
-        parts = [(part, address(part)) for part in elements(raw)] or [(raw, NOWHERE)]
+        parts = [(part, correlate(part)) for part in elements(raw)] or [(raw, NOWHERE)]
         streams = [self._target(found) for _, found in parts]
         if len(set(streams)) == 1:
             self._say(streams[0], raw)

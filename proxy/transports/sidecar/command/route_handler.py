@@ -146,7 +146,7 @@ class CommandRoute:
     async def _get(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         accepts = ", ".join(request.headers.getall("Accept", [])) or None
         single = request.path.endswith(_SSE) and SESSION not in request.headers
-        if accept.wanted(accepts) in ("json", "nothing"):
+        if accept.negotiate(accepts) in ("json", "nothing"):
             raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {accept.STREAM}")
         if single:
             return await self._single(request, asked)
@@ -160,7 +160,7 @@ class CommandRoute:
         hosted = await self._host(single=True)
         # Relative to the URL that the client has used, whatever a reverse proxy made of it.
         endpoint = f"?{_SESSION_ID}={hosted.id}".encode()
-        raw = sse.written(endpoint, event="endpoint")
+        raw = sse.encode_event(endpoint, event="endpoint")
         first = sse.Event(raw, endpoint, None, "endpoint")
         try:
             return await hosted.get(request, asked, None, first=[first])

@@ -129,7 +129,7 @@ class Streams:
         for line in sent.to_client:
             await stream.answer.put(unframed(line))
         self._watch(stream, request, read)
-        for probe in sent.probes:
+        for probe in sent.queries:
             # Its client sends nothing more until this POST is accepted.
             task = self._probing.spawn(self._held(request, stream, read, probe))
             stream.held.add(task)

@@ -19,7 +19,7 @@ from proxy.document import message
 from proxy.session.outputs import Probe
 from proxy.transports.aio import others
 from proxy.transports.client.endpoint import HttpResponse
-from proxy.transports.correlation import address
+from proxy.transports.correlation import correlate
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import body, sse
 from proxy.transports.http import hop_headers as passing
@@ -184,8 +184,8 @@ class UrlRoute:
         asked.client = driver.session.client or ""
         self._probing.taken_back(sent.to_server)
         try:
-            for probe in sent.probes:
-                sent = await self._decided(request, exchange, probe, sent.told)
+            for probe in sent.queries:
+                sent = await self._decided(request, exchange, probe, sent.notifications)
             if not sent.to_server:
                 asked.answered_by = "proxy"
                 if not read.ids:
@@ -193,7 +193,7 @@ class UrlRoute:
                 answer = _answer(request, read, streams=False)
                 return await self._finish(answer, sent.to_client, asked)
             raw = sent.to_server[0]
-            ours = [*await self._told(exchange, sent.told), *sent.to_client]
+            ours = [*await self._told(exchange, sent.notifications), *sent.to_client]
             waiting = QueryWait(
                 exchange,
                 ours,
@@ -228,13 +228,13 @@ class UrlRoute:
         except TakenBack as cause:
             # The server has never received it, so no answer could come.
             return Routed([], [message.error(id, message.CANCELLED, str(cause))], told, [])
-        mine = [raw for raw in sent.to_client if address(raw).answers == id]
+        mine = [raw for raw in sent.to_client if correlate(raw).answers == id]
         for line in sent.to_client:
             if line not in mine:
                 await self._spare(exchange, line)
         if not (sent.to_server or mine):
             mine = [message.error(id, post.INVALID, "another request has the same id")]
-        return Routed(sent.to_server, mine, [*told, *sent.told], [])
+        return Routed(sent.to_server, mine, [*told, *sent.notifications], [])
 
     def _rejected(
         self,
