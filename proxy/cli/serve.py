@@ -451,7 +451,7 @@ def _ruled(
             else:
                 files = read(route.rules)
                 selection = Selection(files, route.budget, log.info)
-                route = replace(route, settled=files.settled)
+                route = replace(route, refresh=files.refresh)
             loaded.append(_exposing(route, selection))
             settling.append(route)
         except RuleErrors as errors:

@@ -4,8 +4,8 @@ Anyone may connect, and a client is unknown until the head of its request is rea
 complete in a short time, and if there are too many connections, idle ones are closed for new ones.
 
 aiohttp refuses ambiguous requests (two lengths, a length beside chunks, bare line feeds, folded
-lines) but quotes them in its response; here the response quotes nothing. `framing` refuses requests
-that aiohttp accepts although RFC 9112 section 6.1 forbids them.
+lines) but quotes them in its response; here the response quotes nothing. `check_framing` refuses
+requests that aiohttp accepts although RFC 9112 section 6.1 forbids them.
 """
 
 import asyncio
@@ -257,14 +257,14 @@ def _unavailable(text: str) -> bytes:
     return head.encode() + body
 
 
-def framing(request: web.BaseRequest) -> RequestRefused | None:
-    """Return the reason to refuse a request with such framing, or None if it is valid."""
+def check_framing(request: web.BaseRequest) -> None:
+    """Check that the end of a request's body is unambiguous; raises RequestRefused."""
     coding = request.headers.get(hdrs.TRANSFER_ENCODING)
     if coding is not None and request.version < HttpVersion11:
-        return RequestRefused(400, INVALID, "bad HTTP request")
+        raise RequestRefused(400, INVALID, "bad HTTP request", closes=True)
     if coding is not None and coding.strip().lower() != "chunked":
-        return RequestRefused(501, INVALID, "the only Transfer-Encoding known here is chunked")
-    return None
+        reason = "the only Transfer-Encoding known here is chunked"
+        raise RequestRefused(501, INVALID, reason, closes=True)
 
 
 async def go_on(request: web.BaseRequest) -> None:

@@ -150,20 +150,20 @@ class Metrics:
         """Count calls that the ledger has lost; see `proxy.storage.ledger.Ledger`."""
         self._unrecorded.inc(calls)
 
-    def asked(self, asked: AccessRecord, status: int, seconds: float) -> None:
+    def count_request(self, record: AccessRecord, status: int, seconds: float) -> None:
         """Count an HTTP request that was answered with `status` after `seconds`.
 
         Only requests that carried a message have a duration: the duration of a listening stream
         means nothing.
         """
         failed = status >= 400
-        if failed and asked.answered_by == "proxy":
+        if failed and record.answered_by == "proxy":
             self._refused.of((str(status),), (OTHER,)).inc()
-        if not asked.method:
+        if not record.method:
             return
-        method = asked.method if asked.method in _METHODS else OTHER
-        tool = label(asked.tool)
-        error = str(status) if failed else _UNNAMED_ERROR if asked.failure else ""
+        method = record.method if record.method in _METHODS else OTHER
+        tool = label(record.tool)
+        error = str(status) if failed else _UNNAMED_ERROR if record.failure else ""
         series = self._seconds.of((method, tool, error), (method, OTHER, error), (OTHER,) * 3)
         series.observe(seconds)
 

@@ -42,12 +42,20 @@ class RequestRefused(AbridgeError):
     """A request that is answered with this HTTP status and a JSON-RPC error."""
 
     def __init__(
-        self, status: int, code: int, said: str, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        code: int,
+        reason: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        closes: bool = False,
     ) -> None:
-        super().__init__(said)
+        super().__init__(reason)
         self.status = status
         self.code = code
         self.headers = headers or {}
+        self.closes = closes
+        """True if the connection must close: the start of the next request is unknown."""
 
     def response(self, id: bytes = b"null") -> web.Response:
         """Return the error response."""
@@ -103,7 +111,7 @@ NOTHING = PostedBody(
 
 
 async def read(
-    request: web.BaseRequest, route: Route, limits: RouteLimits, asked: AccessRecord
+    request: web.BaseRequest, route: Route, limits: RouteLimits, record: AccessRecord
 ) -> PostedBody:
     """Read a POST; raises RequestRefused."""
     if (request.content_length or 0) > limits.body:
@@ -130,14 +138,14 @@ async def read(
     if not messages:
         post.ids = (b"null",)
     post.modern = max(post.version or "", _declared(post)) >= MODERN
-    asked.id = post.ids[0] if post.ids else b"null"
-    asked.method = post.method
-    asked.session = "" if post.session is None else digest(post.session)
+    record.id = post.ids[0] if post.ids else b"null"
+    record.method = post.method
+    record.session = "" if post.session is None else digest(post.session)
     if post.first is not None and post.method == "tools/call":
-        asked.tool = string_at(post.first.params, "name") or ""
+        record.tool = string_at(post.first.params, "name") or ""
     await others(len(raw))
     if post.batch or post.method in _ABOUT_TOOLS:
-        await route.settled()
+        await route.refresh()
     if post.ids and post.wanted == "nothing":
         raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {accept.MEDIA_TYPES}")
     return post

@@ -56,7 +56,7 @@ class ResponseWriter:
         status: int = 200,
         headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     ) -> None:
-        self.sent = 0
+        self.bytes_sent = 0
         """Bytes of the body so far."""
         self.dropped = 0
         """Messages that a JSON answer could not carry."""
@@ -144,7 +144,7 @@ class ResponseWriter:
         body = self._body()
         status = self._status if self._responses else 502
         if len(body) <= _PIECE:
-            self.sent = len(body)
+            self.bytes_sent = len(body)
             self._response = web.Response(status=status, headers=headers, body=body)
             return self._response
         headers["Content-Length"] = str(len(body))
@@ -162,7 +162,7 @@ class ResponseWriter:
             assert self._response is not None
             await self._send(pieces)
             await self._response.write_eof(rest)
-            self.sent += len(rest)
+            self.bytes_sent += len(rest)
         return self._response
 
     async def _write(self, event: Event) -> None:
@@ -176,7 +176,7 @@ class ResponseWriter:
         rest = deque(_slices(pieces))
         try:
             while rest:
-                self.sent += len(rest[0])
+                self.bytes_sent += len(rest[0])
                 await self._response.write(rest.popleft())
         except asyncio.CancelledError:
             # Even if cancelled, complete the event that has begun.

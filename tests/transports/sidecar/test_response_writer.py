@@ -126,7 +126,7 @@ async def test_a_stream_is_one_frame_and_these_headers() -> None:
     assert reply.named("X-Accel-Buffering") == ["no"]
     assert reply.named("Connection") == []
     assert reply.named("Content-Length") == []
-    assert (answer.sent, answer.dropped) == (len(reply.body), 0)
+    assert (answer.bytes_sent, answer.dropped) == (len(reply.body), 0)
 
 
 async def test_json_is_the_response_as_it_came_and_its_length() -> None:
@@ -138,7 +138,7 @@ async def test_json_is_the_response_as_it_came_and_its_length() -> None:
     assert reply.named("Connection") == []
     assert reply.named("Transfer-Encoding") == []
     assert reply.named("Cache-Control") == []
-    assert (answer.sent, answer.dropped, answer.complete) == (len(RESPONSE), 0, True)
+    assert (answer.bytes_sent, answer.dropped, answer.complete) == (len(RESPONSE), 0, True)
 
 
 Case = tuple[Wanted, bool, int, list[bytes], str, int]
@@ -192,7 +192,7 @@ async def test_an_answer_takes_its_form(
     else:
         assert reply.chunks == [event(each).raw for each in said]
     assert reply.status == "HTTP/1.1 200 OK"
-    assert answer.sent == len(reply.body)
+    assert answer.bytes_sent == len(reply.body)
     assert answer.started
 
 
@@ -429,7 +429,7 @@ async def test_an_event_of_20_megabytes_arrives(wanted: Wanted) -> None:
     reply, answer = await answered(wanted, data)
 
     assert reply.body == (written(data) if wanted == "stream" else data)
-    assert answer.sent == len(reply.body)
+    assert answer.bytes_sent == len(reply.body)
 
 
 async def test_whoever_puts_sees_the_client_go() -> None:
@@ -462,7 +462,7 @@ async def test_a_long_event_that_was_not_framed_arrives_framed() -> None:
         await answer.put(unframed(PROGRESS, "7"))
         await answer.put(unframed(LONG, "8"))
         response = await answer.end(unframed(SECOND, "9"))
-        assert answer.sent == len(expected)
+        assert answer.bytes_sent == len(expected)
         return response
 
     said = ((PROGRESS, "7"), (LONG, "8"), (SECOND, "9"))
@@ -502,7 +502,7 @@ async def test_an_event_that_has_begun_is_said_to_its_end_whatever_ends_it(frame
 
 async def test_a_long_json_answer_has_its_length() -> None:
     reply, answer = await answered("json", LONG)
-    assert (reply.named("Content-Length"), answer.sent) == ([str(len(LONG))], len(LONG))
+    assert (reply.named("Content-Length"), answer.bytes_sent) == ([str(len(LONG))], len(LONG))
     assert (reply.form, reply.body) == ("json", LONG)
 
 

@@ -109,19 +109,19 @@ class Upstream:
         except ConnectionLost as cause:
             raise Lost(f"the server's answer broke off: {cause}") from None
 
-    async def events(self, response: HttpResponse, asked: AccessRecord) -> AsyncIterator[Event]:
+    async def events(self, response: HttpResponse, record: AccessRecord) -> AsyncIterator[Event]:
         """Yield the events of an answer; raises Lost, sse.TooLong."""
         try:
             async for event in response.events(self._limit):
-                asked.received = response.received
+                record.bytes_received = response.received
                 yield event
         except (ConnectionLost, body.Unreadable) as cause:
             raise Lost(str(cause)) from None
         finally:
-            asked.received = response.received
+            record.bytes_received = response.received
 
     async def pass_on(
-        self, request: web.BaseRequest, response: HttpResponse, asked: AccessRecord
+        self, request: web.BaseRequest, response: HttpResponse, record: AccessRecord
     ) -> web.StreamResponse:
         """Pass on an answer unchanged, in its encoding.
 
@@ -153,9 +153,9 @@ class Upstream:
                 request.transport.abort()
             raise Lost(str(cause)) from None
         finally:
-            asked.received = response.received
+            record.bytes_received = response.received
         await passed.write_eof()
-        asked.sent = asked.received
+        record.bytes_sent = record.bytes_received
         return passed
 
     def _url(self, request: web.BaseRequest) -> URL:

@@ -27,7 +27,7 @@ class Serving:
     async def close(self) -> None:
         pass
 
-    def population(self) -> tuple[int, int]:
+    def counts(self) -> tuple[int, int]:
         return 0, 0
 
     def unready(self) -> str | None:
@@ -52,7 +52,7 @@ async def test_what_is_said_before_anybody_came_is_said_to_the_first() -> None:
         assert got.body == b"id: 1-1\nevent: message\ndata: {}\n\n"
         assert got.ended
         assert (await made.ask("GET")).body == b""
-        assert made.asked[0].sent == len(got.body)
+        assert made.asked[0].bytes_sent == len(got.body)
 
 
 async def test_what_is_said_while_nobody_hears_is_for_the_history_alone() -> None:
@@ -71,7 +71,7 @@ async def test_what_is_said_while_nobody_hears_is_for_the_history_alone() -> Non
 
 
 async def test_a_stream_that_keeps_says_later_what_nobody_heard() -> None:
-    stream = EventStream(1, keeps=True, named=False)
+    stream = EventStream(1, keeps=True, with_ids=False)
     serving = Serving(stream)
     async with standing(serving) as made:
         _, writer = await made.send("GET")
@@ -89,7 +89,7 @@ def test_what_waits_for_nobody_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     stream = EventStream(1, keeps=True)
     for number in range(5):
         stream.put(said(number))
-    assert stream.lost == 2
+    assert stream.dropped == 2
 
 
 async def test_an_event_without_data_tells_the_client_when_to_come_back() -> None:
