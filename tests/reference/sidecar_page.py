@@ -141,7 +141,9 @@ def figures() -> list[tuple[str, str, Collection[str], str]]:
     metrics = Metrics()
     metrics.observe(Row("find", None, "shaped", 1, 2, 1, 2, 1))
     metrics.warned(Warnings("find", "lists", "recast: no case fits", 1))
-    metrics.count_request(AccessRecord(method="tools/call", tool="find", answered_by="proxy"), 503, 0.1)
+    metrics.count_request(
+        AccessRecord(method="tools/call", tool="find", answered_by="proxy"), 503, 0.1
+    )
     found: list[tuple[str, str, Collection[str], str]] = []
     for family in text_string_to_metric_families(metrics.exposition()[0].decode()):
         if family.name.startswith(_OURS):

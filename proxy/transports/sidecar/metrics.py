@@ -100,7 +100,7 @@ class Metrics:
             ("rule", "kind"),
             registry=self._registry,
         )
-        refused = Counter(
+        refusals = Counter(
             "mcp_abridge_refused_requests",
             "HTTP requests that the proxy itself answered with an error.",
             ("status",),
@@ -114,7 +114,7 @@ class Metrics:
         self._seconds = _Bounded(seconds)
         self._calls = _Bounded(calls)
         self._warnings = _Bounded(warnings)
-        self._refused = _Bounded(refused)
+        self._refusals = _Bounded(refusals)
         # A tool has all of its stages, or none.
         self._tools = Limiter[str](_MAX_SERIES // len(_STAGES) - 1)
         self.requests = self._gauge("mcp_abridge_open_requests", "HTTP requests that are open.")
@@ -158,7 +158,7 @@ class Metrics:
         """
         failed = status >= 400
         if failed and record.answered_by == "proxy":
-            self._refused.of((str(status),), (OTHER,)).inc()
+            self._refusals.of((str(status),), (OTHER,)).inc()
         if not record.method:
             return
         method = record.method if record.method in _METHODS else OTHER

@@ -76,7 +76,7 @@ class PostedBody(Struct):
     messages: list[Message]
     batch: bool
     ids: tuple[bytes, ...]
-    wanted: accept.Wanted
+    accepts: accept.Wanted
     session: str | None
     version: str | None
     modern: bool
@@ -102,7 +102,7 @@ NOTHING = PostedBody(
     messages=[],
     batch=False,
     ids=(),
-    wanted="stream",
+    accepts="stream",
     session=None,
     version=None,
     modern=False,
@@ -130,7 +130,7 @@ async def read(
         messages=messages,
         batch=batch,
         ids=tuple(key for key in map(_asks, messages) if key is not None),
-        wanted=accept.wanted(_joined(request, "Accept")),
+        accepts=accept.wanted(_header(request, "Accept")),
         session=request.headers.get(SESSION),
         version=request.headers.get(VERSION),
         modern=False,
@@ -146,7 +146,7 @@ async def read(
     await others(len(raw))
     if post.batch or post.method in _ABOUT_TOOLS:
         await route.refresh()
-    if post.ids and post.wanted == "nothing":
+    if post.ids and post.accepts == "nothing":
         raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {accept.MEDIA_TYPES}")
     return post
 
@@ -165,16 +165,16 @@ def caller(request: web.BaseRequest, route: Route) -> str:
     Callers that nothing identifies share one name, and with it the snapshots kept for later pages.
     """
     path = request.path if "{token}" in route.path else route.path
-    said = [request.headers.get("Authorization", "")]
+    parts = [request.headers.get("Authorization", "")]
     if isinstance(route.upstream, str):
         # The server may identify the caller by any header that it receives: a key, a cookie, a
         # user's name.
-        passed = passing.to_upstream(request.headers, credentials=route.auth == "forward")
-        names = {name.lower() for name in passed}
+        forwarded = passing.to_upstream(request.headers, credentials=route.auth == "forward")
+        names = {name.lower() for name in forwarded}
         for name in sorted(name for name in names if not _OF_NOBODY.fullmatch(name)):
-            said += (name, *passed.getall(name))
+            parts += (name, *forwarded.getall(name))
     # Without the address of the listener: replicas listen at different addresses.
-    return digest("\n".join((path, str(route.upstream), *said)))
+    return digest("\n".join((path, str(route.upstream), *parts)))
 
 
 def digest(text: str) -> str:
@@ -189,18 +189,18 @@ def _too_large(limits: RouteLimits) -> RequestRefused:
 def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:
     """Return the messages of a body and True for a batch; no messages for other JSON."""
     try:
-        found = message.read(raw)
-        if isinstance(found, Message):
-            return [found], False
-        objects = [bytes(each) for each in found if bytes(each)[:1] == b"{"]
+        content = message.read(raw)
+        if isinstance(content, Message):
+            return [content], False
+        objects = [bytes(each) for each in content if bytes(each)[:1] == b"{"]
         return [each for each in map(message.read, objects) if isinstance(each, Message)], True
     except DocumentError as cause:
         try:
             # JSON that only some parsers accept (NaN, for example) is left to the upstream.
             json.loads(raw)
         except (ValueError, RecursionError):
-            said = "the body is nested too deeply" if "deeply" in str(cause) else "Parse error"
-            raise RequestRefused(route.malformed_status, NOT_JSON, said) from None
+            parts = "the body is nested too deeply" if "deeply" in str(cause) else "Parse error"
+            raise RequestRefused(route.malformed_status, NOT_JSON, parts) from None
     return [], False
 
 
@@ -226,6 +226,6 @@ def _declared(post: PostedBody) -> str:
     return max(versions, default="")
 
 
-def _joined(request: web.BaseRequest, name: str) -> str | None:
+def _header(request: web.BaseRequest, name: str) -> str | None:
     values = request.headers.getall(name, [])
     return ", ".join(values) if values else None

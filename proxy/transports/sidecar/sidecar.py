@@ -70,7 +70,7 @@ class Trimming:
     """Return free memory to the system every few seconds while requests are served."""
 
     def __init__(self, every: float = _EVERY) -> None:
-        self.used = False
+        self.in_use = False
         """Set to True when memory may have been in use."""
         self._every = every
         self._task: asyncio.Task[None] | None = None
@@ -89,8 +89,8 @@ class Trimming:
     async def _go_on(self, trim: Callable[[], None]) -> None:
         while True:
             await asyncio.sleep(self._every)
-            if self.used:
-                self.used = False
+            if self.in_use:
+                self.in_use = False
                 with suppress(RuntimeError, MemoryError):  # no thread: try again next time
                     await asyncio.to_thread(trim)
 
@@ -160,8 +160,8 @@ class Sidecar:
             try:
                 listening = await loop.create_server(server, at.host, at.port, backlog=_TAKEN)
             except OSError as error:
-                said = f"cannot listen on {listen}: {os_error_text(error)}; --listen says where"
-                raise AbridgeError(said) from None
+                reason = f"cannot listen on {listen}: {os_error_text(error)}; --listen says where"
+                raise AbridgeError(reason) from None
             self._listening[listen] = listening
             for each in listening.sockets:
                 with socket.socket(fileno=os.dup(each.fileno())) as same:
@@ -200,14 +200,14 @@ class Sidecar:
         await self._drained(monotonic() + _LAST)
         for server in self._servers:
             server.pre_shutdown()
-        left = max(_LAST, deadline - monotonic())
-        await asyncio.gather(*(server.shutdown(left) for server in self._servers))
+        seconds = max(_LAST, deadline - monotonic())
+        await asyncio.gather(*(server.shutdown(seconds) for server in self._servers))
         for mount in self.mounts:
             try:
                 await mount.handler.close()
             except Exception as error:  # the others must be closed all the same
-                said = f"{type(error).__name__}: {error}"
-                self._log.warning(f"{mount.route.path} could not be closed: {said}")
+                reason = f"{type(error).__name__}: {error}"
+                self._log.warning(f"{mount.route.path} could not be closed: {reason}")
 
     def _endless(self, task: asyncio.Task[object], record: AccessRecord) -> bool:
         return task in self._streams or record.method == LISTEN
@@ -232,11 +232,11 @@ class Sidecar:
             if request.method in ("GET", "HEAD"):
                 return await own(self, mounts, request)
             return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
-        self._trimming.used = True
+        self._trimming.in_use = True
         record, started, status = AccessRecord(), monotonic(), _GONE
-        found = mounts.find(request.rel_url.raw_path)
+        match = mounts.find(request.rel_url.raw_path)
         try:
-            response = await self._answered(found, request, record)
+            response = await self._answered(match, request, record)
             status = response.status
             if self._draining:
                 response.force_close()
@@ -257,15 +257,15 @@ class Sidecar:
                 status = 200  # a stream has no end of its own
             raise
         finally:
-            self._say(found[0].route.path if found else "", request, record, status, started)
+            self._say(match[0].route.path if match else "", request, record, status, started)
 
     async def _answered(
-        self, found: tuple[Mount, str | None] | None, request: web.BaseRequest, record: AccessRecord
+        self, match: tuple[Mount, str | None] | None, request: web.BaseRequest, record: AccessRecord
     ) -> web.StreamResponse:
         check_framing(request)
-        if found is None:
+        if match is None:
             raise RequestRefused(404, INVALID, "nothing is served at this path")
-        mount, token = found
+        mount, token = match
         for headers in _claims(request):
             denied = mount.route.access.refusal(headers, token)
             if denied is not None:
@@ -278,8 +278,8 @@ class Sidecar:
         there = listening if _listens(request) else len(self._open) - listening
         if there >= self._limits.concurrent:
             what = "streams" if _listens(request) else "requests"
-            said = f"{there} {what} are open, the most this proxy takes at once"
-            raise RequestRefused(503, FAILED, said, {hdrs.RETRY_AFTER: "1"})
+            reason = f"{there} {what} are open, the most this proxy takes at once"
+            raise RequestRefused(503, FAILED, reason, {hdrs.RETRY_AFTER: "1"})
         return await self._within(mount, request, record)
 
     async def _within(
@@ -340,7 +340,7 @@ class Sidecar:
     ) -> None:
         seconds = round(monotonic() - started, 4)
         self._metrics.count_request(record, status, seconds)
-        said: dict[str, Field] = {
+        fields: dict[str, Field] = {
             "route": route,
             "status": status,
             "seconds": seconds,
@@ -354,9 +354,9 @@ class Sidecar:
         }
         level: Level = "warning" if status >= 500 else "info"
         who: dict[str, Field] = {"http": request.method, "peer": request.remote}
-        self._log.event("request", level, **who, method=record.method, **said)
+        self._log.event("request", level, **who, method=record.method, **fields)
         if record.method == "tools/call":
-            self._log.event("call", level, **said)
+            self._log.event("call", level, **fields)
 
     async def _alive(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
         return web.json_response({"status": "alive"})
@@ -403,9 +403,9 @@ def _claims(request: web.BaseRequest) -> Iterator[Mapping[str, str]]:
     yield request.headers
     host = request.host if hdrs.HOST in request.headers else ""
     if host and host != request.headers[hdrs.HOST]:
-        named = CIMultiDict(request.headers)
-        named[hdrs.HOST] = f"[{host}]" if ":" in host and host[0] != "[" else host
-        yield named
+        headers = CIMultiDict(request.headers)
+        headers[hdrs.HOST] = f"[{host}]" if ":" in host and host[0] != "[" else host
+        yield headers
 
 
 Own = Callable[[Sidecar, Router, web.BaseRequest], Awaitable[web.StreamResponse]]

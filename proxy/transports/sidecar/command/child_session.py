@@ -122,7 +122,7 @@ class ChildSession:
         if set(read.ids) & self._pending.keys() or len(set(read.ids)) < len(read.ids):
             raise RequestRefused(400, INVALID, TWICE)
         tokens = [token for token in map(progress_token, read.messages) if token is not None]
-        stream = self._open(read.ids, tokens, carries=read.wanted != "json")
+        stream = self._open(read.ids, tokens, carries=read.accepts != "json")
         for id in read.ids:
             self._pending[id] = stream
         for token in tokens:
@@ -137,14 +137,14 @@ class ChildSession:
         answer = ResponseWriter(
             request,
             # A command chooses no form: see `negotiation.Wanted`.
-            "rather json" if read.wanted == "either" else read.wanted,
+            "rather json" if read.accepts == "either" else read.accepts,
             streams=True,
             expected=len(read.ids),
             batch=read.batch,
             headers={SESSION: self.id},
         )
         self._spawn(self._enter(read.raw, record))
-        streams = read.wanted in ("stream", "either")
+        streams = read.accepts in ("stream", "either")
         self._serving += 1
         try:
             # The server gets the request before the client gets anything, so that both work at
@@ -223,15 +223,15 @@ class ChildSession:
             self._on_cancelled(elements(raw), routed.to_server)
         await self._child.ready()
 
-    def _on_cancelled(self, text: Iterable[bytes], sent: Iterable[bytes]) -> None:
-        """Answer cancelled requests soon if the server does not; `passed` are the lines for it.
+    def _on_cancelled(self, messages: Iterable[bytes], forwarded: Iterable[bytes]) -> None:
+        """Answer cancelled requests soon if the server does not; it got `forwarded`.
 
         The server does not know a call that was held: its cancellation names the proxy's query.
         """
-        cancelled = {address(each).cancels for line in sent for each in elements(line)}
+        cancelled = {address(each).cancels for line in forwarded for each in elements(line)}
         for key in cancelled & self._probes.keys():
             self._settle(key)
-        for each in text:
+        for each in messages:
             cancels = address(each).cancels
             self._unanswered_ids.discard(cancels or b"")
             if cancels is not None and cancels in self._pending:
@@ -265,9 +265,9 @@ class ChildSession:
 
     def _late(self, key: bytes) -> None:
         self._settle(key)
-        self._spawn(self._unanswered(key))
+        self._spawn(self._give_up_query(key))
 
-    async def _unanswered(self, key: bytes) -> None:
+    async def _give_up_query(self, key: bytes) -> None:
         await self._route(await self.driver.unanswered(key))
 
     def _settle(self, key: bytes | None) -> None:
@@ -361,9 +361,9 @@ class ChildSession:
 
     def _say(self, stream: EventStream | None, data: bytes) -> None:
         if self.single:
-            self._get.put(StoredEvent("", data))
+            self._get.add(StoredEvent("", data))
         elif stream is not None:
-            stream.put(self._store.add(stream.number, data))
+            stream.add(self._store.add(stream.number, data))
             if stream.dropped and not self._warned:
                 self._warned = True
                 self._log.warning("messages were dropped: nobody has opened a stream for them")

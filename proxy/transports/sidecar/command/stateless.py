@@ -44,7 +44,7 @@ class Stateless:
     ) -> web.StreamResponse:
         """Answer one POST; raises RequestRefused."""
         envelope.check(read, request.headers, self._parameters)
-        if read.method == LISTEN and read.wanted == "json":
+        if read.method == LISTEN and read.accepts == "json":
             raise RequestRefused(406, INVALID, "the answer is an event stream")
         if not read.ids:
             if read.first is not None and read.first.id is not ABSENT:
@@ -169,7 +169,7 @@ class _Answering:
                 elif seconds == PING:
                     # For intermediaries, which would take silence for the end.
                     self._answer = self._answer or self._begin("stream")
-                    await self._answer.put(SILENCE)
+                    await self._answer.add(SILENCE)
                 continue
             if raw is None:
                 return
@@ -184,10 +184,10 @@ class _Answering:
     def _seconds_to_wait(self) -> float | None:
         """Return the seconds to wait for the server's next message, None if without limit."""
         ping = PING if self._streams else None
-        left = self._driver.session.patience(self._mark, self._read.ids)
+        seconds = self._driver.session.patience(self._mark, self._read.ids)
         if self._query is not None:
-            left = max(0.0, self._query_ends - self._loop.time())
-        return min((each for each in (left, ping) if each is not None), default=None)
+            seconds = max(0.0, self._query_ends - self._loop.time())
+        return min((each for each in (seconds, ping) if each is not None), default=None)
 
     async def _on_message_while_held(
         self, raw: bytes, routed: Routed, pooled: PooledRequest, server: PooledServer
@@ -227,21 +227,21 @@ class _Answering:
             self._responded |= responds
             if self._answer is None:
                 status = envelope.status_of(envelope.error_code(line)) if responds else 200
-                json = status != 200 or (responds and self._read.wanted != "stream")
+                json = status != 200 or (responds and self._read.accepts != "stream")
                 self._answer = self._begin("json" if json else "stream", status)
-            await self._answer.put(unframed(line))
+            await self._answer.add(unframed(line))
 
     def _begin(self, form: str, status: int = 200) -> ResponseWriter:
-        json = form == "json" or self._read.wanted == "json"
-        wanted: Wanted = "json" if json else "stream"
-        return ResponseWriter(self._request, wanted, streams=not json, expected=1, status=status)
+        json = form == "json" or self._read.accepts == "json"
+        accepts: Wanted = "json" if json else "stream"
+        return ResponseWriter(self._request, accepts, streams=not json, expected=1, status=status)
 
     @property
     def _streams(self) -> bool:
         """True if an event stream has begun, or may begin."""
         if self._answer is not None:
             return self._answer.started
-        return self._read.wanted in ("stream", "either")
+        return self._read.accepts in ("stream", "either")
 
     def _abort(self) -> None:
         if self._request.transport is not None:

@@ -72,7 +72,7 @@ class EventStream:
         """True while a client is connected."""
         return self._connection is not None
 
-    def put(self, event: StoredEvent) -> None:
+    def add(self, event: StoredEvent) -> None:
         """Add an event, to be sent as soon as a client is connected."""
         if self._connection is None and self._was_connected and not self._keeps:
             return
@@ -135,7 +135,7 @@ class EventStream:
         try:
             await answer.begin()
             for event in leading:
-                await answer.put(event)
+                await answer.add(event)
             response = await answer.end(await self._tell(connection, answer, pings=pings))
         finally:
             record.bytes_sent, record.bytes_received = answer.bytes_sent, self.received
@@ -153,7 +153,7 @@ class EventStream:
                 if self.over and not self._waiting:
                     self._change.set()
                     return self._event(event)
-                await answer.put(self._event(event))
+                await answer.add(self._event(event))
                 self._change.set()
             if self.over:
                 return None

@@ -96,14 +96,14 @@ class Streams:
                     url = endpoint_of(event, upstream.url)
                     session = self._streams[name] = SseSession(url, exchange, answer)
                     session.timer = Timer(exchange.driver, partial(self._overdue, session))
-                    await answer.put(announcement(event, name))
+                    await answer.add(announcement(event, name))
                 else:
                     for each in await self._translated(exchange, event):
-                        await answer.put(each)
+                        await answer.add(each)
         except (Lost, TooLong, Elsewhere) as broken:
             record.failure = f"the server's stream broke off: {broken}"
             for line in exchange.driver.ended(record.failure):
-                await answer.put(unframed(line))
+                await answer.add(unframed(line))
         finally:
             stream = self._streams.pop(name, None)
             if stream is not None:
@@ -127,7 +127,7 @@ class Streams:
         record.client = stream.driver.session.client or ""
         self._probing.taken_back(routed.to_server)
         for line in routed.to_client:
-            await stream.answer.put(unframed(line))
+            await stream.answer.add(unframed(line))
         self._watch(stream, request, read)
         for probe in routed.probes:
             # Its client sends nothing more until this POST is accepted.
@@ -148,7 +148,7 @@ class Streams:
         try:
             routed = await self._probing.ask(request, exchange, probe, stream.url)
             for line in routed.to_client:
-                await stream.answer.put(unframed(line))
+                await stream.answer.add(unframed(line))
             self._watch(stream, request, read)
             for raw in routed.to_server:
                 async with self._upstream.ask(request, raw, url=stream.url) as upstream:
@@ -156,7 +156,7 @@ class Streams:
                         raise Lost(f"the server answered HTTP {upstream.status}")
         except (Lost, Rejected) as cause:
             for line in exchange.end(str(cause)):
-                await stream.answer.put(unframed(line))
+                await stream.answer.add(unframed(line))
         except (TakenBack, ConnectionError):
             return
 
@@ -174,7 +174,7 @@ class Streams:
     async def _say(self, stream: SseSession, lines: list[bytes]) -> None:
         with suppress(ConnectionError):
             for line in lines:
-                await stream.answer.put(unframed(line))
+                await stream.answer.add(unframed(line))
 
 
 def endpoint_of(event: Event, base: URL) -> URL:

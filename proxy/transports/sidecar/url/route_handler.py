@@ -65,7 +65,7 @@ class QueryWait:
         self._exchange = exchange
         self._give_up = give_up
         self._say = say
-        self._left = False
+        self._ended = False
         self._timeout: asyncio.Timeout | None = None
         self._timer: Timer | None = None
 
@@ -98,12 +98,12 @@ class QueryWait:
 
     def leave(self) -> None:
         """Record that the answer is about to end: no more messages fit in it."""
-        self._left = True
+        self._ended = True
 
     def _overdue(self, routed: Routed) -> None:
         of = self._exchange
         self._give_up(routed.to_server)
-        if self._left:
+        if self._ended:
             self._say(of, None, routed.to_client)
             return
         self.over = not of.driver.session.awaits(of.mark, of.post.ids)
@@ -181,7 +181,7 @@ class UrlRoute:
         self._probing.taken_back(routed.to_server)
         try:
             for probe in routed.probes:
-                routed = await self._decided(request, exchange, probe, routed.told)
+                routed = await self._decide(request, exchange, probe, routed.told)
             if not routed.to_server:
                 record.answered_by = "proxy"
                 if not read.ids:
@@ -189,7 +189,7 @@ class UrlRoute:
                 answer = _answer(request, read, streams=False)
                 return await self._finish(answer, routed.to_client, record)
             raw = routed.to_server[0]
-            ours = [*await self._told(exchange, routed.told), *routed.to_client]
+            ours = [*await self._notify(exchange, routed.told), *routed.to_client]
             waiting = QueryWait(
                 exchange,
                 ours,
@@ -210,8 +210,8 @@ class UrlRoute:
             if exchange.mark:
                 exchange.drop()
 
-    async def _decided(
-        self, request: web.BaseRequest, exchange: RequestContext, probe: Probe, told: list[bytes]
+    async def _decide(
+        self, request: web.BaseRequest, exchange: RequestContext, probe: Probe, notices: list[bytes]
     ) -> Routed:
         """Return the decision on a held call; `told` are the messages to its client meanwhile.
 
@@ -222,14 +222,14 @@ class UrlRoute:
             routed = await self._probing.ask(request, exchange, probe)
         except TakenBack as cause:
             # The server has never received it, so no answer could come.
-            return Routed([], [message.error(id, message.CANCELLED, str(cause))], told, [])
+            return Routed([], [message.error(id, message.CANCELLED, str(cause))], notices, [])
         mine = [raw for raw in routed.to_client if address(raw).answers == id]
         for line in routed.to_client:
             if line not in mine:
                 await self._spare(exchange, line)
         if not (routed.to_server or mine):
             mine = [message.error(id, post.INVALID, "another request has the same id")]
-        return Routed(routed.to_server, mine, [*told, *routed.told], [])
+        return Routed(routed.to_server, mine, [*notices, *routed.told], [])
 
     def _rejected(
         self,
@@ -257,20 +257,20 @@ class UrlRoute:
 
     async def _spare(self, exchange: RequestContext, line: bytes) -> None:
         """Send a client a message it can do without, if it has a stream for such."""
-        if await self._told(exchange, [line]):
+        if await self._notify(exchange, [line]):
             self._log.debug("a message that came while a call was held was dropped")
 
-    async def _told(self, exchange: RequestContext, told: list[bytes]) -> list[bytes]:
+    async def _notify(self, exchange: RequestContext, notices: list[bytes]) -> list[bytes]:
         """Send a client messages that answer nothing; return them if it has no stream for such."""
         stream = self._listening.get(exchange.driver)
         if stream is None:
-            return told
+            return notices
         try:
             async with asyncio.timeout(_PROMPT):
-                for line in told:
-                    await stream.put(unframed(line))
+                for line in notices:
+                    await stream.add(unframed(line))
         except (TimeoutError, ConnectionError):  # it is not read, or the client has gone
-            return told
+            return notices
         return []
 
     def _say_late(
@@ -283,10 +283,10 @@ class UrlRoute:
     ) -> None:
         with suppress(ConnectionError):
             if answer is None:
-                await self._told(exchange, lines)
+                await self._notify(exchange, lines)
                 return
             for line in lines:
-                await answer.put(unframed(line))
+                await answer.add(unframed(line))
 
     async def _answered(
         self,
@@ -310,22 +310,24 @@ class UrlRoute:
             return await self._finish(_answer(request, read, streams=False), lines, record)
         if good and kind not in (JSON, STREAM) and exchange.withholds and not _empty(upstream):
             # A client that ignores the content type would find data that a rule withholds.
-            said = upstream.headers.get("Content-Type", "it has no Content-Type")
-            record.failure = f"the server's answer is neither JSON nor an event stream: {said}"
+            content_type = upstream.headers.get("Content-Type", "it has no Content-Type")
+            record.failure = (
+                f"the server's answer is neither JSON nor an event stream: {content_type}"
+            )
             lines = exchange.end(record.failure)
             waiting.leave()
             return await self._finish(_answer(request, read, streams=False), lines, record)
         if not read.ids or not good or kind not in (JSON, STREAM):
             exchange.drop()
             return await self._upstream.pass_on(request, upstream, record)
-        passed = passing.to_client(upstream.headers)
-        answer = _answer(request, read, kind == STREAM, upstream.status, passed)
+        headers = passing.to_client(upstream.headers)
+        answer = _answer(request, read, kind == STREAM, upstream.status, headers)
         if kind == STREAM:
             # The client may read slowly, and a head that has begun must not be sent again.
             waiting.busy = True
             await answer.begin()
             while ours:
-                await answer.put(unframed(ours.pop(0)))
+                await answer.add(unframed(ours.pop(0)))
             waiting.answer, waiting.busy = answer, False
             if not waiting.over:
                 await self._events(request, answer, exchange, upstream, record, waiting)
@@ -354,7 +356,7 @@ class UrlRoute:
         self, answer: ResponseWriter, lines: list[bytes], record: AccessRecord
     ) -> web.StreamResponse:
         for line in lines[:-1]:
-            await answer.put(unframed(line))
+            await answer.add(unframed(line))
         await others(len(lines[-1]) if lines else 0)
         response = await answer.end(unframed(lines[-1]) if lines else None)
         record.bytes_sent = answer.bytes_sent
@@ -375,12 +377,12 @@ class UrlRoute:
         try:
             async for event in self._upstream.events(upstream, record):
                 resumable |= event.id is not None and not exchange.mark
-                if exchange.post.wanted == "json" and (id := request_id(event)) is not None:
+                if exchange.post.accepts == "json" and (id := request_id(event)) is not None:
                     await self._upstream.decline(request, exchange.post, id, _UNASKED)
                 if waiting is not None:
                     waiting.busy = True
                 for each in await self._translated(exchange, event):
-                    await answer.put(each)
+                    await answer.add(each)
                 if waiting is not None:
                     waiting.busy = False
                 if answer.complete or (waiting is not None and waiting.over):
@@ -391,7 +393,7 @@ class UrlRoute:
         if not resumable:
             for line in exchange.end(cause):
                 record.failure = cause
-                await answer.put(unframed(line))
+                await answer.add(unframed(line))
 
     async def _translated(self, exchange: RequestContext, event: Event) -> list[Event]:
         """Return the events for the client: usually the event itself."""
@@ -435,8 +437,8 @@ class UrlRoute:
             streams = upstream.content_type == STREAM and not self._route.passes
             if not streams or not 200 <= upstream.status < 300:
                 return await self._upstream.pass_on(request, upstream, record)
-            passed = passing.to_client(upstream.headers)
-            answer = _answer(request, post.NOTHING, True, upstream.status, passed)
+            headers = passing.to_client(upstream.headers)
+            answer = _answer(request, post.NOTHING, True, upstream.status, headers)
             await answer.begin()
             if session is not None:
                 exchange = await self._callers.of_session(request, post.NOTHING, session)
@@ -454,8 +456,8 @@ class UrlRoute:
         session = request.headers.get(SESSION)
         ended = request.method == "DELETE" and 200 <= upstream.status < 300
         # For a GET, 404 may only mean that there is no such stream.
-        lost = request.method != "GET" and upstream.status == 404
-        if session is not None and (ended or lost):
+        unknown = request.method != "GET" and upstream.status == 404
+        if session is not None and (ended or unknown):
             self._callers.ended(session)
 
 
@@ -465,10 +467,10 @@ def _empty(upstream: HttpResponse) -> bool:
 
 def _without_message(event: Event) -> list[Event]:
     """Return the fields of an event that the client needs without its message: id and retry."""
-    named = [] if event.id is None else [f"id: {event.id}"]
-    named += [] if event.retry is None else [f"retry: {event.retry}"]
-    raw = "\n".join([*named, "", ""]).encode()
-    return [Event(raw, None, event.id, None, event.retry)] if named else []
+    fields = [] if event.id is None else [f"id: {event.id}"]
+    fields += [] if event.retry is None else [f"retry: {event.retry}"]
+    raw = "\n".join([*fields, "", ""]).encode()
+    return [Event(raw, None, event.id, None, event.retry)] if fields else []
 
 
 def _answer(
@@ -476,14 +478,14 @@ def _answer(
     read: PostedBody,
     streams: bool,
     status: int = 200,
-    passed: CIMultiDict[str] | None = None,
+    headers: CIMultiDict[str] | None = None,
 ) -> ResponseWriter:
     return ResponseWriter(
         request,
-        read.wanted,
+        read.accepts,
         streams=streams,
         expected=len(read.ids),
         batch=read.batch,
         status=status,
-        headers=passed or CIMultiDict(),
+        headers=headers or CIMultiDict(),
     )
