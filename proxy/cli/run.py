@@ -110,7 +110,7 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     session = Session(rules, meters.of, log.warning, deadline=options.deadline)
     # No other session has to wait for a large document. Further messages of this client are
     # handled while a thread shapes a document that takes very long.
-    workers = Workers(most=0, above=sys.maxsize)
+    workers = Workers(processes=0, max_here=sys.maxsize)
     driver = Driver(session, _store(options), workers, log, log.put_aside)
     bridge = Bridge(HttpClient(url, options.headers), driver, log, options.max_message)
     rules.refuse = bridge.refuse

@@ -15,8 +15,8 @@ from proxy.document.paths import Path, find
 from proxy.document.tree import Document, plain
 from proxy.errors import AbridgeError
 from proxy.ruleset.rule import Rule
-from proxy.session import arguments as argument
-from proxy.session.arguments import VIEW, plan
+from proxy.session.tools import arguments as argument
+from proxy.session.tools.arguments import VIEW, plan
 from proxy.shaping.steps import run
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView

@@ -34,12 +34,12 @@ class Correlation(Struct, frozen=True):
 NOWHERE = Correlation()
 
 
-def address(raw: bytes, *, glued: bool = True) -> Correlation:
+def correlate(raw: bytes, *, glued: bool = True) -> Correlation:
     """Return the correlation of `raw`; NOWHERE if it states none. Noise may be `glued` before it.
 
-    >>> address(b'{"jsonrpc":"2.0","id":7,"result":{}}').answers
+    >>> correlate(b'{"jsonrpc":"2.0","id":7,"result":{}}').answers
     b'7'
-    >>> address(b'{"method":"notifications/progress","params":{"progressToken":"a"}}').token
+    >>> correlate(b'{"method":"notifications/progress","params":{"progressToken":"a"}}').token
     b'"a"'
     """
     if len(raw) > _LARGE:
@@ -51,7 +51,7 @@ def address(raw: bytes, *, glued: bool = True) -> Correlation:
     except DocumentError:
         at = raw.find(_BEGINS, 1) if glued else -1
         if at > 0:
-            return address(raw[at:], glued=False)
+            return correlate(raw[at:], glued=False)
         return Correlation(answers=message.responds_to(raw))
     if not isinstance(read, Message):
         return NOWHERE
@@ -80,6 +80,35 @@ def progress_token(request: Message) -> bytes | None:
         return None
 
 
+def messages(raw: bytes) -> list[Message]:
+    """Return the message in `raw`, or those of a batch; what cannot be read is left out.
+
+    >>> [each.key for each in messages(b'[{"id":1,"method":"a"},5,[],{"id":2,"result":{}}]')]
+    [b'1', b'2']
+    """
+    try:
+        content = message.read(raw)
+    except DocumentError:
+        return []
+    if isinstance(content, Message):
+        return [content]
+    elements = (_element(bytes(each)) for each in content if bytes(each)[:1] == b"{")
+    return [each for each in elements if each is not None]
+
+
+def method_of(each: Message) -> str:
+    """Return the method of a message; an empty text for a response, or if it is no text."""
+    try:
+        return each.verb or ""
+    except DocumentError:
+        return ""
+
+
+def request_key(each: Message) -> bytes | None:
+    """Return the id of a request, None for any other message."""
+    return None if not method_of(each) or each.key == b"null" else each.key
+
+
 def elements(raw: bytes) -> list[bytes]:
     """Return the messages of a batch, or `raw` itself if it is not a batch."""
     if raw[:1] != b"[":
@@ -91,7 +120,7 @@ def elements(raw: bytes) -> list[bytes]:
     return [raw] if isinstance(read, Message) else [bytes(each) for each in read]
 
 
-def said_of_long(
+def error_for_dropped_line(
     event: LineTooLong | LineDropped, waiting: Collection[bytes], limit: int
 ) -> bytes | None:
     """Return an error response in place of a response that was discarded; None for other lines.
@@ -112,3 +141,11 @@ def said_of_long(
 
 def _key(raw: Raw | None) -> bytes | None:
     return None if raw is None else id_key(bytes(raw))
+
+
+def _element(raw: bytes) -> Message | None:
+    try:
+        element = message.read(raw)
+    except DocumentError:
+        return None
+    return element if isinstance(element, Message) else None

@@ -24,7 +24,7 @@ from tests.faults.processes import until
 from tests.faults.routes import NAUGHTY
 from tests.faults.sidecar import Left, Sidecar, serving
 from tests.faults.ways import (
-    GUARDED,
+    LIMITED,
     OWN,
     PROBED,
     Probed,
@@ -61,8 +61,8 @@ class Everything(NamedTuple):
 def everything() -> Iterator[Everything]:
     with ExitStack() as open:
         http = open.enter_context(Probed())
-        before_url = open.enter_context(serving(*GUARDED, http.url))
-        before_command = open.enter_context(serving(*GUARDED, "--", *PROBED))
+        before_url = open.enter_context(serving(*LIMITED, http.url))
+        before_command = open.enter_context(serving(*LIMITED, "--", *PROBED))
         stdio = open.enter_context(Written("--", *PROBED))
         run = open.enter_context(Written(http.url, http=http))
         ways: dict[str, Way] = {"stdio": stdio}
@@ -378,12 +378,9 @@ def test_a_guard_changes_the_call_that_it_has_held(way: Way, name: str) -> None:
 
 
 @only("stdio", RUN_URL[0], SERVE_URL[0], COMMAND[0])
-def test_a_call_in_a_batch_is_not_held(way: Way, name: str) -> None:
+def test_a_batch_with_a_guarded_call_is_refused(way: Way, name: str) -> None:
     one, two = next(IDS), next(IDS)
     found = way.batch((one, "act", {"how": "fine", "then": "pass"}), (two, "free", {}))
     said = {each["id"]: text(each) for each in found}
-    assert said == {
-        one: "the server must be asked something before this call: send it alone",
-        two: "done",
-    }
-    hears(way, "free")
+    reason = "a rule protects a call of this batch: send each call in a message of its own"
+    assert said == {one: reason, two: reason}

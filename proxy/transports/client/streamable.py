@@ -346,7 +346,7 @@ class Streamable:
                 self._begin(post)
             else:
                 self._start(self.send(line))
-        await self._say([*sent.told, *sent.to_client])
+        await self._say([*sent.notifications, *sent.to_client])
 
     # From the server
 

@@ -132,12 +132,12 @@ class Events:
         return TooLong(f"an event of more than {self._limit} bytes")
 
 
-def written(
+def encode_event(
     data: bytes, *, event: str | None = "message", id: str | None = None, retry: int | None = None
 ) -> bytes:
     r"""Return an event that carries `data`; its `event` field is left out if None.
 
-    >>> written(b'{}', id="7")
+    >>> encode_event(b'{}', id="7")
     b'id: 7\nevent: message\ndata: {}\n\n'
 
     Raises ValueError if an id or an event does not fit on one line.

@@ -18,7 +18,7 @@ from proxy.document import message
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.transports.http.negotiation import JSON, STREAM, Wanted
-from proxy.transports.http.sse import Event, written
+from proxy.transports.http.sse import Event, encode_event
 
 _STREAM_HEADERS = {
     "Content-Type": f"{STREAM}; charset=utf-8",
@@ -241,9 +241,9 @@ def _pieces(event: Event) -> list[bytes]:
         return [event.raw]
     data = event.data or b""
     if len(data) <= _PIECE or b"\n" in data or b"\r" in data:
-        return [written(data, id=event.id)]
+        return [encode_event(data, id=event.id)]
     # The data are the last line: long data are not copied.
-    frame = written(b"", id=event.id)
+    frame = encode_event(b"", id=event.id)
     return [frame[:-2], data, frame[-2:]]
 
 

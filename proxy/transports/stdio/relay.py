@@ -19,7 +19,6 @@ from time import monotonic
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from proxy.document import message
-from proxy.session import failures as fallback
 from proxy.session.outputs import (
     DropSnapshots,
     Forward,
@@ -34,6 +33,7 @@ from proxy.session.outputs import (
     StoreSnapshot,
 )
 from proxy.session.session import Session
+from proxy.session.state import failure_reason
 from proxy.shaping import pipeline
 from proxy.storage.snapshots import Store
 from proxy.transports.effects import access, failure_outputs
@@ -335,10 +335,10 @@ class Relay:
 
     def _settle_cancelled(self, deadlines: "DeadlineThread", raw: bytes) -> None:
         """Stop waiting for the responses to requests that a line for the server cancels."""
-        from proxy.transports.correlation import address, elements
+        from proxy.transports.correlation import correlate, elements
 
         for each in elements(raw) if b"notifications/cancelled" in raw else ():
-            self._settle(deadlines, address(each).cancels)
+            self._settle(deadlines, correlate(each).cancels)
 
     def _late(self, token: bytes) -> None:
         """Continue a call without the response to its probe: the time for that is up."""
@@ -374,7 +374,7 @@ class Relay:
             self._log.pass_on(bytes(memoryview(buffer)[:size]))
 
     def _may_stream(self, start: bytes) -> bool:
-        return self._enter(self._session.head, start) or False
+        return self._enter(self._session.may_stream, start) or False
 
     def _enter(self, enter: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """Enter the session; log a failure and return None."""
@@ -382,7 +382,7 @@ class Relay:
             with self._entry:
                 return enter(*args, **kwargs)
         except Exception as error:
-            self._log.error(fallback.said_of(error))
+            self._log.error(failure_reason(error))
             return None
 
     def _take(self, batch: list[bytes], direction: Direction) -> None:

@@ -10,7 +10,7 @@ from aiohttp.test_utils import RawTestServer
 from msgspec import Struct
 
 from proxy.transports.http.negotiation import Wanted
-from proxy.transports.http.sse import Event, Events, written
+from proxy.transports.http.sse import Event, Events, encode_event
 from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
 
 RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{"n": 1.0}}'
@@ -96,7 +96,7 @@ async def asked(
 def event(raw: bytes) -> Event:
     """Read an event, or write one for a message."""
     events = Events(1 << 30)
-    return next(iter(events.feed(written(raw) if raw[:1] in b"{[" else raw)))
+    return next(iter(events.feed(encode_event(raw) if raw[:1] in b"{[" else raw)))
 
 
 async def answered(
@@ -154,15 +154,15 @@ CASES: list[Case] = [
     *(("stream", streams, 1, ALONE, "stream", 0) for streams in (True, False)),
     ("stream", True, 1, BOTH, "stream", 0),
     ("stream", True, 1, PRIMED, "stream", 0),
-    *(("rather json", streams, 1, ALONE, "json", 0) for streams in (True, False)),
-    ("rather json", True, 1, BOTH, "stream", 0),
-    ("rather json", True, 1, [PRIMING, RESPONSE], "json", 0),
-    ("rather json", True, 1, [PRIMING, *BOTH], "stream", 0),
-    ("rather json", True, 1, [REQUEST], "stream", 0),
-    ("rather json", True, 1, [RESPONSE, PROGRESS], "json", 1),
-    ("rather json", True, 2, [RESPONSE, SECOND], "stream", 0),
-    ("rather json", True, 1, [PRIMING], "stream", 0),
-    ("rather json", True, 1, [], "stream", 0),
+    *(("prefer json", streams, 1, ALONE, "json", 0) for streams in (True, False)),
+    ("prefer json", True, 1, BOTH, "stream", 0),
+    ("prefer json", True, 1, [PRIMING, RESPONSE], "json", 0),
+    ("prefer json", True, 1, [PRIMING, *BOTH], "stream", 0),
+    ("prefer json", True, 1, [REQUEST], "stream", 0),
+    ("prefer json", True, 1, [RESPONSE, PROGRESS], "json", 1),
+    ("prefer json", True, 2, [RESPONSE, SECOND], "stream", 0),
+    ("prefer json", True, 1, [PRIMING], "stream", 0),
+    ("prefer json", True, 1, [], "stream", 0),
     ("either", True, 1, ALONE, "stream", 0),
     ("either", True, 1, BOTH, "stream", 0),
     ("either", True, 1, [], "stream", 0),
@@ -240,7 +240,7 @@ def data_event(data: bytes) -> bytes:
     return b"data: " + data + b"\n\n"
 
 
-@pytest.mark.parametrize("wanted", ["json", "rather json", "either"])
+@pytest.mark.parametrize("wanted", ["json", "prefer json", "either"])
 @pytest.mark.parametrize(
     "data",
     [
@@ -275,7 +275,7 @@ async def test_json_that_was_cut_into_lines_is_whole_again() -> None:
         ("json", True, [PRIMING, PROGRESS]),
         ("json", True, []),
         ("json", False, []),
-        ("rather json", False, []),
+        ("prefer json", False, []),
         ("either", False, [PRIMING]),
     ],
 )
@@ -290,7 +290,7 @@ async def test_json_without_a_response_is_an_error_that_says_so(
 
 async def test_events_that_are_held_have_a_bound() -> None:
     priming = b"id: " + b"7" * 1000 + b"\ndata:\n\n"
-    reply, _ = await answered("rather json", *[priming] * 100, RESPONSE, streams=True)
+    reply, _ = await answered("prefer json", *[priming] * 100, RESPONSE, streams=True)
 
     assert reply.form == "stream"
     assert reply.chunks == [*[priming] * 100, event(RESPONSE).raw]
@@ -405,7 +405,7 @@ async def test_each_event_is_with_the_client_before_the_next_is_put() -> None:
     assert await asked(handle, talk) == said
 
 
-@pytest.mark.parametrize("wanted", ["json", "rather json"])
+@pytest.mark.parametrize("wanted", ["json", "prefer json"])
 async def test_nothing_is_begun_before_the_form_is_known(wanted: Wanted) -> None:
     started = []
 
@@ -428,7 +428,7 @@ async def test_an_event_of_20_megabytes_arrives(wanted: Wanted) -> None:
     data = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (20 << 20) + b'"}'
     reply, answer = await answered(wanted, data)
 
-    assert reply.body == (written(data) if wanted == "stream" else data)
+    assert reply.body == (encode_event(data) if wanted == "stream" else data)
     assert answer.bytes_sent == len(reply.body)
 
 
@@ -466,10 +466,10 @@ async def test_a_long_event_that_was_not_framed_arrives_framed() -> None:
         return response
 
     said = ((PROGRESS, "7"), (LONG, "8"), (SECOND, "9"))
-    expected = b"".join(written(message, id=id) for message, id in said)
+    expected = b"".join(encode_event(message, id=id) for message, id in said)
     reply = await asked(handle, Client.reply)
     assert reply.body == expected
-    assert reply.chunks[-1] == written(SECOND, id="9")
+    assert reply.chunks[-1] == encode_event(SECOND, id="9")
 
 
 async def test_two_events_that_are_put_at_the_same_time_do_not_mix() -> None:
@@ -479,7 +479,7 @@ async def test_two_events_that_are_put_at_the_same_time_do_not_mix() -> None:
         return await answer.end()
 
     reply = await asked(handle, Client.reply)
-    assert reply.body == written(LONG) + written(PROGRESS)
+    assert reply.body == encode_event(LONG) + encode_event(PROGRESS)
 
 
 @pytest.mark.parametrize("framed", [True, False])
@@ -497,7 +497,7 @@ async def test_an_event_that_has_begun_is_said_to_its_end_whatever_ends_it(frame
         return await answer.end()
 
     reply = await asked(handle, Client.reply)
-    assert reply.body == written(LONG)
+    assert reply.body == encode_event(LONG)
 
 
 async def test_a_long_json_answer_has_its_length() -> None:

@@ -174,8 +174,8 @@ async def test_a_session_that_nobody_uses_any_more_holds_no_more_than_it_must() 
         callers.rest()
         await proxy.post(call("get"), mcp_session_id="used")
         callers.rest()
-        assert [left._inflight.find(b"1"), len(callers)] == [None, 2]
-        assert used._inflight.find(b"1") is not None
+        assert [left._state.inflight.find(b"1"), len(callers)] == [None, 2]
+        assert used._state.inflight.find(b"1") is not None
 
 
 async def test_sessions_are_remembered_up_to_a_number_and_nothing_of_the_others() -> None:
@@ -194,5 +194,5 @@ async def test_sessions_come_to_rest_after_the_idle_time() -> None:
         assert isinstance(proxy.handler, UrlRoute)
         [left] = (driver.session for driver in proxy.handler._callers._drivers.values())
         async with asyncio.timeout(20):
-            while left._inflight.find(b"1") is not None:
+            while left._state.inflight.find(b"1") is not None:
                 await asyncio.sleep(0.01)

@@ -14,15 +14,15 @@ from aiohttp import web
 
 from proxy.document import message
 from proxy.document.message import string_at
-from proxy.session.forwarding import TWICE
+from proxy.session.state import ID_IN_USE
 from proxy.transports.aio import others
 from proxy.transports.correlation import (
     NOWHERE,
     Correlation,
-    address,
+    correlate,
     elements,
+    error_for_dropped_line,
     progress_token,
-    said_of_long,
 )
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import sse
@@ -120,7 +120,7 @@ class ChildSession:
             await asyncio.shield(self._spawn(self._enter(read.raw, record)))
             return web.Response(status=202)
         if set(read.ids) & self._pending.keys() or len(set(read.ids)) < len(read.ids):
-            raise RequestRefused(400, INVALID, TWICE)
+            raise RequestRefused(400, INVALID, ID_IN_USE)
         tokens = [token for token in map(progress_token, read.messages) if token is not None]
         stream = self._open(read.ids, tokens, carries=read.accepts != "json")
         for id in read.ids:
@@ -137,7 +137,7 @@ class ChildSession:
         answer = ResponseWriter(
             request,
             # A command chooses no form: see `negotiation.Wanted`.
-            "rather json" if read.accepts == "either" else read.accepts,
+            "prefer json" if read.accepts == "either" else read.accepts,
             streams=True,
             expected=len(read.ids),
             batch=read.batch,
@@ -216,7 +216,7 @@ class ChildSession:
 
     async def _enter(self, raw: bytes, record: AccessRecord) -> None:
         routed = await self.driver.from_client(message.one_line(raw.strip()))
-        if not (routed.to_server or routed.probes):
+        if not (routed.to_server or routed.queries):
             record.answered_by = "proxy"
         await self._route(routed)
         if b'"notifications/cancelled"' in raw:
@@ -228,11 +228,11 @@ class ChildSession:
 
         The server does not know a call that was held: its cancellation names the proxy's query.
         """
-        cancelled = {address(each).cancels for line in forwarded for each in elements(line)}
+        cancelled = {correlate(each).cancels for line in forwarded for each in elements(line)}
         for key in cancelled & self._probes.keys():
             self._settle(key)
         for each in messages:
-            cancels = address(each).cancels
+            cancels = correlate(each).cancels
             self._unanswered_ids.discard(cancels or b"")
             if cancels is not None and cancels in self._pending:
                 wait = _LAST_ANSWER if cancels in cancelled else 0.0
@@ -246,12 +246,12 @@ class ChildSession:
     async def _route(self, routed: Routed) -> None:
         """Send messages to either side; wait only for a client that reads slowly."""
         # At once: no client message about a call that was held may overtake the call.
-        self._child.post([*routed.to_server, *(probe.raw for probe in routed.probes)])
-        for probe in routed.probes:
+        self._child.post([*routed.to_server, *(probe.raw for probe in routed.queries)])
+        for probe in routed.queries:
             timer = self._loop.call_later(probe.seconds, self._late, probe.token)
             self._probes[probe.token] = timer
         self._timer.start()
-        for raw in (*routed.told, *routed.to_client):
+        for raw in (*routed.notifications, *routed.to_client):
             await others(len(raw))
             await self._deliver(raw).room()
 
@@ -296,7 +296,7 @@ class ChildSession:
                 except Exception as error:  # one message must never end all others
                     text = f"the proxy failed on a message: {type(error).__name__}: {error}"
                     self._log.error(text)
-                    id = address(raw).answers
+                    id = correlate(raw).answers
                     if id in self._pending:
                         self._deliver(message.error(id, -1, text))
         elif isinstance(event, LineTooLong | LineDropped):
@@ -304,14 +304,14 @@ class ChildSession:
                 text = message.thrown_away(event.size, self._limits.message, " from the server")
                 self._log.warning(text)
             waiting = {*(self._unanswered_ids if self.single else self._pending), *self._probes}
-            line = said_of_long(event, waiting, self._limits.message)
+            line = error_for_dropped_line(event, waiting, self._limits.message)
             if line is not None:
                 await self._route(await self.driver.from_server(line))
         elif isinstance(event, LineTruncated):
             self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
 
     async def _on_message(self, raw: bytes) -> None:
-        correlation = address(raw)
+        correlation = correlate(raw)
         if correlation.answers in self._pending:
             self._pending[correlation.answers].received += len(raw)
         self._settle(correlation.answers)
@@ -370,7 +370,7 @@ class ChildSession:
 
     def _deliver(self, raw: bytes) -> EventStream:
         """Put a message on its stream, each part of a batch on its own if the streams differ."""
-        parts = [(part, address(part)) for part in elements(raw)] or [(raw, NOWHERE)]
+        parts = [(part, correlate(part)) for part in elements(raw)] or [(raw, NOWHERE)]
         streams = [self._target(correlation) for _, correlation in parts]
         if len(set(streams)) == 1:
             self._say(streams[0], raw)

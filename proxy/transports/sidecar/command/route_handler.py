@@ -132,7 +132,7 @@ class CommandRoute:
     async def _get(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         accepts = ", ".join(request.headers.getall("Accept", [])) or None
         single = request.path.endswith(_SSE) and SESSION not in request.headers
-        if accept.wanted(accepts) in ("json", "nothing"):
+        if accept.negotiate(accepts) in ("json", "nothing"):
             raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {accept.STREAM}")
         if single:
             return await self._single(request, record)
@@ -146,7 +146,7 @@ class CommandRoute:
         session = await self._begin(single=True)
         # Relative to the URL that the client has used, whatever a reverse proxy made of it.
         endpoint = f"?{_SESSION_ID}={session.id}".encode()
-        raw = sse.written(endpoint, event="endpoint")
+        raw = sse.encode_event(endpoint, event="endpoint")
         first = sse.Event(raw, endpoint, None, "endpoint")
         try:
             return await session.get(request, record, None, first=[first])

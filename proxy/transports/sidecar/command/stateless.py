@@ -12,7 +12,7 @@ from proxy.document import message
 from proxy.document.message import LISTEN
 from proxy.document.tree import ABSENT
 from proxy.transports.aio import others
-from proxy.transports.correlation import address, progress_token
+from proxy.transports.correlation import correlate, progress_token
 from proxy.transports.driver import Routed
 from proxy.transports.http import headers
 from proxy.transports.http.negotiation import Wanted
@@ -107,7 +107,7 @@ class _Answering:
         line = message.one_line(read.raw.strip())
         routed = await self._driver.from_client(line, self._mark)
         self._record.client = self._driver.session.client or ""
-        if not (routed.to_server or routed.probes):
+        if not (routed.to_server or routed.queries):
             self._record.answered_by = "proxy"
             return await self._finish(routed.to_client)
         assert read.first is not None
@@ -118,9 +118,9 @@ class _Answering:
         except OSError as error:
             raise RequestRefused(502, FAILED, f"the server cannot be started: {error}") from None
         try:
-            server.send(pooled, [*routed.to_server, *(query.raw for query in routed.probes)])
-            self._driver.session.sent(self._mark, read.ids)
-            for query in routed.probes:
+            server.send(pooled, [*routed.to_server, *(query.raw for query in routed.queries)])
+            self._driver.session.restart_deadlines(self._mark, read.ids)
+            for query in routed.queries:
                 self._query = query.token.removeprefix(self._mark)
                 self._query_ends = self._loop.time() + query.seconds
             if pooled.forwarded:
@@ -192,7 +192,7 @@ class _Answering:
     async def _on_message_while_held(
         self, raw: bytes, routed: Routed, pooled: PooledRequest, server: PooledServer
     ) -> None:
-        if address(raw).answers == self._query:
+        if correlate(raw).answers == self._query:
             await self._continue_call(routed, pooled, server)
         elif self._answer is not None and self._answer.started:
             await self._say(*routed.to_client)
@@ -223,7 +223,7 @@ class _Answering:
         """Send messages to the client; the first one decides the form and the status."""
         for line in lines:
             await others(len(line))
-            responds = address(line).answers == self._key
+            responds = correlate(line).answers == self._key
             self._responded |= responds
             if self._answer is None:
                 status = envelope.status_of(envelope.error_code(line)) if responds else 200

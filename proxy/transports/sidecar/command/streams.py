@@ -171,7 +171,7 @@ class EventStream:
         if event.data:
             return unframed(event.data, id)
         # No event name: a client that does not know this kind of event may still accept any data.
-        raw = sse.written(b"", event=None, id=id, retry=RETRY)
+        raw = sse.encode_event(b"", event=None, id=id, retry=RETRY)
         return Event(raw, b"", id, None, RETRY)
 
     def _leave(self, connection: "_Connection") -> None:

@@ -129,7 +129,7 @@ class Streams:
         for line in routed.to_client:
             await stream.answer.add(unframed(line))
         self._watch(stream, request, read)
-        for probe in routed.probes:
+        for probe in routed.queries:
             # Its client sends nothing more until this POST is accepted.
             task = self._probing.spawn(self._finish_held(request, stream, read, probe))
             stream.tasks.add(task)

@@ -16,11 +16,11 @@ from yarl import URL
 
 from proxy.document import message
 from proxy.errors import AbridgeError
-from proxy.session import probe
+from proxy.session.guards import cancellation
 from proxy.session.outputs import Probe
 from proxy.transports.client import request as posting
 from proxy.transports.client.endpoint import HttpResponse
-from proxy.transports.correlation import address, elements
+from proxy.transports.correlation import correlate, elements
 from proxy.transports.driver import Routed
 from proxy.transports.http import body, sse
 from proxy.transports.http.negotiation import STREAM
@@ -89,7 +89,7 @@ class Probing:
             )
         except asyncio.CancelledError:
             exchange.drop()
-            self.give_up(request, exchange.post, [probe.cancellation(id)], url)
+            self.give_up(request, exchange.post, [cancellation(id)], url)
             raise
         finally:
             del self._awaited[id]
@@ -102,13 +102,13 @@ class Probing:
             return await exchange.driver.from_server(answer.result(), exchange.mark)
         if asking.done():
             return await exchange.driver.unanswered(query.token, asking.result())
-        self.give_up(request, exchange.post, [probe.cancellation(id)], url)
+        self.give_up(request, exchange.post, [cancellation(id)], url)
         routed = await exchange.driver.unanswered(query.token)
         return routed._replace(to_server=[raw for raw in routed.to_server if not _cancels(raw, id)])
 
     def answered(self, raw: bytes) -> bool:
         """Accept an answer to a query that came on another stream; return False for all else."""
-        key = address(raw).answers if self._awaited else None
+        key = correlate(raw).answers if self._awaited else None
         if key not in self._awaited:
             return False
         _settle(self._awaited[key], raw)
@@ -119,7 +119,7 @@ class Probing:
         if self._awaited:
             for line in lines:
                 for each in elements(line):
-                    answer = self._awaited.get(address(each).cancels or b"")
+                    answer = self._awaited.get(correlate(each).cancels or b"")
                     if answer is not None:
                         answer.cancel()
 
@@ -230,4 +230,4 @@ def _settle(answer: "asyncio.Future[bytes]", raw: bytes) -> None:
 
 
 def _cancels(raw: bytes, id: bytes) -> bool:
-    return address(raw).cancels == id
+    return correlate(raw).cancels == id

@@ -19,7 +19,7 @@ from proxy.document import message
 from proxy.session.outputs import Probe
 from proxy.transports.aio import others
 from proxy.transports.client.endpoint import HttpResponse
-from proxy.transports.correlation import address
+from proxy.transports.correlation import correlate
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import body, sse
 from proxy.transports.http import hop_headers as passing
@@ -180,8 +180,8 @@ class UrlRoute:
         record.client = driver.session.client or ""
         self._probing.taken_back(routed.to_server)
         try:
-            for probe in routed.probes:
-                routed = await self._decide(request, exchange, probe, routed.told)
+            for probe in routed.queries:
+                routed = await self._decide(request, exchange, probe, routed.notifications)
             if not routed.to_server:
                 record.answered_by = "proxy"
                 if not read.ids:
@@ -189,7 +189,7 @@ class UrlRoute:
                 answer = _answer(request, read, streams=False)
                 return await self._finish(answer, routed.to_client, record)
             raw = routed.to_server[0]
-            ours = [*await self._notify(exchange, routed.told), *routed.to_client]
+            ours = [*await self._notify(exchange, routed.notifications), *routed.to_client]
             waiting = QueryWait(
                 exchange,
                 ours,
@@ -223,13 +223,13 @@ class UrlRoute:
         except TakenBack as cause:
             # The server has never received it, so no answer could come.
             return Routed([], [message.error(id, message.CANCELLED, str(cause))], notices, [])
-        mine = [raw for raw in routed.to_client if address(raw).answers == id]
+        mine = [raw for raw in routed.to_client if correlate(raw).answers == id]
         for line in routed.to_client:
             if line not in mine:
                 await self._spare(exchange, line)
         if not (routed.to_server or mine):
             mine = [message.error(id, post.INVALID, "another request has the same id")]
-        return Routed(routed.to_server, mine, [*notices, *routed.told], [])
+        return Routed(routed.to_server, mine, [*notices, *routed.notifications], [])
 
     def _rejected(
         self,
