@@ -128,7 +128,7 @@ class NodeConverter:
         raise TypeError(f"no rule file can hold a value of the type {kind}")
 
     def read_text(self, node: Node, read: Callable[[str], Any], label: str) -> Any:
-        """Return what `read` makes of a text; reports the AbridgeError that it raises."""
+        """Convert a text with `read`; reports the AbridgeError that it raises."""
         try:
             return read(node.value)
         except AbridgeError as error:
