@@ -62,7 +62,7 @@ def of_stdio() -> list[str]:
     The process is its own client: pipes take the places of its stdin and stdout.
     """
     from proxy.session.session import Session
-    from proxy.storage.meter import Meter
+    from proxy.storage.meter import Meters
     from proxy.storage.snapshots import Memory
     from proxy.transports.log import Log
     from proxy.transports.stdio import child
@@ -74,8 +74,8 @@ def of_stdio() -> list[str]:
     printed = os.dup(1)
     os.dup2(stdin, 0)
     os.dup2(stdout, 1)
-    ruleset, meter, log, profile = rules(f"- {RULE}"), Meter(), Log("error"), Profile()
-    session = Session(lambda *_: ruleset, lambda *_: meter, log.warning)
+    ruleset, meters, log, profile = rules(f"- {RULE}"), Meters(), Log("error"), Profile()
+    session = Session(lambda *_: ruleset, meters.of, log.warning)
 
     def client() -> None:
         for id in (1, 2):

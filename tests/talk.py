@@ -19,7 +19,7 @@ from proxy.session.outputs import (
 )
 from proxy.session.session import Session
 from proxy.shaping.pipeline import shape
-from proxy.storage.meter import Meter, Row
+from proxy.storage.meter import Meters, Row
 from proxy.storage.snapshots import Memory
 
 
@@ -41,11 +41,11 @@ class Talk:
         self.to_server: list[bytes] = []
         self.to_client: list[bytes] = []
         self.probes: list[Probe] = []
-        self.meter = Meter()
+        self.meter = Meters()
         self.store = Memory()
         self.session = Session(
             self._rules,
-            lambda *_: self.meter,
+            lambda *_: self.meter.of(None, None),
             self.log.append,
             resumable=resumable,
             deadline=deadline,

@@ -37,7 +37,7 @@ SLOW = {
     "dataclasses",
     "importlib.resources",
     "jmespath",
-    "jsonschema",
+    "jsonschema_rs",
     "mcp",
     "orjson",
     "pydantic",

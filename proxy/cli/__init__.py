@@ -6,6 +6,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
 PROGRAM = "mcp-abridge"
 
@@ -72,7 +73,7 @@ def _verb(verb: str, words: list[str]) -> int:
         given = argparse.Namespace(command=command, words=words)
         chosen, others = parser.parse_known_args(ours, given)
         if others:
-            _unexpected(parser, others[0])
+            _unexpected(parser, others[0], getattr(module, "config_key", None))
         code: int = module.run(chosen)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -85,11 +86,17 @@ def _verb(verb: str, words: list[str]) -> int:
     return code
 
 
-def _unexpected(parser: "argparse.ArgumentParser", word: str) -> None:
+def _unexpected(
+    parser: "argparse.ArgumentParser", word: str, config_key: "Callable[[str], str | None] | None"
+) -> None:
     from proxy.errors import did_you_mean
 
+    flag = word.partition("=")[0]
+    key = config_key(flag) if config_key and flag.startswith("--") else None
+    if key:
+        parser.error(f"unexpected {flag!r}: it is the key {key!r} in the file of --config")
     flags = [flag for flag in parser._option_string_actions if flag.startswith("--")]
-    advice = did_you_mean(word.partition("=")[0], flags) if word.startswith("-") else ""
+    advice = did_you_mean(flag, flags) if word.startswith("-") else ""
     parser.error(f"unexpected {word!r}{advice}")
 
 
@@ -120,7 +127,7 @@ def _parser() -> "argparse.ArgumentParser":
         usage=f"{PROGRAM} [run] [OPTION]... [--] COMMAND [ARG]...\n"
         f"       {PROGRAM} [run] [OPTION]... URL\n       {PROGRAM} VERB ...",
         description="Wrap an MCP server: its long answers reach the model short.",
-        epilog=f"verbs ({PROGRAM} VERB --help says more):\n{verbs}",
+        epilog=f"{options.VARIABLES}\n\nverbs ({PROGRAM} VERB --help says more):\n{verbs}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

@@ -71,6 +71,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.allow_abbrev = False
     parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
     options.add(parser, [each for each in options.OPTIONS if each.name in _OPTIONS])
+    parser.epilog = options.VARIABLES
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -65,6 +65,22 @@ class Option:
         self.name = flag[2:].replace("-", "_")
         self.variable = "MCP_ABRIDGE_" + self.name.upper()
 
+    def from_variable(self, text: str) -> object:
+        """Return the value that the text of the variable stands for. Raises ValueError."""
+        if self.read is None:
+            return text.lower() not in FALSE
+        try:
+            if not self.many:
+                return self.read(text)
+            parts = map(str.strip, text.split(self.separator))
+            return [self.read(part) for part in parts if part]
+        except ValueError as error:
+            raise ValueError(f"{self.variable}: {error}") from None
+
+
+VARIABLES = "Each flag is also a variable: --log-format is MCP_ABRIDGE_LOG_FORMAT."
+FALSE = ("", "0", "false", "no", "off")
+
 
 _LEAST_BUDGET = 300
 
@@ -94,24 +110,17 @@ def _form(text: str) -> str:
     return text
 
 
-def _header(text: str) -> object:
-    from proxy.cli import remote
-
-    return remote.header(text)
-
-
 ALLOW_PYTHON = Option(
     "--allow-python",
-    "run the Python that rule files name under transforms and guards; it may do whatever you may",
+    "run the Python that rule files name, with your rights",
     default=False,
 )
 
 OPTIONS = (
     Option(
         "--rules",
-        "a rule file, a directory of them, the name of a bundled one, such as github, or none to "
-        "pass everything through; may be given several times (default: the bundled file that fits "
-        "the server)",
+        "rule file, directory of them, name of a bundled one (github), or none (default: the "
+        "bundled file that fits the server)",
         "R",
         str,
         many=True,
@@ -119,54 +128,49 @@ OPTIONS = (
     ALLOW_PYTHON,
     Option(
         "--budget",
-        "the most bytes of a response that no rule covers: a size, auto for what suits the client, "
-        "or off (default: auto)",
+        "most bytes of a response that no rule covers: a size, auto (by the client) or off "
+        "(default: auto)",
         "SIZE",
         _budget,
     ),
     Option(
         "--ledger",
-        "the file in which the sizes of calls are recorded, or off (default: in the XDG state "
-        "folder)",
+        "file that records the sizes of calls, or off (default: in the XDG state folder)",
         "PATH",
         str,
     ),
     Option(
         "--max-message",
-        "the most bytes of one message; what is longer is answered with an error (default: 256MB)",
+        "most bytes of one message; a longer one is answered with an error (default: 256MB)",
         "SIZE",
         size,
         256_000_000,
     ),
     Option(
         "--deadline",
-        "how long a call may go without an answer and without news of its progress; then the "
-        "server is told to cancel it, and it is answered with an error (default: as long as the "
-        "client waits)",
+        "cancel a call that has no answer and no progress for so long (default: never)",
         "SECONDS",
         _seconds,
     ),
     Option(
         "--snapshots",
-        "the most bytes of answers that are kept in memory for later pages and views (default: "
-        "256MB)",
+        "most bytes of answers in memory for later pages and views (default: 256MB)",
         "SIZE",
         size,
         256_000_000,
     ),
     Option(
         "--snapshot-age",
-        "how long after its last use an answer is kept for that (default: 1800)",
+        "how long after its last use such an answer is kept (default: 1800)",
         "SECONDS",
         _seconds,
         1800.0,
     ),
     Option(
         "--header",
-        "a header for the server behind a URL, as in 'Authorization: Bearer ${TOKEN}', where "
-        "${TOKEN} is taken from the environment; may be given several times",
+        "header for a server at a URL, such as 'X-Key: ${KEY}'",
         "HEADER",
-        _header,
+        str,
         many=True,
         separator="\n",
     ),
@@ -176,7 +180,6 @@ OPTIONS = (
 )
 
 _FLAGS = {flag: option for option in OPTIONS for flag in (option.flag, option.short) if flag}
-FALSE = ("", "0", "false", "no", "off")
 
 
 def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
@@ -237,10 +240,32 @@ def _locates(word: str) -> bool:
 
 def _complete(options: Options, environment: "Mapping[str, str]") -> None:
     """Read the URL and the headers of a remote server. Raises ValueError."""
-    from proxy.cli import remote
+    from proxy.errors import AbridgeError
+    from proxy.ruleset.loading import config_model
 
-    options.url = remote.url(options.url or "")
-    options.headers = [remote.expanded(text, environment) for text in options.header or ()]
+    try:
+        options.url = config_model.url(options.url or "")
+        options.headers = [header(text, environment) for text in options.header or ()]
+    except AbridgeError as error:
+        raise ValueError(str(error)) from None
+
+
+def header(text: str, environment: "Mapping[str, str]") -> tuple[str, str]:
+    """Return the name and the value of a header, with `${NAME}` taken from the environment.
+
+    >>> name, value = header("Authorization: Bearer ${TOKEN}", {"TOKEN": "x"})
+    >>> name, str(value), value
+    ('Authorization', 'Bearer x', '***')
+
+    Raises AbridgeError; the value may be secret, so the message does not show it.
+    """
+    from proxy.errors import AbridgeError
+    from proxy.ruleset.loading import config_model
+
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise AbridgeError("a header is written like 'Authorization: Bearer ${TOKEN}'")
+    return config_model.name(name.strip()), config_model.value(value.strip(), environment)
 
 
 def _from_environment(environment: "Mapping[str, str]") -> Options:
@@ -248,13 +273,8 @@ def _from_environment(environment: "Mapping[str, str]") -> Options:
     for option in OPTIONS:
         text = environment.get(option.variable)
         value = option.default
-        if text is not None and option.read is None:
-            value = text.lower() not in FALSE
-        elif text and option.read is not None:
-            try:
-                value = option.read(text) if not option.many else text.split(option.separator)
-            except ValueError as error:
-                raise ValueError(f"{option.variable}: {error}") from None
+        if text or (text is not None and option.read is None):
+            value = option.from_variable(text)
         setattr(options, option.name, value)
     options.headers = []
     options.command = []
@@ -277,16 +297,15 @@ def add(parser: "argparse.ArgumentParser", options: "Iterable[Option]" = OPTIONS
 
     for option in options:
         names = (option.short, option.flag) if option.short else (option.flag,)
-        help = f"{option.help} [{option.variable}]"
         if option.read is None:
-            parser.add_argument(*names, action="store_true", help=help)
+            parser.add_argument(*names, action="store_true", help=option.help)
         else:
             parser.add_argument(
                 *names,
                 action="append" if option.many else "store",
                 metavar=option.metavar,
                 type=reading(option.read),
-                help=help,
+                help=option.help,
             )
 
 

@@ -110,7 +110,7 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     session = Session(rules, meters.of, log.warning, deadline=options.deadline)
     # No other session has to wait for a large document. Further messages of this client are
     # handled while a thread shapes a document that takes very long.
-    workers = Workers(most=0, above=sys.maxsize)
+    workers = Workers(processes=0, max_here=sys.maxsize)
     driver = Driver(session, _store(options), workers, log, log.put_aside)
     bridge = Bridge(HttpClient(url, options.headers), driver, log, options.max_message)
     rules.refuse = bridge.refuse
@@ -148,8 +148,8 @@ def _end(
         code = _BAD_RULES
     if ledger is not None:
         ledger.close()
-        if ledger.lost:
-            log.warning(f"calls that the ledger did not record: {ledger.lost}")
+        if ledger.unrecorded:
+            log.warning(f"calls that the ledger did not record: {ledger.unrecorded}")
     log.flush()
     # Do not join threads: one may wait for a client that keeps stdin open. All output is written.
     os._exit(code)

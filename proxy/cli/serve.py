@@ -9,24 +9,21 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from math import ceil
-from pathlib import Path
 from shutil import which
 from threading import Thread
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from yarl import URL
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.options import Option
-from proxy.document.sizes import size
 from proxy.errors import AbridgeError, Problem, RuleErrors
-from proxy.ruleset.loading import config
-from proxy.ruleset.loading import config_model as configkeys
+from proxy.ruleset.loading import config, config_model
 from proxy.ruleset.loading.config import Config
-from proxy.ruleset.loading.config_model import Command, ListenAddress, RouteSpec
-from proxy.ruleset.loading.yaml_nodes import MOST_BYTES
+from proxy.ruleset.loading.config_model import Command, LimitsSpec, ListenAddress, RouteSpec
+from proxy.ruleset.loading.convert import fields
+from proxy.ruleset.loading.yaml_nodes import MAX_BYTES
 from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
 from proxy.ruleset.selection import Selection, content, read_library
 from proxy.ruleset.watch import Watch
@@ -45,8 +42,11 @@ from proxy.transports.sidecar.sidecar import Sidecar
 from proxy.transports.workers.pool import Workers
 
 _UNUSABLE = 2
-_TOKEN = "MCP_ABRIDGE_TOKEN"
+TOKEN_VARIABLE = "MCP_ABRIDGE_TOKEN"
+"""The variable with the token that opens every route without one of its own."""
+
 _SNAPSHOTS = 1000
+_SIZE = 256_000_000
 _AGE = 1800.0
 _MOST_SETS = 256
 _DESCRIPTORS = 65_536
@@ -55,227 +55,101 @@ _SWITCH = 0.001  # seconds until a thread yields to the others, 0.005 by default
 _NOT_ALLOWED = Hidden(code=-32601, message="{tool} is not allowed")
 
 
-def _read(make: Callable[[str], Any]) -> Callable[[str], Any]:
+def _read(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         try:
-            return make(text)
+            return parse(text)
         except AbridgeError as error:
             raise ValueError(str(error)) from None
 
     return read
 
 
-def _header(text: str) -> tuple[str, str]:
-    name, colon, value = text.partition(":")
-    if not colon:
-        # The text may be a secret: do not repeat it.
-        raise AbridgeError("a header is written like 'Authorization: Bearer ${TOKEN}'")
-    return configkeys.name(name.strip()), configkeys.value(value.strip(), os.environ)
-
-
-def _number(kind: type[int] | type[float], least: int) -> Callable[[str], Any]:
-    def read(text: str) -> Any:
-        try:
-            found = kind(text)
-        except ValueError:
-            found = -1
-        if not least <= found < 1e9:  # false for NaN, too
-            raise ValueError(f"expected a number of at least {least}, found {text!r}")
-        return found
-
-    return read
-
-
-def _one_of(*words: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in words:
-            raise ValueError(f"{text!r} is neither {' nor '.join(words)}")
-        return text
-
-    return read
-
-
-_SAME = {option.name: option for option in options.OPTIONS}
+_OF_RUN = {option.name: option for option in options.OPTIONS}
 
 OPTIONS = (
     Option(
         "--listen",
-        "where to listen; port 0 is any that is free (default: 127.0.0.1:8808)",
+        "address to listen on (default: 127.0.0.1:8808)",
         "HOST:PORT",
-        _read(configkeys.address),
+        _read(config_model.address),
     ),
-    _SAME["rules"],
-    _SAME["allow_python"],
-    _SAME["budget"],
-    Option(
-        "--config", "several routes, or one, as a YAML file; flags stand in for its top", "F", str
-    ),
+    Option("--config", "YAML file of routes, limits and all else", "F", str),
+    _OF_RUN["rules"],
+    _OF_RUN["allow_python"],
+    _OF_RUN["budget"],
+    _OF_RUN["header"],
+    _OF_RUN["deadline"],
     Option(
         "--store",
-        "where windows and views are kept: memory, or redis://HOST:PORT/N, which replicas share "
-        "(default: memory)",
+        "redis://HOST:PORT/N, which replicas share (default: memory)",
         "URL",
-        _read(configkeys.store),
+        _read(config_model.store),
     ),
-    _SAME["ledger"],
-    Option(
-        "--header",
-        "a header for the server, in which ${NAME} is a variable of the environment; may be given "
-        "several times",
-        "N:V",
-        _read(_header),
-        many=True,
-        separator="\n",
-    ),
-    Option("--token-file", "a file with the tokens that open it, one in each line", "F", str),
-    Option(
-        "--token-env",
-        f"the variable that holds the token that opens it (default: {_TOKEN}, where it is set)",
-        "NAME",
-        str,
-    ),
-    Option(
-        "--insecure",
-        "listen where others can connect though there is no token",
-        default=False,
-    ),
-    Option(
-        "--allow-host",
-        "a name by which clients may call it; may be given several times (default: the names of "
-        "this machine's loopback, or any elsewhere)",
-        "HOST",
-        _read(configkeys.host),
-        many=True,
-        separator=",",
-    ),
-    Option(
-        "--allow-origin",
-        "an origin whose pages may call it; may be given several times",
-        "ORIGIN",
-        _read(configkeys.origin),
-        many=True,
-        separator=",",
-    ),
-    Option(
-        "--auth",
-        "none, or forward: the server gets the client's own credentials (default: none)",
-        "HOW",
-        _one_of("none", "forward"),
-    ),
-    _SAME["max_message"],
-    _SAME["deadline"],
-    _SAME["snapshots"],
-    _SAME["snapshot_age"],
-    Option("--max-body", "the most bytes of a request's body (default: 4MiB)", "SIZE", size),
-    Option(
-        "--concurrent",
-        "the most open requests, and the most open event streams, which are counted apart "
-        "(default: 1000)",
-        "N",
-        _number(int, 1),
-    ),
-    Option(
-        "--connections",
-        "the most connections of clients; beyond it, idle ones are closed for new ones (default: "
-        "half of the descriptors that `ulimit -n` allows, at most 4000, or 4 times --concurrent)",
-        "N",
-        _number(int, 1),
-    ),
-    Option(
-        "--peer-connections",
-        "the most of them from one address (default: half of --connections, and no bound for "
-        "addresses of loopback)",
-        "N",
-        _number(int, 1),
-    ),
-    Option(
-        "--sessions", "the most sessions before a command (default: 1000)", "N", _number(int, 1)
-    ),
-    Option(
-        "--children",
-        "the most processes for the stateless requests before a command (default: 4)",
-        "N",
-        _number(int, 1),
-    ),
-    Option(
-        "--idle",
-        "how long after its last use such a session ends (default: 1800)",
-        "SECONDS",
-        _number(float, 1),
-    ),
-    Option(
-        "--drain",
-        "how long open requests have at the end (default: 10)",
-        "SECONDS",
-        _number(float, 0),
-    ),
-    _SAME["log_format"],
-    _SAME["verbose"],
-    _SAME["quiet"],
+    _OF_RUN["ledger"],
+    Option("--insecure", "let others than this machine connect without a token", default=False),
+    _OF_RUN["log_format"],
+    _OF_RUN["verbose"],
+    _OF_RUN["quiet"],
 )
 
-# Options that set keys at the top of a configuration, and those keys.
+# Flags that replace a key at the top of a configuration, and that key.
 KEYS = {
     "listen": "listen",
     "rules": "rules",
     "budget": "budget",
     "deadline": "deadline_seconds",
-    "auth": "auth",
     "header": "headers",
+}
+# Words that may be tried as flags, and the key of a configuration that they stand for.
+_OTHER_NAMES = {
     "allow_host": "hosts",
     "allow_origin": "origins",
+    "max_body": "body",
+    "max_message": "message",
+    "idle": "idle_seconds",
+    "drain": "drain_seconds",
+    "snapshot_age": "snapshot_seconds",
 }
-# Options that set limits: the key of the configuration, and the field of RouteLimits.
-LIMITS = {
-    "max_body": ("body", "body"),
-    "max_message": ("message", "message"),
-    "concurrent": ("concurrent", "concurrent"),
-    "sessions": ("sessions", "sessions"),
-    "idle": ("idle_seconds", "idle"),
-    "children": ("children", "children"),
-    "drain": ("drain_seconds", "drain"),
-}
-# The same for the limits whose defaults depend on the system.
-CONNECTIONS = {
-    "connections": ("connections", "connections"),
-    "peer_connections": ("peer_connections", "peer_connections"),
-}
-# Options for the snapshot store: the key of the configuration, and the argument of Memory.
-SNAPSHOTS = {
-    "snapshots": ("snapshots", "size"),
-    "snapshot_age": ("snapshot_seconds", "seconds"),
-}
-
-
-class Settings(Struct, frozen=True):
-    """The settings of `serve`: `given` holds the parsed values of the set options, by name."""
-
-    given: Mapping[str, Any]
-    config: Config
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     parser.usage = f"{PROGRAM} serve [OPTION]... (URL | [--] COMMAND [ARG]... | --config F)"
     parser.allow_abbrev = False
-    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL")
+    parser.add_argument("url", nargs="?", metavar="URL", help=argparse.SUPPRESS)
     options.add(parser, OPTIONS)
+    parser.epilog = f"{options.VARIABLES} Clients must send the token in {TOKEN_VARIABLE}, if set."
+
+
+def config_key(flag: str) -> str | None:
+    """Return the key of a configuration that does what `flag` would do, or None.
+
+    >>> config_key("--sessions"), config_key("--allow-host"), config_key("--colour")
+    ('limits.sessions', 'hosts', None)
+    """
+    name = flag[2:].replace("-", "_")
+    key = _OTHER_NAMES.get(name, name)
+    if key in fields(LimitsSpec):
+        return f"limits.{key}"
+    return key if key in fields(RouteSpec) else None
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal. Returns 0 then, 2 if an option, a file or an address is unusable."""
     try:
-        given = _given(arguments, os.environ)
-    except AbridgeError as error:
+        flags = _flags(arguments, os.environ)
+        top = _top(flags, _upstream(arguments, flags), os.environ)
+    except (AbridgeError, ValueError) as error:
         print(f"{PROGRAM} serve: {error}", file=sys.stderr)
         return _UNUSABLE
-    log = Log(_level(given), given.get("log_format", "text"), dated=True)
+    log = Log(_level(flags), flags.get("log_format", "text"), dated=True)
     try:
-        settings = Settings(given, _config(given, os.environ))
-        routes = [_route(written) for written in settings.config.routes]
-        _guarded(routes, insecure=given.get("insecure", False))
-        routes, rules = _ruled(routes, log, allow_python=given.get("allow_python", False))
-        store = _store(settings)
+        settings = _config(flags.get("config"), top, os.environ)
+        routes = [_route(route) for route in settings.routes]
+        _require_tokens(routes, insecure=flags.get("insecure", False))
+        routes, rules = _with_rules(routes, log, allow_python=flags.get("allow_python", False))
+        store = _store(flags.get("store") or settings.store, settings.limits)
     except RuleErrors as errors:
         for problem in errors.problems:
             log.error(str(problem))
@@ -287,92 +161,80 @@ def run(arguments: argparse.Namespace) -> int:
     metrics = Metrics()
     meters = Meters(metrics.observe, metrics.warned)
     ledger = None
-    if given.get("ledger") != "off":
-        path = given.get("ledger") or default_path()
+    if flags.get("ledger") != "off":
+        path = flags.get("ledger") or default_path()
         ledger = Ledger(path, meters, warn=log.warning, lose=metrics.unrecorded)
     workers = Workers()
-    shared = Services(meters, store, workers, log, _limits(settings))
+    services = Services(meters, store, workers, log, _limits(settings.limits))
     try:
         pairs = zip(routes, rules, strict=True)
-        mounts = [Mount(route, _handler(route, ruled, shared)) for route, ruled in pairs]
-        return asyncio.run(_serve(Sidecar(mounts, shared.limits, log, metrics), log))
+        mounts = [Mount(route, _handler(route, ruleset, services)) for route, ruleset in pairs]
+        return asyncio.run(_serve(Sidecar(mounts, services.limits, log, metrics), log))
     finally:
         workers.close()
         log.sum_up()
         if ledger is not None:
             ledger.close()
-            if ledger.lost:
-                log.warning(f"calls that the ledger did not record: {ledger.lost}")
+            if ledger.unrecorded:
+                log.warning(f"calls that the ledger did not record: {ledger.unrecorded}")
         log.flush()
 
 
-def _given(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options set by a flag or else by a variable. Raises AbridgeError."""
-    given: dict[str, Any] = {}
+def _flags(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of the options that a flag or else a variable sets. Raises ValueError."""
+    values: dict[str, Any] = {}
     for option in OPTIONS:
         value = getattr(arguments, option.name)
         if value not in (None, False):
-            given[option.name] = value
+            values[option.name] = value
         elif text := environment.get(option.variable):
-            given[option.name] = _from_variable(option, text)
-    both = "--token-env and --token-file cannot stand together"
-    flags = [getattr(arguments, name) for name in ("token_env", "token_file")]
-    if all(flags):
-        raise AbridgeError(both)
-    if any(flags) or "token_file" in given:  # a flag beats a variable; of variables, the file wins
-        given.pop("token_file" if flags[0] else "token_env", None)
-    elif environment.get(_TOKEN):
-        given.setdefault("token_env", _TOKEN)
+            values[option.name] = option.from_variable(text)
+    return values
+
+
+def _upstream(
+    arguments: argparse.Namespace, flags: Mapping[str, Any]
+) -> config_model.Url | Command | None:
+    """Return the server of the command line; None if the configuration has it."""
     command = arguments.command
     if command and "--" not in arguments.words and which(command[0]) is None:
         raise AbridgeError(
             f"{command[0]!r} is neither a URL, such as http://server:3000/mcp, nor a program on "
-            "the PATH; what stands after -- is run in any case"
+            "the PATH; a command after -- is run in any case"
         )
     if arguments.url is not None and command:
         raise AbridgeError("a server is a URL, or a command, not both")
     if arguments.url is not None:
-        given["upstream"] = configkeys.url(arguments.url)
-    elif command:
-        given["upstream"] = Command(tuple(command))
-    elif "config" not in given:
-        said = "no server: give its URL, or write its command after --, or give --config"
-        raise AbridgeError(said)
-    return given
+        return config_model.url(arguments.url)
+    if not command and "config" not in flags:
+        raise AbridgeError("no server: give its URL, or write its command after --, or --config")
+    return Command(tuple(command)) if command else None
 
 
-def _from_variable(option: Option, text: str) -> Any:
-    if option.read is None:
-        return text.lower() not in options.FALSE
-    try:
-        if not option.many:
-            return option.read(text)
-        parts = text.split(option.separator)
-        return [option.read(part.strip()) for part in parts if part.strip()]
-    except ValueError as error:
-        raise AbridgeError(f"{option.variable}: {error}") from None
+def _top(
+    flags: Mapping[str, Any],
+    upstream: config_model.Url | Command | None,
+    environment: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return the values that replace keys at the top of a configuration. Raises AbridgeError."""
+    top: dict[str, Any] = {key: flags[name] for name, key in KEYS.items() if name in flags}
+    if "rules" in top:
+        top["rules"] = tuple(top["rules"])
+    if "headers" in top:
+        top["headers"] = dict(options.header(text, environment) for text in top["headers"])
+    if upstream is not None:
+        top["upstream"] = upstream
+    if environment.get(TOKEN_VARIABLE):
+        top["token_env"] = config_model.token_in(TOKEN_VARIABLE, environment)
+    return top
 
 
-def _config(given: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
-    """Return the routes. Raises AbridgeError, or RuleErrors for problems in a file."""
-    top: dict[str, Any] = {key: given[name] for name, key in KEYS.items() if name in given}
-    for key, kind in (("rules", tuple), ("hosts", tuple), ("origins", tuple), ("headers", dict)):
-        if key in top:
-            top[key] = kind(top[key])
-    if "upstream" in given:
-        top["upstream"] = given["upstream"]
-    if "token_env" in given:
-        top["token_env"] = configkeys.token_in(given["token_env"], environment)
-    if "token_file" in given:
-        top["token_file"] = configkeys.tokens_of(Path(given["token_file"]))
-    file = given.get("config")
+def _config(file: str | None, top: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
+    """Return the routes. Raises RuleErrors for problems in a file."""
     if file is None:
-        route = RouteSpec(path=configkeys.RoutePath("/mcp"), **top)
-        if route.torn is not None:
-            raise AbridgeError(f"--auth: {route.torn}")
-        return Config((route,))
+        return Config((RouteSpec(path=config_model.RoutePath("/mcp"), **top),))
     try:
-        raw = content(file, MOST_BYTES + 1)
+        raw = content(file, MAX_BYTES + 1)
     except (OSError, AbridgeError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise RuleErrors([Problem(file, 0, 0, reason)]) from None
@@ -382,60 +244,52 @@ def _config(given: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
     return reading.config
 
 
-def _limits(settings: Settings) -> RouteLimits:
-    return RouteLimits(**_bounds(settings, LIMITS | CONNECTIONS))
+def _limits(spec: LimitsSpec) -> RouteLimits:
+    names = {"idle_seconds": "idle", "drain_seconds": "drain"}
+    limits = {names.get(key, key): value for key, value in asdict(spec).items()}
+    known = {key: value for key, value in limits.items() if key in fields(RouteLimits)}
+    return RouteLimits(**{key: value for key, value in known.items() if value is not None})
 
 
-def _bounds(settings: Settings, table: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """Return the limits that are set, by their internal names in `table`."""
-    found: dict[str, Any] = {}
-    for name, (key, own) in table.items():
-        value = settings.given.get(name, getattr(settings.config.limits, key))
-        if value is not None:
-            found[own] = value
-    return found
-
-
-def _route(written: RouteSpec) -> Route:
-    listen = written.listen or ListenAddress("127.0.0.1:8808")
-    upstream = written.upstream
+def _route(spec: RouteSpec) -> Route:
+    listen = spec.listen or ListenAddress("127.0.0.1:8808")
+    upstream = spec.upstream
     assert upstream is not None
-    hosts = written.hosts or (LOOPBACK if listen.loopback else None)
+    hosts = spec.hosts or (LOOPBACK if listen.loopback else None)
     return Route(
-        path=written.path,
+        path=spec.path,
         upstream=upstream.command if isinstance(upstream, Command) else upstream,
-        rules=written.rules,
-        budget=written.budget,
-        tools=written.tools,
-        deadline=written.deadline_seconds,
-        auth=written.auth or "none",
-        access=Access(hosts=hosts, origins=written.origins or (), tokens=written.tokens),
-        headers=tuple((written.headers or {}).items()),
+        rules=spec.rules,
+        budget=spec.budget,
+        tools=spec.tools,
+        deadline=spec.deadline_seconds,
+        auth=spec.auth or "none",
+        access=Access(hosts=hosts, origins=spec.origins or (), tokens=spec.tokens),
+        headers=tuple((spec.headers or {}).items()),
         listen=listen,
-        malformed_status=written.malformed_status or 400,
-        passes=written.passes,
+        malformed_status=spec.malformed_status or 400,
+        passes=spec.passes,
     )
 
 
-def _guarded(routes: Sequence[Route], *, insecure: bool) -> None:
+def _require_tokens(routes: Sequence[Route], *, insecure: bool) -> None:
     """Raise AbridgeError if a route without a token would be open to the network."""
     for route in routes:
         if not (insecure or route.access.tokens or ListenAddress(route.listen).loopback):
             raise AbridgeError(
                 f"{route.path} on {route.listen} would be open to whoever can connect: give it a "
-                f"token (--token-file, --token-env or {_TOKEN}), listen on 127.0.0.1, or say "
+                f"token ({TOKEN_VARIABLE}, or token_file in --config), listen on 127.0.0.1, or say "
                 "--insecure"
             )
 
 
-def _ruled(
+def _with_rules(
     routes: Sequence[Route], log: Log, *, allow_python: bool
 ) -> tuple[list[Route], list[Rules]]:
     """Load the rules of each route. Raises RuleErrors with every problem of all routes."""
     problems: dict[Problem, None] = {}
-    settling: list[Route] = []
-    loaded: list[Rules] = []
-    bundled = False
+    complete: list[Route] = []
+    rules: list[Rules] = []
 
     @cache
     def read(names: tuple[str, ...]) -> Reloading:
@@ -443,57 +297,56 @@ def _ruled(
 
     for route in routes:
         try:
-            if route.rules == (configkeys.NO_RULES,):
+            if route.rules == (config_model.NO_RULES,):
                 selection = Selection((), "off", log.info)
             elif route.rules is None:
                 selection = Selection(None, route.budget, log.info)
-                bundled = True
             else:
                 files = read(route.rules)
                 selection = Selection(files, route.budget, log.info)
                 route = replace(route, settled=files.settled)
-            loaded.append(_exposing(route, selection))
-            settling.append(route)
+            rules.append(_with_tools(route, selection))
+            complete.append(route)
         except RuleErrors as errors:
             problems |= dict.fromkeys(errors.problems)
     if problems:
         raise RuleErrors(list(problems))
-    if bundled:
+    if any(route.rules is None for route in routes):
         # No daemon: its compilation of regular expressions must not be cut off by process exit.
         Thread(target=read_library, name="library").start()
-    return settling, loaded
+    return complete, rules
 
 
-def _exposing(route: Route, selection: Selection) -> Rules:
+def _with_tools(route: Route, selection: Selection) -> Rules:
     """Return the rules of a route, limited to its `tools`."""
     if route.tools is None:
         return selection
-    own = RuleFile(name=f"route {route.path}", expose=route.tools, unexposed=_NOT_ALLOWED)
-
-    made: dict[int, tuple[RuleSet, RuleSet]] = {}
+    limit = RuleFile(name=f"route {route.path}", expose=route.tools, unexposed=_NOT_ALLOWED)
+    limited: dict[int, tuple[RuleSet, RuleSet]] = {}
 
     def rules(server: str | None, client: str | None) -> RuleSet:
-        chosen = selection(server, client)
-        found = made.get(id(chosen))
-        if found is None or found[0] is not chosen:
-            if len(made) >= _MOST_SETS:
-                made.clear()
-            # The same `chosen` must give the same RuleSet: changes are detected by identity.
-            found = made[id(chosen)] = chosen, RuleSet((own, *chosen.files), chosen.otherwise)
-        return found[1]
+        ruleset = selection(server, client)
+        pair = limited.get(id(ruleset))
+        if pair is None or pair[0] is not ruleset:
+            if len(limited) >= _MOST_SETS:
+                limited.clear()
+            # The same rules must give the same RuleSet: changes are detected by identity.
+            pair = ruleset, RuleSet((limit, *ruleset.files), ruleset.otherwise)
+            limited[id(ruleset)] = pair
+        return pair[1]
 
     return rules
 
 
-def _store(settings: Settings) -> Store:
+def _store(url: str | None, limits: LimitsSpec) -> Store:
     """Return the store of snapshots. Raises StoreError."""
-    named = settings.given.get("store") or settings.config.store
-    bounds = _bounds(settings, SNAPSHOTS)
-    if named in (None, configkeys.MEMORY):
-        return Memory(number=_SNAPSHOTS, ages=True, **bounds)
+    seconds = limits.snapshot_seconds or _AGE
+    if url in (None, config_model.MEMORY):
+        size = limits.snapshots or _SIZE
+        return Memory(number=_SNAPSHOTS, size=size, seconds=seconds, ages=True)
     from proxy.storage.redis import Redis
 
-    return Redis(str(named), seconds=ceil(bounds.get("seconds", _AGE)))
+    return Redis(str(url), seconds=ceil(seconds))
 
 
 def _handler(route: Route, rules: Rules, shared: Services) -> Handler:
@@ -526,16 +379,16 @@ def _prepare() -> None:
 
 
 async def _serve(sidecar: Sidecar, log: Log) -> int:
-    said: dict[str, float] = {}
+    logged: dict[str, float] = {}
 
-    def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def on_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         trouble, now = _trouble(context), loop.time()
-        if now - said.get(trouble, -_AGAIN) >= _AGAIN:
-            said.clear()
-            said[trouble] = now
+        if now - logged.get(trouble, -_AGAIN) >= _AGAIN:
+            logged.clear()
+            logged[trouble] = now
             log.warning(trouble)
 
-    asyncio.get_running_loop().set_exception_handler(failed)
+    asyncio.get_running_loop().set_exception_handler(on_exception)
     sidecar.heed_signals()
     try:
         await sidecar.start()
@@ -571,7 +424,7 @@ def _described(sidecar: Sidecar, route: Route) -> Iterator[tuple[str, Any]]:
     yield "token", "yes" if route.access.tokens else "no"
 
 
-def _level(given: Mapping[str, Any]) -> Level:
-    if given.get("quiet"):
+def _level(flags: Mapping[str, Any]) -> Level:
+    if flags.get("quiet"):
         return "error"
-    return "debug" if given.get("verbose") else "info"
+    return "debug" if flags.get("verbose") else "info"

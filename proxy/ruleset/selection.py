@@ -52,7 +52,7 @@ def readings(names: Iterable[str], *, allow_python: bool = False) -> "Iterator[L
         try:
             for path in paths(name):
                 # One byte over the limit shows that the file is too long.
-                raw = content(path, rulefile.MOST_BYTES + 1)
+                raw = content(path, rulefile.MAX_BYTES + 1)
                 yield rulefile.read(str(path), raw, allow_python=allow_python)
         except (OSError, _NoFile) as error:
             reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

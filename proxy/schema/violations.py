@@ -1,17 +1,27 @@
-"""Describes in plain words how a value violates a JSON Schema: the value, and the expected one."""
+"""Checks values against a JSON Schema, and describes in plain words how they violate it.
 
+The library only tells if a value fits a schema. It would collect every error before the first can
+be read, and explore alternatives that contain each other in exponential time: so the search for
+the violations walks the schema here, one at a time.
+"""
+
+import json
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import islice
+from time import perf_counter_ns
 from typing import Any
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from proxy.document.fuel import Fuel
-from proxy.document.tree import Number
 from proxy.errors import did_you_mean
-from proxy.schema import keywords
+from proxy.schema.keywords import DIALECT, compiled, dialect
+from proxy.schema.references import Schema, Subschema, parted, settled, target
 
-MOST = 1000  # violations reported of one value
+LIMIT = 1000  # violations reported of one value
 
 TYPES = {
     "array": "an array",
@@ -26,121 +36,314 @@ TYPES = {
 
 _LONGEST = 60  # characters of a value that are shown
 
+Steps = tuple[str | int, ...]
+
 
 class Violation(Struct, frozen=True):
-    """A place in a value that does not fit a schema: the keyword that it breaks, and how."""
+    """A place in a value that does not fit a schema: the keyword that it breaks, and how.
 
-    path: tuple[str | int, ...]
+    `types` are the types that were expected, if the value has another one.
+    """
+
+    path: Steps
     keyword: str
-    how: str
+    message: str
+    types: tuple[str, ...] = ()
 
     @property
-    def said(self) -> str:
-        """The path and what is wrong there; of upstream text, never more than a short excerpt.
+    def text(self) -> str:
+        """The path and the message; of upstream text, never more than a short excerpt.
 
-        >>> Violation(("jobs", 3, "job_id"), "required", "is missing").said
+        >>> Violation(("jobs", 3, "job_id"), "required", "is missing").text
         'jobs[3].job_id: is missing'
         """
-        return f"{_spelled(self.path)}: {self.how}"
+        return f"{_spelled(self.path)}: {self.message}"
 
 
-def violations(checker: Any, value: Any, fuel: Fuel | None = None) -> Iterator[Violation]:
-    """Yield the violations that `checker`, a library validator, finds in a value; at most MOST.
+class Checker:
+    """A JSON Schema that values are checked against.
 
-    The value is plain. Patterns burn `fuel`; raises OutOfFuel if there is not enough.
-
-    >>> from proxy.schema.keywords import checker
-    >>> [each.said for each in violations(checker({"required": ["a"]}), {"b": 1})]
-    ['a: is missing']
+    >>> checker = Checker({"properties": {"a": {"maximum": 5}}, "required": ["b"]})
+    >>> [each.text for each in checker.violations({"a": 6}, Fuel())]
+    ['b: is missing', 'a: 6 is greater than the maximum of 5']
     """
-    for error in islice(keywords.errors(checker, value, fuel), MOST):
-        yield _violation(keywords.meant(error))
+
+    def __init__(self, schema: Schema) -> None:
+        """Prepare a valid schema without references to elsewhere. Raises Unclear."""
+        self.root = settled(schema)
+        self.head, self.body = parted(self.root)
+        # By the id of a schema, which stays as long as the Checker.
+        self._validators: dict[int, tuple[Schema, Any]] = {}
+        self._singles: dict[tuple[int, str], Schema] = {}
+        self.lone_references = dialect(schema) != DIALECT
+
+    def violations(self, value: Any, fuel: Fuel) -> Iterator[Violation]:
+        """Yield the violations of a value of the types of `decoded`; at most LIMIT.
+
+        Raises OutOfFuel if that takes more time than there is fuel.
+        """
+        search = _Search(self, fuel)
+        if not search.fits(self.body, value):
+            try:
+                yield from dict.fromkeys(islice(search.violations(self.body, value), LIMIT))
+            except RecursionError:
+                yield Violation((), "depth", "does not fit, and is too deep to say where")
+
+    def single(self, node: Schema, keyword: str) -> Schema:
+        """Return the schema of one keyword of `node`, the same object every time."""
+        key = id(node), keyword
+        if key not in self._singles:
+            single: Schema = {keyword: node[keyword]}
+            if keyword == "contains":
+                single["minContains"] = node.get("minContains", 1)
+            elif keyword == "maxContains":
+                single |= {"contains": node.get("contains", True), "minContains": 0}
+            self._singles[key] = single
+        return self._singles[key]
+
+    def validator(self, node: Schema) -> Any:
+        """Return the library's validator for a part of the schema."""
+        if id(node) not in self._validators:
+            self._validators[id(node)] = node, compiled(self.head | node)
+        return self._validators[id(node)][1]
 
 
-def _violation(error: Any) -> Violation:
-    path, keyword = tuple(error.absolute_path), error.validator or "false"
-    context = error.context or ()
-    if context and all(each.validator == "type" and not each.path for each in context):
-        wanted = [word for each in context for word in _listed(each.validator_value)]
-        return Violation(path, "type", _of_type(wanted, error.instance))
-    return Violation(path, keyword, _WORDS[keyword](error.validator_value, error))
+def decoded(raw: bytes) -> Any:
+    """Decode JSON for a Checker: a number that is no integer is a Decimal, as it is spelled.
+
+    >>> decoded(b'[7.50, 1, 1e400]')
+    [Decimal('7.50'), 1, Decimal('1E+400')]
+    """
+    from decimal import Decimal
+
+    try:
+        return msgspec.json.Decoder(float_hook=Decimal).decode(raw)
+    except msgspec.ValidationError:  # an integer of thousands of digits
+        return json.loads(raw, parse_float=Decimal, parse_int=Decimal)
+
+
+class _Search:
+    """One search for violations; it remembers why alternatives did not fit.
+
+    Alternatives that contain each other lead down to a value in as many ways as there are
+    combinations of them.
+    """
+
+    def __init__(self, checker: Checker, fuel: Fuel) -> None:
+        self._checker = checker
+        self._fuel = fuel
+        self._reasons: dict[tuple[int, int], Violation] = {}
+
+    def fits(self, node: Subschema, value: Any) -> bool:
+        """Return True if `value` fits a part of the schema."""
+        if isinstance(node, bool):
+            return node
+        began = perf_counter_ns()
+        fitting: bool = self._checker.validator(node).is_valid(value)
+        self._fuel.burn(1 + (perf_counter_ns() - began) // 1000)
+        return fitting
+
+    def violations(self, node: Subschema, value: Any) -> Iterator[Violation]:
+        """Yield the violations of a value that does not fit; their paths begin at the value."""
+        if isinstance(node, bool):
+            yield Violation((), "false", f"nothing may stand here, found {_shown(value)}")
+            return
+        any_found = False
+        for each in self._all(node, value):
+            any_found = True
+            yield each
+        if not any_found:
+            keyword = "unevaluatedItems" if isinstance(value, list) else "unevaluatedProperties"
+            parts = "elements" if isinstance(value, list) else "members"
+            yield Violation((), keyword, f"has {parts} that no schema takes")
+
+    def _all(self, node: Schema, value: Any) -> Iterator[Violation]:
+        if "$ref" in node and self._checker.lone_references:
+            node = {"$ref": node["$ref"]}  # in draft-07, keywords beside it do not count
+        yield from self._own(node, value)
+        for inner in self._in_place(node, value):
+            if not self.fits(inner, value):
+                yield from self.violations(inner, value)
+        for keyword in ("anyOf", "oneOf"):
+            if keyword in node:
+                yield from self._alternatives(keyword, node[keyword], value)
+        if isinstance(value, dict):
+            yield from _missing(node, value)
+            yield from self._members(node, value)
+        elif isinstance(value, list):
+            yield from self._elements(node, value)
+
+    def _own(self, node: Schema, value: Any) -> Iterator[Violation]:
+        """Yield the violations of the keywords that hold no schemas for parts of the value."""
+        for keyword in [each for each in node if each in _MESSAGES]:
+            single = self._checker.single(node, keyword)
+            if not self.fits(single, value):
+                wanted = single["minContains"] if keyword == "contains" else node[keyword]
+                types = tuple(_listed(wanted)) if keyword == "type" else ()
+                yield Violation((), keyword, _MESSAGES[keyword](wanted, value), types)
+
+    def _in_place(self, node: Schema, value: Any) -> Iterator[Subschema]:
+        """Yield the schemas that the value as a whole must fit."""
+        if "$ref" in node:
+            yield target(self._checker.root, node["$ref"])
+        yield from node.get("allOf", ())
+        if "if" in node:
+            yield node.get("then" if self.fits(node["if"], value) else "else", True)
+        for keyword in ("dependentSchemas", "dependencies"):
+            for name, inner in node.get(keyword, {}).items():
+                if isinstance(value, dict) and name in value and not isinstance(inner, list):
+                    yield inner
+
+    def _alternatives(
+        self, keyword: str, branches: list[Subschema], value: Any
+    ) -> Iterator[Violation]:
+        """Yield the violation of the alternative that was meant, or of the keyword itself."""
+        fitting = sum(self.fits(branch, value) for branch in branches)
+        if fitting == 1 or (fitting and keyword == "anyOf"):
+            return
+        if fitting:
+            message = f"{_shown(value)} fits more than one of the alternatives"
+            yield Violation((), keyword, message)
+            return
+        reasons = [self._reason(branch, value) for branch in branches]
+        others = [each for each in reasons if each.keyword != "type" or each.path]
+        if not others:
+            types = tuple(dict.fromkeys(name for each in reasons for name in each.types))
+            yield Violation((), "type", _of_type(types, value), types)
+            return
+        closest = max(map(_closeness, others))
+        meant = [each for each in others if _closeness(each) == closest]
+        if len(meant) == 1:
+            yield meant[0]
+        else:
+            yield Violation((), keyword, f"{_shown(value)} fits none of the alternatives")
+
+    def _reason(self, node: Subschema, value: Any) -> Violation:
+        """Return the first violation of a value that does not fit."""
+        key = id(node), id(value)  # no part of either is freed during the search
+        if key not in self._reasons:
+            self._reasons[key] = next(self.violations(node, value))
+        return self._reasons[key]
+
+    def _members(self, node: Schema, value: dict[str, Any]) -> Iterator[Violation]:
+        declared: Schema = node.get("properties", {})
+        patterns: Schema = node.get("patternProperties", {})
+        rest = node.get("additionalProperties", True)
+        for name, inner in declared.items():
+            if name in value:
+                yield from self._below(name, inner, value[name])
+        for name, member in value.items():
+            if not self.fits(node.get("propertyNames", True), name):
+                yield from self.violations(node["propertyNames"], name)
+            matches = [
+                inner for text, inner in patterns.items() if self.fits(_of_pattern(text), name)
+            ]
+            for inner in matches:
+                yield from self._below(name, inner, member)
+            if matches or name in declared:
+                continue
+            if rest is False:
+                yield Violation((name,), "additionalProperties", "is none of the properties")
+            else:
+                yield from self._below(name, rest, member)
+
+    def _elements(self, node: Schema, value: list[Any]) -> Iterator[Violation]:
+        keyword, first = "items", node.get("prefixItems", [])
+        if isinstance(node.get("items"), list):  # draft-07
+            keyword, first = "additionalItems", node["items"]
+        rest = node.get(keyword, True)
+        for index, element in enumerate(value):
+            if index < len(first):
+                yield from self._below(index, first[index], element)
+            elif rest is False:
+                yield Violation((), keyword, "nothing more may stand in this array")
+                return
+            else:
+                yield from self._below(index, rest, element)
+
+    def _below(self, step: str | int, node: Subschema, value: Any) -> Iterator[Violation]:
+        if not self.fits(node, value):
+            for each in self.violations(node, value):
+                yield replace(each, path=(step, *each.path))
+
+
+def _closeness(reason: Violation) -> tuple[int, bool]:
+    """Return how far an alternative fits; one of another constant is meant least."""
+    return len(reason.path), reason.keyword not in ("const", "enum")
+
+
+@lru_cache
+def _of_pattern(text: str) -> Schema:
+    return {"pattern": text}
+
+
+def _missing(node: Schema, value: dict[str, Any]) -> Iterator[Violation]:
+    """Yield a violation for each member that is required and missing."""
+    for name in node.get("required", ()):
+        if name not in value:
+            yield Violation((name,), "required", "is missing")
+    for keyword in ("dependentRequired", "dependencies"):
+        for name, others in node.get(keyword, {}).items():
+            for other in others if name in value and isinstance(others, list) else ():
+                if other not in value:
+                    yield Violation((other,), keyword, f"is missing beside {name!r}")
 
 
 def _of_type(wanted: Any, value: Any) -> str:
-    words = dict.fromkeys(TYPES.get(word, word) for word in _listed(wanted))
-    return f"expected {' or '.join(words)}, found {_shown(value)}"
+    nouns = dict.fromkeys(TYPES.get(name, name) for name in _listed(wanted))
+    return f"expected {' or '.join(nouns)}, found {_shown(value)}"
 
 
 def _one_of(wanted: list[Any], value: Any) -> str:
     texts = [each for each in wanted if isinstance(each, str)]
     advice = did_you_mean(value, texts) if isinstance(value, str) else ""
     shown = ", ".join([*map(_shown, wanted[:10]), *(["…"] if len(wanted) > 10 else [])])
-    few = f"one of {shown}" if len(wanted) > 1 else shown
-    return f"expected {few}, found {_shown(value)}{advice}"
+    some = f"one of {shown}" if len(wanted) > 1 else shown
+    return f"expected {some}, found {_shown(value)}{advice}"
 
 
-Words = Callable[[Any, Any], str]
+Message = Callable[[Any, Any], str]
 
 
-def _own(limit: Any, error: Any) -> str:
-    message: str = error.message
+def _template(text: str) -> Message:
+    return lambda wanted, value: text.format(_shown(value), wanted)
+
+
+def _count(parts: str, than: str) -> Message:
+    def message(limit: Any, value: Any) -> str:
+        size = len(value)
+        return f"has {size or 'no'} {parts[: -1 if size == 1 else None]}, {than} than {limit}"
+
     return message
 
 
-def _found(words: str) -> Words:
-    return lambda limit, error: words.format(_shown(error.instance), limit)
-
-
-def _count(what: str, than: str) -> Words:
-    def say(limit: Any, error: Any) -> str:
-        size = len(error.instance)
-        return f"has {size or 'no'} {what[: -1 if size == 1 else None]}, {than} than {limit}"
-
-    return say
-
-
-# The messages for a value that breaks a keyword, from the keyword's value and the library's error.
-_WORDS: dict[str, Words] = {
-    "additionalItems": _found("nothing more may stand in this array"),
-    "additionalProperties": _own,
-    "anyOf": _found("{} fits none of the alternatives"),
-    "const": lambda wanted, error: _one_of([wanted], error.instance),
-    "contains": _found("too few or too many elements are such as 'contains' asks for"),
-    "dependencies": _found("a member is missing that another one asks for"),
-    "dependentRequired": _own,
-    "enum": lambda wanted, error: _one_of(wanted, error.instance),
-    "exclusiveMaximum": _found("{} is not less than {}"),
-    "exclusiveMinimum": _found("{} is not more than {}"),
-    "false": _found("nothing may stand here, found {}"),
-    "format": _found("{} is not of the format {!r}"),
-    "items": _found("nothing more may stand in this array"),
-    "maxContains": _found("more than {1} elements are such as 'contains' asks for"),
+# The messages for a value that breaks a keyword, from the keyword's value and that value.
+_MESSAGES: dict[str, Message] = {
+    "const": lambda wanted, value: _one_of([wanted], value),
+    "contains": _template("fewer than {1} elements are such as 'contains' asks for"),
+    "enum": _one_of,
+    "exclusiveMaximum": _template("{} is not less than {}"),
+    "exclusiveMinimum": _template("{} is not more than {}"),
+    "format": _template("{} is not of the format {!r}"),
+    "maxContains": _template("more than {1} elements are such as 'contains' asks for"),
     "maxItems": _count("elements", "more"),
     "maxLength": _count("characters", "more"),
     "maxProperties": _count("members", "more"),
-    "maximum": _found("{} is greater than the maximum of {}"),
-    "minContains": _found("fewer than {1} elements are such as 'contains' asks for"),
+    "maximum": _template("{} is greater than the maximum of {}"),
     "minItems": _count("elements", "fewer"),
     "minLength": _count("characters", "fewer"),
     "minProperties": _count("members", "fewer"),
-    "minimum": _found("{} is less than the minimum of {}"),
-    "multipleOf": _found("{} is not a multiple of {}"),
-    "not": _found("{} is what it must not be"),
-    "oneOf": lambda wanted, error: (
-        f"{_shown(error.instance)} fits "
-        f"{'none' if error.context else 'more than one'} of the alternatives"
-    ),
-    "pattern": _found("{} does not match {!r}"),
-    "required": _own,
-    "type": lambda wanted, error: _of_type(wanted, error.instance),
-    "unevaluatedItems": _found("has elements that no schema takes"),
-    "unevaluatedProperties": _found("has members that no schema takes"),
-    "uniqueItems": _found("has an element twice"),
+    "minimum": _template("{} is less than the minimum of {}"),
+    "multipleOf": _template("{} is not a multiple of {}"),
+    "not": _template("{} is what it must not be"),
+    "pattern": _template("{} does not match {!r}"),
+    "type": _of_type,
+    "uniqueItems": _template("has an element twice"),
 }
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
 
 
 def _shown(value: Any) -> str:
@@ -151,17 +354,17 @@ def _shown(value: Any) -> str:
         return repr(value) if len(value) <= _LONGEST else repr(value[:_LONGEST]) + "…"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    said = value.spelling if isinstance(value, Number) else str(value)
-    return said if len(said) <= _LONGEST else said[:_LONGEST] + "…"
+    text = str(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
-def _spelled(path: tuple[str | int, ...]) -> str:
+def _spelled(path: Steps) -> str:
     """Spell a path as the path language does."""
-    said = ""
+    text = ""
     for step in path:
         if isinstance(step, int):
-            said += f"[{step}]"
+            text += f"[{step}]"
         else:
-            clear = step.replace("-", "_").isidentifier() and len(step) <= _LONGEST
-            said += ("." if said else "") + (step if clear else _shown(step))
-    return said or "the document"
+            plain = step.replace("-", "_").isidentifier() and len(step) <= _LONGEST
+            text += ("." if text else "") + (step if plain else _shown(step))
+    return text or "the document"

@@ -1,16 +1,16 @@
-"""The ledger of the meters: names and sizes of calls in an SQLite file, never their content.
+"""The ledger of the meters: sums of calls in an SQLite file, by minute; never their content.
 
 Invariant: no call waits for the ledger, and no call fails because of it. A separate thread drains
 the meters, at once after a quiet second and else every second, in one transaction each time, so
 that no reader ever sees a half-written row. Any error with the file ends the recording, with one
-line in the log and a count of the calls that were not recorded. `proxy.storage.retention` limits
-the size of the file.
+line in the log and a count of the calls that were not recorded. For any number of calls and names,
+the pages in use have no more than MAX_BYTES and one flush.
 """
 
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
@@ -18,16 +18,17 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from proxy.errors import AbridgeError
-from proxy.storage import retention
-from proxy.storage.meter import Meters, Row, Warnings
+from proxy.storage.meter import Meters, Row, Warnings, label
 
 # The import of sqlite3 takes several milliseconds: just the writing thread and `report` need it.
 if TYPE_CHECKING:
     import sqlite3
 
+KEPT_DAYS = 400
+MAX_BYTES = 16 << 20
+
 _DAY = 86_400
 _AFTER_CALL = 0.05  # seconds from a call to its record: by then the response has been sent
-_LONGEST_NAME = 200
 _LOG_SIZE = 1 << 20  # bytes that the write-ahead log is cut to after it was larger
 
 _KINDS = {
@@ -37,57 +38,27 @@ _KINDS = {
 }
 
 _APPLICATION_ID = 0x6D616272  # "mabr": distinguishes a ledger from any other database
+_VERSION = 3  # 1 and 2 had a row for each call, and may have no table of warnings
 
-# Each migration leads from the version of its index to the next. Never edit a released one.
-_MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        """CREATE TABLE calls (
-            time INTEGER NOT NULL,
-            session TEXT NOT NULL,
-            server TEXT,
-            client TEXT,
-            tool TEXT NOT NULL,
-            rule TEXT,
-            outcome TEXT NOT NULL,
-            calls INTEGER NOT NULL,
-            wire_before INTEGER NOT NULL,
-            wire_after INTEGER NOT NULL,
-            visible_before INTEGER NOT NULL,
-            visible_after INTEGER NOT NULL
-        )""",
-        "CREATE INDEX calls_time ON calls (time)",
-    ),
-    (
-        """CREATE TABLE warnings (
-            time INTEGER NOT NULL,
-            session TEXT NOT NULL,
-            server TEXT,
-            client TEXT,
-            tool TEXT NOT NULL,
-            rule TEXT NOT NULL,
-            kind TEXT NOT NULL,
-            count INTEGER NOT NULL
-        )""",
-        "CREATE INDEX warnings_time ON warnings (time)",
-    ),
+_KEYS = {
+    "calls": ("server", "client", "tool", "rule", "outcome"),
+    "warnings": ("rule", "kind"),
+}
+_SUMS = {
+    "calls": ("calls", "wire_before", "wire_after", "visible_before", "visible_after"),
+    "warnings": ("count",),
+}
+# If the file is full: the age in seconds from which rows become sums of longer spans.
+_SPANS = (
+    (_DAY, "date(time, 'unixepoch', 'localtime')"),
+    (3_600, "time / 3600"),
 )
-_WITH_WARNINGS = 2  # the first version with a table of warnings
-
-
-def _insertion(table: str, fields: Sequence[str]) -> str:
-    # Columns by name: a running process can still write after a later version added a column.
-    columns = ("time", "session", "server", "client", *fields)
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-
-
-_INSERT = _insertion("calls", Row.__struct_fields__)
-_INSERT_WARNINGS = _insertion("warnings", Warnings.__struct_fields__)
 
 _BY = {
     "tool": "tool",
-    "server": "server",
-    "rule": "rule",
-    "client": "client",
+    "server": "NULLIF(server, '')",
+    "rule": "NULLIF(rule, '')",
+    "client": "NULLIF(client, '')",
     "day": "date(time, 'unixepoch', 'localtime')",
 }
 BY = tuple(_BY)
@@ -153,7 +124,7 @@ class Ledger:
         interval: float = 1.0,
         patience: float = 5.0,
     ) -> None:
-        self.lost = 0
+        self.unrecorded = 0
         """The number of calls that could not be recorded."""
         self._path = path
         self._meters = meters
@@ -161,8 +132,7 @@ class Ledger:
         self._lose = lose
         self._interval = interval
         self._patience = patience
-        self._session = os.urandom(8).hex()
-        self._book: LedgerFile | None = None
+        self._file: LedgerFile | None = None
         self._broken = False
         self._closing = Event()
         self._thread = Thread(target=self._run, name="ledger", daemon=True)
@@ -185,41 +155,41 @@ class Ledger:
             if self._closing.wait(self._interval):
                 break
         self._flush()
-        self._close_book()
+        self._close_file()
 
     def _flush(self) -> None:
-        counted = self._meters.drain()
-        warned = self._meters.drain_warnings()
-        if not (counted or warned):
+        rows = self._meters.drain()
+        warnings = self._meters.drain_warnings()
+        if not (rows or warnings):
             return
         if not self._broken:
             try:
-                if self._book is None:
-                    self._book = LedgerFile(self._path, self._patience)
-                self._book.write(counted, self._session, warned)
+                if self._file is None:
+                    self._file = LedgerFile(self._path, self._patience)
+                self._file.write(rows, warnings)
                 return
             # Not just the known errors of SQLite: recording must never end a call.
             except Exception as error:
                 self._broken = True
-                self._close_book()  # no lock may outlive the recording: other processes still write
+                self._close_file()  # no lock may outlive the recording: other processes still write
                 reason = str(error) or type(error).__name__
                 self._warn(f"ledger {self._path}: recording stopped: {reason}; calls go on")
-        lost = sum(row.calls for _, _, row in counted)
-        self.lost += lost
+        lost_calls = sum(row.calls for row in rows)
+        self.unrecorded += lost_calls
         if self._lose is not None:
-            self._lose(lost)
+            self._lose(lost_calls)
 
-    def _close_book(self) -> None:
-        if self._book is not None:
-            self._book.close()
-            self._book = None
+    def _close_file(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
 
 class LedgerFile:
     """An open ledger file, for the one thread that opened it.
 
     Creates missing folders and the file, accessible to their owner alone under any umask. The part
-    of the file in use has at most `most` bytes and the last write. Raises LedgerError, OSError or
+    of the file in use has at most `max_bytes` and the last write. Raises LedgerError, OSError or
     sqlite3.Error.
     """
 
@@ -228,28 +198,28 @@ class LedgerFile:
         path: str,
         patience: float = 5.0,
         *,
-        most: int = retention.MOST_BYTES,
+        max_bytes: int = MAX_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> None:
         import sqlite3
 
-        self._most = most
+        self._max_bytes = max_bytes
         self._clock = clock
-        self._pruned = clock()
+        self._pruned = 0  # when rows were last deleted for their age
         _create(path)
         self._db = sqlite3.connect(path, timeout=patience, isolation_level=None)
         try:
-            self._settle(time.monotonic() + patience)
+            self._prepare(time.monotonic() + patience)
         except BaseException:
             self._db.close()
             raise
 
-    def _settle(self, deadline: float) -> None:
+    def _prepare(self, deadline: float) -> None:
         import sqlite3
 
         while True:
             try:
-                _settle(self._db, self._pruned)
+                _prepare(self._db)
                 return
             except sqlite3.OperationalError as error:
                 # SQLite does not wait by itself if two processes switch a new file to WAL.
@@ -257,52 +227,18 @@ class LedgerFile:
                     raise
                 time.sleep(0.01)
 
-    def write(
-        self,
-        rows: Sequence[tuple[str | None, str | None, Row]],
-        session: str,
-        warnings: Sequence[tuple[str | None, str | None, Warnings]] = (),
-    ) -> None:
-        """Add `rows` and `warnings`, each with the names of its server and client: all or none."""
+    def write(self, rows: Iterable[Row], warnings: Iterable[Warnings] = ()) -> None:
+        """Add `rows` and `warnings` to the sums of this minute: all or none."""
         now = int(self._clock())
-        values = [
-            (
-                now,
-                session,
-                _storable(server),
-                _storable(client),
-                _storable(row.tool),
-                _storable(row.rule),
-                row.outcome,
-                row.calls,
-                row.wire_before,
-                row.wire_after,
-                row.visible_before,
-                row.visible_after,
-            )
-            for server, client, row in rows
-        ]
-        warned = [
-            (
-                now,
-                session,
-                _storable(server),
-                _storable(client),
-                _storable(each.tool),
-                _storable(each.rule),
-                _storable(each.kind),
-                each.count,
-            )
-            for server, client, each in warnings
-        ]
         with _transaction(self._db):
             if now - self._pruned > _DAY:
                 self._pruned = now
-                retention.prune(self._db, now)
-            if retention.crowded(self._db, self._most):
-                retention.make_room(self._db, now, self._most)
-            self._db.executemany(_INSERT, values)
-            self._db.executemany(_INSERT_WARNINGS, warned)
+                for table in _KEYS:
+                    _delete(self._db, table, now - KEPT_DAYS * _DAY)
+            if _used(self._db) > self._max_bytes:
+                _make_room(self._db, now, self._max_bytes // 2)
+            _add(self._db, "calls", now, rows)
+            _add(self._db, "warnings", now, warnings)
 
     def close(self) -> None:
         """Close the file."""
@@ -351,48 +287,139 @@ def _transaction(db: "sqlite3.Connection") -> Iterator[None]:
         raise
 
 
-def _settle(db: "sqlite3.Connection", now: float) -> None:
-    """Migrate a new or older file to this version, in WAL mode and without outdated rows."""
+def _prepare(db: "sqlite3.Connection") -> None:
+    """Create the tables, migrate those of an earlier version, and set WAL mode."""
+    db.execute("PRAGMA temp_store = MEMORY")  # a writable temporary folder may not exist
     with _transaction(db):
         _check_kind(db)
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        for migration in _MIGRATIONS[version:]:
-            for statement in migration:
-                db.execute(statement)
-        if version < len(_MIGRATIONS):
+        if _pragma(db, "user_version") < _VERSION:
+            for table in _KEYS:
+                _create_table(db, table)
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
+            db.execute(f"PRAGMA user_version = {_VERSION}")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA cache_size = -256")  # kB: a writer of small rows needs no more
     db.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
-    db.execute("PRAGMA temp_store = MEMORY")  # a writable temporary folder may not exist
-    retention.prune(db, now)
+
+
+def _create_table(db: "sqlite3.Connection", table: str) -> None:
+    """Create a table; the rows that one of an earlier version has become sums of minutes."""
+    exists = _exists(db, table)
+    if exists:
+        _select_sums(db, table, "time / 60 * 60", "time / 60")
+        db.execute(f"DROP TABLE {table}")
+    keys = ", ".join(("time", *_KEYS[table]))
+    columns = " NOT NULL, ".join((keys, *_SUMS[table]))
+    db.execute(f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({keys})) WITHOUT ROWID")
+    if exists:
+        _insert_sums(db, table)
+
+
+def _select_sums(
+    db: "sqlite3.Connection", table: str, time: str, span: str, before: int = 1 << 62
+) -> None:
+    """Sum up the rows older than `before` in a temporary table: a row at `time` for each `span`."""
+    keys = _KEYS[table]
+    names = ", ".join(f"IFNULL({key}, '')" for key in keys)  # NULL in earlier versions
+    sums = ", ".join(f"SUM({each})" for each in _SUMS[table])
+    db.execute(
+        f"""CREATE TEMP TABLE sums AS SELECT {time}, {names}, {sums} FROM {table}
+        WHERE time < ? GROUP BY {span}, {", ".join(keys)}""",
+        (before,),
+    )
+
+
+def _insert_sums(db: "sqlite3.Connection", table: str) -> None:
+    db.execute(f"INSERT INTO {table} SELECT * FROM sums")
+    db.execute("DROP TABLE sums")
+
+
+def _add(db: "sqlite3.Connection", table: str, now: int, rows: Iterable[Row | Warnings]) -> None:
+    """Add rows to the sums of their minute."""
+    # Columns by name: a running process can still write after a later version added a column.
+    keys, sums = _KEYS[table], _SUMS[table]
+    columns = (*keys, *sums)
+    added = ", ".join(f"{each} = {each} + excluded.{each}" for each in sums)
+    db.executemany(
+        f"""INSERT INTO {table} (time, {", ".join(columns)}) VALUES (?{", ?" * len(columns)})
+        ON CONFLICT (time, {", ".join(keys)}) DO UPDATE SET {added}""",
+        ((now // 60 * 60, *(_storable(getattr(row, each)) for each in columns)) for row in rows),
+    )
+
+
+def _storable(value: str | int | None) -> str | int:
+    # In a key, NULL would differ from NULL.
+    return "" if value is None else label(value) if isinstance(value, str) else value
+
+
+def _delete(db: "sqlite3.Connection", table: str, before: int) -> None:
+    db.execute(f"DELETE FROM {table} WHERE time < ?", (before,))
+
+
+def _make_room(db: "sqlite3.Connection", now: int, max_bytes: int) -> None:
+    """Bring the pages in use below `max_bytes`; to be called within a transaction.
+
+    First, rows become sums of days, except those of the last day; then the latter become sums of
+    hours. That changes no report over days. If there are too many names, the oldest rows go.
+    """
+    for age, span in _SPANS:
+        if _used(db) > max_bytes:
+            for table in _KEYS:
+                _select_sums(db, table, "MAX(time)", span, now - age)
+                _delete(db, table, now - age)
+                _insert_sums(db, table)
+    while _used(db) > max_bytes and _drop_half(db):
+        pass
+
+
+def _drop_half(db: "sqlite3.Connection") -> bool:
+    """Delete the older half of all rows; return False if there is none to delete."""
+    count = 0
+    for table in _KEYS:
+        count += db.execute(
+            f"""DELETE FROM {table} WHERE time <= (SELECT time FROM {table} ORDER BY time
+            LIMIT 1 OFFSET (SELECT COUNT(*) / 2 FROM {table}))"""
+        ).rowcount
+    return count > 0
+
+
+def _used(db: "sqlite3.Connection") -> int:
+    pages = _pragma(db, "page_count") - _pragma(db, "freelist_count")
+    return pages * _pragma(db, "page_size")
+
+
+def _pragma(db: "sqlite3.Connection", name: str) -> int:
+    value: int = db.execute(f"PRAGMA {name}").fetchone()[0]
+    return value
+
+
+def _exists(db: "sqlite3.Connection", table: str) -> bool:
+    return bool(db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchall())
 
 
 def _check_kind(db: "sqlite3.Connection") -> None:
     """Raise LedgerError for another program's database, or a ledger of a later version."""
-    (application,) = db.execute("PRAGMA application_id").fetchone()
-    (version,) = db.execute("PRAGMA user_version").fetchone()
+    application, version = _pragma(db, "application_id"), _pragma(db, "user_version")
     (objects,) = db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
     if application != _APPLICATION_ID and (application or version or objects):
         raise LedgerError("the file is a database of another program")
-    if version > len(_MIGRATIONS):
+    if version > _VERSION:
         raise LedgerError(
-            f"the file has version {version}, from a later mcp-abridge; "
-            f"this one knows {len(_MIGRATIONS)}"
+            f"the file has version {version}, from a later mcp-abridge; this one knows {_VERSION}"
         )
 
 
 def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figures]:
     """Return the sums of the ledger at `path`, the most bytes saved first.
 
-    `since` is a time in unix seconds (None: no limit), `by` one of BY; days are in order. Raises
-    LedgerError if the file is missing or cannot be read.
+    `since` is a time in unix seconds (None: no limit), of which the minute counts; `by` is one of
+    BY; days are in order. Raises LedgerError if the file is missing or cannot be read.
     """
     order = "name" if by == "day" else "seen_before - seen_after DESC, seen_before DESC, name"
-    found = _read(
+    sums = _read(
         path,
+        "calls",
         f"""SELECT {_BY[by]} AS name, SUM(calls),
             SUM(CASE WHEN outcome IN ('shaped', 'page', 'view') THEN calls ELSE 0 END),
             SUM(CASE WHEN outcome = 'failed' THEN calls ELSE 0 END),
@@ -402,30 +429,29 @@ def rows(path: str, since: float | None = None, by: str = "tool") -> list[Figure
             SUM(CASE WHEN outcome = 'shadow' THEN visible_before ELSE visible_after END)
                 AS seen_after,
             SUM(CASE WHEN outcome = 'shadow' THEN visible_before - visible_after ELSE 0 END)
-        FROM calls WHERE time >= ? GROUP BY name ORDER BY {order}""",
+        FROM calls WHERE time >= ? GROUP BY 1 ORDER BY {order}""",
         since,
     )
-    return [Figures(*figures) for figures in found]
+    return [Figures(*each) for each in sums]
 
 
 def warnings(path: str, since: float | None = None) -> list[Counted]:
     """Return the warnings in the ledger at `path`, by rule and kind, the most frequent first.
 
-    A ledger that a process of an earlier version wrote has none. `since` and the errors are the
-    same as for `rows`.
+    `since` and the errors are the same as for `rows`.
     """
-    found = _read(
+    sums = _read(
         path,
+        "warnings",
         """SELECT rule, kind, SUM(count) AS times FROM warnings WHERE time >= ?
         GROUP BY rule, kind ORDER BY times DESC, rule, kind""",
         since,
-        version=_WITH_WARNINGS,
     )
-    return [Counted(*each) for each in found]
+    return [Counted(*each) for each in sums]
 
 
-def _read(path: str, query: str, since: float | None, version: int = 1) -> list[tuple[Any, ...]]:
-    """Return the rows of `query`; none if the ledger has an earlier version than `version`."""
+def _read(path: str, table: str, query: str, since: float | None) -> list[tuple[Any, ...]]:
+    """Return the rows of `query`; none if a process has created the file but not yet the table."""
     import sqlite3
     from urllib.parse import quote
 
@@ -439,16 +465,10 @@ def _read(path: str, query: str, since: float | None, version: int = 1) -> list[
         try:
             db.execute("BEGIN")  # one view of the file, also while others create or migrate it
             _check_kind(db)
-            (found,) = db.execute("PRAGMA user_version").fetchone()
-            if found < version:  # 0: created by a process that has not written yet
+            if not _exists(db, table):
                 return []
-            return db.execute(query, (-1 if since is None else int(since),)).fetchall()
+            return db.execute(query, (-1 if since is None else since // 60 * 60,)).fetchall()
         finally:
             db.close()
     except (OSError, sqlite3.Error, LedgerError) as error:
         raise LedgerError(f"{path}: {error}") from error
-
-
-def _storable(name: str | None) -> str | None:
-    # UTF-8 has no lone surrogates, and a sender may choose a name of any length.
-    return None if name is None else name[:_LONGEST_NAME].encode("utf-8", "replace").decode()

@@ -6,9 +6,10 @@ every warning in one of `drain_warnings`. Counts that have not been drained take
 
 from collections.abc import Callable
 from threading import Event, Lock
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 OutcomeKind = Literal[
     "untouched",  # no rule applied, or none changed anything: sent unchanged
@@ -24,19 +25,57 @@ OutcomeKind = Literal[
     "error",  # an error from the upstream, sent unchanged
 ]
 
-# Kept one row per call, since their sizes show how well a rule works; the others are just summed.
-_SINGLE = frozenset(("shaped", "page", "view", "failed", "shadow"))
-_MOST_ROWS = 4_096
-_MOST_SUMS = 20_000
-_MOST_TOOLS = 1_000
-_MOST_KINDS = 1_000
-_MOST_NAMES = 100
-_LONGEST_NAME = 200
+MAX_NAME = 200
+"""The number of characters of a name that are counted and recorded."""
+
 OTHER = "other"
 """The name for further tools after the first thousand of a process.
 
 The same for servers and clients after a hundred, and kinds of warnings after a thousand.
 """
+
+_MAX_TOOLS = _MAX_KINDS = 1_000
+_MAX_PEERS = 100
+_MAX_SUMS = 20_000
+
+Label = TypeVar("Label")
+CallKind = tuple[str, str | None, OutcomeKind, str | None, str | None]
+"""A tool, the rule that applied, the outcome, the server and the client."""
+
+
+class Limiter(Generic[Label]):
+    """Bounds how many labels there are, since clients and servers choose any number of names.
+
+    `reserve` of the `limit` are closed to labels that have a coarser one to be counted under.
+    """
+
+    def __init__(self, limit: int, reserve: int = 0) -> None:
+        self._limit = limit
+        self._reserve = reserve
+        self._admitted: set[Label] = set()
+        self._lock = Lock()
+
+    def admit(self, *candidates: Label) -> Label:
+        """Return the first of `candidates` that is known or finds room; else the last.
+
+        Each is coarser than the one before. The last always finds room.
+
+        >>> tools = Limiter(2)
+        >>> [tools.admit(name, OTHER) for name in ("a", "b", "c", "a")]
+        ['a', 'b', 'other', 'a']
+        """
+        if candidates[0] in self._admitted:
+            return candidates[0]
+        *finer, label = candidates
+        limit = self._limit - self._reserve
+        with self._lock:
+            for each in finer:
+                if each in self._admitted or len(self._admitted) < limit:
+                    label = each
+                    break
+                limit = self._limit - 1
+            self._admitted.add(label)
+            return label
 
 
 class Sizes(Struct, frozen=True, gc=False):
@@ -49,7 +88,7 @@ class Sizes(Struct, frozen=True, gc=False):
 
 
 class Row(Struct, frozen=True, gc=False):
-    """One call, or the sum of several of the same tool, rule and outcome."""
+    """The calls of one tool, rule and outcome, by one client of one server, and their sizes."""
 
     tool: str
     rule: str | None
@@ -59,6 +98,8 @@ class Row(Struct, frozen=True, gc=False):
     wire_after: int
     visible_before: int
     visible_after: int
+    server: str | None = None
+    client: str | None = None
 
 
 class Warnings(Struct, frozen=True, gc=False):
@@ -70,182 +111,17 @@ class Warnings(Struct, frozen=True, gc=False):
     count: int
 
 
-class _Room:
-    """The state that the meters of a process share: a lock, the known names, the rows and sums."""
-
-    __slots__ = ("counted", "kinds", "lock", "rows", "sums", "tools")
-
-    def __init__(self) -> None:
-        # `+=` on a shared sum is not atomic; an uncontended lock costs some 50 ns.
-        self.lock = Lock()
-        self.counted = Event()
-        self.tools: set[str] = set()
-        self.kinds: set[str] = set()
-        self.rows = 0
-        self.sums = 0
-
-    def label(self, tool: str) -> str:
-        """Return the name to count `tool` under; OTHER beyond the limits."""
-        # A client may call tools by any number of names of any length.
-        return self._known(tool, self.tools, _MOST_TOOLS)
-
-    def kind(self, kind: str) -> str:
-        """Return the name to count warnings of this `kind` under."""
-        # A transform from outside the project may have made it from data of the server.
-        return self._known(kind, self.kinds, _MOST_KINDS)
-
-    def wake(self) -> None:
-        """Wake the thread that drains, or it would sleep while there are counts to write."""
-        if not self.counted.is_set():  # 20 times cheaper than to set it
-            self.counted.set()
-
-    def _known(self, name: str, names: set[str], most: int) -> str:
-        if self.sums >= _MOST_SUMS:
-            return OTHER
-        name = name[:_LONGEST_NAME]
-        if name not in names:
-            if len(names) >= most:
-                return OTHER
-            names.add(name)
-        return name
-
-
-class Meter:
-    """A collector of the sizes of calls until a `drain` takes them.
-
-    Any thread may count, any other may drain. It works without a drain too: after a few thousand
-    rows, further calls are summed by tool, rule and outcome. `observe` receives a row for each
-    call, `observe_warning` each warning.
-    """
-
-    def __init__(
-        self,
-        observe: Callable[[Row], None] | None = None,
-        observe_warning: Callable[[Warnings], None] | None = None,
-        room: _Room | None = None,
-    ) -> None:
-        self._observe = observe
-        self._observe_warning = observe_warning
-        self._room = _Room() if room is None else room
-        self._lock = self._room.lock
-        self._rows: list[Row] = []
-        self._sums: dict[tuple[str, str | None, OutcomeKind], list[int]] = {}
-        self._passed: dict[str, list[int]] = {}
-        self._warnings: dict[tuple[str, str, str], int] = {}
-
-    def passed(self, tool: str, wire: int) -> None:
-        """Count a response of `wire` bytes that was sent without being decoded.
-
-        The part that the model reads is unknown without decoding, so the whole message counts as
-        visible: a little too much, but the same before and after, so that no bytes seem saved.
-        """
-        with self._lock:
-            sums = self._passed.get(tool)
-            if sums is None:
-                tool = self._room.label(tool)
-                sums = self._passed.get(tool)
-                if sums is None:
-                    sums = self._passed[tool] = [0, 0]
-                    self._room.sums += 1
-            sums[0] += 1
-            sums[1] += wire
-        self._room.wake()
-        if self._observe is not None:
-            self._observe(Row(tool, None, "untouched", 1, wire, wire, wire, wire))
-
-    def count(self, tool: str, rule: str | None, sizes: Sizes, outcome: OutcomeKind) -> None:
-        """Count one answered call of `tool`; `rule` is the name of the rule that applied, if any.
-
-        >>> meter = Meter()
-        >>> meter.count("list_issues", "issues", Sizes(9_000, 900, 8_000, 800), "shaped")
-        >>> meter.passed("get_me", 120), meter.passed("get_me", 80)
-        (None, None)
-        >>> [(row.tool, row.calls, row.visible_before, row.visible_after) for row in meter.drain()]
-        [('list_issues', 1, 8000, 800), ('get_me', 2, 200, 200)]
-        """
-        with self._lock:
-            tool = self._room.label(tool)
-            row = Row(
-                tool,
-                rule,
-                outcome,
-                1,
-                sizes.wire_before,
-                sizes.wire_after,
-                sizes.visible_before,
-                sizes.visible_after,
-            )
-            if outcome in _SINGLE and self._room.rows < _MOST_ROWS:
-                self._rows.append(row)
-                self._room.rows += 1
-            else:
-                self._add(row)
-        self._room.wake()
-        if self._observe is not None:
-            self._observe(row)
-
-    def _add(self, row: Row) -> None:
-        key = (row.tool, row.rule, row.outcome)
-        sums = self._sums.get(key)
-        if sums is None:
-            sums = self._sums[key] = [0, 0, 0, 0, 0]
-            self._room.sums += 1
-        sums[0] += 1
-        sums[1] += row.wire_before
-        sums[2] += row.wire_after
-        sums[3] += row.visible_before
-        sums[4] += row.visible_after
-
-    def warned(self, tool: str, rule: str, kind: str) -> None:
-        """Count one warning that the rule named `rule` had for a call of `tool`.
-
-        >>> meter = Meter()
-        >>> meter.warned("get_job", "jobs", "transition: completed -> running")
-        >>> meter.warned("get_job", "jobs", "transition: completed -> running")
-        >>> [(each.kind, each.count) for each in meter.drain_warnings()]
-        [('transition: completed -> running', 2)]
-        """
-        with self._lock:
-            key = self._room.label(tool), rule, self._room.kind(kind)
-            count = self._warnings.get(key, 0)
-            if not count:
-                self._room.sums += 1
-            self._warnings[key] = count + 1
-        self._room.wake()
-        if self._observe_warning is not None:
-            self._observe_warning(Warnings(*key, 1))
-
-    def drain_warnings(self) -> list[Warnings]:
-        """Return the warnings since the last drain, and clear them."""
-        with self._lock:
-            warnings, self._warnings = self._warnings, {}
-            self._room.sums -= len(warnings)
-        return [Warnings(*key, count) for key, count in warnings.items()]
-
-    def drain(self) -> list[Row]:
-        """Return the rows counted since the last drain, and clear them."""
-        with self._lock:
-            rows, self._rows = self._rows, []
-            sums, self._sums = self._sums, {}
-            passed, self._passed = self._passed, {}
-            self._room.rows -= len(rows)
-            self._room.sums -= len(sums) + len(passed)
-        rows.extend(Row(*key, *figures) for key, figures in sums.items())
-        for tool, (calls, wire) in passed.items():
-            rows.append(Row(tool, None, "untouched", calls, wire, wire, wire, wire))
-        return rows
-
-
 class Meters:
-    """The meters of a process: one for each server and client that are known by name.
+    """The counts of a process until a `drain` takes them, from any thread.
 
     `observe` receives a row for each call when it is counted, in the thread that counts it;
-    `observe_warning` receives each warning in the same way.
+    `observe_warning` receives each warning in the same way. Without a drain, further tools are
+    counted as OTHER once there are very many sums.
 
     >>> meters = Meters()
     >>> meters.of("github", "codex").passed("get_me", 120)
     >>> meters.of("github", None).passed("get_me", 80)
-    >>> [(server, client, row.wire_before) for server, client, row in meters.drain()]
+    >>> [(row.server, row.client, row.wire_before) for row in meters.drain()]
     [('github', 'codex', 120), ('github', None, 80)]
     """
 
@@ -254,45 +130,142 @@ class Meters:
         observe: Callable[[Row], None] | None = None,
         observe_warning: Callable[[Warnings], None] | None = None,
     ) -> None:
+        self.counted = Event()
+        """Set by each count; the thread that drains waits for it, and clears it first."""
         self._observe = observe
         self._observe_warning = observe_warning
-        self._room = _Room()
-        self.counted = self._room.counted
-        """Set by each count; the thread that drains waits for it, and clears it first."""
-        self._meters: dict[tuple[str | None, str | None], Meter] = {}
-        self._servers: set[str | None] = {None}
-        self._clients: set[str | None] = {None}
+        self._servers = Limiter[str](_MAX_PEERS)
+        self._clients = Limiter[str](_MAX_PEERS)
+        self._tools = Limiter[str](_MAX_TOOLS)
+        self._kinds = Limiter[str](_MAX_KINDS)
+        # `+=` on a shared sum is not atomic; an uncontended lock costs some 50 ns.
+        self._lock = Lock()
+        self._sums: dict[CallKind, list[int]] = {}
+        self._warnings: dict[tuple[str, str, str], int] = {}
 
-    def of(self, server: str | None, client: str | None) -> Meter:
-        """Return the meter for a server and a client; the same meter for the same names."""
-        with self._room.lock:
-            names = _known(server, self._servers), _known(client, self._clients)
-            meter = self._meters.get(names)
-            if meter is None:
-                meter = Meter(self._observe, self._observe_warning, self._room)
-                self._meters[names] = meter
-            return meter
+    def of(self, server: str | None, client: str | None) -> "Meter":
+        """Return the meter for a server and a client."""
+        server = server and self._servers.admit(server[:MAX_NAME], OTHER)
+        client = client and self._clients.admit(client[:MAX_NAME], OTHER)
+        return Meter(self, server, client)
 
-    def drain(self) -> list[tuple[str | None, str | None, Row]]:
-        """Return the rows of all meters since the last drain, with their server and client."""
-        return [(*names, row) for names, meter in self._known() for row in meter.drain()]
+    def add(self, kind: CallKind, sizes: Sizes) -> None:
+        """Count one call."""
+        with self._lock:
+            sums = self._sums.get(kind)
+            if sums is None:
+                sums = self._sums[kind] = [0, 0, 0, 0, 0]
+            sums[0] += 1
+            sums[1] += sizes.wire_before
+            sums[2] += sizes.wire_after
+            sums[3] += sizes.visible_before
+            sums[4] += sizes.visible_after
+        self._wake()
+        if self._observe is not None:
+            self._observe(_row(kind, [1, *astuple(sizes)]))
 
-    def drain_warnings(self) -> list[tuple[str | None, str | None, Warnings]]:
-        """Return the warnings of all meters since the last drain, with their server and client."""
-        return [(*names, each) for names, meter in self._known() for each in meter.drain_warnings()]
+    def add_warning(self, warning: Warnings) -> None:
+        """Count one warning."""
+        key = warning.tool, warning.rule, warning.kind
+        with self._lock:
+            self._warnings[key] = self._warnings.get(key, 0) + warning.count
+        self._wake()
+        if self._observe_warning is not None:
+            self._observe_warning(warning)
 
-    def _known(self) -> list[tuple[tuple[str | None, str | None], Meter]]:
-        with self._room.lock:
-            return list(self._meters.items())
+    def tool(self, name: str) -> str:
+        """Return the name to count a tool under; OTHER beyond the limits."""
+        return self._label(self._tools, name)
 
+    def kind(self, name: str) -> str:
+        """Return the name to count warnings of a kind under: Python beside a rule makes kinds."""
+        return self._label(self._kinds, name)
 
-def _known(name: str | None, names: set[str | None]) -> str | None:
-    """Return `name`, cut to its limit, or OTHER if `names` is full."""
-    if name in names:
-        return name
-    cut = name and name[:_LONGEST_NAME]
-    if cut not in names:
-        if len(names) > _MOST_NAMES:
+    def drain(self) -> list[Row]:
+        """Return the sums since the last drain, and clear them."""
+        with self._lock:
+            sums, self._sums = self._sums, {}
+        return [_row(kind, figures) for kind, figures in sums.items()]
+
+    def drain_warnings(self) -> list[Warnings]:
+        """Return the warnings since the last drain, and clear them."""
+        with self._lock:
+            warnings, self._warnings = self._warnings, {}
+        return [Warnings(*key, count) for key, count in warnings.items()]
+
+    def _label(self, limiter: Limiter[str], name: str) -> str:
+        if len(self._sums) + len(self._warnings) >= _MAX_SUMS:
             return OTHER
-        names.add(cut)
-    return cut
+        return limiter.admit(name[:MAX_NAME], OTHER)
+
+    def _wake(self) -> None:
+        # The thread that drains would sleep while there are counts to write.
+        if not self.counted.is_set():  # 20 times cheaper than to set it
+            self.counted.set()
+
+
+class Meter:
+    """Counts the calls by one client of one server."""
+
+    __slots__ = ("_client", "_meters", "_server")
+
+    def __init__(self, meters: Meters, server: str | None, client: str | None) -> None:
+        self._meters = meters
+        self._server = server
+        self._client = client
+
+    def passed(self, tool: str, wire: int) -> None:
+        """Count a response of `wire` bytes that was sent without being decoded.
+
+        The part that the model reads is unknown without decoding, so the whole message counts as
+        visible: a little too much, but the same before and after, so that no bytes seem saved.
+        """
+        self.count(tool, None, Sizes(wire, wire, wire, wire), "untouched")
+
+    def count(self, tool: str, rule: str | None, sizes: Sizes, outcome: OutcomeKind) -> None:
+        """Count one answered call of `tool`; `rule` is the name of the rule that applied, if any.
+
+        >>> meters = Meters()
+        >>> meter = meters.of(None, None)
+        >>> meter.count("list_issues", "issues", Sizes(9_000, 900, 8_000, 800), "shaped")
+        >>> meter.passed("get_me", 120), meter.passed("get_me", 80)
+        (None, None)
+        >>> [(row.tool, row.calls, row.visible_before, row.visible_after) for row in meters.drain()]
+        [('list_issues', 1, 8000, 800), ('get_me', 2, 200, 200)]
+        """
+        meters = self._meters
+        meters.add((meters.tool(tool), rule, outcome, self._server, self._client), sizes)
+
+    def warned(self, tool: str, rule: str, kind: str) -> None:
+        """Count one warning that the rule named `rule` had for a call of `tool`.
+
+        >>> meters = Meters()
+        >>> meters.of(None, None).warned("get_job", "jobs", "transition: completed -> running")
+        >>> meters.of(None, None).warned("get_job", "jobs", "transition: completed -> running")
+        >>> [(each.kind, each.count) for each in meters.drain_warnings()]
+        [('transition: completed -> running', 2)]
+        """
+        meters = self._meters
+        meters.add_warning(Warnings(meters.tool(tool), rule, meters.kind(kind), 1))
+
+
+def label(name: str) -> str:
+    """Return the part of `name` that a file or a metric can hold: UTF-8 has no lone surrogates."""
+    return name[:MAX_NAME].encode("utf-8", "replace").decode()
+
+
+def _row(kind: CallKind, sums: list[int]) -> Row:
+    tool, rule, outcome, server, client = kind
+    calls, wire_before, wire_after, visible_before, visible_after = sums
+    return Row(
+        tool,
+        rule,
+        outcome,
+        calls,
+        wire_before,
+        wire_after,
+        visible_before,
+        visible_after,
+        server,
+        client,
+    )

@@ -22,7 +22,7 @@ from proxy.session.outputs import (
 from proxy.session.session import Session
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
-from proxy.storage.meter import Meter
+from proxy.storage.meter import Meters
 from proxy.storage.meter import OutcomeKind as Word
 from proxy.storage.snapshots import Memory
 
@@ -43,12 +43,12 @@ class InMemoryTransport:
         self._probed = probed
         self._store = Memory()
         self.words: list[Word] = []
-        self._meter = Meter(lambda row: self.words.append(row.outcome))
-        self._session = Session(lambda *_: rules, lambda *_: self._meter, self.log.append)
+        self._meters = Meters(lambda row: self.words.append(row.outcome))
+        self._session = Session(lambda *_: rules, self._meters.of, self.log.append)
 
     def warnings(self) -> list[str]:
         """Return the kinds of the warnings since the last call, each once."""
-        return [each.kind for each in self._meter.drain_warnings()]
+        return [each.kind for each in self._meters.drain_warnings()]
 
     def say(self, line: bytes) -> list[bytes]:
         """Send `line` as the client, and return the lines that the client then gets."""

@@ -2,22 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Struct
 
-from proxy.document.fuel import pay
 from proxy.document.measure import TextWriteback
-from proxy.document.tree import Document, Slot, loads, plain
+from proxy.document.tree import Document, Slot, encode, plain, text
 from proxy.errors import DocumentError, Refusal
 from proxy.schema.derive import nullable
-from proxy.schema.keywords import checker
 from proxy.schema.references import Subschema, within
-from proxy.schema.violations import MOST, Violation, violations
+from proxy.schema.violations import LIMIT, Checker, Violation, decoded
 from proxy.schema.walk import NOTES
 from proxy.transforms.base import Call, Parameter, Schema
 
-_CHECKING = 3  # times the cost of traversing a value: measured with a schema for all of it
 _NAMED = 3  # violations that a refusal names
 _DEEPEST = 6  # names in the kind of a violation: a recursive schema has no end of them
 
@@ -47,65 +44,69 @@ class Contract(Struct, frozen=True, dict=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Warn of each violation of the contract, or raise Refusal."""
-        sent, left = _sent(root.document), call.fuel.left
-        pay(sent, call.fuel)
-        call.fuel.burn(_CHECKING * (left - call.fuel.left))
-        found = list(violations(self._checker, sent, call.fuel))
+        written = _sent(root.document)
+        call.fuel.burn(len(written) >> 6)
+        violations = list(self._checker.violations(decoded(written), call.fuel))
         kinds: dict[str, list[Violation]] = {}
-        for each in found:
+        for each in violations:
             kinds.setdefault(self._kind(each), []).append(each)
         for kind, alike in kinds.items():
-            call.warn(kind, alike[0].said + _more(alike, 1, ", "))
-        if found and self.refuses:
-            named = "; ".join(each.said for each in found[:_NAMED])
-            raise Refusal(f"the response breaks its contract: {named}{_more(found, _NAMED, '; ')}")
+            call.warn(kind, alike[0].text + _more(alike, 1, ", "))
+        if violations and self.refuses:
+            named = "; ".join(each.text for each in violations[:_NAMED])
+            rest = _more(violations, _NAMED, "; ")
+            raise Refusal(f"the response breaks its contract: {named}{rest}")
 
     def reshape(self, schema: Schema) -> Schema | None:
         """The schema of the output is the promised one."""
         return self.schema
 
     @cached_property
-    def _checker(self) -> Any:
-        return checker(self.schema)
+    def _checker(self) -> Checker:
+        return Checker(self.schema)
 
     @cached_property
     def _names(self) -> frozenset[str]:
         return frozenset(_properties(self.schema))
 
-    def _kind(self, found: Violation) -> str:
+    def _kind(self, violation: Violation) -> str:
         """Return the kind of a violation, in words of the schema alone."""
-        names = [name for name in found.path if isinstance(name, str)]
+        names = [name for name in violation.path if isinstance(name, str)]
         # The name of a member that the schema does not name is upstream text.
-        said = [name if name in self._names else "*" for name in names[:_DEEPEST]]
-        place = ".".join(said) + ("…" if len(names) > _DEEPEST else "")
-        return " ".join(filter(None, ("contract:", place, found.keyword)))
+        known = [name if name in self._names else "*" for name in names[:_DEEPEST]]
+        path = ".".join(known) + ("…" if len(names) > _DEEPEST else "")
+        return " ".join(filter(None, ("contract:", path, violation.keyword)))
 
 
-def _more(found: list[Violation], named: int, between: str) -> str:
-    many = len(found) - named
-    if many < 1:
+def _more(violations: list[Violation], named: int, separator: str) -> str:
+    rest = len(violations) - named
+    if rest < 1:
         return ""
-    return f"{between}and {many} {'or more' if len(found) >= MOST else 'more'}"
+    return f"{separator}and {rest} {'or more' if len(violations) >= LIMIT else 'more'}"
 
 
-def _sent(document: Document) -> Any:
-    """Return the document as plain values; texts read as structure are written back."""
-    value = plain(document.cell[0])
+def _sent(document: Document) -> bytes:
+    """Return the document in JSON; texts read as structure are written back."""
     if not document.closers:
-        return value
-    sent = Document(value)
+        return encode(document.cell[0])
+    sent = Document(plain(document.cell[0]))
     for closing in reversed(document.closers):
         if isinstance(closing, TextWriteback):
             again = TextWriteback(sent, closing.at, closing.sources, among=closing.among)
             again.more = closing.more
             again()
-    value = plain(sent.cell[0])
-    if isinstance(value, str) and value[:1] == "{":
-        try:
-            return loads(value.encode("utf-8", "surrogatepass"))
-        except DocumentError:
-            pass
-    return value
+    inside = text(sent.cell[0])
+    if inside is not None and inside[:1] == "{" and _is_json(inside):
+        return inside.encode()
+    return encode(sent.cell[0])
+
+
+def _is_json(written: str) -> bool:
+    try:
+        Document.read(written.encode())
+    except DocumentError:
+        return False
+    return True
 
 
 def normalised(schema: Schema) -> Schema:

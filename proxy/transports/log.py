@@ -196,8 +196,6 @@ class Log:
     def _writable(self, seconds: float) -> bool:
         import select
 
-        if not hasattr(select, "poll"):
-            return True
         poll = select.poll()
         poll.register(self._descriptor, select.POLLOUT)
         return bool(poll.poll(seconds * 1000))

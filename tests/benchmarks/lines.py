@@ -25,7 +25,7 @@ from tests.benchmarks.commands import ROOT, direct, options
 from tests.benchmarks.server import MEGABYTES
 from tests.benchmarks.table import quantity
 from tests.conformance.suite import free_port
-from tests.faults.sidecar import INITIALIZE, Client, compact, post
+from tests.faults.sidecar import INITIALIZE, Client, compact, keys, post
 from tests.raw_http import STREAM, Asked, RawServer, event, initialized, result, whole
 from tests.soak.footprint import workers
 
@@ -175,7 +175,7 @@ def through(way: str, case: Case, megabytes: int) -> Iterator[tuple[Lines | Post
             yield one, piped(enter(raw.Client(wrapper(case, *upstream))))
             return
         port = free_port()
-        command = services.sidecar(port, case.rules, "--max-body", "256MB", *upstream)
+        command = services.sidecar(port, case.rules, *keys(limits={"body": "256MB"}), *upstream)
         process = enter(services.service(command, port))
         yield one, web(port, process.pid, megabytes)
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.cli.options import OPTIONS, add, quick
+from proxy.cli.options import OPTIONS, add, header, quick
+from proxy.errors import AbridgeError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -132,6 +133,29 @@ def test_a_url_stands_for_a_server_that_runs_already() -> None:
     assert (chosen.command, chosen.rules, chosen.verbose) == ([], None, True)
 
 
+@pytest.mark.parametrize("words", [["http://[x/"], ["--header", "nonsense", "https://a.b"]])
+def test_a_url_or_a_header_that_is_invalid_is_an_error(words: list[str]) -> None:
+    with pytest.raises(ValueError, match=r"expected a URL|a header is written"):
+        quick(words, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("secret", "a header is written like 'Authorization: Bearer ${TOKEN}'"),
+        ("MCP-Session-Id: secret", "the header 'MCP-Session-Id' is the proxy's own"),
+        ("A B: secret", "'A B' is no name of a header"),
+        ("A: ${SECRET}", "a header has no line breaks or other control characters"),
+        ("A: ${NONE}", "the variable 'NONE' is not set"),
+        ("A: secret ${", "'${' begins the name of a variable, which ends with '}'"),
+    ],
+)
+def test_an_invalid_header_is_refused_without_its_value(text: str, message: str) -> None:
+    with pytest.raises(AbridgeError) as caught:
+        header(text, {"SECRET": "secret\r\nB: c"})
+    assert str(caught.value) == message
+
+
 def test_headers_in_the_environment_stand_on_a_line_each() -> None:
     environment = {"MCP_ABRIDGE_HEADER": "A: b:c\nB: ${TOKEN}", "TOKEN": "t"}
     chosen = quick(["https://example.org"], environment)
@@ -150,7 +174,6 @@ def test_headers_in_the_environment_stand_on_a_line_each() -> None:
         ["https://example.org", "--", "server"],
         ["https://example.org", "https://example.org"],
         ["https://example.org", "server"],
-        ["--header", "nonsense", "https://example.org"],
         ["--header", "A: b", "--", "server"],
         ["--rules", "--", "server"],
         ["--nonsense", "--", "server"],
@@ -197,16 +220,16 @@ def test_argparse_knows_the_same_options() -> None:
         (("https://a.b", "https://a.b"), "one server only: its URL, or its command after --"),
         (("https://a.b", "server"), "one server only: its URL, or its command after --"),
         (("",), "unexpected ''; what is the server's goes after --"),
-        (("ftp://a.b",), "the URL of a server is written like https://example.org/mcp"),
+        (("ftp://a.b",), "expected a URL such as http://server:3000/mcp, found 'ftp://a.b'"),
         (("--header", "A: b", "--", "s"), "--header is for a server behind a URL"),
         (("--header", "A: b"), "--header is for a server behind a URL"),
         (
             ("--header", "A", "https://a.b"),
-            "argument --header: a header is written like 'Authorization: Bearer ${TOKEN}'",
+            "a header is written like 'Authorization: Bearer ${TOKEN}'",
         ),
         (
             ("--header", "A: ${NEVER_SET}", "https://a.b"),
-            "the header A needs ${NEVER_SET}, which is not set in the environment",
+            "the variable 'NEVER_SET' is not set",
         ),
         (
             ("--ruels", "x", "--", "s"),
@@ -247,7 +270,7 @@ def test_a_wrong_value_in_the_environment_is_said_with_its_variable() -> None:
     )
 
 
-def test_help_names_every_option_its_variable_and_every_verb() -> None:
+def test_help_names_every_option_how_variables_are_named_and_every_verb() -> None:
     from proxy.cli import VERBS
 
     for words in (("--help",), ("run", "-h")):
@@ -257,7 +280,7 @@ def test_help_names_every_option_its_variable_and_every_verb() -> None:
         shown = " ".join(done.stdout.split())
         for option in OPTIONS:
             assert option.flag in shown
-            assert option.variable in shown
+        assert OPTIONS[-3].variable in shown
         for verb in VERBS:
             assert f" {verb} " in shown
         assert "mcp-abridge [run] [OPTION]... [--] COMMAND [ARG]..." in shown

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from proxy.cli import report
 from proxy.storage.ledger import LedgerFile
@@ -49,17 +50,13 @@ def filled(
     client: str | None = None,
     days_ago: int = 0,
 ) -> None:
-    with closing(LedgerFile(path, clock=lambda: time.time() - days_ago * 86_400)) as book:
-        book.write([(server, client, row) for row in rows], "a session")
+    with closing(LedgerFile(path, clock=lambda: time.time() - days_ago * 86_400)) as file:
+        file.write([structs.replace(row, server=server, client=client) for row in rows])
 
 
 def warned(path: str, *warnings: tuple[str, str, int]) -> None:
-    with closing(LedgerFile(path)) as book:
-        book.write(
-            (),
-            "a session",
-            [(None, None, Warnings("a tool", rule, kind, count)) for rule, kind, count in warnings],
-        )
+    with closing(LedgerFile(path)) as file:
+        file.write((), [Warnings("a tool", rule, kind, count) for rule, kind, count in warnings])
 
 
 def run(*arguments: str) -> int:

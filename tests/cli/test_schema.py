@@ -1,7 +1,6 @@
 import argparse
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,11 +20,10 @@ from proxy.ruleset.loading.rule_model import (
     RuleSpec,
     Steps,
 )
-from proxy.ruleset.loading.yaml_nodes import read, unwrapped
+from proxy.ruleset.loading.yaml_nodes import plain_value, read
 from proxy.ruleset.selection import library
 from proxy.transforms import TRANSFORMS
-from tests.reference import rules_page as reference
-from tests.reference import sidecar_page as sidecar
+from tests.reference.pages import RULES, SIDECAR
 from tests.rulecases import BAD, GOOD, PYTHON, editor
 
 CONFIGS = Path(__file__).parents[1] / "cases" / "config"
@@ -44,7 +42,7 @@ def validator() -> Draft7Validator:
 def value(path: Path) -> Any:
     root, _ = read(path.name, path.read_bytes())
     assert root is not None
-    return unwrapped(root)
+    return plain_value(root)
 
 
 def test_the_verb_prints_a_valid_schema(capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,16 +125,14 @@ def test_every_option_of_the_schema_is_described_by_a_sentence(whole: schema.Sch
     assert [name for name, text in texts.items() if not re.fullmatch("[^a-z].*[.]", text)] == []
 
 
-@pytest.mark.parametrize(
-    ("flag", "page"), [("--reference", reference.page), ("--sidecar", sidecar.page)]
-)
+@pytest.mark.parametrize(("flag", "page"), [("--reference", RULES), ("--sidecar", SIDECAR)])
 def test_the_verb_prints_a_reference_on_demand(
-    flag: str, page: Callable[[], str], capsys: pytest.CaptureFixture[str]
+    flag: str, page: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parser = argparse.ArgumentParser()
     schema.add(parser)
     assert schema.run(parser.parse_args([flag])) == 0
-    assert capsys.readouterr().out == page()
+    assert capsys.readouterr().out == page.read_text(encoding="utf-8")
 
 
 def test_the_verb_prints_the_schema_of_a_configuration_on_demand(

@@ -17,16 +17,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from proxy.cli import main
 from proxy.cli.options import Option
-from proxy.cli.serve import OPTIONS, Settings, _ruled, _store
+from proxy.cli.serve import OPTIONS, _limits, _store, _with_rules
 from proxy.errors import RuleErrors
-from proxy.ruleset.loading.config import Config
-from proxy.ruleset.loading.config_model import LimitsSpec, StoreUrl
+from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.storage.redis import Redis
 from proxy.storage.snapshots import Memory
 from proxy.transports.log import Log
 from proxy.transports.sidecar.access import Access
-from proxy.transports.sidecar.route import Route
+from proxy.transports.sidecar.route import Route, RouteLimits
 from tests.rulecases import PYTHON
 from tests.transports.http import raw
 from tests.transports.http.listening import Answered, Client
@@ -35,26 +35,34 @@ from tests.wrapped import START
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "find"}}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 RULES = "version: 1\nrules: [{tools: find, response: [{keep: [a]}]}]"
+HEADER = "a header is written like 'Authorization: Bearer ${TOKEN}'"
 RESULT = {"content": [{"type": "text", "text": '{"a":1,"b":2}'}]}
 
 
 @pytest.mark.parametrize(
-    ("given", "limits", "size", "seconds"),
+    ("limits", "size", "seconds"),
     [
-        ({}, LimitsSpec(), 256_000_000, 1800.0),
-        ({}, LimitsSpec(snapshots=5000, snapshot_seconds=60), 5000, 60),
-        ({"snapshots": 9, "snapshot_age": 2.5}, LimitsSpec(snapshots=5000), 9, 2.5),
+        (LimitsSpec(), 256_000_000, 1800.0),
+        (LimitsSpec(snapshots=5000, snapshot_seconds=2.5), 5000, 2.5),
     ],
 )
-def test_the_store_keeps_as_much_and_as_long_as_is_said(
-    given: dict[str, Any], limits: LimitsSpec, size: int, seconds: float
+def test_the_store_keeps_as_much_and_as_long_as_the_limits_say(
+    limits: LimitsSpec, size: int, seconds: float
 ) -> None:
-    store = _store(Settings(given, Config((), limits=limits)))
+    store = _store(None, limits)
     assert isinstance(store, Memory)
     assert (vars(store)["_size"], vars(store)["_seconds"]) == (size, seconds)
-    shared = _store(Settings(given, Config((), StoreUrl("redis://127.0.0.1:6379/0"), limits)))
+    shared = _store("redis://127.0.0.1:6379/0", limits)
     assert isinstance(shared, Redis)
     assert vars(shared)["_seconds"] == ceil(seconds)
+
+
+def test_limits_of_a_configuration_are_those_of_its_routes() -> None:
+    assert _limits(LimitsSpec()) == RouteLimits()
+    given = LimitsSpec(body=1, message=2, concurrent=3, connections=4, drain_seconds=0.0)
+    assert _limits(given) == RouteLimits(body=1, message=2, concurrent=3, connections=4, drain=0.0)
+    given = LimitsSpec(peer_connections=5, sessions=6, children=7, idle_seconds=8.0, snapshots=9)
+    assert _limits(given) == RouteLimits(peer_connections=5, sessions=6, children=7, idle=8.0)
 
 
 def answering(**result: Any) -> bytes:
@@ -210,7 +218,8 @@ async def test_headers_go_to_the_server_with_variables_filled_in_and_are_never_l
 
 async def test_a_token_opens_it_wherever_it_listens(tmp_path: Path) -> None:
     (tmp_path / "tokens").write_text("first\nsecond\n")
-    words = ("--token-file", "tokens", "--listen", "0.0.0.0:0")
+    (tmp_path / "serve.yaml").write_text("{version: 1, token_file: tokens}")
+    words = ("--config", "serve.yaml", "--listen", "0.0.0.0:0")
     async with (
         raw.upstream(answering(tools=[])) as upstream,
         serve(*words, upstream.url, cwd=tmp_path) as running,
@@ -274,7 +283,9 @@ async def test_an_open_request_is_answered_before_it_ends() -> None:
         assert await ending == 0
 
 
-async def test_a_second_signal_ends_it_at_once() -> None:
+async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    (tmp_path / "serve.yaml").write_text("{version: 1, limits: {drain_seconds: 3600}}")
+    words = ("--config", "serve.yaml")
     arrived = asyncio.Event()
 
     async def never(
@@ -283,7 +294,10 @@ async def test_a_second_signal_ends_it_at_once() -> None:
         arrived.set()
         await reader.read()
 
-    async with raw.upstream(never) as upstream, serve("--drain", "3600", upstream.url) as running:
+    async with (
+        raw.upstream(never) as upstream,
+        serve(*words, upstream.url, cwd=tmp_path) as running,
+    ):
         url = (await running.line("serving"))["url"]
         asking = asyncio.create_task(running.post(url, LIST))
         await arrived.wait()
@@ -312,7 +326,7 @@ def test_off_loopback_it_starts_with_a_token_only() -> None:
     assert code == 2
     assert said == (
         "mcp-abridge: error: /mcp on 0.0.0.0:0 would be open to whoever can connect: give it a "
-        "token (--token-file, --token-env or MCP_ABRIDGE_TOKEN), listen on 127.0.0.1, or say "
+        "token (MCP_ABRIDGE_TOKEN, or token_file in --config), listen on 127.0.0.1, or say "
         "--insecure\n"
     )
 
@@ -324,13 +338,14 @@ async def test_off_loopback_it_starts_without_a_token_where_that_was_said() -> N
         assert await running.end() == 0
 
 
-def test_a_token_where_credentials_are_to_be_forwarded_is_refused() -> None:
-    words = ("--auth", "forward", "http://127.0.0.1:1/mcp")
-    code, said = finished(*words, variables={"MCP_ABRIDGE_TOKEN": "word"})
+def test_a_token_where_credentials_are_to_be_forwarded_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("{version: 1, auth: forward}")
+    words = ("--config", "c.yaml", "http://127.0.0.1:1/mcp")
+    code, said = finished(*words, cwd=tmp_path, variables={"MCP_ABRIDGE_TOKEN": "word"})
     assert code == 2
     assert said == (
-        "mcp-abridge: error: --auth: Authorization cannot hold the token that opens a route and "
-        "credentials to forward; let the path hold the token: /mcp/{token}\n"
+        "mcp-abridge: error: c.yaml:1:20: auth: Authorization cannot hold the token that opens a "
+        "route and credentials to forward; let the path hold the token: /mcp/{token}\n"
     )
 
 
@@ -360,11 +375,11 @@ def test_python_that_rules_name_is_loaded_where_that_is_allowed(allowed: bool) -
     )
     log = Log("error", "text")
     if allowed:
-        _, [rules] = _ruled([route], log, allow_python=True)
+        _, [rules] = _with_rules([route], log, allow_python=True)
         assert rules(None, None).files[0].rules[0].foreign
     else:
         with pytest.raises(RuleErrors) as caught:
-            _ruled([route], log, allow_python=False)
+            _with_rules([route], log, allow_python=False)
         assert len(caught.value.problems) == 3
 
 
@@ -397,18 +412,16 @@ def test_every_mistake_in_a_configuration_is_said_with_its_place(tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "no server: give its URL, or write its command after --, or give --config"),
+        ((), "no server: give its URL, or write its command after --, or --config"),
         (
             ("server",),
             "'server' is neither a URL, such as http://server:3000/mcp, nor a program on the PATH; "
-            "what stands after -- is run in any case",
+            "a command after -- is run in any case",
         ),
         (("http://a", "--", "b"), "a server is a URL, or a command, not both"),
         (("http://",), "expected a URL such as http://server:3000/mcp, found 'http://'"),
-        (
-            ("--token-env", "A", "--token-file", "b", "http://a"),
-            "--token-env and --token-file cannot stand together",
-        ),
+        (("--header", "X", "http://a"), HEADER),
+        (("--header", "X: ${NO_SUCH}", "http://a"), "the variable 'NO_SUCH' is not set"),
     ],
 )
 def test_a_command_line_that_makes_no_sense_is_refused(words: Iterable[str], said: str) -> None:
@@ -419,11 +432,6 @@ def test_a_command_line_that_makes_no_sense_is_refused(words: Iterable[str], sai
     ("words", "said"),
     [
         (("--listen", "80"), "expected HOST:PORT, found '80'; write 127.0.0.1:80"),
-        (("--header", "X"), "a header is written like 'Authorization: Bearer ${TOKEN}'"),
-        (("--header", "X: ${NO_SUCH}"), "the variable 'NO_SUCH' is not set"),
-        (("--auth", "pass"), "'pass' is neither none nor forward"),
-        (("--concurrent", "0"), "expected a number of at least 1, found '0'"),
-        (("--idle", "nan"), "expected a number of at least 1, found 'nan'"),
         (
             ("--deadline", "nan"),
             "'nan' is no number of seconds above 0, such as 30 or 2.5",
@@ -443,13 +451,8 @@ def test_a_value_that_is_none_is_refused(words: Iterable[str], said: str) -> Non
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
-        ("MCP_ABRIDGE_DRAIN", "x", "MCP_ABRIDGE_DRAIN: expected a number of at least 0, found 'x'"),
         ("MCP_ABRIDGE_LISTEN", "x", "MCP_ABRIDGE_LISTEN: expected HOST:PORT, found 'x'"),
-        (
-            "MCP_ABRIDGE_HEADER",
-            "A: 1\nB",
-            "MCP_ABRIDGE_HEADER: a header is written like 'Authorization: Bearer ${TOKEN}'",
-        ),
+        ("MCP_ABRIDGE_HEADER", "A: 1\nB", HEADER),
     ],
 )
 def test_a_variable_that_holds_no_value_is_refused(variable: str, value: str, said: str) -> None:
@@ -461,7 +464,6 @@ async def test_variables_are_flags_and_flags_go_before_them() -> None:
         "MCP_ABRIDGE_LISTEN": "nowhere.invalid:1",
         "MCP_ABRIDGE_TOKEN": "word",
         "MCP_ABRIDGE_HEADER": "X-One: 1\nX-Two: 2",
-        "MCP_ABRIDGE_ALLOW_HOST": "a.test,b.test",
         "MCP_ABRIDGE_RULES": "none",
     }
     async with (
@@ -471,8 +473,8 @@ async def test_variables_are_flags_and_flags_go_before_them() -> None:
         serving = await running.line("serving")
         assert (serving["token"], serving["rules"]) == ("yes", "none")
         token = "Authorization: Bearer word"
-        assert (await running.post(serving["url"], LIST, token)).status == 403
-        assert (await running.post(serving["url"], LIST, token, "Host: b.test")).status == 200
+        assert (await running.post(serving["url"], LIST)).status == 401
+        assert (await running.post(serving["url"], LIST, token)).status == 200
         headers = upstream.asked[0].headers
         assert (headers["x-one"], headers["x-two"]) == ("1", "2")
         assert await running.end() == 0
@@ -493,6 +495,33 @@ def test_a_flag_that_is_misspelled_is_said_with_the_right_one() -> None:
     code, said = finished("--listn", "127.0.0.1:0", "http://a")
     assert code == 2
     assert said.endswith("serve: error: unexpected '--listn'; did you mean '--listen'?\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        (("--sessions", "5"), "limits.sessions"),
+        (("--drain=5",), "limits.drain_seconds"),
+        (("--token-file", "tokens"), "token_file"),
+        (("--allow-host", "a"), "hosts"),
+        (("--tools", "a", "--listen", "127.0.0.1:0"), "tools"),
+    ],
+)
+def test_a_flag_for_a_key_of_the_configuration_is_refused_with_the_key(
+    words: tuple[str, ...], key: str
+) -> None:
+    flag = words[0].partition("=")[0]
+    code, said = finished(*words, "http://a")
+    assert code == 2
+    assert said.endswith(f"unexpected {flag!r}: it is the key {key!r} in the file of --config\n")
+
+
+def test_help_fits_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) < 80
 
 
 def test_every_option_has_a_flag_and_a_variable_of_its_own() -> None:

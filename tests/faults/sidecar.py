@@ -3,10 +3,12 @@
 No library in between: requests are bytes, answers are read from the socket as they come.
 """
 
+import atexit
 import json
 import math
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +16,9 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
+from tempfile import mkdtemp
 from time import monotonic
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -332,6 +336,18 @@ def command(*arguments: str, program: Sequence[str] = PROGRAM) -> list[str]:
     own += [] if "--listen" in arguments else ["--listen", "127.0.0.1:0"]
     own += [] if {"--rules", "--config"} & set(arguments) else ["--rules", "none"]
     return [*own, *arguments]
+
+
+_FOLDER = mkdtemp()
+atexit.register(shutil.rmtree, _FOLDER)
+_NUMBERS = count()
+
+
+def keys(**top: Any) -> tuple[str, str]:
+    """Return the flag for a configuration that has these keys, and rules that touch nothing."""
+    file = Path(_FOLDER, f"{next(_NUMBERS)}.yaml")
+    file.write_text(json.dumps({"version": 1, "rules": "none", **top}))
+    return "--config", str(file)
 
 
 def request(method: str, path: str, *headers: str, body: bytes | None = None) -> bytes:

@@ -22,7 +22,7 @@ from tests.faults.routes import NAUGHTY, Local, answer_of, modern
 from tests.faults.sidecar import call, get, post, serving
 from tests.faults.test_probes import CANCELLED, COMMAND, RUN_URL, SERVE_URL, SERVED, WRITTEN
 from tests.faults.ways import (
-    GUARDED,
+    LIMITED,
     PROBED,
     Exchange,
     Posted,
@@ -76,8 +76,8 @@ class Everything:
 
     def __init__(self, open: ExitStack) -> None:
         self.http = open.enter_context(Probed())
-        self.url = open.enter_context(serving(*GUARDED, *DEADLINE, self.http.url))
-        self.command = open.enter_context(serving(*GUARDED, *DEADLINE, "--", *PROBED))
+        self.url = open.enter_context(serving(*LIMITED, *DEADLINE, self.http.url))
+        self.command = open.enter_context(serving(*LIMITED, *DEADLINE, "--", *PROBED))
         self.stdio = open.enter_context(Written(*DEADLINE, "--", *PROBED))
         self.run = open.enter_context(Written(*DEADLINE, self.http.url, http=self.http))
         self.records: dict[str, Record] = {}

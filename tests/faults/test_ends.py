@@ -26,6 +26,7 @@ from tests.faults.sidecar import (
     call,
     command,
     get,
+    keys,
     post,
     request,
     serving,
@@ -38,7 +39,7 @@ BEGINS = re.compile(rb'"url":"http://127.0.0.1:(\d+)/')
 def turn(cycle: Cycle) -> float:
     """Start the sidecar, have it asked in every way, and end it, or its servers."""
     with subprocess.Popen(
-        command("--drain", "0.5", "--", *brood(cycle.how)),
+        command(*keys(limits={"drain_seconds": 0.5}), "--", *brood(cycle.how)),
         cwd=ROOT,
         env=environment(cycle.marker),
         stderr=subprocess.PIPE,
@@ -138,7 +139,8 @@ BROODS = brood(("stays",))
 def test_nobody_is_left_of_a_session_that_is_over_while_the_sidecar_lives() -> None:
     marker = f"over-{os.getpid()}"
     env = environment(marker)
-    with serving("--sessions", "4", "--idle", "2", "--", *BROODS, env=env) as sidecar:
+    limits = keys(limits={"sessions": 4, "idle_seconds": 2})
+    with serving(*limits, "--", *BROODS, env=env) as sidecar:
         before = sidecar.left
         ended, crashed = sidecar.begin(), sidecar.begin()
         assert sidecar.ask(request("DELETE", "/mcp", ended)).status == 204

@@ -27,6 +27,7 @@ from tests.faults.sidecar import (
     Sidecar,
     call,
     get,
+    keys,
     post,
     serving,
     soon,
@@ -120,7 +121,8 @@ def test_clients_that_ask_nothing_keep_nobody_out(first: bytes) -> None:
         with soon(5.0):
             assert answer_of(sidecar.post(call(2), session))
         assert sidecar.descriptors < 150, "servers and files have too little left"
-        until(lambda: warned(sidecar, "the most at once (--connections): idle ones are closed") > 0)
+        crowd = "the most at once (limits.connections): idle ones are closed"
+        until(lambda: warned(sidecar, crowd) > 0)
         with soon(5.0):
             sidecar.begin()
         stream.socket.setblocking(False)
@@ -130,7 +132,7 @@ def test_clients_that_ask_nothing_keep_nobody_out(first: bytes) -> None:
 
 @pytest.mark.fault(47, "http")
 def test_one_address_has_no_more_connections_than_its_share() -> None:
-    with serving("--peer-connections", "3", *PLAIN) as sidecar, ExitStack() as open:
+    with serving(*keys(limits={"peer_connections": 3}), *PLAIN) as sidecar, ExitStack() as open:
         session = sidecar.begin()
         stream, first = (open.enter_context(sidecar.client()) for _ in range(2))
         stream.send(get("/mcp", STREAM_ONLY, session))

@@ -74,6 +74,7 @@ from tests.faults.sidecar import (
     command,
     compact,
     get,
+    keys,
     post,
     request,
     serving,
@@ -284,7 +285,7 @@ def test_a_server_on_stdio_that_dies_has_all_calls_in_flight_answered_with_the_c
 def test_an_answer_over_the_limit_is_an_error_and_the_next_one_comes(kind: str) -> None:
     long = result(b"2", "x" * 3 * MB)
     said = whole(long if kind[0] == "a" else event(long), "200 OK", f"Content-Type: {kind}")
-    limit = ("--max-message", "1MB")
+    limit = keys(limits={"message": "1MB"})
     with Naughty(said) as server, serving(*limit, server.url) as sidecar:
         remote = Remote(sidecar, server)
         with remote.sound(said):
@@ -292,7 +293,11 @@ def test_an_answer_over_the_limit_is_an_error_and_the_next_one_comes(kind: str) 
             told = failure(got.events[0] if got.events else got.body, 2)
             assert "1000000 bytes" in told
             assert sidecar.failures() == [told]
-    with Naughty(said) as server, Bridge(server, *limit) as bridge, bridge.sound(said):
+    with (
+        Naughty(said) as server,
+        Bridge(server, "--max-message", "1MB") as bridge,
+        bridge.sound(said),
+    ):
         [line] = bridge.ask(2)
         assert "1000000 bytes" in failure(line, 2)
 
@@ -300,7 +305,7 @@ def test_an_answer_over_the_limit_is_an_error_and_the_next_one_comes(kind: str) 
 @pytest.mark.fault(9, "http")
 def test_an_endless_line_of_a_server_on_stdio_is_an_error_and_the_next_one_comes() -> None:
     naughty = [sys.executable, str(NAUGHTY), "endless", str(64 * MB)]
-    with serving("--max-message", "1MB", "--", *naughty) as sidecar:
+    with serving(*keys(limits={"message": "1MB"}), "--", *naughty) as sidecar:
         local = Local(sidecar)
         with local.sound(), sidecar.in_memory(32 * MB):
             for id, raw in ((2, post(call(2, "end"), local.session)), (3, modern(3, "end"))):
@@ -611,7 +616,7 @@ def test_a_redirection_to_another_origin_is_refused(status: int) -> None:
     with (
         Naughty() as evil,
         Naughty() as server,
-        serving("--auth", "forward", server.url) as sidecar,
+        serving(*keys(auth="forward"), server.url) as sidecar,
     ):
         remote = Remote(sidecar, server)
         elsewhere = (
@@ -735,10 +740,10 @@ def test_hosts_and_origins_of_this_machine_pass(either: Remote | Local, headers:
 
 
 @pytest.mark.fault(27, "http")
-def test_hosts_and_origins_are_allowed_by_options() -> None:
-    options = ("--allow-host", "mcp.example.org", "--allow-host", "*.inner.example:8443")
-    pages = ("--allow-origin", "https://page.example")
-    with Naughty() as server, serving(*options, *pages, server.url) as sidecar:
+def test_hosts_and_origins_are_allowed_by_a_configuration() -> None:
+    hosts = ["mcp.example.org", "*.inner.example:8443"]
+    options = keys(hosts=hosts, origins="https://page.example")
+    with Naughty() as server, serving(*options, server.url) as sidecar:
         for headers, status in (
             (["Host: mcp.example.org"], 200),
             (["Host: mcp.example.org:1234", "Origin: https://page.example"], 200),
@@ -823,7 +828,7 @@ def test_a_body_at_the_bound_passes_and_the_bound_can_be_moved(remote: Remote) -
 
     assert remote.sidecar.post(filled(FOUR)).status == 200
     assert remote.sidecar.post(filled(FOUR + 1)).status == 413
-    with serving("--max-body", "1kB", remote.server.url) as sidecar:
+    with serving(*keys(limits={"body": "1kB"}), remote.server.url) as sidecar:
         assert sidecar.post(filled(1000)).status == 200
         assert sidecar.post(filled(1001)).status == 413
 
@@ -926,7 +931,8 @@ ANSWERS = r's/.*"id":\([0-9]*\).*/{"jsonrpc":"2.0","id":\1,"result":{}}/p'
 def test_sessions_that_are_abandoned_make_room_and_leave_no_child() -> None:
     marker = f"# sessions-of-{os.getpid()}"
     server = ["sed", "-un", "-e", ANSWERS, "-e", marker]
-    with serving("--sessions", "20", "--", *server) as sidecar, sidecar.in_memory(64 * MB):
+    few = keys(limits={"sessions": 20})
+    with serving(*few, "--", *server) as sidecar, sidecar.in_memory(64 * MB):
         before = sidecar.left
         with sidecar.client() as client:
             begun = []
@@ -950,7 +956,7 @@ def test_sessions_that_are_abandoned_make_room_and_leave_no_child() -> None:
 def test_children_that_do_not_want_to_end_are_ended_with_all_of_their_group(end: str) -> None:
     marker = f"stubborn-{os.getpid()}-{end}"
     server = [sys.executable, str(NAUGHTY), "stays", "ignore", "fork", marker]
-    options = ("--sessions", "2", "--drain", "0.5")
+    options = keys(limits={"sessions": 2, "drain_seconds": 0.5})
     with serving(*options, "--", *server, ends=end == "TERM") as sidecar:
         sessions = [Local(sidecar).session for _ in range(4)]
         assert [sidecar.post(call(2), each).status for each in sessions] == [404, 404, 200, 200]
@@ -965,7 +971,8 @@ def test_children_that_do_not_want_to_end_are_ended_with_all_of_their_group(end:
 @pytest.mark.fault(29, "http")
 def test_a_session_that_nobody_uses_is_ended_and_one_that_is_used_is_not() -> None:
     marker = f"# idle-{os.getpid()}"
-    with serving("--idle", "1", "--", "sed", "-un", "-e", ANSWERS, "-e", marker) as sidecar:
+    soon = keys(limits={"idle_seconds": 1})
+    with serving(*soon, "--", "sed", "-un", "-e", ANSWERS, "-e", marker) as sidecar:
         idle, heard = sidecar.begin(), sidecar.begin()
         with sidecar.client() as client:
             client.send(get("/mcp", STREAM_ONLY, heard))
@@ -1107,7 +1114,7 @@ def test_a_call_to_a_server_on_stdio_goes_on_without_its_client_and_is_resumed()
 @pytest.mark.fault(30, "http")
 def test_a_stateless_call_to_a_server_on_stdio_is_cancelled_with_its_client() -> None:
     server = [sys.executable, str(NAUGHTY), "remembers"]
-    with serving("--children", "1", "--", *server) as sidecar:
+    with serving(*keys(limits={"children": 1}), "--", *server) as sidecar:
         local = Local(sidecar)
         with local.sound():
             with sidecar.client() as client:
@@ -1269,16 +1276,17 @@ def refused_start(*arguments: str, **env: str) -> str:
 def test_it_does_not_start_where_others_can_connect_without_a_token(listen: str) -> None:
     said = refused_start("--listen", listen)
     assert f"/mcp on {listen} would be open to whoever can connect" in said
-    assert "--token-file" in said
+    assert "token_file in --config" in said
 
 
 @pytest.mark.fault(32, "http")
 def test_a_token_that_is_none_does_not_count_as_one(tmp_path: Path) -> None:
     empty = tmp_path / "tokens"
     empty.write_text(" \n\n")
-    assert "holds no token" in refused_start(*ANYWHERE, "--token-file", str(empty))
-    assert "no such file" in refused_start(*ANYWHERE, "--token-file", str(tmp_path / "absent"))
-    assert "holds no token" in refused_start(*ANYWHERE, "--token-env", "EMPTY", EMPTY="")
+    assert "holds no token" in refused_start(*ANYWHERE, *keys(token_file=str(empty)))
+    absent = keys(token_file=str(tmp_path / "absent"))
+    assert "no such file" in refused_start(*ANYWHERE, *absent)
+    assert "holds no token" in refused_start(*ANYWHERE, *keys(token_env="EMPTY"), EMPTY="")
     assert "would be open" in refused_start(*ANYWHERE, MCP_ABRIDGE_TOKEN="")
 
 
@@ -1294,11 +1302,11 @@ def test_a_token_opens_it_and_is_never_said(tmp_path: Path, how: str) -> None:
     file = tmp_path / "tokens"
     file.write_text("first-secret-token\nother-secret-token\n")
     options, env = {
-        "file": (["--token-file", str(file)], {}),
-        "variable": ([], {"MCP_ABRIDGE_TOKEN": "first-secret-token"}),
-        "named variable": (["--token-env", "MINE"], {"MINE": "first-secret-token"}),
+        "file": (keys(token_file=str(file)), {}),
+        "variable": ((), {"MCP_ABRIDGE_TOKEN": "first-secret-token"}),
+        "named variable": (keys(token_env="MINE"), {"MINE": "first-secret-token"}),
     }[how]
-    options = [*ANYWHERE, "-v", *options]
+    options = (*ANYWHERE, "-v", *options)
     with Naughty() as server, serving(*options, server.url, env=env) as sidecar:
         for name, (headers, good) in TOKENS.items():
             good = good and (how == "file" or "another" not in name)
@@ -1361,7 +1369,7 @@ def test_credentials_go_on_only_where_they_are_to_and_are_never_said(auth: str) 
     with Naughty(echo) as server:
         url = server.url.replace("http://", "http://user:url-secret@") + "?key=query-secret"
         fixed = ("--header", "X-Fixed: ${FIXED}")
-        options = ("-v", "--auth", auth, *fixed)
+        options = ("-v", *keys(auth=auth), *fixed)
         with serving(*options, url, env={"FIXED": "fixed-secret"}) as sidecar:
             for raw in (
                 post(call(1), *SECRETS, path="/mcp?token=client-query-secret"),
@@ -1397,7 +1405,7 @@ def test_no_server_is_asked_to_say_back_what_the_proxy_has_added() -> None:
     def echo(asked: Asked) -> Iterator[bytes]:
         yield whole(str(asked.headers).encode(), "200 OK", "Connection: close")
 
-    fixed = ("--header", "X-Fixed: fixed-secret", "--auth", "forward")
+    fixed = ("--header", "X-Fixed: fixed-secret", *keys(auth="forward"))
     with Naughty() as server, serving(*fixed, server.url) as sidecar:
         server.answer = echo
         for body in (None, b"{}"):
@@ -1408,7 +1416,7 @@ def test_no_server_is_asked_to_say_back_what_the_proxy_has_added() -> None:
 
 @pytest.mark.fault(33, "http")
 def test_the_token_that_opens_it_is_not_for_the_server() -> None:
-    said = refused_start("--auth", "forward", MCP_ABRIDGE_TOKEN="opening-secret")
+    said = refused_start(*keys(auth="forward"), MCP_ABRIDGE_TOKEN="opening-secret")
     assert "cannot hold the token that opens a route and credentials to forward" in said
     assert "opening-secret" not in said
 

@@ -20,7 +20,17 @@ from proxy.storage.meter import OTHER
 from tests.faults.processes import until
 from tests.faults.routes import META, NAUGHTY, Naughty, modern, stateless
 from tests.faults.scale import scaled
-from tests.faults.sidecar import INITIALIZE, Sidecar, call, compact, get, post, request, serving
+from tests.faults.sidecar import (
+    INITIALIZE,
+    Sidecar,
+    call,
+    compact,
+    get,
+    keys,
+    post,
+    request,
+    serving,
+)
 from tests.raw_http import Asked, initialized, result, whole
 
 MB = 1 << 20
@@ -170,7 +180,8 @@ def test_names_of_megabytes_are_not_kept(tmp_path: Path) -> None:
         for raw in NAMED.values():
             flood(sidecar, raw)
             server.asked.clear()
-    with serving(*rules, "--sessions", "5", "--", sys.executable, str(NAUGHTY), "plain") as sidecar:
+    few = keys(limits={"sessions": 5})
+    with serving(*rules, *few, "--", sys.executable, str(NAUGHTY), "plain") as sidecar:
         # The answers to long ids are kept, up to a bound, for clients that come back.
         for what in ("a client", "a client of a session", "a token in a session"):
             flood(sidecar, NAMED[what])

@@ -24,7 +24,7 @@ from tests.faults.processes import until
 from tests.faults.routes import NAUGHTY
 from tests.faults.sidecar import Left, Sidecar, serving
 from tests.faults.ways import (
-    GUARDED,
+    LIMITED,
     OWN,
     PROBED,
     Probed,
@@ -61,8 +61,8 @@ class Everything(NamedTuple):
 def everything() -> Iterator[Everything]:
     with ExitStack() as open:
         http = open.enter_context(Probed())
-        before_url = open.enter_context(serving(*GUARDED, http.url))
-        before_command = open.enter_context(serving(*GUARDED, "--", *PROBED))
+        before_url = open.enter_context(serving(*LIMITED, http.url))
+        before_command = open.enter_context(serving(*LIMITED, "--", *PROBED))
         stdio = open.enter_context(Written("--", *PROBED))
         run = open.enter_context(Written(http.url, http=http))
         ways: dict[str, Way] = {"stdio": stdio}

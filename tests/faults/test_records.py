@@ -25,9 +25,8 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("limits are set by prlimit, and /sys is read-only", allow_module_level=True)
 
-from proxy.storage.ledger import BY, LedgerFile, rows
+from proxy.storage.ledger import BY, MAX_BYTES, LedgerFile, rows
 from proxy.storage.meter import Row
-from proxy.storage.retention import MOST_BYTES
 from tests.faults.naughty import result
 from tests.faults.processes import until
 from tests.faults.recording import WAYS, Served, Way, Written, recording, stopped
@@ -59,8 +58,8 @@ def row(tool: str = "before", size: int = 10) -> Row:
 
 def filled(path: str) -> None:
     """Record one call."""
-    with closing(LedgerFile(path)) as book:
-        book.write([(None, None, row())], "a session")
+    with closing(LedgerFile(path)) as file:
+        file.write([row()])
 
 
 # Row 44
@@ -106,8 +105,8 @@ def of_a_later_version(path: str) -> str:
 
 
 def damaged(path: str) -> str:
-    with closing(LedgerFile(path)) as book:
-        book.write([(None, None, row(f"tool {number}")) for number in range(2_000)], "a session")
+    with closing(LedgerFile(path)) as file:
+        file.write([row(f"tool {number}") for number in range(2_000)])
     with open(path, "r+b") as file:
         file.seek(4_096)
         file.write(b"\xff" * 40_000)
@@ -121,7 +120,7 @@ BAD: dict[Callable[[str], str], str] = {
     a_file_in_place_of_its_folder: r"\[Errno 20\] Not a directory: .*",
     no_database: "file is not a database",
     of_another_program: "the file is a database of another program",
-    of_a_later_version: "the file has version 99, from a later mcp-abridge; this one knows 2",
+    of_a_later_version: "the file has version 99, from a later mcp-abridge; this one knows 3",
     damaged: "database disk image is malformed",
 }
 
@@ -370,29 +369,30 @@ def test_without_a_ledger_nothing_is_written(home: Path) -> None:
 
 @pytest.mark.fault(45, "stdio")
 def test_a_ledger_that_has_grown_too_large_is_made_smaller_and_reports_the_same(path: str) -> None:
-    def spread(number: int) -> Row:
-        return Row(f"tool {number % 7}", "a rule", "shaped", 1, 100_000 + number, 900, 90_000, 800)
-
-    days = 20
-    now = [time.time() - days * DAY]
-    with closing(LedgerFile(path, most=1 << 40, clock=lambda: now[0])) as book:
-        for _ in range(days):
-            calls = [("a server", "a client", spread(number)) for number in range(10_000)]
-            book.write(calls, "a session")
-            now[0] += DAY
-    assert os.path.getsize(path) > MOST_BYTES
+    first = int(time.time()) // DAY * DAY - 20 * DAY
+    kinds = [f"a rather long name of a tool, {number}" for number in range(10)]
+    figures = "'a rule', 'shaped', 1, 100000, 900, 90000, 800"
+    LedgerFile(path).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.executemany(
+            f"INSERT INTO calls VALUES (?, 'a server', 'a client', ?, {figures})",
+            ((first + minute * 60, tool) for minute in range(19 * 1_440) for tool in kinds),
+        )
+        db.commit()
+    calls = 19 * 1_440 * len(kinds)
+    assert os.path.getsize(path) > MAX_BYTES
     before = {by: rows(path, by=by) for by in BY}
     with recording("stdio", path):
         # The end waits for two seconds only, which a busy machine may need more of for so much.
-        until(lambda: sum(each.calls for each in rows(path)) > days * 10_000)
+        until(lambda: sum(each.calls for each in rows(path)) > calls)
     for by in BY:
         after = {each.name: each for each in rows(path, by=by)}
         assert {each.name for each in before[by]} <= set(after)
-        assert sum(each.calls for each in after.values()) == days * 10_000 + 1
+        assert sum(each.calls for each in after.values()) == calls + 1
     assert [each for each in rows(path) if each.name != "get"] == before["tool"]
     [(pages, free, size)] = query(
         path,
         "SELECT page_count, freelist_count, page_size"
         " FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
     )
-    assert (pages - free) * size < MOST_BYTES
+    assert (pages - free) * size < MAX_BYTES

@@ -21,7 +21,7 @@ from tests.faults.processes import memory, until
 from tests.faults.puppets import Written
 from tests.faults.routes import Local, answer_of
 from tests.faults.sidecar import call as posted
-from tests.faults.sidecar import serving, soon
+from tests.faults.sidecar import keys, serving, soon
 from tests.faults.wrapper import (
     NAUGHTY,
     OWN,
@@ -266,7 +266,7 @@ def test_a_monotonic_clock_that_jumps_back_ends_no_thread(
 
 @pytest.mark.fault(47, "http")
 def test_a_clock_that_jumps_ends_no_session_early_or_late(pages: tuple[str, ...]) -> None:
-    options = ("--idle", "2", *pages)
+    options = (*keys(limits={"idle_seconds": 2}), *pages)
     with serving(*options, "--", *PUPPET, program=JUMPING) as sidecar:
         local = Local(sidecar)
         idle = sidecar.begin()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.faults.asking import Client, Posting, Way, on_stdio, over_http
-from tests.faults.sidecar import compact
+from tests.faults.sidecar import compact, keys
 
 SERVER = ("--", sys.executable, str(Path(__file__).with_name("changing.py")))
 RULES = """\
@@ -160,13 +160,22 @@ LOST = [
 ]
 
 
+# The options with which an answer is lost.
+LOSSES = {
+    "expired": {
+        "stdio": ("--snapshot-age", "0.2"),
+        "http": keys(limits={"snapshot_seconds": 0.2}),
+    },
+    "too many": {"stdio": ("--snapshots", "1"), "http": keys(limits={"snapshots": 1})},
+}
+
+
 @pytest.mark.parametrize("way", LOST)
 @pytest.mark.parametrize("why", ["never there", "expired", "too many", "other arguments"])
 def test_what_has_no_answer_behind_it_is_told_so_in_the_same_words(
     way: Way, why: str, rules: str
 ) -> None:
-    options = ["--snapshot-age", "0.2"] if why == "expired" else []
-    options += ["--snapshots", "1"] if why == "too many" else []
+    options = LOSSES.get(why, {"stdio": (), "http": ()})["http" if way is over_http else "stdio"]
     with way("--rules", rules, *options, server=SERVER) as client:
         listed(client)
         for tool in ("list", "long") if why != "never there" else ():

@@ -18,13 +18,14 @@ from tests.faults import probed
 from tests.faults.probed import name
 from tests.faults.processes import until
 from tests.faults.routes import META, stateless
-from tests.faults.sidecar import INITIALIZE, ROOT, Client, Sidecar, call, compact, post
+from tests.faults.sidecar import INITIALIZE, ROOT, Client, Sidecar, call, compact, keys, post
 from tests.raw_http import STREAM, Asked, RawServer, Reset, event, initialized, whole
 from tests.wire import SECONDS, Wire, answers
 
 GATE = Path(__file__).with_name("gate.yaml")
 PROBED = (sys.executable, str(Path(__file__).with_name("probed.py")))
-GUARDED = ("--allow-python", "--rules", str(GATE), "--max-message", "1MB")
+GUARDED = ("--allow-python", "--rules", str(GATE))
+LIMITED = (*GUARDED, *keys(limits={"message": "1MB"}))
 OWN = b"abridge-"
 """What every id of the proxy's own questions has in it."""
 
@@ -85,7 +86,7 @@ class Written(Wire):
     """`run`: lines on stdin and stdout, before a command or a URL."""
 
     def __init__(self, *server: str, http: "Probed | None" = None) -> None:
-        own = [sys.executable, "-m", "proxy", "--ledger", "off", *GUARDED]
+        own = [sys.executable, "-m", "proxy", "--ledger", "off", "--max-message", "1MB", *GUARDED]
         super().__init__([*own, *server], cwd=ROOT)
         self.http = http
         self.modern = False

@@ -34,7 +34,7 @@ async def _driven(dice: Dice) -> list[Hashable]:
     said: list[str] = []
     session = Session(lambda *_: rules, Meters().of, said.append, resumable=dice.one_in(3))
     # In some, what is longer is shaped in a process of its own.
-    workers = Workers(2, above=dice.pick((1 << 20, 1 << 20, 3000)))
+    workers = Workers(2, max_here=dice.pick((1 << 20, 1 << 20, 3000)))
     driver = Driver(session, Elsewhere(), workers, Log("error"), aside=lambda raw: None)
     drive = _Drive(driver, dice)
     try:

@@ -49,19 +49,19 @@ def check(given: Talk) -> Iterator[Hashable]:
                 outlet.send(list(parts))
                 expected += parts
             elif word == "post":
-                outlet.post(list(parts))
+                outlet.send_later(list(parts))
                 expected += parts
             elif word == "piece":
                 last = given.ends or number < len(given.writes) - 1
                 unfinished = not last
                 for part in parts:
-                    outlet.piece(part, False)
+                    outlet.send_chunk(part, False)
                 # What is posted and sent meanwhile must not break into it.
-                outlet.post([b"posted %d" % number])
+                outlet.send_later([b"posted %d" % number])
                 outlet.send([b"after %d" % number])
                 expected += [b"".join(parts), b"posted %d" % number, b"after %d" % number]
                 if last:
-                    outlet.piece(b"\n", True)
+                    outlet.send_chunk(b"\n", True)
             else:
                 outlet.flush()
         for each in threads():

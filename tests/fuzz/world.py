@@ -23,7 +23,7 @@ from proxy.session.outputs import (
 )
 from proxy.session.session import Session
 from proxy.shaping import pipeline
-from proxy.storage.meter import Meter
+from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Memory
 from tests.fuzz import covered
 from tests.fuzz.account import Account
@@ -60,11 +60,11 @@ class World:
         self.exchanges = dice.pick(((b"",), (b"",), (b"1:", b"2:")))
         self.now = 0.0
         self.log: list[str] = []
-        self.meter = Meter()
+        self.meter = Meters()
         self.store = Memory(number=dice.pick((1, 2, 64)))
         self.session = Session(
             self._held,
-            lambda *_: self.meter,
+            lambda *_: self.meter.of(None, None),
             self.log.append,
             resumable=dice.one_in(3),
             deadline=dice.pick((None, None, 5.0)),

@@ -1,12 +1,7 @@
-"""`python -m tests.reference`: writes rules/REFERENCE.md and examples/sidecar/REFERENCE.md anew."""
+"""`python -m tests.reference`: writes the generated blocks of both reference pages anew."""
 
-from pathlib import Path
-
-from tests.reference import rules_page, sidecar_page
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.reference.pages import PAGES, current
 
 if __name__ == "__main__":
-    (ROOT / "rules" / "REFERENCE.md").write_text(rules_page.page(), encoding="utf-8")
-    sidecar = ROOT / "examples" / "sidecar" / "REFERENCE.md"
-    sidecar.write_text(sidecar_page.page(), encoding="utf-8")
+    for path in PAGES:
+        path.write_text(current(path), encoding="utf-8")

@@ -15,7 +15,7 @@ from proxy.document.patterns import Expression, Pattern
 from proxy.document.tree import Slot
 from proxy.ruleset.loading.convert import fields
 from proxy.transforms.base import Call, Transform
-from tests.reference.prose import WIDTH, wrapped
+from tests.reference.markdown import WIDTH, wrapped
 
 _LARGEST = 400  # bytes of a document that is shown
 

@@ -11,7 +11,7 @@ from typing import Any
 from proxy.schema.references import Subschema, within
 from proxy.transforms.base import Schema
 from tests.reference.examples import flow, runs
-from tests.reference.prose import filled, wrapped
+from tests.reference.markdown import filled, wrapped
 
 CANNOT_SAY = (
     "So it cannot say, and the `outputSchema` is dropped, unless the rule says what it yields "

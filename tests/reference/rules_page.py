@@ -6,8 +6,7 @@ of that example.
 """
 
 import inspect
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -34,31 +33,16 @@ from proxy.transforms import TRANSFORMS
 from proxy.transforms.project import Field
 from proxy.transforms.shapes import Part
 from tests.reference import examples
-from tests.reference.prose import OPENING, TRANSFORM, filled
+from tests.reference.markdown import anchor, filled, table
 from tests.reference.reshaping import reshaping
 
-KEYS: tuple[tuple[str, type[Struct], str], ...] = (
-    ("Keys of a file", RuleFileSpec, "What stands at the top of a rule file."),
-    ("Keys of a rule", RuleSpec, "All but `tools` may be left out."),
-    (
-        "Bounds of an argument",
-        Bounds,
-        """What `arguments` says of one argument: `arguments: {limit: {default: 50, maximum:
-        100}}`. The name is the client's, or a dotted path into an object. Bounds are advertised
-        in `inputSchema` and checked before anything is sent; a refusal is an error result, such
-        as `limit: 101 is greater than the maximum of 100`.""",
-    ),
-    (
-        "Keys of a test",
-        CaseSpec,
-        """A test has one of `given`, `given_text`, `given_file`, `given_result` and `given_error`,
-        which is what the server answers; or none, where only its refusal, what reaches the server
-        or a guard's question is of interest. It has at least one expectation. A test for a later
-        page is preceded by the call for the first one. Where a guard asks something, one of
-        `found`, `found_error` and `found_nothing` is what comes of that; without any, nothing
-        does. A rule in shadow mode is tested as if it were active.""",
-    ),
-)
+# The blocks of keys, and the Struct of each.
+KEYS: dict[str, type[Struct]] = {
+    "file": RuleFileSpec,
+    "rule": RuleSpec,
+    "bounds": Bounds,
+    "test": CaseSpec,
+}
 
 # The section with more details of a key.
 _MORE = {
@@ -72,36 +56,23 @@ _MORE = {
 }
 
 
-def page() -> str:
-    """Return the whole page."""
-    sections = [_section(*keys) for keys in KEYS]
-    sections.insert(2, "\n\n".join(_transforms()))
-    return bound(filled(OPENING), sections)
+def blocks() -> dict[str, str]:
+    """Return the generated blocks of rules/REFERENCE.md."""
+    keys = {name: "\n\n".join(_keys(kind)) for name, kind in KEYS.items()}
+    return {**keys, "transforms": "\n\n".join(_transforms())}
 
 
-def bound(opening: str, sections: Iterable[str]) -> str:
-    """Return a page: the opening with a table of contents before its first title, then sections."""
-    head, *rest = re.split(r"\n\n(?=## )", opening)
-    body = [*rest, *sections]
-    titles = [title for part in body for title in re.findall(r"^## (.+)$", part, re.MULTILINE)]
-    contents = "\n".join(f"- [{title}](#{anchor(title)})" for title in titles)
-    return "\n\n".join([head, contents, *body]) + "\n"
-
-
-def _section(title: str, kind: type[Struct], about: str) -> str:
-    parts = [f"## {title}", filled(about)]
-    for word, field in fields(kind).items():
-        said = f"*{_capital(words(field.type))}. {_default(word, field)}".rstrip() + "*"
-        more = _MORE.get((kind, word))
-        see = f" See [{more}](#{anchor(more)})." if more is not None else ""
-        parts += [f"### {word}", filled(f"{descriptions(kind)[word]} {said}{see}")]
-        parts += _inner(field.type)
-    return "\n\n".join(parts)
+def _keys(kind: type[Struct]) -> Iterator[str]:
+    for key, field in fields(kind).items():
+        value = f"*{_capital(words(field.type))}. {_default(key, field)}".rstrip() + "*"
+        more = _MORE.get((kind, key))
+        link = f" See [{more}](#{anchor(more)})." if more is not None else ""
+        yield f"### {key}"
+        yield filled(f"{descriptions(kind)[key]} {value}{link}")
+        yield from _inner(field.type)
 
 
 def _transforms() -> Iterator[str]:
-    yield "## The transforms"
-    yield filled(TRANSFORM)
     yield filled(" · ".join(f"[{name}](#{name})" for name in TRANSFORMS))
     for name, kind in TRANSFORMS.items():
         yield f"### {name}"
@@ -121,19 +92,6 @@ def _table(kind: Any) -> str:
         for word, field in fields(kind).items()
     ]
     return table(("option", "value", "default", ""), rows)
-
-
-def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table.
-
-    >>> print(table(("a", ""), [("b", "c")]))
-    | a | |
-    | --- | --- |
-    | b | c |
-    """
-    head = list(titles)
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells).rstrip()} |" for cells in lines)
 
 
 def _inner(kind: Any) -> Iterator[str]:
@@ -297,12 +255,3 @@ def _default(word: str, field: msgspec.structs.FieldInfo, before: str = "Default
 
 def _capital(said: str) -> str:
     return said[:1].upper() + said[1:]
-
-
-def anchor(title: str) -> str:
-    """Return the fragment of a link to a title, without its #.
-
-    >>> anchor("When a rule does not fit, or fails")
-    'when-a-rule-does-not-fit-or-fails'
-    """
-    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")

@@ -1,64 +1,170 @@
+"""The reference of the rule language is current, and its examples, paths and links hold."""
+
+import json
 import re
-from pathlib import Path
+from typing import Any
 
 import pytest
-from msgspec import Struct
+import yaml
+from jsonschema import Draft202012Validator
 
-from proxy.ruleset.loading.convert import fields
+from proxy.document.paths import Path
+from proxy.ruleset.loading import rulefile
+from proxy.ruleset.loading.checks import AFTER_A_WINDOW
+from proxy.ruleset.rule import RuleFile
+from proxy.schema.keywords import FORMATS
+from proxy.testing import cases
 from proxy.transforms import TRANSFORMS
-from tests.reference import rules_page as reference
+from proxy.transforms.base import Transform
+from tests.reference import examples
+from tests.reference.markdown import anchor, filled
+from tests.reference.pages import PAGES, RULES, current
+from tests.reference.reshaping import CANNOT_SAY, example, inferred, reshaping
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = reference.page()
-
-
-def section(title: str) -> str:
-    _, _, rest = PAGE.partition(f"\n### {title}\n")
-    return re.split(r"\n##+ ", rest)[0]
-
-
-def test_the_page_in_the_repository_is_the_one_that_the_code_prints() -> None:
-    kept = (ROOT / "rules" / "REFERENCE.md").read_text()
-    remedy = "write it anew: mcp-abridge schema --reference > rules/REFERENCE.md"
-    assert kept == PAGE, remedy
+PAGE = RULES.read_text(encoding="utf-8")
+PROSE = " ".join(PAGE.split())
+SAYING = [name for name, kind in TRANSFORMS.items() if example(kind)[1] is not None]
 
 
-@pytest.mark.parametrize(("title", "kind", "_"), reference.KEYS)
-def test_every_key_has_its_section(title: str, kind: type[Struct], _: str) -> None:
-    _, _, rest = PAGE.partition(f"\n## {title}\n")
-    found = re.findall(r"^### (\w+)\n\n\S", rest.partition("\n## ")[0], re.MULTILINE)
-    assert found == list(fields(kind))
+def blocks(text: str) -> list[str]:
+    return re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
-def test_every_option_of_a_transform_stands_in_its_table_with_a_description(name: str) -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.*) \| (.+) \|$", section(name), re.MULTILINE)
-    described = {word for word, value, _, said in rows if value and said}
-    assert set(fields(TRANSFORMS[name])) <= described
+EXAMPLES = [
+    pytest.param(name, block, id=f"{name}-{number}")
+    for name, kind in TRANSFORMS.items()
+    for number, block in enumerate(blocks("\n\n".join(examples.example(kind))))
+]
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
-def test_every_transform_has_an_example(name: str) -> None:
-    assert "\nExample" in section(name)
+def read(text: str) -> RuleFile:
+    reading = rulefile.read("example.yaml", text.encode())
+    assert reading.rules is not None, reading.problems
+    return reading.rules
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
-def test_every_transform_says_what_becomes_of_a_schema(name: str) -> None:
-    assert "\nWhat becomes of an `outputSchema`: " in section(name)
+def check(file: RuleFile) -> int:
+    """Run the tests of a rule file, and return their number."""
+    results = list(cases.run(file))
+    assert [result.message for result in results if not result.ok] == []
+    return len(results)
 
 
-def test_every_link_leads_to_one_title() -> None:
-    titles = [reference.anchor(title) for title in re.findall(r"^##+ (.+)$", PAGE, re.MULTILINE)]
-    links = set(re.findall(r"\]\(#([^)]+)\)", PAGE))
+def code(text: str) -> set[str]:
+    """Return the words in backquotes of the first part of the prose that `text` matches."""
+    match = re.search(text, PROSE)
+    assert match is not None
+    return set(re.findall(r"`([\w-]+)`", match[1]))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.parent.name)
+def test_the_generated_blocks_of_a_page_are_current(path: Any) -> None:
+    assert path.read_text(encoding="utf-8") == current(path), "run `make reference`"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.parent.name)
+def test_every_link_leads_to_one_title(path: Any) -> None:
+    page = path.read_text(encoding="utf-8")
+    titles = [anchor(title) for title in re.findall(r"^##+ (.+)$", page, re.MULTILINE)]
+    links = set(re.findall(r"\]\(#([^)]+)\)", page))
     # Of several titles of one name, a link leads to the first alone.
     assert {link: titles.count(link) for link in links} == dict.fromkeys(links, 1)
 
 
-def test_lines_are_short_but_for_tables_and_code() -> None:
-    prose = re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL).splitlines()
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.parent.name)
+def test_lines_are_short_but_for_tables_and_code(path: Any) -> None:
+    page = path.read_text(encoding="utf-8")
+    prose = re.sub(r"```.*?```", "", page, flags=re.DOTALL).splitlines()
     assert [line for line in prose if len(line) > 120 and not line.startswith("|")] == []
 
 
-def test_a_type_without_words_is_an_error() -> None:
-    with pytest.raises(TypeError, match="no words for"):
-        reference.words(object)
+def test_every_example_of_the_prose_is_a_rule_file_whose_tests_pass() -> None:
+    files = [read(block) for block in blocks(PAGE) if block.startswith("version: 1")]
+    assert sum(map(check, files)) == 5
+    rules = [rule for file in files for rule in file.rules]
+    assert any(rule.errors for rule in rules)
+    assert any(rule.validate == "refuse" for rule in rules)
+
+
+def test_every_format_and_every_step_after_a_window_is_named() -> None:
+    assert code(r"Of `format`, (.+?) are;") == set(FORMATS)
+    assert code(r"a window only (.+?) may follow") == AFTER_A_WINDOW
+
+
+def test_every_path_that_is_shown_can_be_read() -> None:
+    rows = re.findall(r"^\| (`.+?) \|", PAGE.partition("| path |")[2], re.MULTILINE)
+    paths = [path for row in rows for path in re.findall(r"`([^`]+)`", row)]
+    assert len(paths) > 5
+    for path in paths[:9]:
+        Path.parse(yaml.safe_load(path) if path.startswith("'") else path)
+
+
+def test_code_tables_and_titles_are_not_filled() -> None:
+    texts = ["# " + "a " * 80 + "b", "| " + "a " * 80 + "|", "```\n" + "a " * 80 + "b\n```"]
+    assert filled("\n\n".join(texts)) == "\n\n".join(texts)
+
+
+# Examples of transforms
+
+
+def test_only_two_examples_cannot_be_shown_as_rules() -> None:
+    texts = {name: "\n\n".join(examples.example(kind)) for name, kind in TRANSFORMS.items()}
+    assert {name for name, text in texts.items() if not blocks(text)} == {"parse", "abridge"}
+
+
+@pytest.mark.parametrize(("name", "block"), EXAMPLES)
+def test_an_example_is_its_doctest_and_passes_as_the_test_of_a_rule(name: str, block: str) -> None:
+    indented = "".join(f"    {line}\n" for line in block.splitlines())
+    file = read(f"version: 1\nrules:\n  - tools: list\n{indented}")
+    assert check(file)
+    [step] = file.rules[0].pipeline
+    steps = [shown.step for shown in examples.runs(TRANSFORMS[name])]
+    assert plain(step) in map(plain, steps)
+
+
+def plain(step: Transform) -> Any:
+    """Return a step as it would be written: expressions are not equal to each other."""
+    return step.name, examples.options(step)
+
+
+# What becomes of a schema
+
+
+def fits(schema: Any, value: Any) -> bool:
+    return bool(Draft202012Validator(schema).is_valid(value))
+
+
+@pytest.mark.parametrize("name", SAYING)
+def test_the_document_of_an_example_fits_its_schema_before_and_after(name: str) -> None:
+    before, after = example(TRANSFORMS[name])
+    shown = examples.runs(TRANSFORMS[name])[0]
+    assert fits(before, json.loads(shown.given))
+    if shown.gives is not None:  # a document read from a text is complete at the end only
+        assert fits(after, json.loads(shown.gives))
+    text = "\n\n".join(reshaping(TRANSFORMS[name]))
+    if before == after:
+        assert " ".join(text.split()).endswith("In the example, it stays.")
+    else:
+        assert [yaml.safe_load(block) for block in blocks(text)] == [{"from": before, "to": after}]
+
+
+def test_a_step_that_cannot_say_says_that() -> None:
+    silent = set(TRANSFORMS) - set(SAYING)
+    assert silent == {"jmespath", "recast"}
+    for name in silent:
+        assert " ".join(next(reshaping(TRANSFORMS[name])).split()).endswith(CANNOT_SAY)
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        ({"a": 1}, {}),
+        ({"a": [1, None]}, {"a": [1]}),
+        ([{"a": 1}, {"b": "x"}], [{"a": "1"}, {"b": "x"}]),
+        ("ab", "abc"),
+        ([[], [1.5]], [[], [True]]),
+    ],
+)
+def test_the_schema_of_an_example_is_of_its_document_alone(value: Any, other: Any) -> None:
+    assert fits(inferred(value), value)
+    assert not fits(inferred(value), other)

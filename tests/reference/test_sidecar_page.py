@@ -1,92 +1,111 @@
-"""The reference page of the sidecar: that it is current, whole, and true of what `serve` does."""
+"""The reference of the sidecar is true of what `serve` does."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
-from msgspec import Struct
 
 from proxy.cli import options, serve
-from proxy.cli.options import Option
 from proxy.document.sizes import size
 from proxy.ruleset.loading import config
-from proxy.ruleset.loading import config_model as configkeys
-from proxy.ruleset.loading.config_model import ConfigSpec, RoutePath, RouteSpec, Url
+from proxy.ruleset.loading.config_model import RESERVED, RoutePath, RouteSpec, Url
 from proxy.ruleset.loading.convert import fields
-from proxy.transports.sidecar.route import Route, RouteLimits
-from tests.reference import rules_page as reference
+from proxy.storage.meter import OutcomeKind
+from proxy.transports.sidecar import sidecar as served
+from proxy.transports.sidecar.route import Route
 from tests.reference import sidecar_page as sidecar
+from tests.reference.pages import SIDECAR
+from tests.transports.http.listening import LISTEN, route, serving
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = sidecar.page()
-FLAGS = {option.name: option for option in serve.OPTIONS}
-
-
-def rows(title: str) -> list[str]:
-    """Return what the first cells under a title hold."""
-    _, _, rest = PAGE.partition(f" {title}\n")
-    return re.findall(r"^\| `(.+?)` \|", re.split(r"\n##+ ", rest)[0], re.MULTILINE)
+PAGE = SIDECAR.read_text(encoding="utf-8")
+TRANSPORTS = Path(served.__file__).parents[1]
+REFUSALS = {"AccessRefused", "RequestRefused"}
+LOGGED_ONLY = {499}
 
 
-def test_the_page_in_the_repository_is_the_one_that_the_code_prints() -> None:
-    kept = (ROOT / "examples" / "sidecar" / "REFERENCE.md").read_text()
-    remedy = "write it anew: mcp-abridge schema --sidecar > examples/sidecar/REFERENCE.md"
-    assert kept == PAGE, remedy
+def rows(head: str) -> dict[str, str]:
+    """Return the rows of the table with this head: what the first cell names, and the others."""
+    text = PAGE.partition(f"\n| {head} |")[2].partition("\n\n")[0]
+    return dict(re.findall(r"^\| `(.+?)` \| (.*) \|$", text, re.MULTILINE))
 
 
 def test_the_sample_is_a_configuration(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text("version: 1\nrules: []")
-    found = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-    assert found is not None
+    match = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    assert match is not None
     variables = {"SIDECAR_TOKEN": "one", "UPSTREAM_TOKEN": "two"}
-    reading = config.read(str(tmp_path / "serve.yaml"), found[1].encode(), variables)
+    reading = config.read(str(tmp_path / "serve.yaml"), match[1].encode(), variables)
     assert reading.problems == ()
     assert reading.config is not None
     assert [route.path for route in reading.config.routes] == ["/mcp", "/mcp-readonly"]
 
 
-@pytest.mark.parametrize(
-    ("title", "flags"), [("Flags of `serve`", serve.OPTIONS), ("Flags of `run`", options.OPTIONS)]
-)
-def test_every_flag_stands_there_with_its_variable(title: str, flags: tuple[Option, ...]) -> None:
-    _, _, rest = PAGE.partition(f"## {title}\n")
-    found = re.findall(
-        r"^\| .*?(--[\w-]+).*?` \| `(\w+)`", rest.partition("\n## ")[0], re.MULTILINE
-    )
-    assert found == [(option.flag, option.variable) for option in flags]
-
-
-@pytest.mark.parametrize(
-    ("title", "kind"),
-    [("The top", ConfigSpec), ("A route", RouteSpec), ("Limits", configkeys.LimitsSpec)],
-)
-def test_every_key_stands_there(title: str, kind: type[Struct]) -> None:
-    assert rows(title) == list(fields(kind))
-
-
-def test_the_defaults_that_are_said_are_those_that_hold() -> None:
-    limits = RouteLimits()
-    for name, (_, own) in serve.LIMITS.items():
-        said = sidecar.default(FLAGS[name])
-        assert (size(said) if name.startswith("max_") else float(said)) == getattr(limits, own)
-    route = serve._route(RouteSpec(path=RoutePath("/mcp"), upstream=Url("http://a")))
-    for name in ("listen", "auth"):
-        assert sidecar.default(FLAGS[name]) == getattr(route, name) == fields(Route)[name].default
-
-
-def test_each_default_of_a_flag_that_its_help_says_is_the_one_of_its_table() -> None:
+def test_the_defaults_of_flags_are_those_that_hold() -> None:
     for option in options.OPTIONS:
         if isinstance(option.default, str):
             assert sidecar.default(option) == option.default
         if type(option.default) is int:
             assert size(sidecar.default(option)) == option.default
+    route = serve._route(RouteSpec(path=RoutePath("/mcp"), upstream=Url("http://a")))
+    [listen] = [option for option in serve.OPTIONS if option.name == "listen"]
+    assert sidecar.default(listen) == route.listen == fields(Route)["listen"].default
 
 
-def test_every_link_leads_to_a_title() -> None:
-    titles = {reference.anchor(title) for title in re.findall(r"^##+ (.+)$", PAGE, re.MULTILINE)}
-    assert set(re.findall(r"\]\(#([^)]+)\)", PAGE)) <= titles
+def test_its_own_paths_are_those_that_it_answers_and_that_no_route_may_have() -> None:
+    assert list(rows("path")) == list(served._OWN) == list(RESERVED)
 
 
-def test_lines_are_short_but_for_tables_and_code() -> None:
-    prose = re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL).splitlines()
-    assert [line for line in prose if len(line) > 120 and not line.startswith("|")] == []
+def test_statuses_are_those_that_the_code_answers_with() -> None:
+    files = [file for part in ("sidecar", "http") for file in (TRANSPORTS / part).rglob("*.py")]
+    answered = {status for file in files for status in statuses(file)}
+    assert set(map(int, rows("status"))) - LOGGED_ONLY == answered
+    assert served._GONE in LOGGED_ONLY
+
+
+def statuses(file: Path) -> Iterator[int]:
+    """Yield each status that stands in a refusal or a response."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Call):
+            values = [each.value for each in node.keywords if each.arg == "status"]
+            first = node.args[:1] if ast.unparse(node.func) in REFUSALS else []
+            for each in (*values, *first):
+                if isinstance(each, ast.Constant) and isinstance(each.value, int):
+                    yield each.value
+
+
+def test_every_label_of_a_metric_and_every_outcome_is_explained() -> None:
+    labels = rows("label")
+    assert {label for _, _, names, _ in sidecar.figures() for label in names} == set(labels)
+    assert re.findall(r"`(\w+)`", labels["outcome"]) == list(get_args(OutcomeKind))
+
+
+@pytest.mark.parametrize(
+    ("event", "absent"),
+    [("request", set()), ("call", {"failure"})],  # the calls here do not fail
+)
+async def test_fields_of_a_line_are_those_that_are_logged(event: str, absent: set[str]) -> None:
+    async with serving() as running:
+        await running.posted("/mcp", b"call")
+        await running.posted("/mcp", b"fail")
+        logged = {name for line in running.said(event) for name in line}
+    fields = {
+        field
+        for field, rest in rows("field of `request`").items()
+        if event == "request" or not rest.startswith("no ")
+    }
+    assert logged - {"time", "level", "event"} == fields - absent
+
+
+async def test_fields_of_the_line_on_a_route_are_those_that_are_logged() -> None:
+    limited = route(tools=("list_*",))
+    async with serving(limited) as running:
+        facts = dict(serve._described(running.sidecar, limited))
+    assert facts.keys() == rows("field of `serving`").keys()
+    assert facts["url"].startswith("http://" + LISTEN.partition(":")[0])
+
+
+def test_the_variable_of_the_token_is_named_as_it_is_read() -> None:
+    assert f"`{serve.TOKEN_VARIABLE}`" in PAGE

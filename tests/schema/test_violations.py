@@ -1,22 +1,30 @@
-"""Each keyword's words, and which of several alternatives was meant."""
+"""Which values fit a schema, and the messages for those that do not."""
 
 from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from proxy.document.tree import loads
-from proxy.schema.keywords import DIALECTS, checker
-from proxy.schema.violations import MOST, violations
+from proxy.document.fuel import Fuel
+from proxy.errors import OutOfFuel
+from proxy.schema.keywords import DIALECTS, metaschema
+from proxy.schema.violations import LIMIT, Checker, decoded
 
 TEXT = {"type": "string"}
+DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
 
 
-def said(schema: dict[str, Any], value: Any) -> list[str]:
-    return [each.said for each in violations(checker(schema), value)]
+def messages(schema: dict[str, Any], value: Any) -> list[str]:
+    return [each.text for each in Checker(schema).violations(value, Fuel())]
 
 
-WORDS: list[tuple[dict[str, Any], Any, str]] = [
+def fits(schema: dict[str, Any], value: Any) -> bool:
+    return not messages(schema, value)
+
+
+MESSAGES: list[tuple[dict[str, Any], Any, str]] = [
     ({"type": "object"}, "gone", "expected an object, found 'gone'"),
     ({"type": ["integer", "null"]}, True, "expected an integer or null, found true"),
     ({"enum": ["sent", "lost"]}, "sen",
@@ -38,7 +46,7 @@ WORDS: list[tuple[dict[str, Any], Any, str]] = [
     ({"uniqueItems": True}, [1, 1], "has an element twice"),
     ({"pattern": "^a$"}, "b", "'b' does not match '^a$'"),
     ({"format": "uuid"}, "x", "'x' is not of the format 'uuid'"),
-    ({"contains": TEXT}, [1], "too few or too many elements are such as 'contains' asks for"),
+    ({"contains": TEXT}, [1], "fewer than 1 elements are such as 'contains' asks for"),
     ({"contains": TEXT, "minContains": 2}, ["a"],
      "fewer than 2 elements are such as 'contains' asks for"),
     ({"contains": TEXT, "maxContains": 1}, ["a", "b"],
@@ -47,49 +55,53 @@ WORDS: list[tuple[dict[str, Any], Any, str]] = [
     ({"anyOf": [{"minimum": 5}, {"maximum": 3}]}, 4, "4 fits none of the alternatives"),
     ({"oneOf": [{"minimum": 5}, {"maximum": 3}]}, 4, "4 fits none of the alternatives"),
     ({"oneOf": [TEXT, {"maxLength": 3}]}, "a", "'a' fits more than one of the alternatives"),
+    ({"anyOf": [{**TEXT, "enum": ["a", "b"]}, {"type": "null"}]}, "x",
+     "expected one of 'a', 'b', found 'x'"),
+    ({"anyOf": [TEXT, {"type": "null"}]}, 5, "expected a string or null, found 5"),
     ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, "has 2 characters, more than 1"),
     ({"prefixItems": [{}], "items": False}, [1, 2], "nothing more may stand in this array"),
     ({"unevaluatedItems": False}, [1], "has elements that no schema takes"),
     ({"unevaluatedProperties": False}, {"a": 1}, "has members that no schema takes"),
-    ({"additionalItems": False, "items": [{}]}, [1, 2], "nothing more may stand in this array"),
-    ({"dependencies": {"a": ["b"]}}, {"a": 1}, "a member is missing that another one asks for"),
+    ({"patternProperties": {"^x": {}}, "unevaluatedProperties": False}, {"a": 1},
+     "has members that no schema takes"),
+    ({**DRAFT_7, "additionalItems": False, "items": [{}]}, [1, 2],
+     "nothing more may stand in this array"),
     ({"allOf": [False]}, [], "nothing may stand here, found an array"),
+    ({"if": {"minimum": 5}, "then": {"maximum": 7}}, 8, "8 is greater than the maximum of 7"),
+    ({"if": {"minimum": 5}, "else": {"maximum": 3}}, 4, "4 is greater than the maximum of 3"),
+    ({"dependentSchemas": {"a": {"minProperties": 2}}}, {"a": 1}, "has 1 member, fewer than 2"),
+    ({**DRAFT_7, "dependencies": {"a": {"minProperties": 2}}}, {"a": 1},
+     "has 1 member, fewer than 2"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "value", "words"), WORDS, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(("schema", "value", "text"), MESSAGES, ids=lambda each: str(each)[:40])
 def test_a_violation_says_what_was_found_and_what_would_be_right(
-    schema: dict[str, Any], value: Any, words: str
+    schema: dict[str, Any], value: Any, text: str
 ) -> None:
-    older = {"$schema": "http://json-schema.org/draft-07/schema#"}
-    dialect = older if schema.keys() & {"additionalItems", "dependencies"} else {}
-    assert said(dialect | schema, value) == [f"the document: {words}"]
+    assert messages(schema, value) == [f"the document: {text}"]
 
 
-def test_every_keyword_has_its_words() -> None:
-    # The others hold schemas, whose violations say where they are themselves.
-    holding = {
-        "$ref",
-        "$dynamicRef",
-        "allOf",
-        "dependentSchemas",
-        "if",
-        "items",
-        "patternProperties",
-    }
-    holding |= {"prefixItems", "properties", "propertyNames"}
-    named = {"required", "dependentRequired", "additionalProperties"}
-    known = set().union(*(getattr(jsonschema, each).VALIDATORS for each in DIALECTS.values()))
-    tried = {word for schema, _, _ in WORDS for word in schema}
-    assert known - holding - named - tried == set()
+def test_every_keyword_that_constrains_a_value_has_its_message() -> None:
+    located = {"required", "dependentRequired", "additionalProperties", "properties", "items"}
+    inside = {"prefixItems", "patternProperties", "dependencies", "$ref"}  # see below
+    notes = {"$comment", "$id", "$schema", "default", "definitions", "deprecated", "description"}
+    notes |= {"examples", "readOnly", "writeOnly", "title", "contentEncoding", "contentMediaType"}
+    notes |= {"contentSchema", "$recursiveAnchor", "$recursiveRef"}
+    notes |= {"$anchor", "$defs", "$dynamicAnchor", "$dynamicRef", "$vocabulary"}
+    tried = {keyword for schema, _, _ in MESSAGES for keyword in schema}
+    known = set().union(*(metaschema(each)["properties"] for each in DIALECTS))
+    assert known - located - inside - notes - tried == set()
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "words"),
+    ("schema", "value", "message"),
     [
         ({"required": ["id"]}, {}, "id: is missing"),
         ({"items": {"required": ["id"]}}, [{}], "[0].id: is missing"),
+        ({"prefixItems": [{}, TEXT]}, [1, 2], "[1]: expected a string, found 2"),
         ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, "b: is missing beside 'a'"),
+        ({**DRAFT_7, "dependencies": {"a": ["b"]}}, {"a": 1}, "b: is missing beside 'a'"),
         ({"additionalProperties": False}, {"x y": 1}, "'x y': is none of the properties"),
         ({"additionalProperties": TEXT}, {"a-b": 1}, "a-b: expected a string, found 1"),
         ({"patternProperties": {"^x": TEXT}}, {"x": 1}, "x: expected a string, found 1"),
@@ -98,45 +110,215 @@ def test_every_keyword_has_its_words() -> None:
             {"jobs": [{}, {"n": {}}]},
             "jobs[1].n: expected a string, found an object",
         ),
+        # Of alternatives, the one is meant that fits farthest.
+        (
+            {"anyOf": [{"properties": {"a": {"const": n}, "b": {"items": TEXT}}} for n in (1, 2)]},
+            {"a": 2, "b": [3]},
+            "b[0]: expected a string, found 3",
+        ),
+        # In draft-07, keywords beside a reference do not count.
+        (
+            {**DRAFT_7, "$ref": "#/definitions/a", "maximum": 1, "definitions": {"a": TEXT}},
+            5,
+            "the document: expected a string, found 5",
+        ),
     ],
 )
-def test_a_violation_says_where_it_is(schema: dict[str, Any], value: Any, words: str) -> None:
-    assert said(schema, value) == [words]
-
-
-def test_of_alternatives_the_one_that_was_meant_is_named() -> None:
-    null = {"type": "null"}
-    assert said({"anyOf": [{**TEXT, "enum": ["a", "b"]}, null]}, "x") == [
-        "the document: expected one of 'a', 'b', found 'x'"
-    ]
-    assert said({"anyOf": [TEXT, null]}, 5) == ["the document: expected a string or null, found 5"]
+def test_a_violation_says_where_it_is(schema: dict[str, Any], value: Any, message: str) -> None:
+    assert messages(schema, value) == [message]
 
 
 def test_little_is_shown_of_what_upstream_wrote_and_on_one_line() -> None:
-    assert said({"type": "null"}, "a\n" + "b" * 100) == [
+    assert messages({"type": "null"}, "a\n" + "b" * 100) == [
         f"the document: expected null, found 'a\\n{'b' * 58}'…"
     ]
-    [named] = said({"additionalProperties": False}, {"\n" * 70: 1})
+    [named] = messages({"additionalProperties": False}, {"\n" * 70: 1})
     assert named == "'" + "\\n" * 60 + "'…: is none of the properties"
 
 
 def test_a_number_is_shown_as_upstream_spelled_it() -> None:
-    assert said({"maximum": 5}, loads(b"7.50")) == [
+    assert messages({"maximum": 5}, decoded(b"7.50")) == [
         "the document: 7.50 is greater than the maximum of 5"
     ]
-    assert said({"type": "integer"}, loads(b"1" * 5000)) == [
-        f"the document: expected an integer, found {'1' * 60}…"
+    assert messages({"type": "string"}, decoded(b"1" * 5000)) == [
+        f"the document: expected a string, found {'1' * 60}…"
     ]
 
 
 @pytest.mark.parametrize(
-    ("raw", "kind"),
-    [(b"1.0", "integer"), (b"-0", "integer"), (b"12345678901234567890123", "integer"),
-     (b"1e2", "integer"), (b"1e400", "number"), (b"0.10", "number")],
+    ("raw", "schema", "fitting"),
+    [
+        (b"1.0", {"type": "integer"}, True),
+        (b"-0", {"type": "integer"}, True),
+        (b"12345678901234567890123", {"type": "integer"}, True),
+        (b"1e2", {"type": "integer"}, True),
+        (b"1e400", {"type": "number"}, True),
+        (b"0.10", {"type": "integer"}, False),
+        (b"1" * 5000, {"type": "integer"}, True),
+        (b"1" * 5000, {"maximum": 5}, False),
+        (b"1e999999", {"maximum": 5}, False),
+        (b"1e2", {"enum": [100]}, True),
+        (b"7.5", {"multipleOf": 2.5}, True),
+        (b"0.3", {"multipleOf": 0.1}, True),
+        (b"1e300", {"multipleOf": 7}, False),
+        (b"1" + b"0" * 400, {"multipleOf": 5}, True),
+    ],
+)
+def test_numbers_of_any_size_are_compared_exactly(
+    raw: bytes, schema: dict[str, Any], fitting: bool
+) -> None:
+    assert fits(schema, decoded(raw)) is fitting
+
+
+UUID = "123e4567-e89b-12d3-a456-426614174000"
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "others"),
+    [
+        ("date", ["2024-02-29"], ["2023-02-29", "20240229", "2024-W09-4"]),
+        ("time", ["23:59:60Z", "09:00:00.123456-05:30"],
+         ["09:00:00", "24:00:00Z", "09:60:00Z", "09:00:61Z", "09:00:00+24:00", "٠٩:00:00Z"]),
+        ("date-time", ["2026-01-31T09:00:00z", "2026-01-31t09:00:00.5+00:00"],
+         ["2026-01-31T09:00:00", "2026-01-31 09:00:00Z"]),
+        ("uuid", [UUID, UUID.upper()], [UUID.replace("-", ""), f"{{{UUID}}}"]),
+        ("ipv4", ["127.0.0.1"], ["1.2.3", "01.2.3.4"]),
+        ("ipv6", ["::1"], ["fe80::1%eth0", "127.0.0.1"]),
+        ("email", ["x"], []),
+        ("idn-hostname", [".."], []),
+        ("unheard-of", ["x"], []),
+    ],
 )  # fmt: skip
-def test_a_number_that_keeps_its_spelling_has_its_type(raw: bytes, kind: str) -> None:
-    assert said({"type": kind}, loads(raw)) == []
+def test_only_the_formats_that_the_reference_names_are_checked(
+    name: str, texts: list[str], others: list[str]
+) -> None:
+    schema = {"items": {"format": name}}
+    assert messages(schema, [*texts, 5]) == []
+    assert len(messages(schema, others)) == len(others)
 
 
-def test_no_more_than_a_thousand_violations_are_looked_at() -> None:
-    assert len(said({"items": TEXT}, [1] * (MOST + 5))) == MOST
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_patterns_take_linear_time(dialect: str) -> None:
+    # An engine that goes back takes longer than the tests may.
+    slow = {"pattern": "^(a*)*$"}
+    schema = {"$schema": dialect, **slow, "patternProperties": {"(a*)*b": False}}
+    assert not fits(schema, "a" * 40 + "b")
+    assert fits(schema, {"a" * 40: 1})
+    assert not fits({**schema, "additionalProperties": False}, {"a" * 40: 1})
+    inner = {"$schema": dialect + "#", **slow, "properties": {"inner": {"$ref": "#"}}}
+    assert not fits(inner, {"inner": {"inner": "a" * 40 + "b"}})
+
+
+def test_a_reference_to_elsewhere_is_never_fetched() -> None:
+    with pytest.raises(Exception, match="a reference to 'http"):
+        Checker({"$ref": "http://127.0.0.1:9/schema.json"})
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"uniqueItems": True}, [{"id": number} for number in range(20_000)]),
+        ({"unevaluatedItems": {"type": "integer"}}, list(range(100_000))),
+        ({"unevaluatedProperties": {"type": "integer"}}, {str(n): n for n in range(100_000)}),
+    ],
+)
+def test_large_values_are_checked_in_linear_time(schema: dict[str, Any], value: Any) -> None:
+    # In quadratic time it would take longer than the tests may.
+    assert fits(schema, value)
+
+
+REFERENCE = {"$ref": "#/$defs/node"}
+NODE = {"properties": {"inner": REFERENCE, "n": {"type": "integer"}}}
+WAYS = [
+    {"anyOf": [{**NODE, "required": ["a"]}, {**NODE, "required": ["b"]}]},
+    {"oneOf": [{**NODE, "required": ["a"]}, {**NODE, "required": ["b"]}]},
+    {"allOf": [NODE, {**NODE, "required": ["n"]}]},
+    {"if": {**NODE, "required": ["a"]}, "then": NODE, "else": NODE, "not": {"not": NODE}},
+]
+
+
+@pytest.mark.parametrize("node", WAYS)
+@pytest.mark.parametrize("members", [{"n": "x"}, {"n": "x", "a": 1, "b": 1}])
+def test_alternatives_that_contain_each_other_cost_no_time_by_the_depth_of_a_value(
+    node: dict[str, Any], members: dict[str, Any]
+) -> None:
+    # By every way through them, it would take longer than the tests may.
+    value = members
+    for _ in range(40):
+        value = {"inner": value, **members}
+    assert messages({**REFERENCE, "$defs": {"node": node}}, value)
+
+
+def test_no_more_than_a_thousand_violations_are_looked_for() -> None:
+    assert len(messages({"items": TEXT}, [1] * (LIMIT + 5))) == LIMIT
+
+
+@pytest.mark.fault(37, "inside")
+def test_a_long_search_ends_when_the_fuel_does() -> None:
+    value: Any = [1]
+    for _ in range(50):
+        value = [value, [1] * 1000]
+    node = {"items": {"$ref": "#/$defs/a"}, "not": TEXT, "maxItems": 999}
+    schema = {"$ref": "#/$defs/a", "$defs": {"a": node}}
+    with pytest.raises(OutOfFuel):
+        list(Checker(schema).violations(value, Fuel(1000)))
+
+
+def test_a_value_too_deep_to_search_has_a_violation_all_the_same() -> None:
+    value: Any = "a"
+    for _ in range(500):
+        value = [value]
+    schema = {"items": {"$ref": "#"}, "type": "array"}
+    assert messages(schema, value) == ["the document: does not fit, and is too deep to say where"]
+
+
+NAMES = st.sampled_from(["a", "b", "x-1"])
+SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from("ab")
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3)
+)
+SCHEMAS = st.recursive(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": st.sampled_from(["object", "array", ["integer", "string"]]),
+            "required": st.lists(NAMES, unique=True, max_size=2),
+            "dependentRequired": st.dictionaries(NAMES, st.just(["b"]), max_size=2),
+            "multipleOf": st.sampled_from([1, 2, 0.5]),
+            "pattern": st.sampled_from(["^a", "b$"]),
+            "uniqueItems": st.booleans(),
+            "$ref": st.sampled_from(["#", "#/$defs/node"]),
+        },
+    ),
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional={
+            "properties": st.dictionaries(NAMES, inner, max_size=2),
+            "patternProperties": st.fixed_dictionaries({"^x-": inner}),
+            "additionalProperties": inner | st.booleans(),
+            "items": inner | st.booleans(),
+            "prefixItems": st.lists(inner, min_size=1, max_size=2),
+            "contains": inner,
+            "unevaluatedItems": st.booleans(),
+            "unevaluatedProperties": st.booleans(),
+            "anyOf": st.lists(inner, min_size=1, max_size=2),
+            "oneOf": st.lists(inner, min_size=1, max_size=2),
+            "allOf": st.lists(inner, min_size=1, max_size=2),
+            "if": inner,
+            "then": inner,
+            "else": inner,
+            "not": inner,
+        },
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=300)
+@given(SCHEMAS, VALUES, st.sampled_from(WAYS))
+def test_a_value_has_violations_if_another_library_finds_any(
+    inner: dict[str, Any], value: Any, node: dict[str, Any]
+) -> None:
+    schema = {"items": inner, "properties": {"a": inner}, "$defs": {"node": node}}
+    assert fits(schema, value) is jsonschema.Draft202012Validator(schema).is_valid(value)

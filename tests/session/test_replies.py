@@ -6,7 +6,7 @@ from proxy.session.counts import SessionMeter
 from proxy.session.forwarding import refusal, refuse, reply
 from proxy.session.inflight import PendingRequest
 from proxy.session.outputs import Reply
-from proxy.storage.meter import Meter
+from proxy.storage.meter import Meters
 from tests.given import call, result, rule, texts
 from tests.samples import PAGES
 from tests.talk import Talk
@@ -18,10 +18,10 @@ errors: [{recast: {cases: [{match: busy, to: {code: BUSY, message: '{text}'}}]}}
 
 
 def test_a_reply_goes_back_and_is_counted_with_its_rule() -> None:
-    meter = Meter()
+    meter = Meters()
     pending = PendingRequest(b"", b"1", "tools/call", "get", rule("name: r\nhide: true"))
 
-    outputs = reply(SessionMeter(lambda *_: meter, print), pending, "hidden", b"{}")
+    outputs = reply(SessionMeter(lambda *_: meter.of(None, None), print), pending, "hidden", b"{}")
 
     assert outputs == (Reply(b"{}"),)
     [row] = meter.drain()
@@ -30,11 +30,10 @@ def test_a_reply_goes_back_and_is_counted_with_its_rule() -> None:
 
 
 def test_a_refusal_is_an_error_result_and_counted_as_refused() -> None:
-    meter = Meter()
+    meter = Meters()
+    tally = SessionMeter(lambda *_: meter.of(None, None), print)
 
-    [output] = refuse(
-        SessionMeter(lambda *_: meter, print), PendingRequest(b"", b"7", "tools/call", "get"), "no"
-    )
+    [output] = refuse(tally, PendingRequest(b"", b"7", "tools/call", "get"), "no")
 
     assert isinstance(output, Reply)
     assert json.loads(output.raw)["id"] == 7
@@ -43,7 +42,7 @@ def test_a_refusal_is_an_error_result_and_counted_as_refused() -> None:
 
 
 def test_a_refusal_has_the_form_that_its_rule_gives_errors_unless_the_rule_is_in_shadow() -> None:
-    tally = SessionMeter(lambda *_: Meter(), print)
+    tally = SessionMeter(lambda *_: Meters().of(None, None), print)
     active = PendingRequest(b"", b"1", "tools/call", "get", rule(CODED))
     shadow = PendingRequest(b"", b"1", "tools/call", "get", rule(f"mode: shadow\n{CODED}"))
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from tests.benchmarks.commands import environment
 from tests.conformance.suite import ROOT, accepting, free_port
+from tests.faults.sidecar import keys
 from tests.soak import rules
 from tests.soak.calls import LARGEST, calls
 from tests.soak.clients import Lines, Posts, Work
@@ -67,7 +68,13 @@ def standing(way: Way, proxy: Sequence[str] = ()) -> Iterator[Standing]:
             said = wire.close().stderr
         else:
             port = free_port()
-            own += ["--listen", f"127.0.0.1:{port}", "--idle", "2", "--log-format", "json"]
+            own += [
+                "--listen",
+                f"127.0.0.1:{port}",
+                *keys(limits={"idle_seconds": 2}),
+                "--log-format",
+                "json",
+            ]
             command = [*(proxy or [*python, "proxy"]), "serve", *own, *upstream]
             errors = Path(folder) / "errors"
             process = stack.enter_context(_listening(command, port, errors))

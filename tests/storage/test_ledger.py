@@ -1,4 +1,4 @@
-"""The ledger: what is counted is on disk, whole rows only, and no fault of the disk ends a call."""
+"""The ledger: counts are on disk, in bounded space, and no fault of the disk ends a call."""
 
 import os
 import sqlite3
@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from proxy.storage import ledger as module
 from proxy.storage.ledger import (
+    BY,
+    KEPT_DAYS,
     Counted,
     Figures,
     Ledger,
@@ -25,18 +26,40 @@ from proxy.storage.ledger import (
     warnings,
 )
 from proxy.storage.meter import Meters, Row, Sizes, Warnings
-from proxy.storage.retention import KEPT_DAYS
 
 ROOT = Path(__file__).parents[2]
 SIZES = Sizes(wire_before=1_000, wire_after=100, visible_before=900, visible_after=90)
 DAY = 86_400
+NOW = 1_800_000_000.0
+SMALL = 400_000
 
 Start = Callable[..., "subprocess.Popen[str]"]
+
+
+class Clock:
+    """The time of day, which a test sets."""
+
+    now = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     return str(tmp_path / "state" / "ledger.sqlite3")
+
+
+@pytest.fixture
+def small(path: str, clock: Clock) -> Iterator[LedgerFile]:
+    """Open a ledger that may have few bytes."""
+    with closing(LedgerFile(path, max_bytes=SMALL, clock=clock)) as file:
+        yield file
 
 
 @pytest.fixture
@@ -64,9 +87,9 @@ def start() -> Iterator[Start]:
 
 def query(path: str, sql: str, *values: Any) -> list[Any]:
     with closing(sqlite3.connect(path, timeout=10)) as db:
-        found = db.execute(sql, values).fetchall()
+        result = db.execute(sql, values).fetchall()
         db.commit()
-        return found
+        return result
 
 
 def row(tool: str = "list_issues", **changed: Any) -> Row:
@@ -76,106 +99,90 @@ def row(tool: str = "list_issues", **changed: Any) -> Row:
     )
 
 
-def of(
-    *rows: Row, server: str | None = None, client: str | None = None
-) -> list[tuple[str | None, str | None, Row]]:
-    return [(server, client, each) for each in rows]
-
-
-def filled(path: str, *rows: Row) -> str:
-    with closing(LedgerFile(path)) as book:
-        book.write(of(*(rows or [row("before")])), "a session")
+def filled(path: str, *rows: Row, at: float | None = None) -> str:
+    with closing(LedgerFile(path, clock=time.time if at is None else lambda: at)) as file:
+        file.write(rows or [row("before")])
     return path
 
 
+def names(path: str, since: float | None = None, by: str = "tool") -> list[str | None]:
+    return [each.name for each in rows(path, since, by)]
+
+
 def recorded(path: str, **options: Any) -> tuple[Ledger, list[str]]:
-    """Record one shaped call and two untouched ones; return the closed ledger and its warnings."""
-    warnings: list[str] = []
+    """Record one shaped call and two untouched ones; return the closed ledger and its log."""
+    log: list[str] = []
     meters = Meters()
-    meter = meters.of(None, None)
-    ledger = Ledger(path, meters, warn=warnings.append, interval=60, **options)
+    meter = meters.of("github", "codex")
+    ledger = Ledger(path, meters, warn=log.append, interval=60, **options)
     meter.count("list_issues", "issues", SIZES, "shaped")
     meter.passed("get_me", 30)
     meter.passed("get_me", 30)
     assert ledger.close(timeout=30)
-    return ledger, warnings
+    return ledger, log
 
 
-def test_what_a_meter_counts_is_recorded_at_the_latest_on_close(path: str) -> None:
-    ledger, warnings = recorded(path)
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
-    ((session,),) = query(path, "SELECT DISTINCT session FROM calls")
-    now = pytest.approx(time.time(), abs=60)
-    assert query(path, "SELECT * FROM calls") == [
-        (now, session, None, None, "list_issues", "issues", "shaped", 1, 1_000, 100, 900, 90),
-        (now, session, None, None, "get_me", None, "untouched", 2, 60, 60, 60, 60),
+
+# What is recorded, and when
+
+
+def test_calls_are_recorded_on_close_as_sums_of_their_minute(path: str) -> None:
+    for _ in range(2):
+        ledger, log = recorded(path)
+        assert (ledger.unrecorded, log) == (0, [])
+
+    for each in query(path, "SELECT DISTINCT time FROM calls"):
+        assert each[0] % 60 == 0
+        assert each[0] == pytest.approx(time.time(), abs=120)
+    # The second may have begun while the two were written.
+    sums = "SUM(calls), SUM(wire_before), SUM(wire_after), SUM(visible_before), SUM(visible_after)"
+    columns = "server, client, tool, rule, outcome"
+    assert query(path, f"SELECT {columns}, {sums} FROM calls GROUP BY {columns}") == [
+        ("github", "codex", "get_me", "", "untouched", 4, 120, 120, 120, 120),
+        ("github", "codex", "list_issues", "issues", "shaped", 2, 2_000, 200, 1_800, 180),
     ]
-    assert (ledger.lost, warnings) == (0, [])
 
 
-def test_calls_are_recorded_while_the_process_runs(path: str) -> None:
-    meters = Meters()
-    meter = meters.of(None, None)
-    ledger = Ledger(path, meters, warn=pytest.fail, interval=0.01)
-    for number in range(3):
-        meter.passed(f"tool {number}", 30)
-        deadline = time.monotonic() + 30
-        while not (os.path.exists(path) and len(rows(path)) == number + 1):
-            assert time.monotonic() < deadline
-    assert ledger.close(timeout=30)
+def test_calls_of_one_kind_in_a_minute_are_one_row(path: str, clock: Clock) -> None:
+    with closing(LedgerFile(path, clock=clock)) as file:
+        for second in range(0, 120, 10):
+            clock.now = NOW + second
+            file.write([row(), row(client="codex")], [Warnings("get", "jobs", "kind", 2)])
+
+    assert query(path, "SELECT time, calls, wire_before FROM calls") == [
+        (NOW, 6, 60), (NOW, 6, 60), (NOW + 60, 6, 60), (NOW + 60, 6, 60)
+    ]  # fmt: skip
+    assert query(path, "SELECT time, rule, kind, count FROM warnings") == [
+        (NOW, "jobs", "kind", 12), (NOW + 60, "jobs", "kind", 12)
+    ]  # fmt: skip
 
 
 def test_the_first_call_is_recorded_long_before_the_interval_is_over(path: str) -> None:
     meters = Meters()
     ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
     meters.of(None, None).passed("get_me", 30)
-    deadline = time.monotonic() + 30
-    while not os.path.exists(path) or not rows(path):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: os.path.exists(path) and bool(rows(path)))
     assert ledger.close(timeout=30)
 
 
-def test_each_call_is_recorded_under_the_names_of_its_server_and_client(path: str) -> None:
+def test_calls_and_warnings_are_recorded_while_the_process_runs(path: str) -> None:
     meters = Meters()
-    ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
-    meters.of("github", None).passed("get_me", 30)
-    meters.of("github", "claude-code").passed("get_me", 31)
-    meters.of("git", "codex").count("git_log", "log", SIZES, "shaped")
-    ledger.close(timeout=30)
-
-    assert query(path, "SELECT server, client, tool, wire_before FROM calls") == [
-        ("github", None, "get_me", 30),
-        ("github", "claude-code", "get_me", 31),
-        ("git", "codex", "git_log", 1_000),
-    ]
-    assert len(query(path, "SELECT DISTINCT session FROM calls")) == 1
-
-
-def test_warnings_are_recorded_in_a_table_of_their_own(path: str) -> None:
-    meters = Meters()
-    ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
-    for client in (None, "codex", "codex"):
-        meters.of("jobs", client).warned("get_job", "jobs", "recast: no case fits")
+    ledger = Ledger(path, meters, warn=pytest.fail, interval=0.01)
+    for number in range(1, 4):
+        meters.of(None, None).passed(f"tool {number}", 30)
+        until(lambda: os.path.exists(path) and len(rows(path)) == number)  # noqa: B023
+        meters.of(None, None).warned("get", "jobs", "kind")
+        until(lambda: warnings(path) == [Counted("jobs", "kind", number)])  # noqa: B023
     assert ledger.close(timeout=30)
 
-    ((session,),) = query(path, "SELECT DISTINCT session FROM warnings")
-    now = pytest.approx(time.time(), abs=60)
-    assert query(path, "SELECT * FROM warnings") == [
-        (now, session, "jobs", None, "get_job", "jobs", "recast: no case fits", 1),
-        (now, session, "jobs", "codex", "get_job", "jobs", "recast: no case fits", 2),
-    ]
-    assert rows(path) == []
 
-
-def test_each_process_has_a_session_of_its_own(path: str) -> None:
-    recorded(path)
-    recorded(path)
-
-    assert query(path, "SELECT COUNT(*) FROM calls GROUP BY session") == [(2,), (2,)]
-
-
-def test_names_that_no_file_can_hold_are_recorded_as_far_as_they_can_be(path: str) -> None:
+def test_names_that_no_file_can_hold_are_recorded_in_part(path: str) -> None:
     meters = Meters()
     meter = meters.of("s" * 1_000_000, "\ud800")
     ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
@@ -183,10 +190,7 @@ def test_names_that_no_file_can_hold_are_recorded_as_far_as_they_can_be(path: st
     meter.warned("\ud800tool", "\udfffrule", "\ud800kind")
     ledger.close(timeout=30)
 
-    assert query(path, "SELECT server, client, tool, rule, kind FROM warnings") == [
-        ("s" * 200, "?", "?tool", "?rule", "?kind")
-    ]
-
+    assert warnings(path) == [Counted("?rule", "?kind", 1)]
     assert query(path, "SELECT server, client, tool, rule FROM calls") == [
         ("s" * 200, "?", "?tool", "?rule")
     ]
@@ -204,14 +208,14 @@ def test_the_ledger_is_its_owners_alone(tmp_path: Path, umask: int) -> None:
     folder = tmp_path / "home" / "state"
     before = os.umask(umask)
     try:
-        with closing(LedgerFile(str(folder / "ledger.sqlite3"))) as book:
-            book.write(of(row()), "a session")
+        with closing(LedgerFile(str(folder / "ledger.sqlite3"))) as file:
+            file.write([row()])
             modes = {each.name: oct(each.stat().st_mode & 0o777) for each in folder.iterdir()}
     finally:
         os.umask(before)
 
-    names = ("ledger.sqlite3", "ledger.sqlite3-shm", "ledger.sqlite3-wal")
-    assert modes == dict.fromkeys(names, "0o600")
+    files = ("ledger.sqlite3", "ledger.sqlite3-shm", "ledger.sqlite3-wal")
+    assert modes == dict.fromkeys(files, "0o600")
     assert {oct(each.stat().st_mode & 0o777) for each in (folder, folder.parent)} == {"0o700"}
 
 
@@ -249,6 +253,9 @@ print(ledger.close(timeout=30))
     assert (out, err) == ("False\nTrue\n", "")
 
 
+# Several processes, and faults of the disk
+
+
 @pytest.mark.fault(44, "inside")
 def test_eight_processes_write_one_new_ledger_at_once(path: str, start: Start) -> None:
     script = """
@@ -263,7 +270,7 @@ sys.stdin.readline()
 for number in range(2_000):
     meter.count("list_issues", "issues", Sizes(1_000, 100, 900, 90), "shaped")
     meter.passed("get_me", 30)
-print(ledger.close(timeout=120), ledger.lost)
+print(ledger.close(timeout=120), ledger.unrecorded)
 """
     processes = [start(script, path, f"server {number}") for number in range(8)]
     for process in processes:
@@ -300,18 +307,18 @@ def test_a_process_killed_while_it_writes_leaves_no_half_row_and_no_half_flush(
 import sys
 from proxy.storage.ledger import LedgerFile
 from proxy.storage.meter import Row
-book = LedgerFile(sys.argv[1])
+file = LedgerFile(sys.argv[1])
 for number in range(1_000_000):
     tool = f"{sys.argv[2]} {number}"
     row = Row(tool, None, "untouched", 1, 1, 1, 1, 1)
-    book.write([(None, None, row)] * 500, "a session")
+    file.write([row] * 500)
 """
     filled(path)
     for life in range(4):
-        known = query(path, "SELECT COUNT(*) FROM calls")[0][0]
+        known = sum(each.calls for each in rows(path))
         process = start(script, path, f"life {life}")
         deadline = time.monotonic() + 60
-        while query(path, "SELECT COUNT(*) FROM calls")[0][0] < known + 3_000:
+        while sum(each.calls for each in rows(path)) < known + 3_000:
             assert time.monotonic() < deadline
         process.kill()
         process.wait()
@@ -319,7 +326,7 @@ for number in range(1_000_000):
     assert query(path, "PRAGMA integrity_check") == [("ok",)]
     assert {each.calls for each in rows(path) if each.name != "before"} == {500}
     filled(path, row("after"))
-    assert "after" in {each.name for each in rows(path)}
+    assert "after" in set(names(path))
 
 
 STOPPED = """
@@ -333,64 +340,45 @@ ledger = Ledger(sys.argv[1], meters, warn=print, interval=60)
 {setting}
 for number in range(500):
     meter.count("list_issues", "issues", Sizes(1, 1, 1, 1), "shaped")
-print(ledger.close(timeout=60), ledger.lost)
+print(ledger.close(timeout=60), ledger.unrecorded)
 """
 
 
 @pytest.mark.fault(44, "inside")
-@pytest.mark.skipif(os.name != "posix", reason="file permissions are POSIX's")
-def test_a_read_only_folder_ends_the_recording_and_nothing_else(start: Start) -> None:
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_read_only_disk_ends_the_recording_and_nothing_else(exists: bool, start: Start) -> None:
     # Root may write anywhere, so the child gives that up.
     setting = """
+if os.path.exists(sys.argv[1]):
+    os.chmod(sys.argv[1], 0o444)
 os.chmod(os.path.dirname(sys.argv[1]), 0o555)
 if os.geteuid() == 0:
     os.setuid(65534)
 """
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "ledger.sqlite3")
+        if exists:
+            filled(path)
         out, err = start(STOPPED.format(setting=setting), path).communicate(timeout=60)
 
-        assert out == (
-            f"ledger {path}: recording stopped: [Errno 13] Permission denied: {path!r}; "
-            "calls go on\nTrue 500\n"
-        )
+        reason = f"[Errno 13] Permission denied: {path!r}"
+        if exists:
+            reason = "attempt to write a readonly database"
+        assert out == f"ledger {path}: recording stopped: {reason}; calls go on\nTrue 500\n"
         assert err == ""
         os.chmod(folder, 0o700)
-        assert os.listdir(folder) == []
+        assert names(path) == ["before"] if exists else os.listdir(folder) == []
 
 
 @pytest.mark.fault(44, "inside")
-@pytest.mark.skipif(os.name != "posix", reason="file permissions are POSIX's")
-def test_a_read_only_file_ends_the_recording_and_nothing_else(start: Start) -> None:
-    setting = """
-os.chmod(sys.argv[1], 0o444)
-os.chmod(os.path.dirname(sys.argv[1]), 0o555)
-if os.geteuid() == 0:
-    os.setuid(65534)
-"""
-    with tempfile.TemporaryDirectory() as folder:
-        path = filled(os.path.join(folder, "ledger.sqlite3"))
-        out, err = start(STOPPED.format(setting=setting), path).communicate(timeout=60)
-
-        assert out == (
-            f"ledger {path}: recording stopped: attempt to write a readonly database; "
-            "calls go on\nTrue 500\n"
-        )
-        assert err == ""
-        os.chmod(folder, 0o700)
-        assert [each.name for each in rows(path)] == ["before"]
-
-
-@pytest.mark.fault(44, "inside")
-@pytest.mark.skipif(os.name != "posix", reason="resource limits are POSIX's")
 def test_a_full_disk_ends_the_recording_and_leaves_what_was_there(path: str, start: Start) -> None:
     # A limit on the size of files fails a write as a full disk does: in the middle of a flush.
     setting = """
 import resource
 from proxy.storage.ledger import LedgerFile
 from proxy.storage.meter import Row
-book = LedgerFile(sys.argv[1])
-book.write([(None, None, Row("before", None, "untouched", 1, 1, 1, 1, 1))], "a session")
+file = LedgerFile(sys.argv[1])
+file.write([Row("before", None, "untouched", 1, 1, 1, 1, 1)])
 size = os.path.getsize(sys.argv[1] + "-wal")
 resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 """
@@ -399,58 +387,74 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.getrlimit(resource.RLI
     assert out == f"ledger {path}: recording stopped: disk I/O error; calls go on\nTrue 500\n"
     assert err == ""
     assert query(path, "PRAGMA integrity_check") == [("ok",)]
-    assert [each.name for each in rows(path)] == ["before"]
+    assert names(path) == ["before"]
 
 
 @pytest.mark.fault(44, "inside")
 def test_a_locked_ledger_ends_the_recording_when_patience_does(path: str) -> None:
     with closing(sqlite3.connect(filled(path), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        ledger, warnings = recorded(path, patience=0.05)
+        ledger, log = recorded(path, patience=0.05)
         other.execute("ROLLBACK")
 
-    assert warnings == [f"ledger {path}: recording stopped: database is locked; calls go on"]
-    assert ledger.lost == 3
-    assert [each.name for each in rows(path)] == ["before"]
+    assert log == [f"ledger {path}: recording stopped: database is locked; calls go on"]
+    assert ledger.unrecorded == 3
+    assert names(path) == ["before"]
 
 
 def test_a_lock_that_is_released_in_time_costs_no_row(path: str) -> None:
     meters = Meters()
-    meter = meters.of(None, None)
     with closing(sqlite3.connect(filled(path), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         ledger = Ledger(path, meters, warn=pytest.fail, interval=60, patience=60)
-        meter.passed("get_me", 30)
+        meters.of(None, None).passed("get_me", 30)
         assert not ledger.close(timeout=0.05)
         other.execute("ROLLBACK")
         assert ledger.close(timeout=60)
 
-    assert {each.name for each in rows(path)} == {"before", "get_me"}
+    assert set(names(path)) == {"before", "get_me"}
 
 
-@pytest.mark.fault(44, "inside")
-def test_a_file_that_is_no_database_is_left_as_it_is(path: str) -> None:
+def no_database(path: str) -> None:
     os.makedirs(os.path.dirname(path))
     Path(path).write_text("a shopping list\n" * 100)
-    ledger, warnings = recorded(path)
 
-    assert warnings == [f"ledger {path}: recording stopped: file is not a database; calls go on"]
-    assert ledger.lost == 3
-    assert Path(path).read_text() == "a shopping list\n" * 100
-    with pytest.raises(LedgerError) as refused:
-        rows(path)
-    assert str(refused.value) == f"{path}: file is not a database"
+
+def of_another_program(path: str) -> None:
+    os.makedirs(os.path.dirname(path))
+    query(path, "CREATE TABLE recipes (name TEXT)")
+
+
+def of_a_later_version(path: str) -> None:
+    query(filled(path), "PRAGMA user_version = 99")
+
+
+def damaged(path: str) -> None:
+    filled(path, *[row(f"tool {number}") for number in range(2_000)])
+    with open(path, "r+b") as file:
+        file.seek(4_096)
+        file.write(b"\xff" * 40_000)
 
 
 @pytest.mark.fault(44, "inside")
-def test_a_database_of_another_program_is_left_as_it_is(path: str) -> None:
-    os.makedirs(os.path.dirname(path))
-    query(path, "CREATE TABLE recipes (name TEXT)")
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (no_database, "file is not a database"),
+        (of_another_program, "the file is a database of another program"),
+        (of_a_later_version, "the file has version 99, from a later mcp-abridge; this one knows 3"),
+        (damaged, "database disk image is malformed"),
+    ],
+)
+def test_a_file_that_is_no_ledger_is_neither_written_nor_read(
+    path: str, make: Callable[[str], None], reason: str
+) -> None:
+    make(path)
     before = Path(path).read_bytes()
-    _, warnings = recorded(path)
+    ledger, log = recorded(path)
 
-    reason = "the file is a database of another program"
-    assert warnings == [f"ledger {path}: recording stopped: {reason}; calls go on"]
+    assert log == [f"ledger {path}: recording stopped: {reason}; calls go on"]
+    assert ledger.unrecorded == 3
     assert Path(path).read_bytes() == before
     with pytest.raises(LedgerError) as refused:
         rows(path)
@@ -458,141 +462,180 @@ def test_a_database_of_another_program_is_left_as_it_is(path: str) -> None:
 
 
 @pytest.mark.fault(44, "inside")
-def test_a_ledger_of_a_later_version_is_left_as_it_is(path: str) -> None:
-    query(filled(path), "PRAGMA user_version = 99")
-    _, warnings = recorded(path)
-
-    reason = "the file has version 99, from a later mcp-abridge; this one knows 2"
-    assert warnings == [f"ledger {path}: recording stopped: {reason}; calls go on"]
-    assert query(path, "SELECT tool FROM calls") == [("before",)]
-    with pytest.raises(LedgerError) as refused:
-        rows(path)
-    assert str(refused.value) == f"{path}: {reason}"
-
-
-@pytest.mark.fault(44, "inside")
-def test_a_damaged_ledger_ends_the_recording(path: str) -> None:
-    filled(path, *[row(f"tool {number}") for number in range(2_000)])
-    with open(path, "r+b") as file:
-        file.seek(4_096)
-        file.write(b"\xff" * 40_000)
-    ledger, warnings = recorded(path)
-
-    reason = "database disk image is malformed"
-    assert warnings == [f"ledger {path}: recording stopped: {reason}; calls go on"]
-    assert ledger.lost == 3
-
-
-@pytest.mark.fault(44, "inside")
 def test_recording_stops_once_and_goes_on_counting_what_it_loses(path: str) -> None:
     os.makedirs(path)  # a folder in the place of the file
-    warnings: list[str] = []
+    log: list[str] = []
     meters = Meters()
-    meter = meters.of(None, None)
     losses: list[int] = []
-    ledger = Ledger(path, meters, warn=warnings.append, lose=losses.append, interval=0.01)
+    ledger = Ledger(path, meters, warn=log.append, lose=losses.append, interval=0.01)
     for number in range(1, 4):
-        meter.passed("get_me", 30)
-        deadline = time.monotonic() + 30
-        while ledger.lost < number:
-            assert time.monotonic() < deadline
+        meters.of(None, None).passed("get_me", 30)
+        until(lambda: ledger.unrecorded >= number)  # noqa: B023
     assert ledger.close(timeout=30)
 
-    assert warnings == [
+    assert log == [
         f"ledger {path}: recording stopped: a directory, not a file;"
         " --ledger takes the path of a file; calls go on"
     ]
-    assert ledger.lost == 3
     assert losses == [1, 1, 1]
 
 
-def test_an_older_ledger_is_brought_up_to_date_and_keeps_its_rows(
-    path: str, monkeypatch: pytest.MonkeyPatch
+# A file of an earlier version
+
+SINGLE_CALLS = """
+CREATE TABLE calls (
+    time INTEGER NOT NULL, session TEXT NOT NULL, server TEXT, client TEXT, tool TEXT NOT NULL,
+    rule TEXT, outcome TEXT NOT NULL, calls INTEGER NOT NULL, wire_before INTEGER NOT NULL,
+    wire_after INTEGER NOT NULL, visible_before INTEGER NOT NULL, visible_after INTEGER NOT NULL
+);
+CREATE INDEX calls_time ON calls (time);
+INSERT INTO calls VALUES
+    (1800000000, 'a', NULL, NULL, 'get', NULL, 'untouched', 2, 60, 60, 60, 60),
+    (1800000001, 'b', NULL, NULL, 'get', NULL, 'untouched', 1, 7, 7, 7, 7),
+    (1800086400, 'b', 'github', 'codex', 'list', 'issues', 'shaped', 1, 1000, 100, 900, 90);
+PRAGMA application_id = 0x6D616272;
+PRAGMA user_version = 1;
+"""
+SINGLE_WARNINGS = """
+CREATE TABLE warnings (
+    time INTEGER NOT NULL, session TEXT NOT NULL, server TEXT, client TEXT, tool TEXT NOT NULL,
+    rule TEXT NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL
+);
+CREATE INDEX warnings_time ON warnings (time);
+INSERT INTO warnings VALUES (1800000000, 'a', NULL, NULL, 'get', 'issues', 'no case', 2);
+PRAGMA user_version = 2;
+"""
+
+
+@pytest.mark.parametrize("script", [SINGLE_CALLS, SINGLE_CALLS + SINGLE_WARNINGS])
+def test_a_ledger_of_single_calls_is_read_and_then_brought_up_to_date(
+    path: str, script: str
 ) -> None:
-    version = len(module._MIGRATIONS)
-    with closing(LedgerFile(path)) as still_running:
-        still_running.write(of(row("before")), "a session")
-        later = (*module._MIGRATIONS, ("ALTER TABLE calls ADD COLUMN country TEXT",))
-        monkeypatch.setattr(module, "_MIGRATIONS", later)
-        filled(path, row("after"))
-        # The process of the older version goes on writing what it knows.
-        still_running.write(of(row("meanwhile")), "a session")
+    def report() -> list[Any]:
+        return [*(rows(path, by=by) for by in BY), rows(path, since=NOW + DAY), warnings(path)]
 
-    assert query(path, "PRAGMA user_version") == [(version + 1,)]
-    assert query(path, "SELECT tool, country FROM calls") == [
-        ("before", None),
-        ("after", None),
-        ("meanwhile", None),
-    ]
+    os.makedirs(os.path.dirname(path))
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(script)
+    before = report()
+    LedgerFile(path).close()
 
-
-def test_a_ledger_from_before_there_were_warnings_is_read_and_then_written(path: str) -> None:
-    filled(path)
-    query(path, "DROP TABLE warnings")
-    query(path, "PRAGMA user_version = 1")
-    assert [each.name for each in rows(path)] == ["before"]
-    assert warnings(path) == []
-
-    with closing(LedgerFile(path)) as book:
-        book.write((), "a session", [(None, None, Warnings("get_job", "jobs", "kind", 3))])
-
-    assert [each.name for each in rows(path)] == ["before"]
-    assert warnings(path) == [Counted("jobs", "kind", 3)]
+    assert [each.calls for each in before[0]] == [1, 3]
+    assert len(before[-1]) == script.count("INTO warnings")
+    assert report() == before
+    assert query(path, "SELECT COUNT(*) FROM calls") == [(2,)]
+    with closing(LedgerFile(path, clock=lambda: NOW)) as file:
+        file.write([row("get")], [Warnings("get", "issues", "no case", 1)])
+    assert [each.calls for each in rows(path)] == [1, 4]
 
 
-def test_a_migration_that_fails_leaves_the_ledger_as_it_was(
-    path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled(path)
-    later = (*module._MIGRATIONS, ("ALTER TABLE calls ADD COLUMN country TEXT", "nonsense"))
-    monkeypatch.setattr(module, "_MIGRATIONS", later)
-    _, warnings = recorded(path)
-    monkeypatch.undo()
+def test_a_migration_that_fails_leaves_the_ledger_as_it_was(path: str) -> None:
+    os.makedirs(os.path.dirname(path))
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(SINGLE_CALLS + "CREATE TABLE warnings (nonsense TEXT);")
+    _, log = recorded(path)
 
-    assert warnings == [
-        f'ledger {path}: recording stopped: near "nonsense": syntax error; calls go on'
-    ]
-    assert query(path, "PRAGMA user_version") == [(len(module._MIGRATIONS),)]
-    assert [each.name for each in rows(path)] == ["before"]
+    assert log == [f"ledger {path}: recording stopped: no such column: time; calls go on"]
+    assert query(path, "PRAGMA user_version") == [(1,)]
+    assert [each.calls for each in rows(path)] == [1, 3]
+
+
+# What is kept
 
 
 @pytest.mark.parametrize(("age_in_days", "kept"), [(KEPT_DAYS - 1, True), (KEPT_DAYS + 2, False)])
-def test_rows_older_than_the_age_bound_go_when_a_ledger_is_opened(
+def test_rows_that_are_too_old_go_with_the_first_record_of_a_process(
     path: str, age_in_days: int, kept: bool
 ) -> None:
-    filled(path, row("old"), row("new"))
-    then = int(time.time()) - age_in_days * DAY
-    query(path, "UPDATE calls SET time = ? WHERE tool = 'old'", then)
-    filled(path, row("newer"))
+    then = time.time() - age_in_days * DAY
+    with closing(LedgerFile(path, clock=lambda: then)) as file:
+        file.write([row("old")], [Warnings("get_job", "jobs", "kind", 2)])
+    filled(path, row("new"))
 
-    assert {each.name for each in rows(path)} == {"new", "newer"} | ({"old"} if kept else set())
+    assert set(names(path)) == ({"old", "new"} if kept else {"new"})
+    assert len(warnings(path)) == kept
 
 
-@pytest.mark.parametrize(("age_in_days", "kept"), [(KEPT_DAYS - 1, 2), (KEPT_DAYS + 2, 0)])
-def test_warnings_older_than_the_age_bound_go_too(path: str, age_in_days: int, kept: int) -> None:
-    with closing(LedgerFile(path)) as book:
-        book.write((), "a session", [(None, None, Warnings("get_job", "jobs", "kind", 2))])
-    query(path, "UPDATE warnings SET time = time - ?", age_in_days * DAY)
-    filled(path, row("newer"))
+def test_a_process_that_runs_for_long_forgets_what_is_too_old(
+    path: str, small: LedgerFile, clock: Clock
+) -> None:
+    small.write([row("old")])
+    clock.now = NOW + (KEPT_DAYS + 2) * DAY
+    small.write([row("new")])
 
-    assert sum(each.count for each in warnings(path)) == kept
+    assert names(path) == ["new"]
+
+
+def calls(count: int, tool: str = "list") -> Iterator[Row]:
+    for number in range(count):
+        client = ("one", None)[number % 2]
+        yield row(f"{tool} {number}", outcome="shaped", rule="a rule", client=client)
+
+
+@pytest.mark.fault(45, "inside")
+@pytest.mark.parametrize(("seconds", "flushes", "recent"), [(DAY // 4, 800, 4), (60, 1_000, 30)])
+def test_in_a_full_file_rows_become_sums_of_days_and_hours_and_no_report_of_days_changes(
+    path: str, small: LedgerFile, clock: Clock, seconds: int, flushes: int, recent: int
+) -> None:
+    warning = Warnings("list 1", "a rule", "a kind", 2)
+    for flush in range(flushes):
+        clock.now = NOW + flush * seconds
+        small.write(calls(20), [warning])
+
+    assert query(path, "SELECT COUNT(*) FROM calls")[0][0] < flushes * 20 / 2
+    assert [each.calls for each in rows(path, by="rule")] == [flushes * 20]
+    assert {each.calls for each in rows(path)} == {flushes}
+    per_day = [each.calls for each in rows(path, by="day")][1:-1]
+    assert set(per_day) <= {DAY // seconds * 20}
+    assert warnings(path) == [Counted("a rule", "a kind", flushes * 2)]
+    since = clock.now - (recent - 1) * seconds
+    assert [each.calls for each in rows(path, since, by="rule")] == [recent * 20]
+    assert os.path.getsize(path) <= SMALL * 2
+
+
+@pytest.mark.fault(45, "inside")
+def test_of_more_names_than_there_is_room_for_the_oldest_go(
+    path: str, small: LedgerFile, clock: Clock
+) -> None:
+    for second in range(240):
+        clock.now = NOW + second * 30
+        small.write(calls(50, f"tool {second}"))
+        assert f"tool {second} 4" in names(path)
+        assert os.path.getsize(path) <= SMALL * 2
+    assert "tool 238 0" in names(path)
+    assert "tool 0 0" not in names(path)
+
+
+@pytest.mark.fault(45, "inside")
+def test_a_flood_of_warnings_finds_no_more_room(path: str, small: LedgerFile) -> None:
+    for flush in range(200):
+        small.write((), [Warnings("get", "a rule", f"{flush} {n}" * 9, 1) for n in range(100)])
+
+    assert len(warnings(path)) >= 100
+    assert os.path.getsize(path) <= SMALL * 2
+    # Besides, SQLite keeps the last thousand pages that it wrote.
+    assert os.path.getsize(f"{path}-wal") <= 5_000_000
+
+
+# What is read
 
 
 def test_the_figures_are_summed_as_asked_and_those_that_saved_most_come_first(path: str) -> None:
-    with closing(LedgerFile(path)) as book:
-        shaped: dict[str, Any] = {
-            "outcome": "shaped",
-            "rule": "issues",
-            "wire_before": 1_000,
-            "visible_before": 900,
-        }
-        book.write(
-            of(row("get_me", calls=5), row(**shaped), server="github", client="codex"), "one"
-        )
-        book.write(of(row(**shaped), row(outcome="failed", rule="issues"), server="github"), "two")
-        book.write(
-            of(row("git_log", outcome="view", wire_before=0, visible_before=0), server="git"), "3"
-        )
+    shaped: dict[str, Any] = {
+        "server": "github",
+        "outcome": "shaped",
+        "rule": "issues",
+        "wire_before": 1_000,
+        "visible_before": 900,
+    }
+    filled(
+        path,
+        row("get_me", calls=5, server="github", client="codex"),
+        row(**shaped, client="codex"),
+        row(**shaped),
+        row(outcome="failed", rule="issues", server="github"),
+        row("git_log", outcome="view", wire_before=0, visible_before=0, server="git"),
+    )
 
     assert rows(path, by="tool") == [
         Figures("list_issues", 3, 2, 1, 2_010, 30, 1_810, 30, 0),
@@ -620,35 +663,31 @@ def test_a_shadow_rule_has_saved_nothing(path: str) -> None:
 
 
 def test_only_what_was_recorded_since_is_summed_and_days_come_in_order(path: str) -> None:
-    filled(path, row("a"), row("b"), row("c", visible_before=99))
-    now = time.time()
-    for tool, age in (("a", 3), ("b", 2), ("c", 1)):
-        query(path, "UPDATE calls SET time = ? WHERE tool = ?", int(now - age * DAY), tool)
+    for age, tool in ((3, "a"), (2, "b"), (1, "c")):
+        filled(path, row(tool, visible_before=10 * age), at=NOW - age * DAY)
 
-    assert {each.name for each in rows(path, since=now - 2.5 * DAY)} == {"b", "c"}
-    days = [each.name for each in rows(path, by="day")]
+    assert names(path, NOW - 2.5 * DAY) == ["b", "c"]
+    assert names(path, NOW - DAY + 59) == ["c"]
+    assert names(path, NOW - DAY + 60) == []
+    days = names(path, by="day")
     assert len(days) == 3
     assert days == sorted(days, key=str)
 
 
 def test_warnings_are_summed_by_rule_and_kind_since_then_and_the_most_come_first(path: str) -> None:
-    with closing(LedgerFile(path)) as book:
-        book.write(
-            (),
-            "a session",
-            [
-                ("jobs", None, Warnings("get_job", "jobs", "old", 9)),
-                ("jobs", None, Warnings("get_job", "jobs", "no case", 1)),
-                ("jobs", "codex", Warnings("list_jobs", "jobs", "no case", 1)),
-                (None, None, Warnings("get_job", "jobs", "status", 5)),
-                (None, None, Warnings("get_job", "others", "no case", 1)),
-            ],
-        )
-    query(path, "UPDATE warnings SET time = time - ? WHERE kind = 'old'", 3 * DAY)
+    for age, kind, tool, rule, count in (
+        (3 * DAY, "old", "get_job", "jobs", 9),
+        (DAY, "no case", "get_job", "jobs", 1),
+        (0, "no case", "list_jobs", "jobs", 1),
+        (0, "status", "get_job", "jobs", 5),
+        (0, "no case", "get_job", "others", 1),
+    ):
+        with closing(LedgerFile(path, clock=lambda: NOW - age)) as file:  # noqa: B023
+            file.write((), [Warnings(tool, rule, kind, count)])
     recent = [Counted("jobs", "status", 5), Counted("jobs", "no case", 2)]
     recent.append(Counted("others", "no case", 1))
 
-    assert warnings(path, time.time() - 2 * DAY) == recent
+    assert warnings(path, NOW - 2 * DAY) == recent
     assert warnings(path) == [Counted("jobs", "old", 9), *recent]
 
 
@@ -670,4 +709,4 @@ def test_a_ledger_just_created_has_no_rows_yet(path: str) -> None:
 def test_a_path_with_characters_of_a_url_is_read_as_it_is(tmp_path: Path) -> None:
     path = filled(str(tmp_path / "what?mode=memory&x=%41 #1" / "ledger.sqlite3"))
 
-    assert [each.name for each in rows(path)] == ["before"]
+    assert names(path) == ["before"]

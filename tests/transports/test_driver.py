@@ -323,7 +323,7 @@ async def test_a_large_document_is_shaped_elsewhere_and_comes_out_the_same() -> 
             return await super().shape(job)
 
     made = driver(PAGES)
-    made._workers = Noticed(above=1000)
+    made._workers = Noticed(max_here=1000)
     long = answer(document({"items": ["x" * 1000] * 3}))
     await made.from_client(call("list", {}))
     [line] = (await made.from_server(long)).to_client

@@ -33,7 +33,7 @@ def characters(notes: NodeConverter, node: Node) -> None:
         held = node.value
     elif isinstance(node.value, str) and any("\ud800" <= sign <= "\udfff" for sign in node.value):
         notes.report(node, f"{node.value!r} has half a character in it: a surrogate by itself")
-        node.spoiled = True
+        node.invalid = True
     for each in held:
         characters(notes, each)
 

@@ -40,7 +40,7 @@ from proxy.ruleset.loading.config_model import (
     RouteSpec,
 )
 from proxy.ruleset.loading.convert import BAD, NodeConverter, Reader, fields, found, sized
-from proxy.ruleset.loading.yaml_errors import SourceError, quoted
+from proxy.ruleset.loading.yaml_errors import SourceError, quote
 from proxy.ruleset.loading.yaml_nodes import Node
 
 
@@ -128,13 +128,13 @@ def _address(notes: NodeConverter, node: Node, label: str) -> Any:
 
 def _command(notes: NodeConverter, node: Node, label: str) -> Any:
     line = node.value.get("command")
-    if line is not None and isinstance(line.value, str) and not line.spoiled:
+    if line is not None and isinstance(line.value, str) and not line.invalid:
         try:
             words = shlex.split(line.value)
         except ValueError:  # a quotation without an end
             words = line.value.split()
         if len(words) > 1:
-            written = ", ".join(word if _PLAIN.fullmatch(word) else quoted(word) for word in words)
+            written = ", ".join(word if _PLAIN.fullmatch(word) else quote(word) for word in words)
             return notes.report(line, f"command: {found(line)} is one word; write [{written}]")
     return notes.made(
         node, configkeys.Command, notes.members(node, configkeys.Command, label), label
@@ -197,11 +197,11 @@ def _replaced(nearer: Iterable[str], top: Iterable[str] = ()) -> set[str]:
 
 def _routes(notes: NodeConverter, root: Node) -> list[Node]:
     node = root.value.get("routes")
-    if node is None or node.spoiled:
+    if node is None or node.invalid:
         return []
     nodes = node.value if isinstance(node.value, list) else [node]
     for each in nodes:
-        if not isinstance(each.value, dict) and not each.spoiled:
+        if not isinstance(each.value, dict) and not each.invalid:
             notes.report(each, f"expected a route, a mapping with path, found {found(each)}")
     return [each for each in nodes if isinstance(each.value, dict)]
 

@@ -147,53 +147,36 @@ Seconds = Annotated[float, Meta(gt=0)]
 
 
 class LimitsSpec(Struct, frozen=True, kw_only=True):
-    """The limits of the sidecar; a limit that is not given has the default of its flag.
-
-    `body` and `message` are sizes: of a request's body, of a message from an upstream. `concurrent`
-    is the number of open requests, `connections` that of open connections, and `peer_connections`
-    that of open connections from one address. `sessions` is the number of sessions, `children` that
-    of child processes for stateless requests, for each command. A session ends `idle_seconds` after
-    its last use. Open requests have `drain_seconds` to end at shutdown. `snapshots` is the size of
-    all responses kept in memory for later pages and views, each for `snapshot_seconds` after its
-    last use.
-    """
+    """The limits of the sidecar."""
 
     body: Bytes | None = None
-    """The most bytes of a request's body."""
+    """The most bytes of a request's body; 4MiB by default."""
     message: Bytes | None = None
-    """The most bytes of one message of the server; a longer one is an error."""
+    """The most bytes of one message of the server; a longer one is an error. 256MB by default."""
     concurrent: Count | None = None
-    """The most requests that are open at once, and the most event streams, counted separately."""
+    """The most open requests, and the most event streams, counted separately; 1000 by default."""
     connections: Count | None = None
-    """The most connections of clients; beyond it, idle ones are closed for new ones."""
+    """The most connections of clients; beyond it, idle ones are closed for new ones. By default
+    half of the descriptors that `ulimit -n` allows, at most 4000, or 4 times `concurrent`."""
     peer_connections: Count | None = None
-    """The most connections from one address; a reverse proxy in front is one address."""
+    """The most connections from one address; a reverse proxy in front is one address. By default
+    half of `connections`, and no limit for addresses of loopback."""
     sessions: Count | None = None
-    """The most sessions of each route before a command."""
+    """The most sessions of each route before a command; 1000 by default."""
     idle_seconds: Seconds | None = None
-    """How long after its last use such a session ends."""
+    """How long after its last use such a session ends; 1800 by default."""
     children: Count | None = None
-    """The most processes that serve the stateless requests of such a route."""
+    """The most processes for the stateless requests of such a route; 4 by default."""
     drain_seconds: Annotated[float, Meta(ge=0)] | None = None
-    """How long open requests have to end at shutdown."""
+    """How long open requests have to end at shutdown; 10 by default."""
     snapshots: Bytes | None = None
-    """The most bytes of answers that are kept in memory for later pages and views."""
+    """The most bytes of answers in memory for later pages and views; 256MB by default."""
     snapshot_seconds: Seconds | None = None
-    """How long after its last use such an answer is kept."""
+    """How long after its last use such an answer is kept; 1800 by default."""
 
 
 class RouteSpec(Struct, frozen=True, kw_only=True):
-    """A route as it is written.
-
-    `path` is the path of client requests, `upstream` a URL or `{command: [...]}`. `rules` and
-    `budget` are as the flags of the same names, and `deadline_seconds` is as `--deadline`. `tools`
-    are globs: only these tools are listed and may be called. Clients must send the token if
-    `token_env` or `token_file` is set; `hosts` and `origins` are the allowed values of their Host
-    and Origin. With `auth: forward` the upstream gets the client's own credentials, and it gets
-    `headers` with every request. `malformed_status` is the status of the response to a body that is
-    no JSON. With `passes`, this is no MCP: every request under `path` goes to the upstream
-    unchanged.
-    """
+    """A route as it is written."""
 
     path: RoutePath
     """The path of client requests. One segment may be `{token}`: it holds the client's token."""
@@ -209,13 +192,14 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
     deadline_seconds: Seconds | None = None
     """How long a call may go without an answer or a progress notification."""
     token_env: TokenFromEnv | None = None
-    """The environment variable with the token that clients must send."""
+    """The environment variable with the token that clients must send; `MCP_ABRIDGE_TOKEN` by
+    default, if it is set."""
     token_file: TokenFile | None = None
     """A file of such tokens, one in each line; clients must send one of them. Not beside
     `token_env`."""
     hosts: tuple[Host, ...] | None = None
     """The allowed values of a request's Host: `mcp.example.org` with any port, `localhost:8808`,
-    `*.example.org`."""
+    `*.example.org`. By default the names of loopback if it listens there, else any."""
     origins: tuple[Origin, ...] | None = None
     """The allowed values of Origin, beside those of the hosts: `https://app.example.org`."""
     auth: Literal["none", "forward"] | None = None
@@ -344,13 +328,28 @@ def name(text: str) -> HeaderName:
     if _HEADER.fullmatch(text) is None:
         raise AbridgeError(f"{text!r} is no name of a header")
     if text.lower() in _OURS:
-        raise AbridgeError(f"{text!r} is not for a configuration to set")
+        raise AbridgeError(f"the header {text!r} is the proxy's own")
     return HeaderName(text)
 
 
-# They frame a message, or belong to the forwarded request.
+# They frame a message, or are those of the proxy's own requests.
 _OURS = frozenset(
-    ("connection", "content-length", "content-type", "host", "transfer-encoding", "upgrade")
+    (
+        "accept",
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "host",
+        "last-event-id",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "transfer-encoding",
+        "upgrade",
+    )
 )
 
 

@@ -18,8 +18,8 @@ from proxy.document.patterns import Expression, Pattern
 from proxy.document.sizes import size
 from proxy.errors import AbridgeError, OptionError, OptionErrors, Problem, did_you_mean, nearest
 from proxy.ruleset.loading.jmespath_lint import mistake
-from proxy.ruleset.loading.yaml_errors import MOST_PROBLEMS, SourceError, quoted, too_many
-from proxy.ruleset.loading.yaml_nodes import Node, unwrapped
+from proxy.ruleset.loading.yaml_errors import MAX_PROBLEMS, SourceError, quote, too_many
+from proxy.ruleset.loading.yaml_nodes import Node, plain_value
 from proxy.transforms import TRANSFORMS
 
 BAD: Any = object()
@@ -79,12 +79,12 @@ class NodeConverter:
 
     def _note(self, problems: dict[Problem, None]) -> None:
         self._problems |= problems
-        if len(self._problems) >= MOST_PROBLEMS:
+        if len(self._problems) >= MAX_PROBLEMS:
             raise too_many()
 
     def unknown(self, node: Node, what: str, known: Iterable[str], of: str = "") -> Any:
         """Report that the word at `node` is not a known `what`, and the most similar known word."""
-        if node.spoiled:
+        if node.invalid:
             return BAD
         words = list(known)
         meant = MEANT.get(node.value)
@@ -96,12 +96,12 @@ class NodeConverter:
 
     def value(self, node: Node, kind: Any, label: str) -> Any:
         """Read `node` as a value of the type `kind`."""
-        if node.spoiled:
+        if node.invalid:
             return BAD
         if kind in self.readers:
             return self.readers[kind](self, node, label)
         if kind is Any:
-            return unwrapped(node)
+            return plain_value(node)
         shape = get_origin(kind)
         if shape is Annotated:
             return self._bounded(node, get_args(kind), label)
@@ -216,7 +216,7 @@ class NodeConverter:
 
 def sized(notes: NodeConverter, node: Node, label: str) -> Any:
     """Read a number of bytes, or a text like `8kB`."""
-    if node.spoiled:
+    if node.invalid:
         return BAD
     if type(node.value) is int:
         return node.value
@@ -348,7 +348,7 @@ def _advice(value: Any, kind: Any) -> str:
     if get_origin(kind) is Literal and isinstance(value, str):
         return did_you_mean(value, [each for each in get_args(kind) if isinstance(each, str)])
     if kind in TEXTS and isinstance(value, bool | int | float):
-        return f"; quote it: {quoted(str(value).lower())}"
+        return f"; quote it: {quote(str(value).lower())}"
     if kind is bool and isinstance(value, str) and value.lower() in {*_YES, "true", "false"}:
         return f"; write {_YES.get(value.lower(), value.lower())}"
     if kind in (int, float) and isinstance(value, str):

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from proxy.document.fuel import Fuel
 from proxy.document.patterns import Pattern, PatternError
 from proxy.errors import OptionError, did_you_mean
 from proxy.schema import keywords
@@ -22,7 +23,7 @@ from proxy.schema.references import (
     pointer,
     target,
 )
-from proxy.schema.violations import TYPES, Violation, violations
+from proxy.schema.violations import TYPES, Checker, Violation
 
 At = tuple[str | int, ...]
 
@@ -63,7 +64,8 @@ def problems(schema: Schema) -> list[OptionError]:
     if any(each.at[:1] == ("$schema",) for each in found):
         return found
     try:
-        found += [_mistake(schema, each) for each in violations(keywords.judge(schema), schema)]
+        judge = Checker(keywords.metaschema(keywords.dialect(schema)))
+        found += [_mistake(schema, each) for each in judge.violations(schema, Fuel())]
         places = {each.at for each in found}
         found += [each for each in _Walk(schema).schema(schema, ()) if each.at not in places]
     except RecursionError:
@@ -93,7 +95,7 @@ def _mistake(schema: Schema, found: Violation) -> OptionError:
     for step in found.path:
         value = value[step]
     words = [step for step in found.path if isinstance(step, str)]
-    how = found.how
+    how = found.message
     if words[-1:] == ["type"] and words[-2:-1] != ["properties"] and not isinstance(value, list):
         advice = did_you_mean(value, TYPES) if isinstance(value, str) else ""
         how = f"{value!r} is no type{advice}"
@@ -110,7 +112,7 @@ class _Walk:
 
     def __init__(self, root: Schema) -> None:
         self.root = root
-        self.checked = keywords.checked(root)
+        self.checked = keywords.metaschema(keywords.dialect(root))["properties"].keys()
 
     def schema(self, node: Any, at: At) -> Iterator[OptionError]:
         """Yield the mistakes in the schema at `at` and in those inside it."""
@@ -145,11 +147,6 @@ class _Walk:
         for text in patterns if isinstance(patterns, dict) else ():
             for wrong in _pattern(self, text):
                 yield OptionError((*at, "patternProperties", text), wrong, True)
-        if "unevaluatedProperties" in node and _holds(self.root, "patternProperties"):
-            # The library would search with the patterns itself, in exponential time.
-            where = "beside" if patterns else "in a schema with"
-            said = f"'unevaluatedProperties' cannot be checked {where} 'patternProperties'"
-            yield OptionError((*at, "unevaluatedProperties"), said, True)
         required = node.get("required")
         closed = node.get("additionalProperties") is False and not patterns
         if closed and isinstance(own, dict) and isinstance(required, list):
@@ -189,14 +186,6 @@ class _Walk:
 _IN_PLACE = {"allOf", "anyOf", "else", "if", "not", "oneOf", "then"}
 
 
-def _holds(node: Any, keyword: str) -> bool:
-    """Return True if a schema or any schema inside it has `keyword`."""
-    if not isinstance(node, dict):
-        return False
-    inner = (each for word, value in node.items() for each, _ in _inner(word, value, ()))
-    return keyword in node or any(_holds(each, keyword) for each in inner)
-
-
 def _inner(word: str, value: Any, at: At) -> Iterator[tuple[Any, At]]:
     if word in HOLDS_NAMED and isinstance(value, dict):
         yield from ((inner, (*at, name)) for name, inner in value.items())
@@ -217,6 +206,11 @@ def _pattern(walk: _Walk, text: Any) -> Iterator[str]:
     foreign = _FOREIGN.search(text.replace(r"\\", "--"))
     if foreign is not None:
         yield f"{text!r} has {foreign[0]!r}, which clients in JavaScript cannot read"
+        return
+    try:
+        keywords.compiled({"pattern": text})
+    except ValueError:
+        yield f"{text!r} is nothing that clients in JavaScript can read"
         return
     try:
         with warnings.catch_warnings():

@@ -26,13 +26,13 @@ from proxy.ruleset.loading.rule_model import (
 )
 from proxy.ruleset.loading.steps import Names, part
 from proxy.ruleset.loading.yaml_errors import SourceError
-from proxy.ruleset.loading.yaml_nodes import MOST_BYTES, Node
+from proxy.ruleset.loading.yaml_nodes import MAX_BYTES, Node
 from proxy.ruleset.rule import Hidden, Rule, RuleFile
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.contract import Contract
 from proxy.transforms.shapes import Part
 
-__all__ = ["MOST_BYTES", "LoadedRules", "read"]
+__all__ = ["MAX_BYTES", "LoadedRules", "read"]
 
 
 class LoadedRules(Struct, frozen=True):
@@ -92,7 +92,7 @@ def _file(notes: NodeConverter, names: Names, root: Node) -> RuleFile | None:
 def _rules(notes: NodeConverter, node: Node, label: str) -> Any:
     nodes = node.value if isinstance(node.value, list) else [node]
     for each in nodes:
-        if not (isinstance(each.value, dict) or each.spoiled):
+        if not (isinstance(each.value, dict) or each.invalid):
             notes.report(each, f"expected a rule, a mapping with tools, found {found(each)}")
     return RuleNodes(tuple(each for each in nodes if isinstance(each.value, dict)))
 

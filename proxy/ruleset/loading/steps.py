@@ -92,7 +92,7 @@ class Names:
 
     def _step(self, notes: NodeConverter, node: Node, label: str) -> Any:
         """Read `{transform: options}`, or only the name of a transform that needs no options."""
-        if node.spoiled:
+        if node.invalid:
             return BAD
         parts = _parts(node)
         if parts is None:
@@ -115,7 +115,7 @@ class Names:
 
     def _guarding(self, notes: NodeConverter, node: Node, label: str) -> Any:
         """Read `{guard: options}`, or a guard that needs no options."""
-        if node.spoiled:
+        if node.invalid:
             return BAD
         if node.value is None:
             return GuardSpec()
@@ -163,7 +163,7 @@ def _own_made(notes: NodeConverter, options: Node, kind: Any, name: str) -> Any:
 
 def _made(notes: NodeConverter, options: Node, kind: Any, name: str) -> Any:
     """Return the step or guard with these options."""
-    if options.spoiled:
+    if options.invalid:
         return BAD
     if options.value is None:
         options = replace(options, value={})

@@ -5,13 +5,12 @@ from the server only as fast as the client reads; the end of one side is the end
 """
 
 import asyncio
-import os
 import select
 import signal
-import stat
 from collections import deque
+from collections.abc import Coroutine
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from proxy.document import message
 from proxy.transports.client.endpoint import HttpClient
@@ -64,19 +63,15 @@ class Bridge:
             log,
             limit,
             self._say,
-            lambda said: self._ends.put_nowait(End(_LOST, said)),
+            lambda reason: self._ends.put_nowait(End(_LOST, reason)),
         )
         self._client = PipeWriter(1, lambda: self._tell(End(0, "the client reads no more")))
-        self._writable = None
-        if hasattr(select, "poll"):
-            self._writable = select.poll()
-            self._writable.register(1, select.POLLOUT)
+        self._writable = select.poll()
+        self._writable.register(1, select.POLLOUT)
         self._saying = asyncio.Lock()
         self._wide = False
-        self._inlet, self._cutter = PipeReader(0), Lines(limit)
-        self._listening = False
-        self._heard = asyncio.Event()
-        self._lines: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._first_input = asyncio.Event()
+        self._lines: asyncio.Queue[Event | None] = asyncio.Queue(_AHEAD)
         self._unsent: deque[bytes] = deque()
         self._ends: asyncio.Queue[End] = asyncio.Queue()
 
@@ -96,17 +91,18 @@ class Bridge:
 
     async def _run(self) -> int:
         self._heed_signals()
-        self._listen()
-        taking = self._loop.create_task(self._take_lines())
+        reading = self._loop.create_task(self._guarded(self._read_client()))
+        taking = self._loop.create_task(self._guarded(self._take_lines()))
         end = await self._ends.get()
         if end.refuses:
             # A client that has sent no request yet must still get a response.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._heard.wait(), _QUESTION)
+                await asyncio.wait_for(self._first_input.wait(), _QUESTION)
         end = await self._late_answers(end, taking)
         taking.cancel()
         self._server.stop()
         await self._say_last(end)
+        reading.cancel()
         await self._server.close()
         return end.code
 
@@ -116,8 +112,8 @@ class Bridge:
         for number in _SIGNALS:
             # A signal that was ignored when the proxy was started stays ignored (nohup).
             if signal.getsignal(number) is not signal.SIG_IGN:
-                said = f"the proxy was ended by {signal.Signals(number).name}"
-                end = End(128 + number, said, _HURRIED)
+                reason = f"the proxy was ended by {signal.Signals(number).name}"
+                end = End(128 + number, reason, _HURRIED)
                 self._loop.add_signal_handler(number, self._ends.put_nowait, end)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_SIGNALS, signal.SIGCHLD})
 
@@ -149,6 +145,7 @@ class Bridge:
         while not self._lines.empty():
             event = self._lines.get_nowait()
             self._unsent += event if isinstance(event, list) else ()
+            await asyncio.sleep(0)  # the reader may wait to add another event
         for raw in self._unsent:
             await self._driver.from_client(raw)
         lines = self._driver.ended(end.reason)
@@ -163,85 +160,60 @@ class Bridge:
 
     # The client
 
-    def _listen(self) -> None:
-        """Read messages of the client until too many of them wait."""
-        self._listening = True
-        with suppress(OSError):  # a device that cannot be watched
-            if not stat.S_ISREG(os.fstat(0).st_mode):
-                self._loop.add_reader(0, self._hear)
-                return
-        # Such a device, and a file, never blocks.
-        self._loop.call_soon(self._hear_on)
+    async def _read_client(self) -> None:
+        """Read messages of the client, until too many of them wait."""
+        reader, lines = PipeReader(0), Lines(self._limit)
+        size = -1
+        while size:
+            # A thread, since there are devices and files that cannot be watched.
+            buffer, size = await asyncio.to_thread(reader.read)
+            self._first_input.set()
+            for event in lines.feed(buffer, size) if size else lines.end():
+                await self._lines.put(event)
+        self._ends.put_nowait(End(0, "the client asks no more", _LATE))
+        await self._lines.put(None)
 
-    def _pause(self) -> None:
-        self._listening = False
-        self._loop.remove_reader(0)
-
-    def _hear_on(self) -> None:
-        while self._listening:
-            self._hear()
-
-    def _hear(self) -> None:
-        """Read once: there is something to read, so this does not block."""
+    async def _guarded(self, side: Coroutine[Any, Any, None]) -> None:
         try:
-            buffer, size = self._inlet.read()
-            self._heard.set()
-            for event in self._cutter.feed(buffer, size) if size else self._cutter.end():
-                self._lines.put_nowait(event)
+            await side
         except Exception as error:  # a side that is not served would wait forever
-            self._pause()
-            self._fail(error)
-            return
-        if not size:
-            self._pause()
-            self._lines.put_nowait(None)
-            self._ends.put_nowait(End(0, "the client asks no more", _LATE))
-        elif self._lines.qsize() >= _AHEAD:
-            self._pause()
-
-    def _fail(self, error: Exception) -> None:
-        said = f"the proxy failed: {type(error).__name__}: {error}"
-        self._ends.put_nowait(End(_FAILED, said))
+            reason = f"the proxy failed: {type(error).__name__}: {error}"
+            self._ends.put_nowait(End(_FAILED, reason))
 
     async def _take_lines(self) -> None:
-        try:
-            while (event := await self._lines.get()) is not None:
-                if isinstance(event, list):
-                    self._unsent += event
-                    while self._unsent:
-                        await self._take(self._unsent.popleft())
-                elif isinstance(event, LineDropped):
-                    await self._refuse_long(event)
-                elif isinstance(event, LineTruncated):
-                    # The server decides how to handle half a message.
-                    await self._take(event.raw)
-                if not self._listening and self._lines.empty():
-                    self._listen()
-        except Exception as error:
-            self._fail(error)
+        while (event := await self._lines.get()) is not None:
+            if isinstance(event, list):
+                self._unsent += event
+                while self._unsent:
+                    await self._take(self._unsent.popleft())
+            elif isinstance(event, LineDropped):
+                await self._refuse_long(event)
+            elif isinstance(event, LineTruncated):
+                # The server decides how to handle half a message.
+                await self._take(event.raw)
 
     async def _take(self, raw: bytes) -> None:
         if raw.strip():
-            sent = await self._driver.from_client(raw)
-            await self._say([*sent.told, *sent.to_client])
-            for line in sent.to_server:
+            routed = await self._driver.from_client(raw)
+            await self._say([*routed.told, *routed.to_client])
+            for line in routed.to_server:
                 await self._server.send(line)
-            for probe in sent.probes:
+            for probe in routed.probes:
                 await self._server.probe(probe)
 
     async def _refuse_long(self, event: LineDropped) -> None:
-        said = message.thrown_away(event.size, self._limit)
-        self._log.warning(f"from the client: {said}")
+        reason = message.thrown_away(event.size, self._limit)
+        self._log.warning(f"from the client: {reason}")
         id = message.request_id(event.start, event.end)
         if id is not None:
-            await self._say([message.error(id, -1, said)])
+            await self._say([message.error(id, message.PROXY_ERROR, reason)])
 
     async def _say(self, lines: list[bytes]) -> None:
         """Write lines, as soon as the client reads them."""
         if not lines:
             return
         async with self._saying:
-            if len(lines) == 1 and len(lines[0]) < _ATOMIC and self._takes():
+            if len(lines) == 1 and len(lines[0]) < _ATOMIC and self._writes_at_once():
                 self._client.send(lines)
                 return
             if not self._wide and max(map(len, lines)) >= _LARGE:
@@ -249,8 +221,6 @@ class Bridge:
                 widen(1)
             await asyncio.to_thread(self._client.send, lines)
 
-    def _takes(self) -> bool:
+    def _writes_at_once(self) -> bool:
         """Return True if a short line can be written without blocking."""
-        if self._writable is None:
-            return False
         return [ready for _, ready in self._writable.poll(0)] == [select.POLLOUT]

@@ -6,12 +6,13 @@ Pure except for the events that signal its progress.
 import asyncio
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from proxy.document import message
-from proxy.document.message import PROTOCOL_VERSION, Message, string_at
+from proxy.document.message import PROTOCOL_VERSION, string_at
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
+from proxy.transports.correlation import address, messages, method_of, request_key
 from proxy.transports.http.headers import MODERN
 
 _NULL = b"null"
@@ -54,23 +55,22 @@ def read(raw: bytes) -> ClientRequest:
     >>> post.waiting, post.method, post.modern
     ({b'"a"': 'tools/list'}, 'tools/list', False)
     """
-    try:
-        found = message.read(raw)
-        if not isinstance(found, Message):
-            batch = [each for each in map(_element, found) if each is not None and _asks(each)]
-            asked = {each.key or _NULL: each.verb or "" for each in batch}
-            return ClientRequest(raw, asked, next(iter(asked.values()), ""))
-        method = found.verb or ""
-    except DocumentError:
-        return ClientRequest(raw)
-    if _asks(found):
-        version = None
-        if found.params is not ABSENT:
-            version = string_at(found.params, "_meta", PROTOCOL_VERSION)
-        modern = version is not None and version >= MODERN
-        return ClientRequest(raw, {found.key or _NULL: method}, method, None, modern, version)
+    contents = messages(raw)
+    keys = ((request_key(each), method_of(each)) for each in contents)
+    waiting = {key: method for key, method in keys if key is not None}
+    if raw.lstrip()[:1] == b"[" or not contents:
+        return ClientRequest(raw, waiting, next(iter(waiting.values()), ""))
+    [single] = contents
+    version = None
+    if waiting and single.params is not ABSENT:
+        version = string_at(single.params, "_meta", PROTOCOL_VERSION)
     return ClientRequest(
-        raw, {}, method, _cancelled(found) if method == "notifications/cancelled" else None
+        raw,
+        waiting,
+        method_of(single),
+        None if waiting else address(raw).cancels,
+        version is not None and version >= MODERN,
+        version,
     )
 
 
@@ -83,12 +83,7 @@ def answered(raw: bytes) -> list[bytes]:
     key = message.responds_to(raw)
     if key is not None:
         return [key]
-    try:
-        found = message.read(raw)
-    except DocumentError:
-        return []
-    single = [found] if isinstance(found, Message) else [_element(each) for each in found]
-    return [each.key or _NULL for each in single if each is not None and each.responds]
+    return [each.key or _NULL for each in messages(raw) if each.responds]
 
 
 def refuses(raw: bytes, key: bytes) -> bool:
@@ -96,15 +91,12 @@ def refuses(raw: bytes, key: bytes) -> bool:
 
     It may have no id: the server need not have read the request.
     """
-    try:
-        found = message.read(raw)
-    except DocumentError:
-        return False
-    if not isinstance(found, Message) or found.key not in (key, None, _NULL):
+    contents = messages(raw)
+    if len(contents) != 1 or contents[0].key not in (key, None, _NULL):
         return False
     try:
         # Other formats have an `error` too, of another meaning (OAuth, RFC 6749 section 5.2).
-        int(bytes(message.members(found.error)["code"]))
+        int(bytes(message.members(contents[0].error)["code"]))
     except (DocumentError, KeyError, ValueError):
         return False
     return b'"jsonrpc"' in raw
@@ -112,31 +104,6 @@ def refuses(raw: bytes, key: bytes) -> bool:
 
 def negotiated(raw: bytes) -> str | None:
     """Return the protocol version that the response to `initialize` names."""
-    try:
-        found = message.read(raw)
-    except DocumentError:
-        return None
-    return string_at(found.result, "protocolVersion") if isinstance(found, Message) else None
-
-
-def _asks(found: Message) -> bool:
-    return found.method is not ABSENT and found.key not in (None, _NULL)
-
-
-def _element(raw: Raw) -> Message | None:
-    try:
-        found = message.read(bytes(raw))
-        if isinstance(found, Message):
-            found.verb  # noqa: B018  (a method that is no text raises DocumentError)
-            return found
-    except DocumentError:
-        pass
+    for each in messages(raw):
+        return string_at(each.result, "protocolVersion")
     return None
-
-
-def _cancelled(found: Message) -> bytes | None:
-    try:
-        id = message.members(found.params).get("requestId")
-    except DocumentError:
-        return None
-    return None if id is None else message.id_key(bytes(id))

@@ -6,11 +6,11 @@ that is really sent. Pure. A member that the body lacks is no error here: the se
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Raw
 
 from proxy.document import message
@@ -35,18 +35,12 @@ Parameters = dict[str, ParameterHeaders]
 _NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _TASKS = "tasks/"
 
-_MOST = 10_000  # tools whose headers are remembered; the oldest are dropped first
+_MAX_TOOLS = 10_000  # tools whose headers are remembered; the oldest are dropped first
 _ANNOTATION = "x-mcp-header"
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _SAFE = re.compile(r"[\x20-\x7e]*")
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TYPES = ("string", "integer", "boolean")
-
-# Keywords of JSON Schema 2020-12 with subschemas, by the shape of their value.
-_SINGLE = {"items", "contains", "unevaluatedItems", "additionalProperties", "propertyNames"}
-_SINGLE |= {"unevaluatedProperties", "not", "if", "then", "else", "contentSchema"}
-_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-_MAPS = ("patternProperties", "dependentSchemas", "$defs", "definitions")
 
 
 def request_headers(raw: bytes, parameters: Mapping[str, ParameterHeaders]) -> dict[str, str]:
@@ -73,8 +67,8 @@ def request_headers(raw: bytes, parameters: Mapping[str, ParameterHeaders]) -> d
     name = None if member is None else string_at(read.params, member)
     if name is not None:
         headers[NAME] = encoded(name)
-        if method == "tools/call" and (known := parameters.get(name)):
-            headers.update(_values(read.params, known))
+        if method == "tools/call" and (parameter_headers := parameters.get(name)):
+            headers.update(_values(read.params, parameter_headers))
     return headers
 
 
@@ -87,19 +81,17 @@ def parameter_headers(input_schema: Any) -> ParameterHeaders:
     >>> parameter_headers({"properties": {"to": {"type": "string", "x-mcp-header": "To"}}})
     ((('to',), 'Mcp-Param-To'),)
     """
-    found: dict[tuple[str, ...], str] = {}
-    taken: set[str] = set()
-    for path, schema in _positions(input_schema):
-        if _ANNOTATION not in schema:
-            continue
+    headers: dict[tuple[str, ...], str] = {}
+    names: set[str] = set()
+    for path, schema in _annotated(input_schema):
         token = schema[_ANNOTATION]
         if not path or not isinstance(token, str) or not _TOKEN.fullmatch(token):
             return ()
-        if schema.get("type") not in _TYPES or token.lower() in taken:
+        if schema.get("type") not in _TYPES or token.lower() in names:
             return ()
-        taken.add(token.lower())
-        found[path] = PARAMETER + token
-    return tuple(found.items())
+        names.add(token.lower())
+        headers[path] = PARAMETER + token
+    return tuple(headers.items())
 
 
 def declared(raw: bytes) -> Parameters:
@@ -109,22 +101,25 @@ def declared(raw: bytes) -> Parameters:
     """
     if _ANNOTATION.encode() not in raw:
         return {}
-    response = _loaded(Raw(raw))
+    response = _decode(Raw(raw))
     result = response.get("result") if isinstance(response, dict) else None
     tools = result.get("tools") if isinstance(result, dict) else None
     if not isinstance(tools, list):
         return {}
-    named = [tool for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
-    return {tool["name"]: parameter_headers(tool.get("inputSchema")) for tool in named}
+    return {
+        tool["name"]: parameter_headers(tool.get("inputSchema"))
+        for tool in tools
+        if isinstance(tool, dict) and isinstance(tool.get("name"), str)
+    }
 
 
-def learn(known: Parameters, raw: bytes) -> None:
+def learn(parameters: Parameters, raw: bytes) -> None:
     """Add the headers that a response to tools/list declares; each may name other tools."""
-    for tool, parameters in declared(raw).items():
-        known.pop(tool, None)
-        known[tool] = parameters
-        if len(known) > _MOST:
-            del known[next(iter(known))]
+    for tool, headers in declared(raw).items():
+        parameters.pop(tool, None)
+        parameters[tool] = headers
+        if len(parameters) > _MAX_TOOLS:
+            del parameters[next(iter(parameters))]
 
 
 def encoded(value: str) -> str:
@@ -145,23 +140,23 @@ def decoded(text: str) -> str | None:
     >>> decoded("=?base64?w6k=?="), decoded("plain"), decoded("=?base64?w6l?=")
     ('é', 'plain', None)
     """
-    found = _SENTINEL.fullmatch(text)
-    if found is None:
+    match = _SENTINEL.fullmatch(text)
+    if match is None:
         return text
     try:
-        raw = base64.b64decode(found[1], validate=True)
+        raw = base64.b64decode(match[1], validate=True)
         # Several spellings decode to the same bytes; only one is canonical.
-        return raw.decode() if base64.b64encode(raw).decode() == found[1] else None
+        return raw.decode() if base64.b64encode(raw).decode() == match[1] else None
     except (binascii.Error, UnicodeError, ValueError):
         return None
 
 
-def _values(params: Raw, known: ParameterHeaders) -> Iterator[tuple[str, str]]:
+def _values(params: Raw, headers: ParameterHeaders) -> Iterator[tuple[str, str]]:
     try:
-        arguments = _loaded(members(params).get("arguments", ABSENT))
+        arguments = _decode(members(params).get("arguments", ABSENT))
     except DocumentError:
         return
-    for path, header in known:
+    for path, header in headers:
         value = arguments
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
@@ -174,30 +169,29 @@ def _values(params: Raw, known: ParameterHeaders) -> Iterator[tuple[str, str]]:
                 continue
 
 
-def _positions(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
-    """Yield each subschema with its path; None if it is below other keywords than `properties`."""
+def _annotated(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
+    """Yield each subschema with the annotation, and its path of `properties`; else None."""
     waiting: list[tuple[tuple[str, ...] | None, Any]] = [((), root)]
     while waiting:
         path, schema = waiting.pop()
+        if isinstance(schema, list):
+            waiting += [(None, each) for each in schema]
         if not isinstance(schema, dict):
             continue
-        yield path, schema
+        if _ANNOTATION in schema:
+            yield path, schema
         for keyword, value in schema.items():
             if keyword == "properties" and isinstance(value, dict):
                 for name, below in value.items():
                     waiting.append((None if path is None else (*path, name), below))
-            elif keyword in _SINGLE:
+            else:
                 waiting.append((None, value))
-            elif keyword in _LISTS and isinstance(value, list):
-                waiting += [(None, below) for below in value]
-            elif keyword in _MAPS and isinstance(value, dict):
-                waiting += [(None, below) for below in value.values()]
 
 
-def _loaded(raw: Raw) -> Any:
+def _decode(raw: Raw) -> Any:
     if raw is ABSENT:
         return None
     try:
-        return json.loads(bytes(raw))
-    except (ValueError, RecursionError):
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None

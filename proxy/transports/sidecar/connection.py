@@ -181,12 +181,12 @@ class Connections:
         peer = connection.peer
         crowd, own = "", None
         if len(self._open) >= self._limit:
-            crowd = f"{len(self._open)} connections are open, the most at once (--connections)"
+            crowd = f"{len(self._open)} connections are open, the most at once (limits.connections)"
         elif self._peers[peer] >= self._most_of(peer):
             own = peer
             crowd = (
                 f"{self._peers[peer]} connections from {peer} are open, the most from one address "
-                "(--peer-connections)"
+                "(limits.peer_connections)"
             )
         if crowd and not self._make_room(crowd, own):
             return crowd

@@ -4,8 +4,6 @@ Invariant: whatever the names that clients and upstreams use, no metric has more
 sets of labels; the rest are counted under `other`.
 """
 
-from collections.abc import Callable
-from threading import Lock
 from typing import Generic, TypeVar
 
 from prometheus_client import (
@@ -17,12 +15,14 @@ from prometheus_client import (
     disable_created_metrics,
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics import MetricWrapperBase
 
-from proxy.storage.meter import OTHER, Row, Warnings
+from proxy.storage.meter import OTHER, Limiter, Row, Warnings, label
 from proxy.transports.sidecar.route import AccessRecord
 
-_MOST = 1000
-_LONGEST_NAME = 200
+_MAX_SERIES = 1000
+_RESERVE = 100  # series for labels without names that clients choose
+_STAGES = ("before", "after", "visible_before", "visible_after")
 
 # OpenTelemetry's boundaries for mcp.server.operation.duration, in seconds.
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
@@ -59,7 +59,7 @@ _METHODS = frozenset(
 )
 
 Labels = tuple[str, ...]
-Series = TypeVar("Series")
+Metric = TypeVar("Metric", bound=MetricWrapperBase)
 
 
 class Metrics:
@@ -81,7 +81,7 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self._registry,
         )
-        sizes = Counter(
+        self._sizes = Counter(
             "mcp_abridge_response_bytes",
             "Responses of tools as the upstream sent them and as the client got them, on the wire "
             "and as far as the model reads them.",
@@ -111,15 +111,12 @@ class Metrics:
             "Calls that the ledger could not record; the log says why.",
             registry=self._registry,
         )
-        stages = ("before", "after", "visible_before", "visible_after")
-        self._seconds = _Bounded(_MOST, lambda labels: seconds.labels(*labels))
+        self._seconds = _Bounded(seconds)
+        self._calls = _Bounded(calls)
+        self._warnings = _Bounded(warnings)
+        self._refused = _Bounded(refused)
         # A tool has all of its stages, or none.
-        self._sizes = _Bounded(
-            _MOST // len(stages), lambda labels: [sizes.labels(*labels, stage) for stage in stages]
-        )
-        self._calls = _Bounded(_MOST, lambda labels: calls.labels(*labels))
-        self._warnings = _Bounded(_MOST, lambda labels: warnings.labels(*labels))
-        self._refused = _Bounded(_MOST, lambda labels: refused.labels(*labels))
+        self._tools = Limiter[str](_MAX_SERIES // len(_STAGES) - 1)
         self.requests = self._gauge("mcp_abridge_open_requests", "HTTP requests that are open.")
         self.sessions = self._gauge(
             "mcp_abridge_sessions",
@@ -129,7 +126,7 @@ class Metrics:
 
     def observe(self, row: Row) -> None:
         """Count the calls of a meter's row; see `proxy.storage.meter.Meters`."""
-        tool = _label(row.tool)
+        tool = label(row.tool)
         self._calls.of((tool, row.outcome), (OTHER, row.outcome)).inc(row.calls)
         # A rule in shadow mode changes no response.
         shadow = row.outcome == "shadow"
@@ -139,13 +136,14 @@ class Metrics:
             row.visible_before,
             row.visible_before if shadow else row.visible_after,
         )
-        for series, size in zip(self._sizes.of((tool,), (OTHER,)), figures, strict=True):
-            series.inc(size)
+        tool = self._tools.admit(tool, OTHER)
+        for stage, size in zip(_STAGES, figures, strict=True):
+            self._sizes.labels(tool, stage).inc(size)
 
     def warned(self, warned: Warnings) -> None:
         """Count the warnings of a rule; see `proxy.storage.meter.Meters`."""
-        rule = _label(warned.rule)
-        labels = (rule, _label(warned.kind))
+        rule = label(warned.rule)
+        labels = (rule, label(warned.kind))
         self._warnings.of(labels, (rule, OTHER), (OTHER, OTHER)).inc(warned.count)
 
     def unrecorded(self, calls: int) -> None:
@@ -164,7 +162,7 @@ class Metrics:
         if not asked.method:
             return
         method = asked.method if asked.method in _METHODS else OTHER
-        tool = _label(asked.tool)
+        tool = label(asked.tool)
         error = str(status) if failed else _UNNAMED_ERROR if asked.failure else ""
         series = self._seconds.of((method, tool, error), (method, OTHER, error), (OTHER,) * 3)
         series.observe(seconds)
@@ -185,38 +183,13 @@ class Metrics:
         return Gauge(name, says, registry=self._registry)
 
 
-class _Bounded(Generic[Series]):
-    """The series of a metric by their labels, limited in number."""
+class _Bounded(Generic[Metric]):
+    """A metric with a limited number of series."""
 
-    def __init__(self, most: int, make: Callable[[Labels], Series]) -> None:
-        self._most = most
-        self._make = make
-        self._made: dict[Labels, Series] = {}
-        self._lock = Lock()
+    def __init__(self, metric: Metric) -> None:
+        self._metric = metric
+        self._limiter = Limiter[Labels](_MAX_SERIES, _RESERVE)
 
-    def of(self, *candidates: Labels) -> Series:
-        """Return the series of the first labels that have one, or for which there is room.
-
-        Each of `candidates` is coarser than the one before and is admitted for longer: a tenth of
-        the room is closed to the first. The last one always finds room.
-        """
-        found = self._made.get(candidates[0])
-        if found is not None:
-            return found
-        *finer, last = candidates
-        with self._lock:
-            for number, labels in enumerate(finer):
-                room = self._most - 1 if number else self._most - self._most // 10
-                if labels in self._made or len(self._made) < room:
-                    return self._kept(labels)
-            return self._kept(last)
-
-    def _kept(self, labels: Labels) -> Series:
-        if labels not in self._made:
-            self._made[labels] = self._make(labels)
-        return self._made[labels]
-
-
-def _label(name: str) -> str:
-    # UTF-8 has no lone surrogates, and the length of a name is up to its sender.
-    return name[:_LONGEST_NAME].encode("utf-8", "replace").decode()
+    def of(self, *candidates: Labels) -> Metric:
+        """Return the series of the first of `candidates`, from fine to coarse, that has room."""
+        return self._metric.labels(*self._limiter.admit(*candidates))

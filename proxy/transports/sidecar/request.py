@@ -12,6 +12,7 @@ from proxy.document import message
 from proxy.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, string_at
 from proxy.errors import AbridgeError, DocumentError
 from proxy.transports.aio import others
+from proxy.transports.correlation import method_of, request_key
 from proxy.transports.http import body
 from proxy.transports.http import hop_headers as passing
 from proxy.transports.http import negotiation as accept
@@ -81,7 +82,7 @@ class PostedBody(Struct):
     @property
     def method(self) -> str:
         """The method of `first`; an empty text for a response, a batch or an unreadable message."""
-        return "" if self.first is None else _verb(self.first)
+        return "" if self.first is None else method_of(self.first)
 
     @property
     def initializes(self) -> bool:
@@ -121,7 +122,7 @@ async def read(
         raw=raw,
         messages=messages,
         batch=batch,
-        ids=tuple(key for key in map(_asks, messages) if key is not None),
+        ids=tuple(key for key in map(request_key, messages) if key is not None),
         wanted=accept.wanted(_joined(request, "Accept")),
         session=request.headers.get(SESSION),
         version=request.headers.get(VERSION),
@@ -194,19 +195,6 @@ def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:
             said = "the body is nested too deeply" if "deeply" in str(cause) else "Parse error"
             raise RequestRefused(route.malformed_status, NOT_JSON, said) from None
     return [], False
-
-
-def _asks(read: Message) -> bytes | None:
-    """Return the id of a request, None for any other message."""
-    key = read.key
-    return None if not _verb(read) or key == b"null" else key
-
-
-def _verb(read: Message) -> str:
-    try:
-        return read.verb or ""
-    except DocumentError:
-        return ""
 
 
 def _declared(post: PostedBody) -> str:

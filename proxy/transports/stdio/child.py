@@ -10,23 +10,38 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from subprocess import Popen
     from typing import NoReturn
 
 TERMINATE: int = _signal.SIGTERM
-KILL: int = getattr(_signal, "SIGKILL", 9)
+KILL: int = _signal.SIGKILL
 
 _NOT_FOUND = 127
 
-# Reads the number of the group, then blocks until the proxy has ended; ends the group as it would.
+# Reads which groups exist, and ends them as the proxy would once the proxy has ended. Names are the
+# proxy's, since it does not learn the number of a group whose start fails.
 _GUARDIAN = """
 trap '' HUP INT TERM
-read -r group || exit 0
-read -r nothing
+guarded=' '
+while read -r word name group; do
+    case $word in
+    guard) guarded="$guarded$name:$group " ;;
+    leave) case $guarded in *" $name:"*)
+        rest=${guarded#* "$name":}
+        guarded="${guarded%% "$name":*} ${rest#* }" ;;
+        esac ;;
+    esac
+done
+[ "$guarded" = ' ' ] && exit
 sleep 1
-kill -s TERM -- "-$group" || exit 0
+left=
+for each in $guarded; do
+    kill -s TERM -- "-${each#*:}" && left="$left ${each#*:}"
+done
+[ -n "$left" ] || exit
 sleep 2
-kill -s KILL -- "-$group"
+for group in $left; do
+    kill -s KILL -- "-$group"
+done
 """
 
 
@@ -40,8 +55,7 @@ class ChildProcess:
         stderr: int,
         pid: int | None = None,
         *,
-        guardian: "ForkedGuardian | None" = None,
-        process: "Popen[bytes] | None" = None,
+        guardian: "Guardian | None" = None,
         code: int | None = None,
     ) -> None:
         self.stdin = stdin
@@ -51,31 +65,24 @@ class ChildProcess:
         self.code = code
         """Its exit code once its end was observed; negative if a signal of that number ended it."""
         self.guardian = guardian
-        self._process = process
 
     def ended(self) -> bool:
         """Return True if the server has ended, and record its exit code."""
-        if self.code is None:
-            if self._process is not None:
-                self.code = self._process.poll()
-            elif self.pid is not None:
-                pid, status = os.waitpid(self.pid, os.WNOHANG)
-                if pid:
-                    self.code = os.waitstatus_to_exitcode(status)
+        if self.code is None and self.pid is not None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.code = os.waitstatus_to_exitcode(status)
         return self.code is not None
 
     def signal(self, number: int) -> bool:
         """Send a signal to the whole group (0 only checks it); return False if it is empty."""
+        if self.pid is None:
+            return False
         try:
-            if self.pid is None:
-                return False
-            if hasattr(os, "killpg"):
-                os.killpg(self.pid, number)
-            elif self._process is not None and number:
-                self._process.kill() if number == KILL else self._process.terminate()
+            os.killpg(self.pid, number)
         except OSError:
             return False
-        return self._process is None or not self.ended()
+        return True
 
     def give_up(self) -> None:
         """Count the server as ended if even SIGKILL did not end it in time."""
@@ -89,49 +96,56 @@ class ChildProcess:
             self.guardian = None
 
 
-class ForkedGuardian:
-    """A shell that ends a process group if the proxy is killed before it could.
+class Guardian:
+    """A shell that ends process groups if the proxy is killed before it could.
 
-    It holds only the other end of a pipe, through which the guarded process first sends its number.
-    Raises OSError if there is no shell.
+    It holds nothing but the other end of a pipe. Raises OSError if there is no shell.
     """
 
-    def __init__(self, mask: "Iterable[int]") -> None:
-        self.pid, self.pipe = watching(_GUARDIAN, mask)
+    def __init__(self, mask: "Iterable[int]" = ()) -> None:
+        reading, self._pipe = os.pipe()
+        try:
+            self.pid = os.posix_spawn(
+                "/bin/sh",
+                ["sh", "-c", _GUARDIAN, "mcp-abridge-guardian"],
+                os.environ,
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, reading, 0),
+                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                ],
+                setpgroup=0,
+                setsigmask=mask,
+            )
+        except OSError:
+            os.close(self._pipe)
+            raise
+        finally:
+            os.close(reading)
+        os.set_blocking(self._pipe, False)
+
+    def guard(self, name: int, group: int) -> None:
+        """Add a group that must end with this process."""
+        self._write(b"guard %d %d\n" % (name, group))
+
+    def leave(self, name: int) -> None:
+        """Remove a group that has ended, or could not be started."""
+        self._write(b"leave %d\n" % name)
 
     def dismiss(self) -> None:
-        """End the shell; the group is no longer guarded."""
-        os.kill(self.pid, KILL)
-        os.waitpid(self.pid, 0)
-        os.close(self.pipe)
+        """End the shell; no group is guarded any more."""
+        try:
+            os.kill(self.pid, KILL)
+            os.waitpid(self.pid, 0)
+        except OSError:  # it was killed
+            pass
+        os.close(self._pipe)
 
-
-def watching(script: str, mask: "Iterable[int]" = ()) -> tuple[int, int]:
-    """Start a shell whose stdin is a pipe from the proxy, which closes when the proxy ends.
-
-    Returns its process id and the proxy's end of the pipe; the shell has nothing else open. Raises
-    OSError if there is no shell.
-    """
-    reading, writing = os.pipe()
-    try:
-        process = os.posix_spawn(
-            "/bin/sh",
-            ["sh", "-c", script, "mcp-abridge-guardian"],
-            os.environ,
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, reading, 0),
-                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-            ],
-            setpgroup=0,
-            setsigmask=mask,
-        )
-    except OSError:
-        os.close(writing)
-        raise
-    finally:
-        os.close(reading)
-    return process, writing
+    def _write(self, line: bytes) -> None:
+        try:
+            os.write(self._pipe, line)
+        except OSError:
+            return  # it was killed: its groups are unguarded, but the proxy continues
 
 
 def hold_signals() -> "Iterable[int]":
@@ -139,12 +153,10 @@ def hold_signals() -> "Iterable[int]":
 
     Threads that are started meanwhile do not receive them.
     """
-    if not hasattr(_signal, "pthread_sigmask"):
-        return ()
     # If it were ignored, the system would not report the server's exit code.
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-    held = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM, _signal.SIGCHLD)
-    before: Iterable[int] = _signal.pthread_sigmask(_signal.SIG_BLOCK, held)
+    signals = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM, _signal.SIGCHLD)
+    before: Iterable[int] = _signal.pthread_sigmask(_signal.SIG_BLOCK, signals)
     return before
 
 
@@ -153,10 +165,8 @@ def spawn(command: list[str], mask: "Iterable[int]" = ()) -> ChildProcess:
 
     `mask` are the signals that it has blocked, independent of those that this thread blocks.
     """
-    if not hasattr(os, "fork"):
-        return opened(command)
     try:
-        guardian: ForkedGuardian | None = ForkedGuardian(mask)
+        guardian: Guardian | None = Guardian(mask)
     except OSError:
         guardian = None
     pipes: list[tuple[int, int]] = []
@@ -192,7 +202,7 @@ def _become(
     command: list[str],
     pipes: tuple[int, int, int],
     mask: "Iterable[int]",
-    guardian: ForkedGuardian | None,
+    guardian: Guardian | None,
     failing: int,
 ) -> "NoReturn":
     """Run the server in the forked process; all other descriptors close by themselves."""
@@ -200,7 +210,7 @@ def _become(
         os.setsid()
         if guardian is not None:
             # Not by the parent, which may be killed before it knows the number.
-            os.write(guardian.pipe, b"%d\n" % os.getpid())
+            guardian.guard(0, os.getpid())
         for number, descriptor in enumerate(pipes):
             os.dup2(descriptor, number)
         # Python ignores these from its start on; other programs do not expect that.
@@ -212,21 +222,6 @@ def _become(
         os.write(failing, b"%d" % (error.errno or 0))
     finally:
         os._exit(_NOT_FOUND)
-
-
-def opened(command: list[str]) -> ChildProcess:
-    """Start `command` on a system without fork; it has no guardian."""
-    from subprocess import PIPE, Popen
-
-    process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    pipes = (process.stdin, process.stdout, process.stderr)
-    stdin, stdout, stderr = (os.dup(pipe.fileno()) for pipe in pipes)
-    for pipe in pipes:
-        pipe.close()
-    return ChildProcess(stdin, stdout, stderr, process.pid, process=process)
 
 
 def stillborn() -> ChildProcess:

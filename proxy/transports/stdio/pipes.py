@@ -13,7 +13,7 @@ from threading import Condition, Lock, Thread
 
 _CHUNK = 64 << 10
 _WIDE = 1 << 20
-_MOST_WAITING = 4 << 20
+_MAX_WAITING = 4 << 20
 _GLANCE = 0.2  # seconds between two checks of a waiting writer if it was closed
 
 
@@ -37,7 +37,7 @@ class PipeReader:
             try:
                 if self._large:
                     chunk: bytes | bytearray = self._buffer
-                    size = _read_into(self._descriptor, self._buffer)
+                    size = os.readv(self._descriptor, [self._buffer])
                 else:
                     chunk = os.read(self._descriptor, _CHUNK)
                     size = len(chunk)
@@ -65,23 +65,23 @@ class PipeWriter:
     """The end of a pipe that is written: whole lines by any thread, long lines in pieces by one.
 
     Lines that are sent while another is written in pieces follow it. If the other side is gone or
-    the writer was closed, writes are lost; `broken` is called when the other side is first found
+    the writer was closed, writes are lost; `on_broken` is called when the other side is first found
     to be gone.
     """
 
-    def __init__(self, descriptor: int, broken: Callable[[], None]) -> None:
+    def __init__(self, descriptor: int, on_broken: Callable[[], None]) -> None:
         self.broken = False
         """True if the other side was found to be gone."""
         self._descriptor = descriptor
         self._lock = Lock()
         self._line_over = Condition(self._lock)
-        self._midline = False
+        self._mid_line = False
         self._waiting: list[bytes] = []
         self._waiting_size = 0
-        self._posted: deque[bytes] = deque()
+        self._later: deque[bytes] = deque()
         self._wide = False
         self._closed = False
-        self._tell = broken
+        self._on_broken = on_broken
 
     def send(self, lines: list[bytes]) -> None:
         """Write whole lines, given without newlines; they follow a line in pieces."""
@@ -91,19 +91,19 @@ class PipeWriter:
         else:
             parts = [b"\n".join(lines) + b"\n"]
         with self._lock:
-            if self._posted:
-                self._write_posted()
-            while self._midline and self._waiting_size > _MOST_WAITING:
+            if self._later:
+                self._write_later()
+            while self._mid_line and self._waiting_size > _MAX_WAITING:
                 self._line_over.wait()
             for part in parts:
                 self._put(part)
         if self._closed:
             self.close()
 
-    def piece(self, part: bytes | bytearray | memoryview, last: bool) -> None:
+    def send_chunk(self, part: bytes | bytearray | memoryview, last: bool) -> None:
         """Write a part of a line; only one thread may write in pieces."""
         with self._lock:
-            self._midline = not last
+            self._mid_line = not last
             if not self._wide:
                 self._wide = True
                 widen(self._descriptor)
@@ -113,26 +113,26 @@ class PipeWriter:
                 self._line_over.notify_all()
                 self._write(b"".join(waiting))
 
-    def post(self, lines: list[bytes]) -> None:
+    def send_later(self, lines: list[bytes]) -> None:
         """Write whole lines in another thread: for a caller that must not block.
 
         Lines that are sent later follow them.
         """
-        self._posted.extend(lines)
+        self._later.extend(lines)
         try:
-            Thread(target=self._send_posted, name="post", daemon=True).start()
+            Thread(target=self._send_pending, name="send_later", daemon=True).start()
         except RuntimeError:  # no thread can be started: better block than lose the lines
-            self._send_posted()
+            self._send_pending()
 
     def flush(self) -> None:
         """Write the lines posted so far, without waiting for their threads."""
         with self._lock:
-            self._write_posted()
+            self._write_later()
 
     def finish(self, lines: list[bytes]) -> None:
         """Write whole lines, after ending a line whose further pieces will never come."""
         with self._lock:
-            unfinished, self._midline = self._midline, False
+            unfinished, self._mid_line = self._mid_line, False
             ends = b"\n" * unfinished
             self._write(ends + b"".join([*self._waiting, *(line + b"\n" for line in lines)]))
 
@@ -146,19 +146,19 @@ class PipeWriter:
             finally:
                 self._lock.release()
 
-    def _send_posted(self) -> None:
+    def _send_pending(self) -> None:
         # Each call starts a thread; the lock alone would not keep their lines in order.
         self.flush()
         if self._closed:
             self.close()
 
-    def _write_posted(self) -> None:
-        while self._posted:
-            self._put(self._posted.popleft() + b"\n")
+    def _write_later(self) -> None:
+        while self._later:
+            self._put(self._later.popleft() + b"\n")
 
     def _put(self, part: bytes) -> None:
         """Write a part that must not interrupt a line in pieces: queue it until the line ends."""
-        if self._midline:
+        if self._mid_line:
             self._waiting.append(part)
             self._waiting_size += len(part)
         else:
@@ -166,9 +166,9 @@ class PipeWriter:
 
     def _write(self, raw: bytes | bytearray | memoryview) -> None:
         try:
-            sent = os.write(self._descriptor, raw)
-            if sent < len(raw):
-                self._write_rest(memoryview(raw)[sent:])
+            count = os.write(self._descriptor, raw)
+            if count < len(raw):
+                self._write_rest(memoryview(raw)[count:])
         except BlockingIOError:
             self._write_rest(memoryview(raw))
         except OSError:
@@ -186,7 +186,7 @@ class PipeWriter:
     def _break(self) -> None:
         if not (self.broken or self._closed):
             self.broken = True
-            self._tell()
+            self._on_broken()
 
     def _close(self) -> None:
         if self._descriptor >= 0:
@@ -199,28 +199,16 @@ def widen(descriptor: int) -> None:
 
     Only once it is needed: the wide pipes of one user share a limit of 64 MiB on Linux.
     """
-    with suppress(ImportError, AttributeError, OSError):
+    with suppress(AttributeError, OSError):
         import fcntl
 
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _WIDE)
-
-
-def _read_into(descriptor: int, buffer: bytearray) -> int:
-    if hasattr(os, "readv"):
-        return os.readv(descriptor, [buffer])
-    chunk = os.read(descriptor, len(buffer))
-    buffer[: len(chunk)] = chunk
-    return len(chunk)
 
 
 def _wait(descriptor: int, event: str) -> None:
     """Wait until a non-blocking descriptor is ready, for at most `_GLANCE` seconds."""
     import select
 
-    if hasattr(select, "poll"):
-        poll = select.poll()
-        poll.register(descriptor, getattr(select, event))
-        poll.poll(_GLANCE * 1000)
-    else:
-        reading = [descriptor] if event == "POLLIN" else []
-        select.select(reading, [] if reading else [descriptor], [], _GLANCE)
+    poll = select.poll()
+    poll.register(descriptor, getattr(select, event))
+    poll.poll(_GLANCE * 1000)

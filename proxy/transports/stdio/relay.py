@@ -178,10 +178,10 @@ class Relay:
         self._entry = Lock()
         self._client = PipeWriter(1, lambda: self._ending.tell("client gone"))
         self._server = PipeWriter(child.stdin, lambda: self._ending.tell("server deaf"))
-        send, post = self._server.send, self._server.post
+        send, later = self._server.send, self._server.send_later
         self._from_client = Direction(send, self._client.send, send)
-        self._from_server = Direction(self._client.send, post, post)
-        self._overdue = Direction(post, self._client.send, post)
+        self._from_server = Direction(self._client.send, later, later)
+        self._overdue = Direction(later, self._client.send, later)
         self._output = PipeReader(child.stdout)
         self._ending = Shutdown(child, self._server, self._output, log, cause)
         self._deadlines: DeadlineThread | None = None  # of probes
@@ -283,7 +283,7 @@ class Relay:
                     for raw in event:
                         self._settle(self._deadlines, message.responds_to(raw))
             elif type(event) is Chunk:
-                self._client.piece(event.raw, event.last)
+                self._client.send_chunk(event.raw, event.last)
             elif type(event) is LineStreamed:
                 self._enter(self._session.streamed, event.start, event.end, event.size)
             elif type(event) is LineTooLong:
@@ -314,19 +314,19 @@ class Relay:
         outputs = self._session.from_server(raw)
         if len(outputs) == 1 and type(outputs[0]) is Forward:
             return outputs
-        return self._post(outputs, Reply)
+        return self._send_to_server(outputs, Reply)
 
-    def _post(
+    def _send_to_server(
         self, outputs: tuple[Output, ...], kind: type[Forward] | type[Reply]
     ) -> tuple[Output, ...]:
-        """Post the `outputs` for the server, which are those of `kind`; return the rest.
+        """Send the `outputs` for the server, which are those of `kind`; return the rest.
 
         Call it while no other thread can enter the session: else the client could cancel a call
         before it is sent.
         """
         lines = [output.raw for output in outputs if isinstance(output, kind)]
         if lines:
-            self._server.post(lines)
+            self._server.send_later(lines)
         return tuple(output for output in outputs if not isinstance(output, kind))
 
     def _settle(self, deadlines: "DeadlineThread", key: bytes | None) -> None:
@@ -343,7 +343,7 @@ class Relay:
     def _late(self, token: bytes) -> None:
         """Continue a call without the response to its probe: the time for that is up."""
         with self._entry:
-            outputs = self._post(self._session.unanswered(token), Forward)
+            outputs = self._send_to_server(self._session.unanswered(token), Forward)
         self._carry_out(outputs, self._overdue)
 
     def _time_calls(self) -> None:
@@ -356,7 +356,7 @@ class Relay:
             # As in proxy.storage.snapshots: time.sleep() fails if the clock is set back.
             select((), (), (), longest if seconds is None else min(seconds, longest))
             with self._entry:
-                outputs = self._post(self._session.overdue(), Forward)
+                outputs = self._send_to_server(self._session.overdue(), Forward)
             self._carry_out(outputs, self._overdue)
 
     def _watch(self, probe: Probe) -> None:
@@ -435,7 +435,7 @@ class Relay:
             with self._entry:
                 outputs = output.then(value)
                 if direction is self._from_server:
-                    outputs = self._post(outputs, Reply)
+                    outputs = self._send_to_server(outputs, Reply)
             self._carry_out(outputs, direction)
         elif isinstance(output, LoadSnapshot):
             snapshot, failure = access(self._store, output, self._log)

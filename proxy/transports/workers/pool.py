@@ -23,7 +23,7 @@ from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.transports.stdio.pipes import widen
 from proxy.transports.workers.process import WorkerMessage
-from proxy.transports.workers.thread import ThreadRunner
+from proxy.transports.workers.thread import ThreadRunner, run_in_slot
 
 # A worker imports from the same places as this process.
 _START = """
@@ -32,10 +32,9 @@ sys.path[:] = sys.argv[1:]
 from proxy.transports.workers.process import serve
 serve()
 """
-_FEWEST, _MOST = 3, 4
-_CHECKED = 64  # `validate` takes at least so many times as long as another step
+_MIN_PROCESSES, _MAX_PROCESSES = 3, 4
 _COSTLY = 4  # the same for steps whose cost the size of the document does not predict
-_REMEMBERED = 100
+_MAX_SPENDERS = 100
 
 
 class Broken(Exception):
@@ -43,23 +42,24 @@ class Broken(Exception):
 
 
 class Workers:
-    """At most `most` processes, by default as many as there are processors: three or four.
+    """At most so many `processes`, by default as many as there are processors: three or four.
 
-    A process is started when it is first needed and then kept; with `most` 0, long jobs run in a
-    thread. Documents of up to `above` bytes are shaped at once if a rule has one step; the bound is
-    far lower if it has many steps, or validates. A job that takes longer than `seconds` is
-    abandoned. One process is always left for jobs that are sure to end soon.
+    A process is started when it is first needed and then kept; without any, long jobs run in a
+    thread. Documents of up to `max_here` bytes are shaped at once if a rule has one step; the bound
+    is lower if it has many steps. A job that takes longer than `seconds` is abandoned. One process
+    is always left for jobs that are sure to end soon.
     """
 
     def __init__(
-        self, most: int | None = None, above: int = 256 << 10, seconds: float = 60.0
+        self, processes: int | None = None, max_here: int = 256 << 10, seconds: float = 60.0
     ) -> None:
-        most = max(_FEWEST, min(os.cpu_count() or 1, _MOST)) if most is None else most
-        self._above = above
+        if processes is None:
+            processes = max(_MIN_PROCESSES, min(os.cpu_count() or 1, _MAX_PROCESSES))
+        self._max_here = max_here
         self._seconds = seconds
-        self._apart = ThreadRunner()
-        self._threads = ThreadPoolExecutor(most, thread_name_prefix="worker") if most else None
-        self._room = asyncio.Semaphore(max(1, most - 1))  # for jobs that may take very long
+        self._thread = ThreadRunner()
+        self._threads = ThreadPoolExecutor(processes, "worker") if processes else None
+        self._costly_slots = asyncio.Semaphore(max(1, processes - 1))
         self._spenders: dict[int, Rule] = {}  # rules for which the little fuel was once not enough
         self._lock = Lock()
         self._idle: list[Worker] = []
@@ -75,7 +75,7 @@ class Workers:
         if self._closed or (job.aside and not job.rule.structures):
             return pipeline.shape(job)
         if job.rule.foreign:
-            return await self._apart.shape(job)
+            return await self._thread.shape(job)
         costly = job.rule.costly or job.view is not None
         if self._short(job, costly=costly):
             if not costly:
@@ -84,7 +84,7 @@ class Workers:
             if not outcome.spent:
                 return outcome
             self._remember(job.rule)
-        return await self._sent(job, costly=costly)
+        return await self._send(job, costly=costly)
 
     def _short(self, job: ShapeJob, *, costly: bool) -> bool:
         """Return True if `job` is run at once, or at least tried."""
@@ -93,39 +93,26 @@ class Workers:
             return True
         rule = job.rule
         passes = max(1, len(rule.pipeline), len(rule.errors))
-        if rule.validate is not None:
-            passes += _CHECKED
         if costly:
             passes *= _COSTLY
-        return len(source) * passes <= self._above and id(rule) not in self._spenders
+        return len(source) * passes <= self._max_here and id(rule) not in self._spenders
 
     def _remember(self, rule: Rule) -> None:
         """Send the next responses of a rule to a worker without trying them here first."""
-        if len(self._spenders) >= _REMEMBERED:
+        if len(self._spenders) >= _MAX_SPENDERS:
             self._spenders.clear()
         self._spenders[id(rule)] = rule
 
-    async def _sent(self, job: ShapeJob, *, costly: bool) -> ShapeResult:
+    async def _send(self, job: ShapeJob, *, costly: bool) -> ShapeResult:
         """Run `job` in a worker process, or in a thread if there are no processes."""
         if self._threads is None:
-            return await self._apart.shape(job)
+            return await self._thread.shape(job)
+        loop, threads = asyncio.get_running_loop(), self._threads
         if not costly:
-            return await asyncio.wrap_future(self._threads.submit(self._ask, job))
-        await self._room.acquire()
-        loop = asyncio.get_running_loop()
-        try:
-            asked = self._threads.submit(self._ask, job)
-        except BaseException:
-            self._room.release()
-            raise
-
-        def leave(_: object) -> None:
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(self._room.release)
-
-        # When the job has ended, which may be after its caller was cancelled.
-        asked.add_done_callback(leave)
-        return await asyncio.wrap_future(asked)
+            return await loop.run_in_executor(threads, self._ask, job)
+        return await run_in_slot(
+            self._costly_slots, lambda: loop.run_in_executor(threads, self._ask, job)
+        )
 
     def close(self) -> None:
         """End all processes and abandon their jobs."""
@@ -134,7 +121,6 @@ class Workers:
             workers = list(self._all)
         for worker in workers:
             worker.kill()
-        self._apart.close()
         if self._threads is not None:
             self._threads.shutdown()
         for worker in workers:
@@ -145,26 +131,26 @@ class Workers:
         try:
             message = WorkerMessage.asking(job)
         except Exception as error:  # a rule may hold any object, and fail in any way
-            said = f"the way to a worker process: {type(error).__name__}: {error}"
-            return pipeline.failure(job, said)
+            reason = f"{type(error).__name__}: {error}"
+            return pipeline.failure(job, f"the way to a worker process: {reason}")
         try:
-            worker = self._taken()
-        except (OSError, Broken) as cause:
-            failed = pipeline.failure(job, f"the start of a worker process: {cause}")
-            return replace(failed, blameless=True)
+            worker = self._idle_or_new()
+        except (OSError, Broken) as error:
+            failure = pipeline.failure(job, f"the start of a worker process: {error}")
+            return replace(failure, blameless=True)
         try:
             outcome = worker.ask(message, job, self._seconds)
-        except Broken as cause:
+        except Broken as error:
             with self._lock:
                 self._all.discard(worker)
-            return pipeline.failure(job, f"the worker process: {cause}")
+            return pipeline.failure(job, f"the worker process: {error}")
         with self._lock:
             self._idle.append(worker)
         if isinstance(outcome, str):
             return pipeline.failure(job, f"the worker process: {outcome}")
         return outcome
 
-    def _taken(self) -> "Worker":
+    def _idle_or_new(self) -> "Worker":
         with self._lock:
             while self._idle:
                 worker = self._idle.pop()
@@ -187,14 +173,14 @@ class Worker:
     def __init__(self) -> None:
         """Start the process; raises OSError."""
         # A session of its own: signals of a terminal to the proxy's group are not for the worker.
-        places = [place or os.getcwd() for place in sys.path]
-        command = [sys.executable, "-c", _START, *places]
+        folders = [folder or os.getcwd() for folder in sys.path]
+        command = [sys.executable, "-c", _START, *folders]
         self._process = Popen(command, stdin=PIPE, stdout=PIPE, start_new_session=True)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._asked, self._answers = self._process.stdin, self._process.stdout
-        widen(self._asked.fileno())
-        widen(self._answers.fileno())
+        self._requests, self._responses = self._process.stdin, self._process.stdout
+        widen(self._requests.fileno())
+        widen(self._responses.fileno())
 
     def alive(self) -> bool:
         """Return True if the process has not ended."""
@@ -203,11 +189,11 @@ class Worker:
     def ask(self, message: WorkerMessage, job: ShapeJob, seconds: float) -> ShapeResult | str:
         """Return the result of `job`; raises Broken if the process ends first, or must."""
         started = monotonic()
-        late = Timer(seconds, self.kill)
+        timer = Timer(seconds, self.kill)
         try:
-            late.start()
-            message.write(self._asked)
-            return WorkerMessage.read(self._answers).outcome(job)
+            timer.start()
+            message.write(self._requests)
+            return WorkerMessage.read(self._responses).outcome(job)
         except (OSError, EOFError):
             self.end()
             if monotonic() - started >= seconds:
@@ -217,7 +203,7 @@ class Worker:
             self.end()
             raise Broken(f"{type(error).__name__}: {error}") from error
         finally:
-            late.cancel()
+            timer.cancel()
 
     def kill(self) -> None:
         """End the process at once; a thread that waits for its answer sees the end."""
@@ -228,8 +214,8 @@ class Worker:
         self._process.kill()
         self._process.wait()
         with suppress(OSError):  # from bytes that were not written yet
-            self._asked.close()
-        self._answers.close()
+            self._requests.close()
+        self._responses.close()
 
 
 def _how(code: int) -> str:

@@ -48,9 +48,9 @@ class WorkerMessage:
         return cls(_pickled(head), b"" if same else outcome.raw, _document(outcome.snapshot))
 
     @classmethod
-    def failing(cls, cause: str) -> "WorkerMessage":
+    def failing(cls, reason: str) -> "WorkerMessage":
         """Return the answer that the job could not be tried, with the reason."""
-        return cls(_pickled(cause))
+        return cls(_pickled(reason))
 
     @classmethod
     def read(cls, stream: IO[bytes]) -> "WorkerMessage":
@@ -93,24 +93,24 @@ def serve() -> NoReturn:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
-    asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    requests, responses = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output that a transform prints is no answer
-    widen(asked.fileno())
-    widen(answers.fileno())
+    widen(requests.fileno())
+    widen(responses.fileno())
     waiting: SimpleQueue[WorkerMessage] = SimpleQueue()
-    Thread(target=_receive, args=(asked, waiting), daemon=True).start()
+    Thread(target=_receive, args=(requests, waiting), daemon=True).start()
     while True:
         try:
-            _answer(waiting.get()).write(answers)
+            _answer(waiting.get()).write(responses)
         except OSError:
             os._exit(0)
 
 
-def _receive(asked: IO[bytes], waiting: "SimpleQueue[WorkerMessage]") -> None:
+def _receive(requests: IO[bytes], waiting: "SimpleQueue[WorkerMessage]") -> None:
     # In a thread of its own, so that the end of the parent also ends a long job.
     try:
         while True:
-            waiting.put(WorkerMessage.read(asked))
+            waiting.put(WorkerMessage.read(requests))
     except (EOFError, OSError):
         os._exit(0)
     except Exception:  # no memory for the request: the parent must not wait for an answer
@@ -138,7 +138,7 @@ def _pickled(head: Any) -> bytes:
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:
-    found = stream.read(size)
-    if len(found) < size:
+    chunk = stream.read(size)
+    if len(chunk) < size:
         raise EOFError
-    return found
+    return chunk

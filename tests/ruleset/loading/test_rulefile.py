@@ -16,7 +16,7 @@ from proxy.errors import Problem
 from proxy.ruleset.loading.convert import fields
 from proxy.ruleset.loading.rule_model import CaseSpec, RuleSpec
 from proxy.ruleset.loading.rulefile import LoadedRules, read
-from proxy.ruleset.loading.yaml_errors import MOST_PROBLEMS
+from proxy.ruleset.loading.yaml_errors import MAX_PROBLEMS
 from proxy.ruleset.rule import Bounds, Hidden, Rule, RuleFile
 from proxy.transforms import TRANSFORMS
 from tests.faults.scale import scaled
@@ -70,7 +70,7 @@ def test_a_bad_file_reports_exactly_its_problems(path: Path) -> None:
 )
 def test_no_more_than_200_problems_of_rules_are_looked_for(text: str, first: str) -> None:
     reading = read("r.yaml", f"version: 1\n{text}".encode())
-    assert MOST_PROBLEMS < len(reading.problems) < MOST_PROBLEMS + 20
+    assert MAX_PROBLEMS < len(reading.problems) < MAX_PROBLEMS + 20
     assert str(reading.problems[0]) == "r.yaml: more than 200 problems; mend these first"
     assert str(reading.problems[1]).startswith(f"r.yaml:{first}")
     assert (reading.rules, reading.readable) == (None, True)

@@ -1,6 +1,6 @@
 import pytest
 
-from proxy.ruleset.loading.yaml_errors import quoted
+from proxy.ruleset.loading.yaml_errors import quote
 from proxy.ruleset.loading.yaml_nodes import read
 
 
@@ -47,4 +47,4 @@ def test_an_alias_that_has_its_anchor_is_no_slip() -> None:
 
 
 def test_quotes_inside_what_is_to_be_quoted_are_doubled() -> None:
-    assert quoted("a == 'b'") == "'a == ''b'''"
+    assert quote("a == 'b'") == "'a == ''b'''"

@@ -1,14 +1,14 @@
 import pytest
 
-from proxy.ruleset.loading.yaml_errors import MOST_PROBLEMS
-from proxy.ruleset.loading.yaml_nodes import MOST_BYTES, Node, read, unwrapped
+from proxy.ruleset.loading.yaml_errors import MAX_PROBLEMS
+from proxy.ruleset.loading.yaml_nodes import MAX_BYTES, Node, plain_value, read
 
 
 def value(text: str) -> object:
     root, problems = read("r.yaml", text.encode())
     assert (root is not None, problems) == (True, [])
     assert root is not None
-    return unwrapped(root)
+    return plain_value(root)
 
 
 def messages(raw: bytes) -> list[str]:
@@ -90,7 +90,7 @@ def test_a_question_mark_may_stand_inside_a_text_in_brackets() -> None:
         (b"{a: " * 40_000, "1:238: nested more than 60 levels deep"),
         (b"? " * 60_000, "1:121: nested more than 60 levels deep"),
         (b"a: " + b"9" * 5_000, "1:4: a number of 5000 digits; quote it"),
-        (b"a" * (MOST_BYTES + 1), "1:1: more than 262144 bytes, the most a rule file may have"),
+        (b"a" * (MAX_BYTES + 1), "1:1: more than 262144 bytes, the most a rule file may have"),
         (b"a: [" + b"1," * 99_999 + b"1]", "1:4: over 100000 values, every alias counted"),
         (b"a: \xff", "1:4: byte 0xff is not UTF-8; save the file in that encoding"),
         ("é:\nü".encode() + b"\xff", "2:2: byte 0xff is not UTF-8; save the file in that encoding"),
@@ -122,7 +122,7 @@ def test_what_is_merged_again_and_again_is_counted_each_time() -> None:
 def test_no_more_than_200_problems_are_looked_for() -> None:
     root, problems = read("r.yaml", b"a: 1\n" * 1000)
     assert root is None
-    assert len(problems) == MOST_PROBLEMS + 1
+    assert len(problems) == MAX_PROBLEMS + 1
     assert str(problems[0]) == "r.yaml:2:1: duplicate key 'a'; the first stands in line 1"
     assert str(problems[-1]) == "r.yaml: more than 200 problems; mend these first"
 
@@ -141,4 +141,4 @@ def test_what_follows_a_slip_is_read_and_checked_too() -> None:
         "r.yaml:4:1: duplicate key 'f'; the first stands in line 3",
     ]
     assert isinstance(root, Node)
-    assert unwrapped(root) == {"a": "!x && y", "b": ["c[].d", "e"], "f": 1}
+    assert plain_value(root) == {"a": "!x && y", "b": ["c[].d", "e"], "f": 1}

@@ -1,33 +1,33 @@
-"""The bounds of a sidecar are what its help says they are, and its handlers are handlers."""
+"""The defaults of a sidecar's limits are those of their descriptions; handlers are handlers."""
 
 import re
 
 import pytest
 
-from proxy.cli.serve import OPTIONS
+from proxy.cli.schema import descriptions
 from proxy.document.sizes import size
+from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.transports.sidecar.command.route_handler import CommandRoute
 from proxy.transports.sidecar.route import Handler, RouteLimits
 from proxy.transports.sidecar.url.route_handler import UrlRoute
 from tests.transports.http.standing import route, shared
 
 LIMITS = {
-    "--max-body": "body",
-    "--max-message": "message",
-    "--concurrent": "concurrent",
-    "--sessions": "sessions",
-    "--children": "children",
-    "--idle": "idle",
-    "--drain": "drain",
+    "body": "body",
+    "message": "message",
+    "concurrent": "concurrent",
+    "sessions": "sessions",
+    "children": "children",
+    "idle_seconds": "idle",
+    "drain_seconds": "drain",
 }
 
 
-@pytest.mark.parametrize(("flag", "name"), LIMITS.items())
-def test_the_defaults_are_those_that_the_help_names(flag: str, name: str) -> None:
-    [option] = [each for each in OPTIONS if each.flag == flag]
-    found = re.search(r"\(default: (\S+)\)", option.help)
-    assert found is not None
-    assert size(found[1]) == getattr(RouteLimits(), name)
+@pytest.mark.parametrize(("key", "name"), LIMITS.items())
+def test_the_defaults_are_those_that_the_descriptions_name(key: str, name: str) -> None:
+    match = re.search(r"(\S+) by default", descriptions(LimitsSpec)[key])
+    assert match is not None
+    assert size(match[1]) == getattr(RouteLimits(), name)
 
 
 async def test_each_kind_of_upstream_has_a_handler() -> None:

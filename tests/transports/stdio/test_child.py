@@ -3,20 +3,17 @@
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 
 import pytest
 
 from proxy.transports.stdio import child
 from proxy.transports.stdio.child import ChildProcess
+from tests.faults.processes import until
 
 # What starts a server has one thread; whatever runs the tests may have more.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-
-SECONDS = 60.0
-STARTERS = [child.spawn, child.opened]
 
 STUBBORN = """
 import os, signal
@@ -29,19 +26,16 @@ while True:
 """
 
 
-def until(wanted: Callable[[], bool]) -> None:
-    """Wait for what a process does on its own; fail after a while."""
-    end = time.monotonic() + SECONDS
-    while not wanted():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.005)
+Spawn = Callable[..., ChildProcess]
 
 
 @pytest.fixture
-def kept() -> Iterator[Callable[[ChildProcess], ChildProcess]]:
+def spawn() -> Iterator[Spawn]:
     with ExitStack() as ends:
 
-        def keep(started: ChildProcess) -> ChildProcess:
+        def start(command: list[str], mask: Iterable[int] = ()) -> ChildProcess:
+            started = child.spawn(command, mask)
+
             def end() -> None:
                 started.release()
                 started.signal(signal.SIGKILL)
@@ -52,17 +46,15 @@ def kept() -> Iterator[Callable[[ChildProcess], ChildProcess]]:
             ends.callback(end)
             return started
 
-        yield keep
+        yield start
 
 
 def python(script: str, *words: str) -> list[str]:
     return [sys.executable, "-c", script, *words]
 
 
-@pytest.mark.parametrize("start", STARTERS)
 def test_a_server_has_our_environment_and_folder_and_three_pipes(
-    start: Callable[[list[str]], ChildProcess],
-    kept: Callable[[ChildProcess], ChildProcess],
+    spawn: Spawn,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("ABRIDGE_TEST", "ü 1")
@@ -70,7 +62,7 @@ def test_a_server_has_our_environment_and_folder_and_three_pipes(
         "import os,sys; print(os.environ['ABRIDGE_TEST'], os.getcwd(), sys.argv[1], input());"
         "print('said', file=sys.stderr)"
     )
-    started = kept(start(python(script, "ä b")))
+    started = spawn(python(script, "ä b"))
     os.write(started.stdin, b"line\n")
     until(started.ended)
     said = os.read(started.stdout, 999).decode()
@@ -79,21 +71,19 @@ def test_a_server_has_our_environment_and_folder_and_three_pipes(
     assert started.code == 0
 
 
-@pytest.mark.parametrize("start", STARTERS)
 def test_a_server_leads_a_session_of_its_own(
-    start: Callable[[list[str]], ChildProcess], kept: Callable[[ChildProcess], ChildProcess]
+    spawn: Spawn,
 ) -> None:
-    started = kept(start(python("input()")))
+    started = spawn(python("input()"))
     assert started.pid is not None
     assert os.getsid(started.pid) == os.getpgid(started.pid) == started.pid
 
 
-@pytest.mark.parametrize("start", STARTERS)
 def test_it_holds_no_pipe_but_its_own(
-    start: Callable[[list[str]], ChildProcess], kept: Callable[[ChildProcess], ChildProcess]
+    spawn: Spawn,
 ) -> None:
-    first = kept(start(python("import sys; sys.stdin.read()")))
-    kept(start(python("import sys; sys.stdin.read()")))
+    first = spawn(python("import sys; sys.stdin.read()"))
+    spawn(python("import sys; sys.stdin.read()"))
     os.close(first.stdin)
     # It would never see the end of its input if the second one held the other end of it.
     until(first.ended)
@@ -101,24 +91,14 @@ def test_it_holds_no_pipe_but_its_own(
     assert first.code == 0
 
 
-@pytest.mark.parametrize("start", STARTERS)
-def test_broken_pipes_end_a_server_as_they_end_any_program(
-    start: Callable[[list[str]], ChildProcess], kept: Callable[[ChildProcess], ChildProcess]
-) -> None:
-    # A shell cannot take back what was ignored when it was started, so it shows.
-    started = kept(start(["/bin/sh", "-c", "kill -s PIPE $$; echo survived"]))
-    until(started.ended)
-    assert started.code == -signal.SIGPIPE
-
-
 def test_signals_that_we_hold_back_are_not_held_back_for_the_server(
-    kept: Callable[[ChildProcess], ChildProcess],
+    spawn: Spawn,
 ) -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
         mask = child.hold_signals()
         assert signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        started = kept(child.spawn(["/bin/sh", "-c", "read line"], mask))
+        started = spawn(["/bin/sh", "-c", "read line"], mask)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     assert started.signal(signal.SIGTERM)
@@ -126,15 +106,14 @@ def test_signals_that_we_hold_back_are_not_held_back_for_the_server(
     assert started.code == -signal.SIGTERM
 
 
-@pytest.mark.parametrize("start", STARTERS)
 @pytest.mark.parametrize("command", [["no-such-command-anywhere"], [os.devnull]])
 def test_what_cannot_be_started_is_an_error_and_leaves_no_descriptor(
-    start: Callable[[list[str]], ChildProcess], command: list[str]
+    command: list[str],
 ) -> None:
     lowest = os.dup(0)
     os.close(lowest)
     with pytest.raises((FileNotFoundError, PermissionError)):
-        start(command)
+        child.spawn(command)
     again = os.dup(0)
     os.close(again)
     assert again == lowest
@@ -153,18 +132,19 @@ def test_a_stillborn_server_has_ended_and_holds_pipes_that_are_over() -> None:
         os.close(descriptor)
 
 
-@pytest.mark.parametrize("script", ["exit 3", "kill -s KILL $$", "kill -s SEGV $$"])
-def test_how_it_ended_is_known_once_it_has(
-    script: str, kept: Callable[[ChildProcess], ChildProcess]
-) -> None:
-    started = kept(child.spawn(["/bin/sh", "-c", script]))
+@pytest.mark.parametrize(
+    ("script", "code"),
+    # A shell cannot take back that SIGPIPE was ignored when it was started, so it shows.
+    [("exit 3", 3), ("kill -s KILL $$", -9), ("kill -s PIPE $$; echo", -signal.SIGPIPE)],
+)
+def test_its_exit_code_is_known_once_it_has_ended(script: str, code: int, spawn: Spawn) -> None:
+    started = spawn(["/bin/sh", "-c", script])
     until(started.ended)
-    number = script.split()[2] if "kill" in script else ""
-    assert started.code == (-getattr(signal, f"SIG{number}") if number else 3)
+    assert started.code == code
 
 
-def test_a_signal_reaches_the_whole_group(kept: Callable[[ChildProcess], ChildProcess]) -> None:
-    started = kept(child.spawn(python(STUBBORN)))
+def test_a_signal_reaches_the_whole_group(spawn: Spawn) -> None:
+    started = spawn(python(STUBBORN))
     assert os.read(started.stdout, 3) == b"up\n"
     assert os.read(started.stdout, 3) == b"up\n"
     assert started.signal(signal.SIGTERM)
@@ -176,9 +156,9 @@ def test_a_signal_reaches_the_whole_group(kept: Callable[[ChildProcess], ChildPr
 
 
 def test_a_guardian_that_was_released_is_gone_and_the_group_lives(
-    kept: Callable[[ChildProcess], ChildProcess],
+    spawn: Spawn,
 ) -> None:
-    started = kept(child.spawn(["/bin/sh", "-c", "read line"]))
+    started = spawn(["/bin/sh", "-c", "read line"])
     assert started.guardian is not None
     guardian = started.guardian.pid
     os.kill(guardian, 0)

@@ -130,7 +130,7 @@ def test_where_there_can_be_no_more_threads_what_is_posted_is_sent(pipe: tuple[i
     with threadless():
         with pytest.raises(RuntimeError):
             threading.Thread(target=never).start()
-        outlet.post([b"x"])
+        outlet.send_later([b"x"])
     assert os.read(reading, 10) == b"x\n"
 
 
@@ -144,10 +144,10 @@ def test_a_broken_descriptor_reads_as_ended() -> None:
 def test_a_line_sent_between_two_pieces_follows_the_last(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     outlet = PipeWriter(writing, never)
-    outlet.piece(b"a long ", False)
+    outlet.send_chunk(b"a long ", False)
     outlet.send([b"first"])
     outlet.send([b"second", b"and more"])
-    outlet.piece(b"line\n", True)
+    outlet.send_chunk(b"line\n", True)
     outlet.send([b"third"])
     assert os.read(reading, 100) == b"a long line\nfirst\nsecond\nand more\nthird\n"
 
@@ -161,9 +161,9 @@ def test_lines_of_many_threads_do_not_mix(pipe: tuple[int, int]) -> None:
 
     def in_pieces() -> None:
         for _ in range(20):
-            outlet.piece(b"(" * 10_000, False)
-            outlet.piece(b"(" * 10_000, False)
-            outlet.piece(b"\n", True)
+            outlet.send_chunk(b"(" * 10_000, False)
+            outlet.send_chunk(b"(" * 10_000, False)
+            outlet.send_chunk(b"\n", True)
 
     def whole(line: bytes) -> None:
         for _ in range(20):
@@ -185,7 +185,7 @@ def test_a_thread_that_must_not_wait_does_not_and_its_lines_arrive_in_order(
     filled = fill(writing)
     outlet = PipeWriter(writing, never)
     for number in range(50):
-        outlet.post([b"%d" % number])
+        outlet.send_later([b"%d" % number])
     come = b""
     while come.count(b"\n") < 50:
         come += os.read(reading, 1 << 16)
@@ -196,21 +196,13 @@ def test_what_is_sent_follows_what_was_posted_before(pipe: tuple[int, int]) -> N
     reading, writing = pipe
     outlet = PipeWriter(writing, never)
     for number in range(50):
-        outlet.post([b"post"])
+        outlet.send_later([b"post"])
         outlet.send([b"sent %d" % number])
+    outlet.send_later([b"last"])
+    outlet.flush()
     os.close(writing)
     wanted = [line for number in range(50) for line in (b"post", b"sent %d" % number)]
-    assert read_all(reading).splitlines() == wanted
-
-
-def test_what_was_posted_is_written_when_flushing_is_over(pipe: tuple[int, int]) -> None:
-    reading, writing = pipe
-    outlet = PipeWriter(writing, never)
-    for number in range(50):
-        outlet.post([b"%d" % number])
-    outlet.flush()
-    outlet.close()
-    assert read_all(reading).split() == [b"%d" % number for number in range(50)]
+    assert read_all(reading).splitlines() == [*wanted, b"last"]
 
 
 def test_closing_ends_a_write_that_waits_for_a_reader(pipe: tuple[int, int]) -> None:
@@ -230,7 +222,7 @@ def test_a_reader_that_is_gone_is_reported_once(pipe: tuple[int, int]) -> None:
     told: list[str] = []
     outlet = PipeWriter(writing, lambda: told.append("gone"))
     outlet.send([b"1"])
-    outlet.piece(b"2\n", True)
+    outlet.send_chunk(b"2\n", True)
     assert told == ["gone"]
     assert outlet.broken
 
@@ -238,7 +230,7 @@ def test_a_reader_that_is_gone_is_reported_once(pipe: tuple[int, int]) -> None:
 def test_last_words_follow_the_end_of_an_unfinished_line(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     outlet = PipeWriter(writing, never)
-    outlet.piece(b'{"cut', False)
+    outlet.send_chunk(b'{"cut', False)
     outlet.send([b"waited"])
     outlet.finish([b"last", b"words"])
     assert os.read(reading, 100) == b'{"cut\nwaited\nlast\nwords\n'
@@ -247,7 +239,7 @@ def test_last_words_follow_the_end_of_an_unfinished_line(pipe: tuple[int, int]) 
 def test_lines_that_wait_for_a_long_one_are_bounded(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     outlet = PipeWriter(writing, never)
-    outlet.piece(b"long", False)
+    outlet.send_chunk(b"long", False)
     line = b"y" * (1 << 20)
     senders = [in_thread(outlet.send, [line]) for _ in range(12)]
     for sender in senders[:4]:
@@ -257,7 +249,7 @@ def test_lines_that_wait_for_a_long_one_are_bounded(pipe: tuple[int, int]) -> No
     assert blocked
     found: list[bytes] = []
     reader = in_thread(lambda: found.append(read_all(reading)))
-    outlet.piece(b" line\n", True)
+    outlet.send_chunk(b" line\n", True)
     for sender in senders:
         sender.join(SECONDS)
     outlet.close()

@@ -4,12 +4,19 @@ What it does about servers and clients that fail stands in tests/faults.
 """
 
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from proxy.transports.stdio import relay
+from proxy.transports.stdio.relay import run_with_timeout
+from tests.threadless import threadless
 from tests.wire import Wire
+
+SECONDS = 60.0
 
 HERE = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "tests.transports.scripted"]
@@ -32,18 +39,11 @@ def test_many_lines_at_once_go_on_in_their_order(wire: Wire) -> None:
     assert wire.close().code == 0
 
 
-def test_a_reply_goes_back_to_the_side_that_spoke(wire: Wire) -> None:
-    wire.write(b"client reply hello\n")
-    # `cat` may be quicker with the line than the second reply is.
-    first, *others = lines(wire, 3)
-    assert first == b"hello"
-    assert sorted(others) == [b"client reply hello", b"hello"]
-
-
-def test_a_reply_to_the_server_reaches_it(wire: Wire) -> None:
-    wire.write(b"server reply again\n")
-    # `cat` sends the replies back once more.
-    assert sorted(lines(wire, 3)) == [b"again", b"again", b"server reply again"]
+@pytest.mark.parametrize("side", [b"client", b"server"])
+def test_a_reply_goes_back_to_the_side_that_spoke(wire: Wire, side: bytes) -> None:
+    wire.write(side + b" reply hello\n")
+    # `cat` sends the replies to the server back; it may be quicker than the second reply.
+    assert sorted(lines(wire, 3)) == sorted([b"hello", b"hello", side + b" reply hello"])
 
 
 def test_snapshots_are_kept_found_and_forgotten(wire: Wire) -> None:
@@ -131,3 +131,36 @@ def test_another_thread_can_end_everything_with_a_code_of_its_own() -> None:
     with Wire([*COMMAND, "refuse"], cwd=HERE.parents[1]) as wire:
         assert wire.line() == b""
         assert wire.close().code == 2
+
+
+def test_a_call_with_a_timeout_is_waited_for_only_so_long() -> None:
+    begun, go, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def slow() -> None:
+        begun.set()
+        go.wait(SECONDS)
+        ended.set()
+
+    start = time.monotonic()
+    run_with_timeout(0.5, slow)
+    assert time.monotonic() - start < SECONDS / 2
+    assert begun.is_set()
+    assert not ended.is_set()
+    go.set()
+    assert ended.wait(SECONDS)
+    run_with_timeout(SECONDS, go.clear)
+    assert not go.is_set()
+
+
+@pytest.mark.parametrize("threads", ["none", "one that never begins"])
+def test_a_call_with_a_timeout_is_made_once_without_a_thread(
+    threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    if threads == "none":
+        with threadless():
+            run_with_timeout(SECONDS, lambda: calls.append(threading.get_ident()))
+    else:
+        monkeypatch.setattr(relay, "start_new_thread", lambda run, args: 0)
+        run_with_timeout(0.1, lambda: calls.append(threading.get_ident()))
+    assert calls == [threading.get_ident()]

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +13,7 @@ from proxy.transports.stdio import child
 from proxy.transports.stdio.child import ChildProcess
 from proxy.transports.stdio.pipes import PipeReader, PipeWriter
 from proxy.transports.stdio.shutdown import Shutdown
+from tests.faults.processes import until
 
 # What starts a server has one thread; whatever runs the tests may have more.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
@@ -52,16 +52,10 @@ def begin(tmp_path: Path, said: object) -> Iterator[Callable[..., Started]]:
         yield start
 
 
-def until(wanted: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not wanted():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.005)
-
-
 @pytest.mark.parametrize(
     ("script", "code", "reason", "unexpected"),
     [
+        (None, 127, "no such command", False),
         ("exit 0", 0, "the server ended with exit code 0", False),
         ("exit 3", 3, "the server ended with exit code 3", True),
         ("kill -s KILL $$", 137, "the server was ended by SIGKILL", True),
@@ -69,22 +63,13 @@ def until(wanted: Callable[[], bool]) -> None:
     ],
 )
 def test_the_exit_code_is_the_server_s_and_the_reason_says_it(
-    begin: Callable[..., Started], script: str, code: int, reason: str, unexpected: bool
+    begin: Callable[..., Started], script: str | None, code: int, reason: str, unexpected: bool
 ) -> None:
-    ending = begin(script)
+    ending = begin(script, None if script else "no such command")
     until(ending.child.ended)
     ending.tell("output over")
     ending.wait()
     assert (ending.code, ending.reason, ending.unexpected) == (code, reason, unexpected)
-
-
-def test_a_server_that_was_never_started_has_a_reason_of_its_own(
-    begin: Callable[..., Started],
-) -> None:
-    ending = begin(None, "no such command")
-    ending.tell("output over")
-    ending.wait()
-    assert (ending.code, ending.reason, ending.unexpected) == (127, "no such command", False)
 
 
 def test_the_end_of_a_client_closes_the_stdin_of_the_server(

@@ -20,7 +20,7 @@ from proxy.transports.http import negotiation as accept
 from proxy.transports.http import sse
 from proxy.transports.http.headers import MODERN
 from proxy.transports.sidecar import request as post
-from proxy.transports.sidecar.command.child import ORDERLY, ChildServer, Guardian
+from proxy.transports.sidecar.command.child import ORDERLY, ChildServer
 from proxy.transports.sidecar.command.child_session import ChildSession
 from proxy.transports.sidecar.command.event_store import EventStore
 from proxy.transports.sidecar.command.stateless import Stateless
@@ -34,6 +34,7 @@ from proxy.transports.sidecar.request import (
     RequestRefused,
 )
 from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
+from proxy.transports.stdio.child import Guardian
 
 _HANDSHAKES = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
 _SSE = "/sse"

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from proxy.transports.log import Log
-from proxy.transports.sidecar.command.child import HASTY, ChildServer, Guardian
+from proxy.transports.sidecar.command.child import HASTY, ChildServer
+from proxy.transports.stdio.child import Guardian
 from proxy.transports.stdio.lines import Event, LineTooLong, LineTruncated
 from tests.transports.http.hosting import alive, descriptors, wait_gone
 
@@ -144,16 +145,6 @@ async def test_a_server_that_closes_its_stdin_is_ended() -> None:
         assert child.code == -signal.SIGTERM
 
 
-async def test_the_end_is_noticed_where_the_system_has_no_descriptors_of_processes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delattr(os, "pidfd_open", raising=False)
-    async with started(python("import os; os.write(1, b'last\\n'); os._exit(4)")) as child:
-        assert await said(child) == [[b"last"]]
-        await child.end()
-        assert child.code == 4
-
-
 async def test_a_group_that_ignores_everything_is_killed_whole() -> None:
     async with started(python(STUBBORN)) as child:
         [line] = await lines(child, 1)
@@ -189,10 +180,8 @@ async def test_a_server_that_closes_its_stdin_as_we_do_is_closed_once() -> None:
     failures: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, found: failures.append(found))
     async with started(["false"]) as child:
-        assert child._stdin is not None
         # As the loop does once the other end is closed, just before we want to.
-        child._stdin.abort()
-        child._close_stdin()
+        child._stdin.transport.abort()
         await child.end()
         assert child.code == 1
     assert failures == []
@@ -227,7 +216,8 @@ async def test_long_and_short_lines_take_turns() -> None:
 
 OURS = """
 import asyncio, os, sys
-from proxy.transports.sidecar.command.child import ChildServer, Guardian
+from proxy.transports.sidecar.command.child import ChildServer
+from proxy.transports.stdio.child import Guardian
 from proxy.transports.log import Log
 
 async def main():
@@ -270,10 +260,10 @@ def test_a_guardian_lets_be_what_has_left_and_goes_when_dismissed() -> None:
     kept = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
         guardian = Guardian()
-        guardian.guard(left.pid)
-        guardian.guard(kept.pid)
-        guardian.leave(left.pid)
-        guardian.leave(12345678)
+        guardian.guard(1, left.pid)
+        guardian.guard(11, kept.pid)
+        guardian.leave(1)
+        guardian.leave(2)
         os.close(guardian._pipe)
         assert kept.wait(20) == -signal.SIGTERM
         os.waitpid(guardian.pid, 0)
@@ -289,7 +279,7 @@ def test_a_dismissed_guardian_ends_nobody() -> None:
     kept = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
         guardian = Guardian()
-        guardian.guard(kept.pid)
+        guardian.guard(11, kept.pid)
         guardian.dismiss()
         assert not alive(guardian.pid)
         assert kept.poll() is None
@@ -308,6 +298,6 @@ async def test_a_command_that_cannot_be_started_is_not_guarded_any_more() -> Non
     guardian.dismiss()
     os.close(said)
     with open(heard, "rb") as lines:
-        (guard, born), (leave, gone) = (line.split() for line in lines)
+        (guard, name, _), (leave, gone) = (line.split() for line in lines)
     assert (guard, leave) == (b"guard", b"leave")
-    assert born == gone
+    assert name == gone

@@ -551,7 +551,7 @@ async def test_a_server_that_cannot_be_read_any_more_is_ended_and_its_calls_are_
         [hosted] = made.local._sessions.values()
         held = await client.call(1, "hold")
 
-        async def failing() -> bytes:
+        async def failing(n: int = -1) -> bytes:
             raise MemoryError("none left")
 
         hosted._child._stdout.read = failing  # type: ignore[method-assign]

@@ -243,7 +243,7 @@ async def test_a_server_that_cannot_be_read_any_more_is_ended_and_its_requests_k
         request = pooled()
         server = await made.open(request)
 
-        async def failing() -> bytes:
+        async def failing(n: int = -1) -> bytes:
             raise MemoryError("none left")
 
         server.child._stdout.read = failing  # type: ignore[method-assign]

@@ -1,0 +1,16 @@
+"""The reference pages, and the functions that generate their blocks."""
+
+from pathlib import Path
+
+from tests.reference import rules_page, sidecar_page
+from tests.reference.markdown import rendered
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = ROOT / "rules" / "REFERENCE.md"
+SIDECAR = ROOT / "examples" / "sidecar" / "REFERENCE.md"
+PAGES = {RULES: rules_page.blocks, SIDECAR: sidecar_page.blocks}
+
+
+def current(path: Path) -> str:
+    """Return the page at `path` with its generated blocks as the code makes them now."""
+    return rendered(path.read_text(encoding="utf-8"), PAGES[path]())
