@@ -304,7 +304,7 @@ def _with_rules(
             else:
                 files = read(route.rules)
                 selection = Selection(files, route.budget, log.info)
-                route = replace(route, settled=files.settled)
+                route = replace(route, refresh=files.refresh)
             rules.append(_with_tools(route, selection))
             complete.append(route)
         except RuleErrors as errors:

@@ -11,7 +11,7 @@ from proxy.errors import Refusal
 from proxy.ruleset.clients import Shows
 from proxy.ruleset.loading import rulefile
 from proxy.ruleset.rule import Rule
-from proxy.session import arguments as argument
+from proxy.session.tools import arguments as argument
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from tests.fuzz import expressions, results, rulefiles, shrinking, verdicts

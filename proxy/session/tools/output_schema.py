@@ -11,7 +11,7 @@ from proxy.document.paths import ROOT
 from proxy.document.tree import encode, plain
 from proxy.ruleset.rule import Rule
 from proxy.schema import derive as schemas
-from proxy.session.arguments import VIEW
+from proxy.session.tools.arguments import VIEW
 from proxy.transforms.base import Schema, Transform
 from proxy.transforms.notices import DROPPED, admitting, or_wrapped
 

@@ -17,9 +17,10 @@ from msgspec import Raw
 from proxy.document import message
 from proxy.document.message import Message, thrown_away
 from proxy.errors import DocumentError
-from proxy.session.probe import Ids, cancellation
+from proxy.session.guards import cancellation
+from proxy.session.inflight import QueryIds
 from proxy.transports.aio import others, threaded
-from proxy.transports.correlation import Correlation, address, elements, said_of_long
+from proxy.transports.correlation import Correlation, correlate, elements, error_for_dropped_line
 from proxy.transports.log import Log
 from proxy.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, end_all, unread
 from proxy.transports.stdio.lines import Event, LineDropped, LineTooLong, LineTruncated
@@ -72,7 +73,7 @@ class PooledRequest:
             raw = raw.replace(self.own_token, self.token)
         return raw.replace(self.own_key, self.key)
 
-    def put(self, raw: bytes) -> None:
+    def add(self, raw: bytes) -> None:
         """Add a message of the server."""
         # The first message is accepted whatever its size.
         if self._size > _MOST_BEHIND:
@@ -104,7 +105,7 @@ class PooledRequest:
 class PooledServer:
     """One server of a pool and its open requests; `ids` are for these."""
 
-    def __init__(self, child: ChildServer, log: Log, limit: int, ids: Ids) -> None:
+    def __init__(self, child: ChildServer, log: Log, limit: int, ids: QueryIds) -> None:
         self.child = child
         self.leaving = False
         """True if it accepts no more requests."""
@@ -160,7 +161,7 @@ class PooledServer:
 
     def _renamed(self, request: PooledRequest, line: bytes) -> bytes:
         """Return a line with the ids for the server, and record that it knows these."""
-        cancels = address(line).cancels
+        cancels = correlate(line).cancels
         if cancels is not None:
             own = request.own_key if cancels == request.key else cancels
             request.awaited.discard(own)
@@ -215,7 +216,7 @@ class PooledServer:
             if isinstance(event, LineTooLong):
                 self._log.warning(thrown_away(event.size, self._limit, " from the server"))
             awaited = {key for request in self._open for key in request.awaited}
-            response = said_of_long(event, awaited, self._limit)
+            response = error_for_dropped_line(event, awaited, self._limit)
             if response is not None:
                 self._on_message(response)
         elif isinstance(event, LineTruncated):
@@ -231,7 +232,7 @@ class PooledServer:
         """
         is_checked = len(line) <= _LARGE or message.second(line)
         end = message.behind_first(line) if is_checked else None
-        key = None if end is None else address(line[:end]).answers
+        key = None if end is None else correlate(line[:end]).answers
         if end is None or key not in self._requests:
             return elements(line) or [line]
         text = message.not_alone(end, len(line))
@@ -239,11 +240,11 @@ class PooledServer:
         return [message.error(key, -1, text), *self._messages(line[end:])]
 
     def _on_message(self, raw: bytes) -> None:
-        correlation = address(raw)
+        correlation = correlate(raw)
         request = self._request_of(correlation, raw)
         if request is None:
             return
-        request.put(request.restored(raw))
+        request.add(request.restored(raw))
         if request.own_key in (correlation.answers, correlation.cancels):
             # A server that ends a subscription by itself sends a cancellation.
             self._close(request)
@@ -276,7 +277,7 @@ class Pool:
         self._limit = limit
         self._log = log
         self._message_limit = message_limit
-        self._ids = Ids()
+        self._ids = QueryIds()
         self._servers: list[PooledServer] = []
         self._starting: asyncio.Task[PooledServer] | None = None
 

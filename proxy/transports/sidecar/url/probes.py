@@ -16,11 +16,11 @@ from yarl import URL
 
 from proxy.document import message
 from proxy.errors import AbridgeError
-from proxy.session import probe
+from proxy.session.guards import cancellation
 from proxy.session.outputs import Probe
 from proxy.transports.client import request as posting
 from proxy.transports.client.endpoint import HttpResponse
-from proxy.transports.correlation import address, elements
+from proxy.transports.correlation import correlate, elements
 from proxy.transports.driver import Routed
 from proxy.transports.http import body, sse
 from proxy.transports.http.negotiation import STREAM
@@ -73,23 +73,23 @@ class Probing:
         self,
         request: web.BaseRequest,
         exchange: RequestContext,
-        asked: Probe,
+        query: Probe,
         url: URL | None = None,
     ) -> Routed:
         """Send a query, and return the messages that follow from it; raises TakenBack, Rejected.
 
         With a `url`, that of HTTP+SSE, the answer comes on another stream.
         """
-        id = asked.token.removeprefix(exchange.mark)
+        id = query.token.removeprefix(exchange.mark)
         answer = self._awaited[id] = asyncio.get_running_loop().create_future()
-        asking = asyncio.create_task(self._ask(request, exchange, asked.raw, answer, id, url))
+        asking = asyncio.create_task(self._ask(request, exchange, query.raw, answer, id, url))
         try:
             await asyncio.wait(
-                {answer, asking}, timeout=asked.seconds, return_when=asyncio.FIRST_COMPLETED
+                {answer, asking}, timeout=query.seconds, return_when=asyncio.FIRST_COMPLETED
             )
         except asyncio.CancelledError:
             exchange.drop()
-            self.give_up(request, exchange.post, [probe.cancellation(id)], url)
+            self.give_up(request, exchange.post, [cancellation(id)], url)
             raise
         finally:
             del self._awaited[id]
@@ -101,14 +101,14 @@ class Probing:
         if answer.done():
             return await exchange.driver.from_server(answer.result(), exchange.mark)
         if asking.done():
-            return await exchange.driver.unanswered(asked.token, asking.result())
-        self.give_up(request, exchange.post, [probe.cancellation(id)], url)
-        sent = await exchange.driver.unanswered(asked.token)
-        return sent._replace(to_server=[raw for raw in sent.to_server if not _cancels(raw, id)])
+            return await exchange.driver.unanswered(query.token, asking.result())
+        self.give_up(request, exchange.post, [cancellation(id)], url)
+        routed = await exchange.driver.unanswered(query.token)
+        return routed._replace(to_server=[raw for raw in routed.to_server if not _cancels(raw, id)])
 
     def answered(self, raw: bytes) -> bool:
         """Accept an answer to a query that came on another stream; return False for all else."""
-        key = address(raw).answers if self._awaited else None
+        key = correlate(raw).answers if self._awaited else None
         if key not in self._awaited:
             return False
         _settle(self._awaited[key], raw)
@@ -119,7 +119,7 @@ class Probing:
         if self._awaited:
             for line in lines:
                 for each in elements(line):
-                    answer = self._awaited.get(address(each).cancels or b"")
+                    answer = self._awaited.get(correlate(each).cancels or b"")
                     if answer is not None:
                         answer.cancel()
 
@@ -230,4 +230,4 @@ def _settle(answer: "asyncio.Future[bytes]", raw: bytes) -> None:
 
 
 def _cancels(raw: bytes, id: bytes) -> bool:
-    return address(raw).cancels == id
+    return correlate(raw).cancels == id

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from proxy.session.probe import cancellation
+from proxy.session.guards import cancellation
 from proxy.transports.log import Log
 from proxy.transports.sidecar.command.child import ChildServer
 from proxy.transports.sidecar.command.pool import Pool, PooledRequest, PooledServer
