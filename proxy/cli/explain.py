@@ -29,7 +29,7 @@ from proxy.shaping.result.frame import Copy
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
 from proxy.testing.choice import choices
-from proxy.testing.exchange import of_text, recorded
+from proxy.testing.exchange import recorded, text_result
 from proxy.testing.play import Replay
 from proxy.transforms.base import Call, Transform, Warned
 from proxy.transforms.filter import Filter
@@ -82,8 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
         files = load(arguments.rules, allow_python=arguments.allow_python)
         with open(arguments.file, "rb") as file:
             exchange = recorded(file.read(), arguments.tool, arguments.arguments)
-        answer = None if arguments.found is None else of_text(arguments.found)
-        account = explained(Replay(RuleSet(files), exchange, found=answer), arguments.file)
+        answer = None if arguments.found is None else text_result(arguments.found)
+        account = explained(Replay(RuleSet(files), exchange, query_result=answer), arguments.file)
     except RuleErrors as errors:
         return list_problems(errors.problems)
     except OSError as error:
@@ -109,7 +109,7 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
         "file": file,
         "tool": exchange.tool,
         "arguments": exchange.arguments,
-        "upstream": replay.seen[0] if replay.seen else None,
+        "upstream": replay.calls[0] if replay.calls else None,
         "rule": None if rule is None else rule.name,
         "rules": [
             {
@@ -138,25 +138,25 @@ def explained(replay: Replay, file: str = "") -> dict[str, Any]:
 
 def _outcome(replay: Replay) -> str:
     """Return the outcome of the call; an error result is an error even if it passes unchanged."""
-    return "error" if replay.word == "untouched" and replay.answer.failed else replay.word
+    return "error" if replay.outcome == "untouched" and replay.answer.failed else replay.outcome
 
 
 def _guard(replay: Replay) -> dict[str, Any] | None:
     """Return the query, the query result and the decision of the guard; None if none decided."""
-    if not replay.decided:
+    if not replay.decisions:
         return None
-    last = replay.decided[-1]
+    last = replay.decisions[-1]
     allowed = isinstance(last.decision, Allow)
     failure = f"the guard {last.name!r} failed: "
     failed = any(failure in line for line in replay.log)
     account: dict[str, Any] = {
         "name": last.name,
-        "asks": replay.asks[0] if replay.asks else None,
+        "asks": replay.queries[0] if replay.queries else None,
         "found": None,
         "decision": "failed" if failed else "forward" if allowed else "answer",
         "facts": last.decision.facts if isinstance(last.decision, Allow) else {},
     }
-    if (result := last.found) is not None:
+    if (result := last.result) is not None:
         document = {"document": result.document}
         account["found"] = document if result.failure is None else {"failure": result.failure}
     return account
@@ -164,13 +164,13 @@ def _guard(replay: Replay) -> dict[str, Any] | None:
 
 def _document(replay: Replay, rule: Rule) -> dict[str, Any] | None:
     """Return the kind and the places of the document that the steps work on; None if none."""
-    if not replay.seen:
+    if not replay.calls:
         refusal = {"kind": "text", "copies": ["the refusal"]}
         return refusal if _runs_on_error(replay, rule) else None
     if replay.before.error is not None:
         message = {"kind": "text", "copies": ["the message of the error"]}
         return message if rule.errors else None
-    located = replay.reading(rule)
+    located = replay.document(rule)
     if located is None:
         return None
     kind = "text" if located.document.textual else "JSON"
@@ -191,7 +191,7 @@ def _place(copy: Copy) -> str:
 
 def _runs_on_error(replay: Replay, rule: Rule) -> bool:
     """Return True if the answer is an error on which the rule's `errors` steps ran."""
-    error = replay.answer.failed and replay.word in ("error", "refused", "failed")
+    error = replay.answer.failed and replay.outcome in ("error", "refused", "failed")
     return error and bool(rule.errors) and rule.mode == "active"
 
 
@@ -228,7 +228,7 @@ class _Steps:
             yield from self._of_error()
 
     def _of_response(self, job: ShapeJob) -> Iterator[dict[str, Any]]:
-        located = self._replay.reading(self._rule)
+        located = self._replay.document(self._rule)
         self._document = None if located is None else plain(located.document.cell[0])
         rule, missing = self._rule, 0
         warnings: Sequence[Warned] = ()
@@ -240,7 +240,7 @@ class _Steps:
             mistakes = _mistakes(step, self._document, job.arguments)
             result = shape(replace(job, rule=part), self._observe)
             answer = answers.read(result.raw)
-            message = answer.said if result.word == "refused" else result.said
+            message = answer.text if result.word == "refused" else result.said
             yield _step(
                 step.name,
                 "response",
@@ -323,7 +323,7 @@ def _warning(warning: Warned) -> dict[str, Any]:
 
 def _all_warnings(replay: Replay) -> list[dict[str, Any]]:
     """Return the distinct warnings of the guard and of the steps."""
-    of_guard = (each for decision in replay.decided for each in decision.warnings)
+    of_guard = (each for decision in replay.decisions for each in decision.warnings)
     of_steps = (each for _, result in replay.shaped for each in result.warnings)
     return list(map(_warning, dict.fromkeys((*of_guard, *of_steps))))
 
@@ -340,19 +340,19 @@ def _vocabulary(rule: Rule) -> dict[str, list[str]]:
 def _sizes(answer: ClientView) -> dict[str, int | None]:
     return {
         "wire": len(answer.line),
-        "visible": answer.shown.most,
-        "structured": answer.shown.structured,
-        "text": answer.shown.text,
+        "visible": answer.visible_size.most,
+        "structured": answer.visible_size.structured,
+        "text": answer.visible_size.text,
     }
 
 
 def _for_models(answer: ClientView) -> dict[str, Any]:
     """Return the bytes and first lines that a model reads, as structuredContent and as text."""
-    structured = answer.said if answer.structured is None else bytes(answer.structured).decode()
-    sizes = answer.shown
+    structured = answer.text if answer.structured is None else bytes(answer.structured).decode()
+    sizes = answer.visible_size
     return {
         "structured": {"bytes": sizes.to("structured"), "lines": _first_lines(structured)},
-        "text": {"bytes": sizes.to("text"), "lines": _first_lines(answer.said)},
+        "text": {"bytes": sizes.to("text"), "lines": _first_lines(answer.text)},
     }
 
 
@@ -370,7 +370,7 @@ def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
     for client in CLIENTS:
         limit = client.limit_bytes
         if limit is not None:
-            sizes = before.shown.to(client.shows), after.shown.to(client.shows)
+            sizes = before.visible_size.to(client.shows), after.visible_size.to(client.shows)
             yield {
                 "client": client.name,
                 "limit": limit,
