@@ -64,10 +64,10 @@ def negotiate(accept: str | None) -> Wanted:
 
 def _ranges(accept: str) -> Iterator[tuple[str, float]]:
     for element in _QUOTED.sub('""', accept).split(","):
-        found = _TYPE.match(element)
-        if found or _ANY.match(element):
+        media_type = _TYPE.match(element)
+        if media_type or _ANY.match(element):
             weight = _WEIGHT.search(element)
-            name = f"{found[1]}/{found[2]}".lower() if found else "*/*"
+            name = f"{media_type[1]}/{media_type[2]}".lower() if media_type else "*/*"
             yield name, min(float(weight[1]), 1.0) if weight else 1.0
 
 

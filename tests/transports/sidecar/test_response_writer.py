@@ -109,7 +109,7 @@ async def answered(
         answer = ResponseWriter(request, wanted, **{"streams": False, "expected": 1, **options})
         answers.append(answer)
         for each in said:
-            await answer.put(event(each))
+            await answer.add(event(each))
         return await answer.end()
 
     reply = await asked(handle, Client.reply, raw)
@@ -126,7 +126,7 @@ async def test_a_stream_is_one_frame_and_these_headers() -> None:
     assert reply.named("X-Accel-Buffering") == ["no"]
     assert reply.named("Connection") == []
     assert reply.named("Content-Length") == []
-    assert (answer.sent, answer.dropped) == (len(reply.body), 0)
+    assert (answer.bytes_sent, answer.dropped) == (len(reply.body), 0)
 
 
 async def test_json_is_the_response_as_it_came_and_its_length() -> None:
@@ -138,7 +138,7 @@ async def test_json_is_the_response_as_it_came_and_its_length() -> None:
     assert reply.named("Connection") == []
     assert reply.named("Transfer-Encoding") == []
     assert reply.named("Cache-Control") == []
-    assert (answer.sent, answer.dropped, answer.complete) == (len(RESPONSE), 0, True)
+    assert (answer.bytes_sent, answer.dropped, answer.complete) == (len(RESPONSE), 0, True)
 
 
 Case = tuple[Wanted, bool, int, list[bytes], str, int]
@@ -192,7 +192,7 @@ async def test_an_answer_takes_its_form(
     else:
         assert reply.chunks == [event(each).raw for each in said]
     assert reply.status == "HTTP/1.1 200 OK"
-    assert answer.sent == len(reply.body)
+    assert answer.bytes_sent == len(reply.body)
     assert answer.started
 
 
@@ -364,7 +364,7 @@ async def test_a_connection_serves_one_answer_after_the_other() -> None:
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         answer = ResponseWriter(request, forms.pop(0), streams=True, expected=1)
-        await answer.put(event(RESPONSE))
+        await answer.add(event(RESPONSE))
         return await answer.end()
 
     async def talk(client: Client) -> list[str]:
@@ -390,7 +390,7 @@ async def test_each_event_is_with_the_client_before_the_next_is_put() -> None:
             # The next goes out only when the client has seen what was before.
             await seen.wait()
             seen.clear()
-            await answer.put(event(each))
+            await answer.add(event(each))
         return await answer.end()
 
     async def talk(client: Client) -> list[bytes]:
@@ -412,10 +412,10 @@ async def test_nothing_is_begun_before_the_form_is_known(wanted: Wanted) -> None
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         answer = ResponseWriter(request, wanted, streams=True, expected=1)
         await answer.begin()
-        await answer.put(event(PRIMING))
+        await answer.add(event(PRIMING))
         started.append(answer.started)
         assert not answer.complete
-        await answer.put(event(RESPONSE))
+        await answer.add(event(RESPONSE))
         assert answer.complete
         return await answer.end()
 
@@ -429,7 +429,7 @@ async def test_an_event_of_20_megabytes_arrives(wanted: Wanted) -> None:
     reply, answer = await answered(wanted, data)
 
     assert reply.body == (encode_event(data) if wanted == "stream" else data)
-    assert answer.sent == len(reply.body)
+    assert answer.bytes_sent == len(reply.body)
 
 
 async def test_whoever_puts_sees_the_client_go() -> None:
@@ -439,7 +439,7 @@ async def test_whoever_puts_sees_the_client_go() -> None:
         answer = ResponseWriter(request, "stream", streams=True, expected=1)
         try:
             while True:
-                await answer.put(event(b'{"id":1,"result":"' + b"x" * (1 << 20) + b'"}'))
+                await answer.add(event(b'{"id":1,"result":"' + b"x" * (1 << 20) + b'"}'))
         except (ConnectionError, asyncio.CancelledError) as gone:
             raised.set_result(gone)
             raise
@@ -459,10 +459,10 @@ LONG = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (24 << 20) + b'"}'
 async def test_a_long_event_that_was_not_framed_arrives_framed() -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         answer = ResponseWriter(request, "stream", streams=True, expected=1)
-        await answer.put(unframed(PROGRESS, "7"))
-        await answer.put(unframed(LONG, "8"))
+        await answer.add(unframed(PROGRESS, "7"))
+        await answer.add(unframed(LONG, "8"))
         response = await answer.end(unframed(SECOND, "9"))
-        assert answer.sent == len(expected)
+        assert answer.bytes_sent == len(expected)
         return response
 
     said = ((PROGRESS, "7"), (LONG, "8"), (SECOND, "9"))
@@ -475,7 +475,7 @@ async def test_a_long_event_that_was_not_framed_arrives_framed() -> None:
 async def test_two_events_that_are_put_at_the_same_time_do_not_mix() -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         answer = ResponseWriter(request, "stream", streams=True, expected=1)
-        await asyncio.gather(answer.put(unframed(LONG)), answer.put(unframed(PROGRESS)))
+        await asyncio.gather(answer.add(unframed(LONG)), answer.add(unframed(PROGRESS)))
         return await answer.end()
 
     reply = await asked(handle, Client.reply)
@@ -486,7 +486,7 @@ async def test_two_events_that_are_put_at_the_same_time_do_not_mix() -> None:
 async def test_an_event_that_has_begun_is_said_to_its_end_whatever_ends_it(framed: bool) -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         answer = ResponseWriter(request, "stream", streams=True, expected=1)
-        putting = asyncio.create_task(answer.put(event(LONG) if framed else unframed(LONG)))
+        putting = asyncio.create_task(answer.add(event(LONG) if framed else unframed(LONG)))
         transport = request.transport
         assert isinstance(transport, asyncio.WriteTransport)
         while not transport.get_write_buffer_size():
@@ -502,7 +502,7 @@ async def test_an_event_that_has_begun_is_said_to_its_end_whatever_ends_it(frame
 
 async def test_a_long_json_answer_has_its_length() -> None:
     reply, answer = await answered("json", LONG)
-    assert (reply.named("Content-Length"), answer.sent) == ([str(len(LONG))], len(LONG))
+    assert (reply.named("Content-Length"), answer.bytes_sent) == ([str(len(LONG))], len(LONG))
     assert (reply.form, reply.body) == ("json", LONG)
 
 

@@ -85,7 +85,7 @@ async def test_a_session_may_be_deleted_while_the_store_is_asked_what_is_known_o
         store.go.set()
         assert (await calling).body == SHAPED
         assert isinstance(proxy.handler, UrlRoute)
-        assert (len(proxy.handler._callers), proxy.handler._callers._used) == (0, set())
+        assert (len(proxy.handler._callers), proxy.handler._callers._recent) == (0, set())
 
 
 async def test_a_caller_of_a_server_without_sessions_is_known_by_the_server_s_name() -> None:
@@ -182,8 +182,8 @@ async def test_sessions_are_remembered_up_to_a_number_and_nothing_of_the_others(
     share = shared()
     made = SessionRegistry(route("http://127.0.0.1/mcp"), lambda *_: DROP, share, most=3)
     for number in range(20):
-        await made._known(f"caller {number}", None, b"1:")
-    assert (len(made), len(made._used)) == (3, 3)
+        await made._driver(f"caller {number}", None, b"1:")
+    assert (len(made), len(made._recent)) == (3, 3)
     share.workers.close()
 
 

@@ -73,7 +73,7 @@ class PooledRequest:
             raw = raw.replace(self.own_token, self.token)
         return raw.replace(self.own_key, self.key)
 
-    def put(self, raw: bytes) -> None:
+    def add(self, raw: bytes) -> None:
         """Add a message of the server."""
         # The first message is accepted whatever its size.
         if self._size > _MOST_BEHIND:
@@ -244,7 +244,7 @@ class PooledServer:
         request = self._request_of(correlation, raw)
         if request is None:
             return
-        request.put(request.restored(raw))
+        request.add(request.restored(raw))
         if request.own_key in (correlation.answers, correlation.cancels):
             # A server that ends a subscription by itself sends a cancellation.
             self._close(request)

@@ -73,19 +73,19 @@ class Probing:
         self,
         request: web.BaseRequest,
         exchange: RequestContext,
-        asked: Probe,
+        query: Probe,
         url: URL | None = None,
     ) -> Routed:
         """Send a query, and return the messages that follow from it; raises TakenBack, Rejected.
 
         With a `url`, that of HTTP+SSE, the answer comes on another stream.
         """
-        id = asked.token.removeprefix(exchange.mark)
+        id = query.token.removeprefix(exchange.mark)
         answer = self._awaited[id] = asyncio.get_running_loop().create_future()
-        asking = asyncio.create_task(self._ask(request, exchange, asked.raw, answer, id, url))
+        asking = asyncio.create_task(self._ask(request, exchange, query.raw, answer, id, url))
         try:
             await asyncio.wait(
-                {answer, asking}, timeout=asked.seconds, return_when=asyncio.FIRST_COMPLETED
+                {answer, asking}, timeout=query.seconds, return_when=asyncio.FIRST_COMPLETED
             )
         except asyncio.CancelledError:
             exchange.drop()
@@ -101,10 +101,10 @@ class Probing:
         if answer.done():
             return await exchange.driver.from_server(answer.result(), exchange.mark)
         if asking.done():
-            return await exchange.driver.unanswered(asked.token, asking.result())
+            return await exchange.driver.unanswered(query.token, asking.result())
         self.give_up(request, exchange.post, [cancellation(id)], url)
-        sent = await exchange.driver.unanswered(asked.token)
-        return sent._replace(to_server=[raw for raw in sent.to_server if not _cancels(raw, id)])
+        routed = await exchange.driver.unanswered(query.token)
+        return routed._replace(to_server=[raw for raw in routed.to_server if not _cancels(raw, id)])
 
     def answered(self, raw: bytes) -> bool:
         """Accept an answer to a query that came on another stream; return False for all else."""

@@ -72,12 +72,12 @@ class Upstream:
         only are left out. A connection with more to come is closed at the end: that notifies the
         server.
         """
-        passed = self._headers(request, raw, read, own)
+        headers = self._headers(request, raw, read, own)
         async with AsyncExitStack() as open:
             try:
                 response = await open.enter_async_context(
                     self._endpoint.request(
-                        request.method, passed, raw or None, url=url or self._url(request)
+                        request.method, headers, raw or None, url=url or self._url(request)
                     )
                 )
             except RedirectRefused as cause:
@@ -87,15 +87,15 @@ class Upstream:
             if response.status < 200:
                 # No other protocol was requested, and the bytes that follow may be no HTTP.
                 response.close()
-                said = f"the server answers with the status {response.status}"
-                raise Lost(f"{said}, which is no answer")
+                reason = f"the server answers with the status {response.status}"
+                raise Lost(f"{reason}, which is no answer")
             yield response
 
     async def decline(
-        self, request: web.BaseRequest, read: PostedBody, id: bytes, said: str
+        self, request: web.BaseRequest, read: PostedBody, id: bytes, reason: str
     ) -> None:
         """Answer a request of the server with an error, lest it wait for the client."""
-        raw = message.error(id, FAILED, said)
+        raw = message.error(id, FAILED, reason)
         with suppress(Lost, body.TooLarge):
             async with self.ask(request, raw, read) as upstream:
                 await self.whole(upstream)
@@ -109,25 +109,25 @@ class Upstream:
         except ConnectionLost as cause:
             raise Lost(f"the server's answer broke off: {cause}") from None
 
-    async def events(self, response: HttpResponse, asked: AccessRecord) -> AsyncIterator[Event]:
+    async def events(self, response: HttpResponse, record: AccessRecord) -> AsyncIterator[Event]:
         """Yield the events of an answer; raises Lost, sse.TooLong."""
         try:
             async for event in response.events(self._limit):
-                asked.received = response.received
+                record.bytes_received = response.received
                 yield event
         except (ConnectionLost, body.Unreadable) as cause:
             raise Lost(str(cause)) from None
         finally:
-            asked.received = response.received
+            record.bytes_received = response.received
 
     async def pass_on(
-        self, request: web.BaseRequest, response: HttpResponse, asked: AccessRecord
+        self, request: web.BaseRequest, response: HttpResponse, record: AccessRecord
     ) -> web.StreamResponse:
         """Pass on an answer unchanged, in its encoding.
 
         Raises Lost; if the client has received a part by then, its connection is closed.
         """
-        passed = web.StreamResponse(
+        answer = web.StreamResponse(
             status=response.status,
             reason=response.reason,
             headers=passing.to_client(response.headers, whole=True),
@@ -139,13 +139,13 @@ class Upstream:
             raise Lost(str(cause)) from None
         if not first and request.method != "HEAD":
             # Explicit, so that no type is added for an empty body.
-            passed.content_length = 0
-        await passed.prepare(request)
+            answer.content_length = 0
+        await answer.prepare(request)
         try:
             if first:
-                await passed.write(first)
+                await answer.write(first)
             async for chunk in pieces:
-                await passed.write(chunk)
+                await answer.write(chunk)
         except ConnectionLost as cause:
             # The announced body cannot be completed: close the connection so that the client
             # notices.
@@ -153,10 +153,10 @@ class Upstream:
                 request.transport.abort()
             raise Lost(str(cause)) from None
         finally:
-            asked.received = response.received
-        await passed.write_eof()
-        asked.sent = asked.received
-        return passed
+            record.bytes_received = response.received
+        await answer.write_eof()
+        record.bytes_sent = record.bytes_received
+        return answer
 
     def _url(self, request: web.BaseRequest) -> URL:
         url = self._endpoint.url
@@ -175,19 +175,19 @@ class Upstream:
         route = self._route
         # A token that opens this route is not for the upstream.
         credentials = route.auth == "forward" and not route.access.opened_by(request.headers)
-        passed = passing.to_upstream(request.headers, credentials=credentials, fixed=route.headers)
-        for name in [each for each in passed if own and _OF_ONE_MESSAGE.fullmatch(each.lower())]:
-            passed.popall(name, None)
+        fields = passing.to_upstream(request.headers, credentials=credentials, fixed=route.headers)
+        for name in [each for each in fields if own and _OF_ONE_MESSAGE.fullmatch(each.lower())]:
+            fields.popall(name, None)
         if read is None:
-            return passed
-        passed["Accept"] = accept.MEDIA_TYPES
+            return fields
+        fields["Accept"] = accept.MEDIA_TYPES
         if read.modern and raw != read.raw:
             # A rule has changed the call: adapt its headers.
             tool = None if read.first is None else string_at(read.first.params, "name")
             for _, name in self._parameters.get(tool or "", ()):
-                passed.popall(name, None)
-            passed.update(headers.request_headers(raw, self._parameters))
-        return passed
+                fields.popall(name, None)
+            fields.update(headers.request_headers(raw, self._parameters))
+        return fields
 
 
 def request_id(event: Event) -> bytes | None:
