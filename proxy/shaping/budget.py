@@ -33,7 +33,7 @@ def overrun(job: ShapeJob, size: VisibleSize, frame: Frame | None = None) -> int
     visible = size.to(job.shows)
     if job.shows != "structured":
         # Only a text that is surely hidden is free: some clients read both copies by default.
-        visible = max(visible, size.to("either"))
+        visible = max(visible, size.most)
     excess = visible - job.rule.max_bytes
     return excess if frame is None else -(-excess // _copies_shown(job, frame))
 
@@ -62,7 +62,7 @@ def trim_other_blocks(job: ShapeJob, frame: Frame) -> Frame:
 
 
 def _with_short_texts(frame: Frame, limit: int) -> Frame:
-    """Return the frame with the texts beside the document cut to `limit` bytes, notices included."""
+    """Return the frame with the texts beside the document, and notices, cut to `limit` bytes."""
     others = other_texts(frame)
     texts = list(others.values())
     whole: Value = texts[0] if len(texts) == 1 else [Raw(encode(each)) for each in texts]

@@ -61,8 +61,8 @@ class ShapeJob(Struct, frozen=True, kw_only=True):
 class ShapeResult(Struct, frozen=True, kw_only=True):
     """The result of a ShapeJob: the line to send and the numbers to count.
 
-    `visible_*` are bytes that the model sees. `out_of_fuel`: the fuel of the job ran out. `blameless`: the
-    failure was not the rule's.
+    `visible_*` are bytes that the model sees. `out_of_fuel`: the fuel of the job ran out.
+    `blameless`: the failure was not the rule's.
     """
 
     raw: bytes

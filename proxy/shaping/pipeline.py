@@ -25,7 +25,7 @@ from proxy.ruleset.rule import Rule
 from proxy.shaping import budget, error_results, pages, steps
 from proxy.shaping.job import ShapeContext, ShapeJob, ShapeResult
 from proxy.shaping.pages import Page
-from proxy.shaping.result.frame import Frame, without_blocks
+from proxy.shaping.result.frame import without_blocks
 from proxy.shaping.result.read import (
     LocatedDocument,
     ParsedResponse,
@@ -209,7 +209,8 @@ def _from_document(
     steps.run(rule, document, call, slice(0, restart), observe)
     frozen = None if restart is None else pages.freeze(document)
     if job.view is not None and frozen is not None:
-        page = pages.cut_page(job, Snapshot(frame.encode(), frozen()), observe, context)
+        whole = Snapshot(frame.encode(), frozen())
+        page = pages.cut_page(job, whole, observe, context)
     else:
         if restart is not None:
             steps.run(rule, document, call, slice(restart, None), observe)
@@ -223,8 +224,8 @@ def _from_document(
         result, size = write_for(rule, frame, document, notices, layout)
         page = Page(result, size, tuple(call.missing))
         if frozen is not None and (excess := budget.overrun(job, size, frame)) > 0:
-            snapshot = Snapshot(frame.encode(), frozen())
-            page = pages.cut_page(job, snapshot, None, context, excess)
+            whole = Snapshot(frame.encode(), frozen())
+            page = pages.cut_page(job, whole, None, context, excess)
     snapshot = None
     if job.keep and frozen is not None:
         snapshot = pages.snapshot_of(job, frame, frozen())

@@ -90,6 +90,11 @@ class VisibleSize(Struct, frozen=True):
             return self.text
         return structured + self.text if shows == "both" else max(structured, self.text)
 
+    @property
+    def most(self) -> int:
+        """The bytes of the larger copy."""
+        return self.to("either")
+
 
 def visible_size(result: dict[str, Raw], blocks: list[Raw]) -> VisibleSize:
     """Return the size of a result as a model sees it."""
@@ -160,9 +165,7 @@ class Frame(Struct):
                 first = bytes(memoryview(emptied["structuredContent"])[:1])
                 emptied["structuredContent"] = Raw(_EMPTIED.get(first, b"0"))
         emptied["content"] = Raw(b"[]")
-        return encode(
-            replace(self, members=emptied, blocks=blocks, facts=Raw(encode(facts or {})))
-        )
+        return encode(replace(self, members=emptied, blocks=blocks, facts=Raw(encode(facts or {}))))
 
     @classmethod
     def decode(cls, raw: bytes) -> "Frame":
