@@ -291,16 +291,16 @@ def _vocabulary(rule: Rule) -> dict[str, list[str]]:
 def _sizes(answer: ClientView) -> dict[str, int | None]:
     return {
         "wire": len(answer.line),
-        "visible": answer.shown.most,
-        "structured": answer.shown.structured,
-        "text": answer.shown.text,
+        "visible": answer.visible_size.most,
+        "structured": answer.visible_size.structured,
+        "text": answer.visible_size.text,
     }
 
 
 def _shown(answer: ClientView) -> dict[str, Any]:
     """Return the bytes and first lines that a model reads, as structuredContent and as text."""
     structured = answer.text if answer.structured is None else bytes(answer.structured).decode()
-    sizes = answer.shown
+    sizes = answer.visible_size
     return {
         "structured": {"bytes": sizes.to("structured"), "lines": _first_lines(structured)},
         "text": {"bytes": sizes.to("text"), "lines": _first_lines(answer.text)},
@@ -322,7 +322,7 @@ def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
     for client in CLIENTS:
         limit = client.limit_bytes
         if limit is not None:
-            was, is_ = before.shown.to(client.shows), after.shown.to(client.shows)
+            was, is_ = before.visible_size.to(client.shows), after.visible_size.to(client.shows)
             yield {
                 "client": client.name,
                 "limit": limit,

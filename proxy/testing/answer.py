@@ -26,7 +26,7 @@ class ClientView(Struct, frozen=True):
     line: bytes
     texts: tuple[str, ...] = ()
     structured: Raw | None = None
-    shown: VisibleSize = VisibleSize(None, 0)
+    visible_size: VisibleSize = VisibleSize(None, 0)
     failed: bool = False
     error: str | None = None
 

@@ -23,9 +23,9 @@ def test_what_is_spent_stays_spent() -> None:
             fuel.burn(11)
 
 
-def paid(value: object, *, written: bool = False) -> int:
+def paid(value: object, times: int = 1) -> int:
     fuel = Fuel()
-    pay(value, fuel, written=written)
+    pay(value, fuel, times)
     return MOST - fuel.left
 
 
@@ -47,9 +47,8 @@ def test_a_value_is_paid_for_by_what_there_is_of_it(value: object, units: int) -
     assert paid(value) == units
 
 
-def test_what_is_written_in_ascii_costs_more() -> None:
-    assert (paid("x" * 64, written=True), paid("é" * 64, written=True)) == (16, 64)
-    assert paid(2**1280, written=True) == 40
+def test_several_walks_cost_as_often() -> None:
+    assert paid(["x" * 64, 2**1280], 4) == 4 * paid(["x" * 64, 2**1280])
 
 
 @pytest.mark.fault(36, "inside")
