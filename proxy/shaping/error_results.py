@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from proxy.document import message
 from proxy.document.fuel import LITTLE, Fuel
-from proxy.document.measure import most_of
+from proxy.document.measure import growth_limit
 from proxy.document.message import members
 from proxy.document.tree import Document, Value, encode, text
 from proxy.errors import DocumentError, raised
@@ -55,7 +55,7 @@ def of_result(
     if not (document.changed or call.notices or structured):
         return replace(_marked(job, before), missing=tuple(call.missing))
     raw = encode({**response.envelope, "result": result})
-    if len(raw) > (limit := most_of(len(job.raw))):
+    if len(raw) > (limit := growth_limit(len(job.raw))):
         reason = f"{rule.at(job.tool)}: errors: a result of {len(raw)} bytes, more than {limit}"
         return job.original("error", reason, before)
     return ShapeResult(

@@ -8,7 +8,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from proxy.document.fuel import Fuel
-from proxy.document.measure import most_of
+from proxy.document.measure import growth_limit
 from proxy.document.patterns import Expression, Pattern, truthy
 from proxy.document.tree import Document, Value, encode, have_room, plain, row_type, text
 from proxy.errors import (
@@ -243,7 +243,7 @@ def _send(
     if job.rule.mode == "shadow":
         return replace(job.original("shadow", None, before), visible_after=after)
     raw = encode({**response.envelope, "result": page.result})
-    if len(raw) > len(job.raw) and len(raw) > (limit := most_of(len(job.raw))):
+    if len(raw) > len(job.raw) and len(raw) > (limit := growth_limit(len(job.raw))):
         raise AbridgeError(f"the end: a result of {len(raw)} bytes, more than {limit}")
     return ShapeResult(
         raw=raw,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple, replace
 
-from proxy.document.measure import most_of, outgrows
+from proxy.document.measure import exceeds, growth_limit
 from proxy.document.paths import ROOT, Name, Path
 from proxy.document.tree import Document, Value, compact, encode, loads, raw, text
 from proxy.errors import AbridgeError, EmptyResult, OutOfFuel, ShapeMismatch, TransformError
@@ -105,8 +105,8 @@ def _limit_growth(name: str, document: Document, growth: int | None) -> None:
     `growth` is an upper bound in bytes, if known: measuring the growth is slow.
     """
     source = document.source
-    limit = most_of(len(source if isinstance(source, str) else memoryview(raw(source))))
-    if (growth is None or growth > limit) and outgrows(document.cell[0], limit):
+    limit = growth_limit(len(source if isinstance(source, str) else memoryview(raw(source))))
+    if (growth is None or growth > limit) and exceeds(document.cell[0], limit):
         raise AbridgeError(f"{name}: it gives more than {limit} bytes")
 
 
