@@ -126,7 +126,7 @@ class SessionState:
     def count_untouched(self, pending: PendingRequest, size: int) -> None:
         """Count a response of `size` bytes that is sent unchanged."""
         if pending.tool and not pending.is_repeat:
-            self._meter.passed(pending.tool, size)
+            self._meter.count_untouched(pending.tool, size)
 
     def count_shaped(self, job: ShapeJob, result: ShapeResult) -> None:
         """Count and log the result of shaping a response."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from proxy.document import message
 from proxy.document.fuel import LITTLE, Fuel
-from proxy.document.measure import most_of
+from proxy.document.measure import growth_limit
 from proxy.document.message import members
 from proxy.document.tree import Document, Value, encode, text
 from proxy.errors import DocumentError, raised
@@ -59,7 +59,7 @@ def of_result(
     if not (document.changed or call.notices or promised):
         return replace(_marked(job, before), missing=tuple(call.missing))
     raw = encode({**line.envelope, "result": written})
-    if len(raw) > (room := most_of(len(job.raw))):
+    if len(raw) > (room := growth_limit(len(job.raw))):
         said = f"{rule.at(job.tool)}: errors: a result of {len(raw)} bytes, more than {room}"
         return job.original("error", said, before)
     return ShapeResult(

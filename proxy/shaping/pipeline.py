@@ -8,7 +8,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from proxy.document.fuel import Fuel
-from proxy.document.measure import most_of
+from proxy.document.measure import growth_limit
 from proxy.document.patterns import Expression, Pattern, truthy
 from proxy.document.tree import Document, Value, encode, have_room, plain, row_type, text
 from proxy.errors import (
@@ -198,7 +198,7 @@ def _from_document(
     if rule.mode == "shadow":
         return replace(job.original("shadow", None, before), visible_after=after)
     sent = encode({**line.envelope, "result": answer.written})
-    if len(sent) > (room := most_of(len(job.raw))):
+    if len(sent) > (room := growth_limit(len(job.raw))):
         raise AbridgeError(f"the end: a result of {len(sent)} bytes, more than {room}")
     return ShapeResult(
         raw=sent,

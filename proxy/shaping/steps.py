@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple, replace
 
-from proxy.document.measure import most_of, outgrows
+from proxy.document.measure import exceeds, growth_limit
 from proxy.document.paths import ROOT, Name, Path
 from proxy.document.tree import Document, Value, compact, encode, loads, raw, text
 from proxy.errors import AbridgeError, EmptyResult, OutOfFuel, ShapeMismatch, TransformError
@@ -157,6 +157,6 @@ def _hold_in_proportion(name: str, document: Document, most: int | None = None) 
     `most` is an upper bound of its growth in bytes, if known: measuring the growth is slow.
     """
     source = document.source
-    room = most_of(len(source if isinstance(source, str) else memoryview(raw(source))))
-    if (most is None or most > room) and outgrows(document.cell[0], room):
+    room = growth_limit(len(source if isinstance(source, str) else memoryview(raw(source))))
+    if (most is None or most > room) and exceeds(document.cell[0], room):
         raise AbridgeError(f"{name}: it gives more than {room} bytes")

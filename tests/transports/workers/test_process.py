@@ -109,7 +109,7 @@ def test_every_case_of_a_rule_file_comes_out_the_same_in_another_process(path: P
         pair
         for owner, _, case in cases.cases(file)
         if not owner.foreign  # those are never sent to another process
-        for pair in cases.trial_of(file, owner, case).play.shaped
+        for pair in cases.play_case(file, owner, case).play.shaped
     ]
 
     assert shaped or all(owner.foreign for owner in file.rules)
