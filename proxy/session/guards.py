@@ -9,7 +9,7 @@ from proxy.document import message
 from proxy.document.message import Message, members
 from proxy.document.tree import ABSENT, encode, loads, piecemeal, text, uncollected
 from proxy.errors import DocumentError, raised
-from proxy.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, decided
+from proxy.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
 from proxy.session.inflight import PendingRequest
 from proxy.session.outputs import LARGE, Forward, Output, Probe, RunInBackground, reverse
 from proxy.session.state import SessionState
@@ -33,7 +33,7 @@ def decide(
     assert rule is not None
     call = Call(pending.tool, pending.arguments, names=pending.names, warnings=[])
     try:
-        decision = decided(guard, call, result)
+        decision = run_guard(guard, call, result)
         state.warn(pending.tool, rule, call.warnings)
         if isinstance(decision, Respond):
             return _respond(state, pending, decision)

@@ -165,7 +165,7 @@ def job(
         names=pending.names,
         view=pending.view,
         viewable=pending.cacheable,
-        keep=pending.cacheable and pending.key is not None and rule.snapshot_step.needed,
+        keep=pending.cacheable and pending.key is not None and rule.snapshot_step.is_used,
         shows=client_for(state.rules.client).shows,
         modern=pending.modern,
         token=state.suspended.add(pending),

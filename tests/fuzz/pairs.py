@@ -180,7 +180,7 @@ def asked(made: Pair, rule: Rule, arguments: dict[str, Any]) -> ShapeJob | None:
         names=plan.names,
         view=made.view if rule.snapshot_step.viewable else None,
         viewable=made.viewable,
-        keep=made.viewable and rule.snapshot_step.needed,
+        keep=made.viewable and rule.snapshot_step.is_used,
         shows=made.shows,
         modern=made.modern,
         fuel=FUEL,
