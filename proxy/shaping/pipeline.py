@@ -33,8 +33,7 @@ from proxy.shaping.result.parse import ParsedResponse, complete, failed, take_ap
 from proxy.shaping.result.structured import structured
 from proxy.shaping.steps import Observer
 from proxy.storage.snapshots import Snapshot
-from proxy.transforms.base import Call, Notice, Warned
-from proxy.transforms.notices import DROPPED
+from proxy.transforms.base import DROPPED, Call, Notice, Warned
 
 
 def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:

@@ -10,8 +10,7 @@ from proxy.document.tree import Document, Value, compact, encode, text
 from proxy.shaping.result.blocks import of_notice, with_text
 from proxy.shaping.result.frame import Copy, Frame
 from proxy.shaping.result.visible import VisibleSize, visible
-from proxy.transforms.base import Notice
-from proxy.transforms.notices import free
+from proxy.transforms.base import Notice, unused_name
 
 
 def write(
@@ -38,7 +37,7 @@ def write(
     if notices and document.kind == "object":
         root = document.root.open()
         for notice in notices:
-            root[free(root, notice.name)] = notice.value
+            root[unused_name(root, notice.name)] = notice.value
         notices = []
     written = document.encode()
     said = text(document.cell[0]) if document.textual else None
