@@ -203,7 +203,7 @@ def test_the_rules_that_the_leg_loads_do_what_their_cases_say() -> None:
     [rule] = file.rules
 
     assert rule.tests
-    assert [cases.judge(file, rule, case) for case in rule.tests] == [[] for _ in rule.tests]
+    assert [cases.check_case(file, rule, case) for case in rule.tests] == [[] for _ in rule.tests]
 
 
 def test_a_server_that_ends_at_its_start_is_quoted(tmp_path: Path) -> None:

@@ -24,14 +24,14 @@ def every() -> Iterator[tuple[str, RuleFile, Rule, Case]]:
             continue  # the test of its rules, below, says why
         for rule, number, case in cases.cases(file):
             where = Path(file.name).relative_to(ROOT)
-            yield f"{where}: {rule.name}: {cases.named(case, number)}", file, rule, case
+            yield f"{where}: {rule.name}: {cases.name_of(case, number)}", file, rule, case
 
 
 @pytest.mark.parametrize(
     ("file", "rule", "case"), [pytest.param(*each, id=name) for name, *each in every()]
 )
 def test_a_case_that_stands_beside_its_rule(file: RuleFile, rule: Rule, case: Case) -> None:
-    wrong = cases.judge(file, rule, case)
+    wrong = cases.check_case(file, rule, case)
 
     assert not wrong, "\n".join(wrong)
 

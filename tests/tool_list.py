@@ -7,9 +7,8 @@ from msgspec import Raw
 
 from proxy.document.tree import encode
 from proxy.ruleset.rule import Rule, RuleSet
-from proxy.session import arguments
-from proxy.session.arguments import ArgumentPlan
-from proxy.session.tools import definitions
+from proxy.session.tools import arguments, definitions
+from proxy.session.tools.arguments import ArgumentPlan
 from proxy.session.tools.definitions import ToolFacts
 from tests.given import rules
 

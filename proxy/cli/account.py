@@ -18,7 +18,7 @@ from proxy.ruleset.rule import Rule
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from proxy.shaping.result.frame import Copy
-from proxy.shaping.result.locate import LocatedDocument
+from proxy.shaping.result.read import LocatedDocument
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
 from proxy.testing.choice import choices
@@ -42,7 +42,7 @@ def explained(play: Replay, name: str = "") -> dict[str, Any]:
         "file": name,
         "tool": exchange.tool,
         "arguments": exchange.arguments,
-        "upstream": play.seen[0] if play.seen else None,
+        "upstream": play.calls[0] if play.calls else None,
         "rule": None if rule is None else rule.name,
         "rules": [
             {
@@ -71,7 +71,7 @@ def explained(play: Replay, name: str = "") -> dict[str, Any]:
 
 def _outcome(play: Replay) -> str:
     """Return the outcome of the call; an error result is an error even if it passes unchanged."""
-    return "error" if play.word == "untouched" and play.answer.failed else play.word
+    return "error" if play.outcome == "untouched" and play.answer.failed else play.outcome
 
 
 # Guards
@@ -79,13 +79,13 @@ def _outcome(play: Replay) -> str:
 
 def _guard(play: Replay) -> dict[str, Any] | None:
     """Return the query, the query result and the decision of the guard; None if none decided."""
-    if not play.decided:
+    if not play.decisions:
         return None
-    last = play.decided[-1]
+    last = play.decisions[-1]
     return {
         "name": last.name,
-        "asks": play.asks[0] if play.asks else None,
-        "found": None if last.found is None else _found(last.found),
+        "asks": play.queries[0] if play.queries else None,
+        "found": None if last.result is None else _found(last.result),
         "decision": _decision(play, last),
         "facts": last.decision.facts if isinstance(last.decision, Allow) else {},
     }
@@ -107,12 +107,12 @@ def _found(found: QueryResult) -> dict[str, Any]:
 
 def _document(play: Replay, rule: Rule) -> dict[str, Any] | None:
     """Return the kind and the places of the document that the steps work on; None if none."""
-    if not play.seen:
+    if not play.calls:
         return {"kind": "text", "copies": ["the refusal"]} if _reshapes(play, rule) else None
     if play.before.error is not None:
         found = {"kind": "text", "copies": ["the message of the error"]}
         return found if rule.errors else None
-    reading = play.reading(rule)
+    reading = play.document(rule)
     return None if reading is None else _read(reading)
 
 
@@ -159,9 +159,9 @@ def _steps(play: Replay, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
         assert job.raw is not None
         # `response` steps do not run on errors, and `errors` steps run only on errors.
         whole = shape(replace(job, rule=replace(rule, errors=(), mode="active")))
-        if play.before.error is None and whole.word != "error":
+        if play.before.error is None and whole.outcome != "error":
             yield _step("received", None, answers.read(job.raw))
-            reading = play.reading(rule)
+            reading = play.document(rule)
             told.document = None if reading is None else plain(reading.document.cell[0])
             yield from _of_response(job, rule, told)
         elif _reshapes(play, rule):
@@ -180,7 +180,7 @@ def _at_once(play: Replay) -> ShapeJob:
 
 def _reshapes(play: Replay, rule: Rule) -> bool:
     """Return True if the answer is an error on which the rule's `errors` steps ran."""
-    of_ours = play.answer.failed and play.word in ("error", "refused", "failed")
+    of_ours = play.answer.failed and play.outcome in ("error", "refused", "failed")
     return of_ours and bool(rule.errors) and rule.mode == "active"
 
 
@@ -195,7 +195,7 @@ def _of_response(job: ShapeJob, rule: Rule, told: _Told) -> Iterator[dict[str, A
         slips = _slips(step, told.document, job.arguments)
         outcome = shape(replace(job, rule=part), told.observe)
         answer = answers.read(outcome.raw)
-        said = answer.said if outcome.word == "refused" else outcome.said
+        said = answer.text if outcome.outcome == "refused" else outcome.log_line
         yield _step(
             step.name,
             "response",
@@ -240,7 +240,7 @@ def _of_error(play: Replay, rule: Rule) -> Iterator[dict[str, Any]]:
             again.answer,
             () if after is None else after.missing[len(before.missing if before else ()) :],
             () if after is None else after.warnings[len(before.warnings if before else ()) :],
-            None if after is None else after.said,
+            None if after is None else after.log_line,
         )
         before = after
 
@@ -270,7 +270,7 @@ def _warning(warned: Warned) -> dict[str, Any]:
 
 def _warnings(play: Replay) -> list[dict[str, Any]]:
     """Return the distinct warnings of the guard and of the steps."""
-    of_guard = (each for decided in play.decided for each in decided.warnings)
+    of_guard = (each for decided in play.decisions for each in decided.warnings)
     of_steps = (each for _, outcome in play.shaped for each in outcome.warnings)
     return list(map(_warning, dict.fromkeys((*of_guard, *of_steps))))
 
@@ -291,19 +291,19 @@ def _vocabulary(rule: Rule) -> dict[str, list[str]]:
 def _sizes(answer: ClientView) -> dict[str, int | None]:
     return {
         "wire": len(answer.line),
-        "visible": answer.shown.most,
-        "structured": answer.shown.structured,
-        "text": answer.shown.text,
+        "visible": answer.visible_size.most,
+        "structured": answer.visible_size.structured,
+        "text": answer.visible_size.text,
     }
 
 
 def _shown(answer: ClientView) -> dict[str, Any]:
     """Return the bytes and first lines that a model reads, as structuredContent and as text."""
-    structured = answer.said if answer.structured is None else bytes(answer.structured).decode()
-    sizes = answer.shown
+    structured = answer.text if answer.structured is None else bytes(answer.structured).decode()
+    sizes = answer.visible_size
     return {
         "structured": {"bytes": sizes.to("structured"), "lines": _first_lines(structured)},
-        "text": {"bytes": sizes.to("text"), "lines": _first_lines(answer.said)},
+        "text": {"bytes": sizes.to("text"), "lines": _first_lines(answer.text)},
     }
 
 
@@ -322,7 +322,7 @@ def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
     for client in CLIENTS:
         limit = client.limit_bytes
         if limit is not None:
-            was, is_ = before.shown.to(client.shows), after.shown.to(client.shows)
+            was, is_ = before.visible_size.to(client.shows), after.visible_size.to(client.shows)
             yield {
                 "client": client.name,
                 "limit": limit,

@@ -10,7 +10,7 @@ from proxy.cli.account import explained
 from proxy.errors import AbridgeError, RuleErrors
 from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import load
-from proxy.testing.exchange import of_text, recorded
+from proxy.testing.exchange import recorded, text_result
 from proxy.testing.play import Replay
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
         files = load(arguments.rules, allow_python=arguments.allow_python)
         with open(arguments.file, "rb") as held:
             exchange = recorded(held.read(), arguments.tool, arguments.arguments)
-        answer = None if arguments.found is None else of_text(arguments.found)
-        account = explained(Replay(RuleSet(files), exchange, found=answer), arguments.file)
+        answer = None if arguments.found is None else text_result(arguments.found)
+        account = explained(Replay(RuleSet(files), exchange, query_result=answer), arguments.file)
     except RuleErrors as errors:
         for problem in errors.problems:
             print(problem, file=sys.stderr)

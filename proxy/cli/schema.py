@@ -7,21 +7,19 @@ describe the form of a file; only the loaders check its parts against each other
 import argparse
 import ast
 import inspect
-import json
 import pathlib
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from itertools import pairwise
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
+import orjson
 from msgspec import Meta, Struct
 
-from proxy.document.paths import Path
-from proxy.document.patterns import Expression, Pattern
 from proxy.document.sizes import Size
-from proxy.ruleset.loading import config_model as configkeys
+from proxy.ruleset.loading import config_model
 from proxy.ruleset.loading.convert import LISTS, MAPS, TEXTS, UNIONS, fields
 from proxy.ruleset.loading.rule_model import (
     NO_DEFAULTS,
@@ -57,8 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.sidecar:
         print(_shipped("examples/sidecar/REFERENCE.md"), end="")
     else:
-        made = configuration() if arguments.config else schema()
-        print(json.dumps(made, indent=2, ensure_ascii=False))
+        document = configuration() if arguments.config else schema()
+        print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
     return 0
 
 
@@ -75,211 +73,158 @@ def schema() -> Schema:
     A step may be a transform that the file names under `transforms`, with any options. Only in a
     file without `transforms` can an editor report an unknown step.
     """
-    made = _Definitions()
-    head = made.options(RuleFileSpec)
-    strict = {"if": {"not": {"required": ["transforms"]}}, "then": made.ours()}
-    return _file("mcp-abridge rules", head | strict, made)
+    types = _Types()
+    head = types.options(RuleFileSpec)
+    names = {"enum": list(TRANSFORMS)}
+    nested = {"type": "array", "items": {"$ref": "#/definitions/built_in"}}
+    known = [names, {"type": "object", "propertyNames": names}, nested]
+    steps = types.reference("built_in", lambda: {"anyOf": known})
+    keys = {key: steps for key, field in fields(RuleSpec).items() if field.type is Steps}
+    rule = {"properties": keys}
+    rules = {"items": rule, **rule}  # a list of rules, or one
+    strict = {"properties": {"rules": rules, "defaults": rule}}
+    head |= {"if": {"not": {"required": ["transforms"]}}, "then": strict}
+    return types.file("mcp-abridge rules", head)
 
 
 def configuration() -> Schema:
     """Return the JSON Schema of a configuration of `serve`."""
-    made = _Definitions()
-    head = made.options(configkeys.ConfigSpec)
-    words = head["properties"]
-    words |= made.options(configkeys.RouteSpec, configkeys.NO_DEFAULTS)["properties"]
-    words["routes"] |= made.of(tuple[configkeys.RouteSpec, ...])
-    return _file("mcp-abridge serve", head, made)
+    types = _Types()
+    head = types.options(config_model.ConfigSpec)
+    keys = head["properties"]
+    keys |= types.options(config_model.RouteSpec, config_model.NO_DEFAULTS)["properties"]
+    keys["routes"] |= types.schema(tuple[config_model.RouteSpec, ...])
+    return types.file("mcp-abridge serve", head)
 
 
-def _file(title: str, head: Schema, made: "_Definitions") -> Schema:
-    """Return a whole schema of draft 7, which the YAML support of every editor can read."""
-    return {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": title,
-        **head,
-        "patternProperties": {"^x-": {}},
-        "definitions": dict(sorted(made.held.items())),
-    }
-
-
-class _Definitions:
-    """The schemas of types; a schema of a Struct is stored by name and referred to."""
+class _Types:
+    """Makes the schemas of types; those of classes are stored by name and referred to."""
 
     def __init__(self) -> None:
-        self.held: dict[str, Schema] = {}
-        self.notations = {
-            Steps: self.response,
-            GuardSpec: self.guard,
-            PluginClasses: self.own,
-            Part: self.part,
-            RuleNodes: self.rules,
-            Defaults: self.defaults,
+        self._definitions: dict[str, Schema] = {}
+
+    def file(self, title: str, head: Schema) -> Schema:
+        """Return a whole schema of draft 7, which the YAML support of every editor can read."""
+        return {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "title": title,
+            **head,
+            "patternProperties": {"^x-": {}},
+            "definitions": dict(sorted(self._definitions.items())),
         }
 
-    def of(self, kind: Any) -> Schema:
+    def schema(self, kind: Any) -> Schema:
         """Return the schema of a value of the type `kind`."""
-        if kind in self.notations:
-            return self.notations[kind]()
-        if kind is Any:
-            return {}
-        if kind in TEXTS:
-            return {"type": "string"} if kind is str else self.named(kind, _TEXTS[kind])
-        if kind in _READ:
-            return self.named(kind, lambda: {"type": "string", "description": _summary(kind)})
+        if kind in _NOTATIONS:
+            return _NOTATIONS[kind](self)
         if kind in _PLAIN:
-            return {"type": _PLAIN[kind]}
+            return dict(_PLAIN[kind])
         shape, inside = get_origin(kind), get_args(kind)
         if shape is Literal:
             return {"enum": list(inside)}
         if shape in UNIONS:
-            return _any([self.of(each) for each in inside])
+            return _any(map(self.schema, inside))
         if shape in LISTS:
-            item = self.of(inside[0])
+            item = self.schema(inside[0])
             return _any([item, {"type": "array", "items": item}])
         if shape in MAPS:
-            names = self.of(inside[0]) if get_origin(inside[0]) is Literal else None
-            made = {"type": "object", "additionalProperties": self.of(inside[1])}
-            return made | ({"propertyNames": names} if names else {})
+            mapping = {"type": "object", "additionalProperties": self.schema(inside[1])}
+            limited = get_origin(inside[0]) is Literal
+            return mapping | ({"propertyNames": self.schema(inside[0])} if limited else {})
         if shape is not None:
-            return {**self.of(inside[0]), **_limits(inside)}
-        return self.named(kind, lambda: self.options(kind))
+            return {**self.schema(inside[0]), **_limits(inside)}
+        if issubclass(kind, Struct) and kind not in TEXTS:
+            return self.reference(_name(kind), lambda: self.options(kind))
+        text = {"type": "string", "description": _summary(kind)}
+        return self.reference(_name(kind), lambda: text)
 
-    def named(self, kind: Any, make: Callable[[], Schema]) -> Schema:
-        """Return a reference to the schema of `kind`, which is made at the first reference."""
-        name = kind if isinstance(kind, str) else _name(kind)
-        if name not in self.held:
-            # Stored before it is made: the schema may refer to itself.
-            self.held[name] = {}
-            self.held[name].update(make())
+    def reference(self, name: str, make: Callable[[], Schema]) -> Schema:
+        """Return a reference to a definition, which `make` makes for the first reference."""
+        if name not in self._definitions:
+            self._definitions[name] = {}  # the schema may refer to itself
+            self._definitions[name] = make()
         return {"$ref": f"#/definitions/{name}"}
 
     def options(self, kind: type[Struct], without: Collection[str] = ()) -> Schema:
         """Return the schema of a mapping whose members are the fields of a Struct."""
-        known = {word: field for word, field in fields(kind).items() if word not in without}
+        members = {key: field for key, field in fields(kind).items() if key not in without}
         texts = descriptions(kind)
-        made: Schema = {
-            "type": "object",
-            "description": _summary(kind),
-            "properties": {
-                word: {"description": texts[word], **self.of(field.type), **_default(field.default)}
-                for word, field in known.items()
-            },
-            "additionalProperties": False,
+        schema: Schema = {"type": "object", "description": _summary(kind)}
+        schema["properties"] = {
+            key: {
+                "description": texts[key],
+                **self.schema(field.type),
+                **({"default": field.default} if isinstance(field.default, str | int) else {}),
+            }
+            for key, field in members.items()
         }
-        required = [word for word, field in known.items() if field.required]
-        return made | ({"required": required} if required else {})
+        schema["additionalProperties"] = False
+        required = [key for key, field in members.items() if field.required]
+        return schema | ({"required": required} if required else {})
 
     def part(self) -> Schema:
         """Return the schema of a part of a shape: any value; only the sources are described."""
-        inside = {"$ref": "#/definitions/part"}
-        return self.named(
-            "part",
-            lambda: _any(
-                [
-                    *map(self.of, SOURCES),
-                    {"type": "object", "additionalProperties": inside},
-                    {"type": "array", "items": inside},
-                    {"type": ["string", "number", "boolean", "null"]},
-                ]
-            ),
-        )
+        part = {"$ref": "#/definitions/part"}
+        parts = [
+            *map(self.schema, SOURCES),
+            {"type": "object", "additionalProperties": part},
+            {"type": "array", "items": part},
+            {"type": ["string", "number", "boolean", "null"]},
+        ]
+        return self.reference("part", lambda: _any(parts))
 
-    def rules(self) -> Schema:
-        """Return the schema of the rules of a file."""
-        return self.of(tuple[RuleSpec, ...])
-
-    def defaults(self) -> Schema:
-        """Return the schema of the defaults of all rules."""
-        return self.options(RuleSpec, NO_DEFAULTS)
-
-    def response(self) -> Schema:
+    def steps(self) -> Schema:
         """Return the schema of a step, or a list of steps that may hold such lists."""
-        whole = {"$ref": "#/definitions/response"}
-        step = self.named("step", self.step)
-        return self.named("response", lambda: _any([step, {"type": "array", "items": whole}]))
+        step = self.reference("step", self.step)
+        steps = {"type": "array", "items": {"$ref": "#/definitions/response"}}
+        return self.reference("response", lambda: _any([step, steps]))
 
     def step(self) -> Schema:
         """Return the schema of `{transform: options}`, or of a transform that needs no options.
 
-        Names that are not built in, see `ours`, may have any options.
+        Names that are not built in may have any options; see `schema`.
         """
-        steps = {name: self.transform(kind) for name, kind in TRANSFORMS.items()}
+        options = {name: self.transform(kind) for name, kind in TRANSFORMS.items()}
         needy = [name for name, kind in TRANSFORMS.items() if _required(kind)]
-        alone = [name for name in TRANSFORMS if name not in needy]
-        step = {**_ONE_MEMBER, "properties": steps}
-        return _any([step, {"enum": alone}, {"type": "string", "not": {"enum": needy}}])
-
-    def ours(self) -> Schema:
-        """Return the schema of a file whose steps are all built-in transforms."""
-        whole = {"$ref": "#/definitions/ours"}
-        names = {"enum": list(TRANSFORMS)}
-        known: list[Schema] = [names, {"type": "object", "propertyNames": names}]
-        steps = self.named("ours", lambda: _any([*known, {"type": "array", "items": whole}]))
-        rule = {"properties": {word: steps for word, kind in _kinds(RuleSpec) if kind is Steps}}
-        rules = {"items": rule, **rule}  # a list of rules, or one
-        return {"properties": {"rules": rules, "defaults": rule}}
-
-    def guard(self) -> Schema:
-        """Return the schema of `{guard: options}`, or of a guard that needs no options."""
-        return _any([_ONE_MEMBER, {"type": ["string", "null"]}])
-
-    def own(self) -> Schema:
-        """Return the schema of the mapping of names to Python classes."""
-        return self.named(
-            PluginClasses, lambda: {**_OF_CLASSES, "description": _summary(PluginClasses)}
-        )
+        bare = [name for name in TRANSFORMS if name not in needy]
+        step = {**_ONE_MEMBER, "properties": options}
+        return _any([step, {"enum": bare}, {"type": "string", "not": {"enum": needy}}])
 
     def transform(self, kind: Any) -> Schema:
         """Return the schema of the value after the name of a transform."""
-        written = [self.of(kind)]
+        values = [self.schema(kind)]
         if kind.shorthand is not None:
-            written.insert(0, self.of(fields(kind)[kind.shorthand].type))
+            values.insert(0, self.schema(fields(kind)[kind.shorthand].type))
         if not _required(kind):
-            written.append({"type": "null"})
-        return {"description": _summary(kind), **_any(written)}
+            values.append({"type": "null"})
+        return {"description": _summary(kind), **_any(values)}
 
 
 _ONE_MEMBER = {"type": "object", "minProperties": 1, "maxProperties": 1}
-_OF_CLASSES = {
+_PLUGINS = {
     "type": "object",
     "propertyNames": {"not": {"enum": list(TRANSFORMS)}},
     "additionalProperties": {"type": "string", "pattern": "^[^:/]+:[^:/]+$"},
 }
-_PLAIN: dict[Any, str | list[str]] = {
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    NoneType: "null",
-    Size: ["integer", "string"],
+# Types with a notation of their own.
+_NOTATIONS: dict[Any, Callable[[_Types], Schema]] = {
+    Steps: _Types.steps,
+    Part: _Types.part,
+    GuardSpec: lambda _: _any([_ONE_MEMBER, {"type": ["string", "null"]}]),
+    PluginClasses: lambda types: types.reference(
+        "pluginclasses", lambda: {**_PLUGINS, "description": _summary(PluginClasses)}
+    ),
+    RuleNodes: lambda types: types.schema(tuple[RuleSpec, ...]),
+    Defaults: lambda types: types.options(RuleSpec, NO_DEFAULTS),
 }
-# Types of texts in a configuration; each is described by its docstring.
-_READ = frozenset(
-    (
-        configkeys.ListenAddress,
-        configkeys.Host,
-        configkeys.Origin,
-        configkeys.RoutePath,
-        configkeys.RuleFileName,
-        configkeys.StoreUrl,
-        configkeys.TokenFromEnv,
-        configkeys.TokenFile,
-        configkeys.Url,
-        configkeys.HeaderValue,
-    )
-)
-_TEXTS: dict[Any, Callable[[], Schema]] = {
-    Path: lambda: {
-        "type": "string",
-        "description": "Names joined by dots; a name after an array steps into every element.",
-    },
-    Pattern: lambda: {
-        "type": "string",
-        "description": "A regular expression of the linear-time engine RE2.",
-    },
-    Expression: lambda: {
-        "type": "string",
-        "description": "A JMESPath expression; argument('name') is the call's argument.",
-    },
+_PLAIN: dict[Any, Schema] = {
+    Any: {},
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    NoneType: {"type": "null"},
+    Size: {"type": ["integer", "string"]},
 }
 _LIMITS = {
     "ge": "minimum",
@@ -288,19 +233,13 @@ _LIMITS = {
     "lt": "exclusiveMaximum",
 }
 _LENGTHS = {"min_length": "min", "max_length": "max"}
-
-
-_NAMES: dict[type, str] = {RuleSpec: "rule", configkeys.RouteSpec: "route"}
-
-
-def _kinds(kind: type[Struct]) -> Iterator[tuple[str, Any]]:
-    return ((word, field.type) for word, field in fields(kind).items())
+_NAMES: dict[type, str] = {RuleSpec: "rule", config_model.RouteSpec: "route"}
 
 
 def descriptions(kind: type[Struct]) -> dict[str, str]:
     """Return the descriptions of the fields of a Struct, by their names in YAML.
 
-    >>> descriptions(configkeys.Command)
+    >>> descriptions(config_model.Command)
     {'command': 'The program and its arguments, each a separate text.'}
     """
     texts = _texts(kind.__module__)
@@ -331,13 +270,13 @@ def _name(kind: type) -> str:
 
 def _limits(annotated: tuple[Any, ...]) -> Schema:
     kind, *marks = annotated
-    counted = "Items" if get_origin(kind) in LISTS else "Length"
-    words = _LIMITS | {name: word + counted for name, word in _LENGTHS.items()}
+    unit = "Items" if get_origin(kind) in LISTS else "Length"
+    keywords = _LIMITS | {name: keyword + unit for name, keyword in _LENGTHS.items()}
     return {
-        word: getattr(mark, name)
+        keyword: getattr(mark, name)
         for mark in marks
         if isinstance(mark, Meta)
-        for name, word in words.items()
+        for name, keyword in keywords.items()
         if getattr(mark, name) is not None
     }
 
@@ -352,10 +291,6 @@ def _any(schemas: Iterable[Schema]) -> Schema:
 
 def _required(kind: Any) -> bool:
     return any(field.required for field in fields(kind).values())
-
-
-def _default(value: Any) -> Schema:
-    return {"default": value} if isinstance(value, str | int) else {}
 
 
 def _summary(kind: type) -> str:

@@ -40,7 +40,10 @@ Step = Name | Index | Each | Deep
 
 
 class Path(Struct, frozen=True):
-    """A parsed path; the empty one names the whole document."""
+    """Names joined by dots; a name after an array steps into every element.
+
+    The empty path names the whole document.
+    """
 
     text: str = ""
     steps: tuple[Step, ...] = ()

@@ -12,11 +12,11 @@ from proxy.document.tree import compact, encode, uncollected
 from proxy.errors import DocumentError
 
 
-def called(message: dict[str, Any]) -> str | None:
+def tool_called(message: dict[str, Any]) -> str | None:
     """Return the name of the tool that a decoded message calls, None if it calls none.
 
-    >>> called({"method": "tools/call", "params": {"name": "a"}}), called({"method": "ping"})
-    ('a', None)
+    >>> tool_called({"method": "tools/call", "params": {"name": "a"}})
+    'a'
     """
     message = _folded(message)
     params = message.get("params") if message.get("method") == "tools/call" else None
@@ -31,62 +31,52 @@ def differs(message: dict[str, Any]) -> bool:
     (True, True, False)
     """
     params = _folded(message).get("params")
-    return _odd(message, "method", "params") or (
-        isinstance(params, dict) and _odd(params, "name", "arguments")
+    return _has_other_case(message, "method", "params") or (
+        isinstance(params, dict) and _has_other_case(params, "name", "arguments")
     )
 
 
-def _odd(held: Iterable[str], *names: str) -> bool:
-    return any(name not in names and name.casefold() in names for name in held)
+def _has_other_case(names: Iterable[str], *expected: str) -> bool:
+    return any(name not in expected and name.casefold() in expected for name in names)
 
 
-def _folded(held: dict[str, Any]) -> dict[str, Any]:
-    return {name.casefold(): value for name, value in held.items()}
+def _folded(message: dict[str, Any]) -> dict[str, Any]:
+    return {name.casefold(): value for name, value in message.items()}
 
 
-def may_call(raw: bytes) -> bool:
-    """Return True if some reader may see a tool call in a message; fast, and False is certain.
-
-    >>> may_call(rb'{"method":"tools/c\\u0061ll"}'), may_call(b'{"method":"ping"}')
-    (True, False)
-    """
-    return b"call" in raw or b"\\u" in raw
-
-
-def disguised(held: Raw, *names: str) -> bool:
+def disguised(object: Raw, *names: str) -> bool:
     """Return True if an object spells one of `names` so that only some readers recognize it.
 
     >>> disguised(Raw(b'{"Method":"a"}'), "method"), disguised(Raw(b'{"method":"a"}'), "method")
     (True, False)
     """
     try:
-        found = members(replace_lone(bytes(held)))
+        return _has_other_case(members(replace_lone(bytes(object))), *names)
     except DocumentError:
         return False
-    return _odd(found, *names)
 
 
-def repeated(held: Raw) -> bool:
+def repeats_a_name(value: Raw) -> bool:
     """Return True if any object in a value, at any depth, repeats a member name.
 
-    >>> repeated(Raw(b'{"a":{"b":1,"b":2}}')), repeated(Raw(b'{"a":{"b":1},"b":2}'))
+    >>> repeats_a_name(Raw(b'{"a":{"b":1,"b":2}}')), repeats_a_name(Raw(b'{"a":{"b":1},"b":2}'))
     (True, False)
     """
     import json
 
-    twice = False
+    repeats = False
 
-    def note(pairs: list[tuple[str, Any]]) -> None:
-        nonlocal twice
-        twice = twice or len(dict(pairs)) < len(pairs)
+    def check(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal repeats
+        repeats = repeats or len(dict(pairs)) < len(pairs)
 
     try:
         with uncollected():
             # Numbers stay texts: Python limits the digits of an int.
-            json.loads(bytes(held), object_pairs_hook=note, parse_int=str, parse_float=str)
+            json.loads(bytes(value), object_pairs_hook=check, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
         return True  # other readers may succeed
-    return twice
+    return repeats
 
 
 def ambiguous(params: Raw) -> bool:
@@ -101,28 +91,28 @@ def ambiguous(params: Raw) -> bool:
         members(params)
     except DocumentError:
         return True  # other readers may succeed
-    return disguised(params, "name", "arguments") or doubled(params)
+    return disguised(params, "name", "arguments") or has_twin_members(params)
 
 
-def doubled(held: Raw) -> bool:
+def has_twin_members(object: Raw) -> bool:
     """Return True if an object's own members may repeat a name, however it is escaped.
 
-    >>> doubled(Raw(b'{"a":1, "a":2}')), doubled(Raw(b'{"a":{"b":1,"b":2}}'))
+    >>> has_twin_members(Raw(b'{"a":1, "a":2}')), has_twin_members(Raw(b'{"a":{"b":1,"b":2}}'))
     (True, False)
     """
     try:
-        raw = replace_lone(bytes(held))
-        if len(raw) == _written(members(raw)):
+        raw = replace_lone(bytes(object))
+        if len(raw) == _compact_size(members(raw)):
             return False
-        written = compact(raw)
-        return len(written) != len(encode(members(Raw(written))))
+        packed = compact(raw)
+        return len(packed) != len(encode(members(Raw(packed))))
     except (DocumentError, msgspec.DecodeError):
         return False
 
 
-def _written(held: dict[str, Raw]) -> int:
+def _compact_size(object: dict[str, Raw]) -> int:
     """Return the length of an object without white space, each name spelled as `encode` does."""
-    names = sum(len(encode(name)) for name in held)
-    values = sum(len(memoryview(value)) for value in held.values())
+    names = sum(len(encode(name)) for name in object)
+    values = sum(len(memoryview(value)) for value in object.values())
     # Each member has a colon and a comma or closing brace; then the opening brace.
-    return names + values + 2 * len(held) + 1
+    return names + values + 2 * len(object) + 1

@@ -1,151 +1,207 @@
-"""The execution of a guard's decision: a call is sent, answered, or held for a query."""
+"""Guards: a call is sent, answered, or held while the server answers a query of the proxy's own."""
 
 from functools import partial
+from typing import Any
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Raw
 
 from proxy.document import message
-from proxy.document.tree import loads
-from proxy.errors import raised
-from proxy.ruleset.guard import Allow as Onward
-from proxy.ruleset.guard import Guard, Query, QueryResult, Respond, decided
-from proxy.session import arguments as argument
-from proxy.session import failures as fallback
-from proxy.session import probe
-from proxy.session.active_rules import ActiveRules
-from proxy.session.counts import SessionMeter
-from proxy.session.forwarding import Sending, refuse, reply
-from proxy.session.inflight import InFlight, PendingRequest, SuspendedCalls
-from proxy.session.outputs import LARGE, Forward, Output, Probe, RunInBackground, turned
-from proxy.shaping.result import write as writing
+from proxy.document.message import Message, members
+from proxy.document.tree import ABSENT, encode, loads, piecemeal, text, uncollected
+from proxy.errors import DocumentError, raised
+from proxy.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_guard
+from proxy.session.inflight import PendingRequest
+from proxy.session.outputs import LARGE, Forward, Output, Probe, RunInBackground, reverse
+from proxy.session.state import SessionState
+from proxy.session.tools.arguments import put, without, without_ours
+from proxy.shaping.result.read import is_error, is_final, locate
+from proxy.shaping.result.write import own_result
 from proxy.transforms.base import Call
 
+_TOKEN = "progressToken"
 
-class GuardRunner(Struct, eq=False):
-    """Runs the guards of rules on calls, and their queries on the server.
 
-    `ids` are the ids of the queries.
+def decide(
+    state: SessionState,
+    raw: bytes,
+    pending: PendingRequest,
+    guard: Guard,
+    result: QueryResult | None,
+) -> tuple[Output, ...]:
+    """Apply a guard's decision to a call; outputs are relative to the client."""
+    rule = pending.rule
+    assert rule is not None
+    call = Call(pending.tool, pending.arguments, names=pending.names, warnings=[])
+    try:
+        decision = run_guard(guard, call, result)
+        state.warn(pending.tool, rule, call.warnings)
+        if isinstance(decision, Respond):
+            return _respond(state, pending, decision)
+        if isinstance(decision, Allow):
+            return _allow(state, raw, pending, decision)
+        return _query(state, raw, pending, decision)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a guard may raise anything
+        failure = f"{rule.at(pending.tool)}: the guard {guard.name!r} failed: {raised(error)}"
+        state.log(failure)
+        state.inflight.retire(pending.slot)
+    if rule.on_failure == "pass":
+        return state.send_call(raw, pending)
+    # A guard fails closed unless the rule says otherwise.
+    reason = f"the call was withheld: the guard of rule {rule.name!r} failed"
+    return state.refuse(pending, reason)
+
+
+def _allow(
+    state: SessionState, raw: bytes, pending: PendingRequest, decision: Allow
+) -> tuple[Output, ...]:
+    """Send a call on, with the arguments that the guard overrides."""
+    pending.facts = decision.facts
+    if decision.arguments:
+        params = message.params(raw)
+        own = members(params).get("arguments")
+        upstream = {} if own is None else loads(bytes(own))
+        upstream = upstream if isinstance(upstream, dict) else {}  # as the guard saw them
+        for name, value in decision.arguments.items():
+            if value is UNSET:
+                pending.arguments = without(pending.arguments, name)
+                upstream = without(upstream, name)
+            else:
+                pending.arguments = put(pending.arguments, name, value)
+                upstream = put(upstream, name, value)
+        # The current rules, too: they may have changed while the call was held.
+        plans = [plan for _, plan in state.rules.covering(pending.tool).plans]
+        for plan in (pending.plan, *plans):
+            upstream = without_ours(plan, upstream)
+        raw = message.with_arguments(raw, params, upstream)
+    return state.send_call(raw, pending)
+
+
+def _respond(state: SessionState, pending: PendingRequest, decision: Respond) -> tuple[Output, ...]:
+    """Answer a call with the guard's document."""
+    facts = state.rules.facts(pending.tool)
+    # A client may know from an earlier session that the tool has an outputSchema.
+    declared = facts is None or facts.structured
+    structured = declared or (pending.rule is not None and pending.rule.structures)
+    value = own_result(
+        decision.document, error=decision.error, structured=structured and not decision.error
+    )
+    line = message.completed(pending.id, value, pending.modern)
+    return state.reply(pending, "answered", line)
+
+
+# Queries
+
+
+def _query(
+    state: SessionState, raw: bytes, pending: PendingRequest, query: Query
+) -> tuple[Output, ...]:
+    """Hold a call and send a query to the server, under an id that no client can choose."""
+    id = state.inflight.queries.new()
+    request = PendingRequest(pending.exchange, id, "tools/call", query.tool, held_call=pending)
+    line = query_line(id, query, message.params(raw))
+    pending.line, pending.query = raw, request.slot
+    state.inflight.add(pending)
+    state.inflight.add(request)
+    return (Probe(line, request.slot, query.seconds),)
+
+
+def query_line(id: bytes, query: Query, call: Raw) -> bytes:
+    """Return the request of a query; `call` are the params of the held call."""
+    params: dict[str, Any] = {"name": query.tool, "arguments": query.arguments}
+    meta = members(call).get("_meta")
+    if meta is not None:
+        # The stateless protocol requires it of every request. The progress is not the call's.
+        params["_meta"] = {key: value for key, value in members(meta).items() if key != _TOKEN}
+    return encode({"jsonrpc": "2.0", "id": Raw(id), "method": "tools/call", "params": params})
+
+
+def cancellation(id: bytes, reason: str | None = None) -> bytes:
+    """Return the notification that cancels a request at the server."""
+    params: dict[str, Any] = {"requestId": Raw(id)}
+    if reason is not None:
+        params["reason"] = reason
+    return encode({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+
+
+def query_answered(state: SessionState, query: PendingRequest, raw: bytes) -> tuple[Output, ...]:
+    """Process the response to a query; outputs are relative to the server."""
+    read = partial(query_result, raw)
+    resume = partial(resume_later, state, query)
+    return resume(read()) if len(raw) <= LARGE else (RunInBackground(read, resume),)
+
+
+def resume_later(
+    state: SessionState, query: PendingRequest, result: QueryResult
+) -> tuple[Output, ...]:
+    """Continue a held call after its query; relative to the server. Never raises."""
+    assert query.held_call is not None
+    mark = state.suspended.last
+    try:
+        return tuple(map(reverse, resume(state, query, result)))
+    except Exception as error:
+        reason = state.fail(error, mark)
+        return (Forward(state.give_up(query.held_call, reason)),)
+
+
+def query_failed(state: SessionState, query: PendingRequest, reason: str) -> tuple[Output, ...]:
+    """Continue a held call whose query has no usable response; relative to the server."""
+    return tuple(map(reverse, resume(state, query, QueryResult(failure=reason))))
+
+
+def resume(state: SessionState, query: PendingRequest, result: QueryResult) -> tuple[Output, ...]:
+    """Continue a held call after its query; outputs are relative to the client."""
+    pending = query.held_call
+    assert pending is not None
+    assert pending.rule is not None
+    assert pending.rule.guard is not None
+    pending.query = b""
+    state.inflight.retire(query.slot)
+    if state.inflight.find(pending.slot) is not pending:
+        return ()  # cancelled, or another request has its id by now
+    state.inflight.retire(pending.slot)
+    if result.failure is not None:
+        source = f"{pending.rule.at(pending.tool)}: what the guard asked of {query.tool!r} failed"
+        state.log(f"{source}: {result.failure}")
+    line, pending.line = pending.line, b""
+    return decide(state, line, pending, pending.rule.guard, result)
+
+
+def query_result(raw: bytes) -> QueryResult:
+    """Return the document of a response's result, or the reason why there is none; never raises.
+
+    >>> query_result(b'{"id":1,"result":{"content":[{"type":"text","text":"[1]"}]}}')
+    QueryResult(document=[1], failure=None)
+    >>> query_result(b'{"id":1,"error":{"code":-32602,"message":"Unknown tool: a"}}')
+    QueryResult(document=None, failure='Unknown tool: a')
     """
+    try:
+        return _query_result(raw)
+    except DocumentError as error:
+        return QueryResult(failure=f"the answer cannot be read: {error}")
+    except Exception as error:  # too deep, too large, ...
+        return QueryResult(failure=f"the answer cannot be read: {type(error).__name__}: {error}")
 
-    standing: ActiveRules
-    tally: SessionMeter
-    inflight: InFlight
-    waiting: SuspendedCalls
-    sending: Sending
-    ids: probe.Ids
 
-    def decided(
-        self, raw: bytes, pending: PendingRequest, guard: Guard, found: QueryResult | None
-    ) -> tuple[Output, ...]:
-        """Apply a guard's decision to a call; outputs are relative to the client."""
-        rule = pending.rule
-        assert rule is not None
-        call = Call(pending.tool, pending.arguments, names=pending.names, warnings=[])
-        try:
-            decision = decided(guard, call, found)
-            self.tally.warned(pending.tool, rule, call.warnings)
-            if isinstance(decision, Respond):
-                return self._replied(pending, decision)
-            if isinstance(decision, Onward):
-                return self._onward(raw, pending, decision)
-            return self._asked(raw, pending, decision)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # a guard may raise anything
-            said = f"{rule.at(pending.tool)}: the guard {guard.name!r} failed: "
-            self.tally.log(f"{said}{raised(error)}")
-            self.inflight.retire(pending.exchange + pending.id)
-        if rule.on_failure == "pass":
-            return self.sending.send_call(raw, pending)
-        # A guard fails closed unless the rule says otherwise.
-        said = f"the call was withheld: the guard of rule {rule.name!r} failed"
-        return refuse(self.tally, pending, said)
-
-    def _onward(self, raw: bytes, pending: PendingRequest, decision: Onward) -> tuple[Output, ...]:
-        pending.facts = decision.facts
-        if decision.arguments:
-            params = message.params(raw)
-            held = message.members(params)
-            sent = loads(bytes(held["arguments"])) if "arguments" in held else {}
-            sent = sent if isinstance(sent, dict) else {}  # as the guard saw them
-            for name, value in decision.arguments.items():
-                if value is UNSET:
-                    pending.arguments = argument.without(pending.arguments, name)
-                    sent = argument.without(sent, name)
-                else:
-                    pending.arguments = argument.put(pending.arguments, name, value)
-                    sent = argument.put(sent, name, value)
-            # The current rules, too: they may have changed while the call was held.
-            now = [plan for _, plan in self.standing.covering(pending.tool)]
-            for plan in (pending.plan, *now):
-                sent = argument.without_ours(plan, sent)
-            raw = message.with_arguments(raw, params, sent)
-        return self.sending.send_call(raw, pending)
-
-    def _replied(self, pending: PendingRequest, decision: Respond) -> tuple[Output, ...]:
-        """Answer a call with the guard's document."""
-        rule = pending.rule
-        seen = self.standing.seen(pending.tool)
-        # A client may know from an earlier session that the tool has an outputSchema.
-        declared = seen is None or seen.structured
-        structured = declared or (rule is not None and rule.structures)
-        value = writing.made(
-            decision.document,
-            error=decision.error,
-            structured=structured and not decision.error,
-        )
-        line = message.completed(pending.id, value, pending.modern)
-        return reply(self.tally, pending, "answered", line)
-
-    # The query
-
-    def _asked(self, raw: bytes, pending: PendingRequest, ask: Query) -> tuple[Output, ...]:
-        """Hold a call and send a query to the server, under an id that no client can choose."""
-        if pending.batched:
-            said = "the server must be asked something before this call: send it alone"
-            return refuse(self.tally, pending, said)
-        id = self.ids.new()
-        asked = PendingRequest(pending.exchange, id, "tools/call", ask.tool, held=pending)
-        line = probe.request(id, ask, message.params(raw))
-        pending.line, pending.probe = raw, pending.exchange + id
-        self.inflight.add(pending)
-        self.inflight.add(asked)
-        return (Probe(line, pending.probe, ask.seconds),)
-
-    def answered(self, asked: PendingRequest, raw: bytes) -> tuple[Output, ...]:
-        """Process the response to a query; outputs are relative to the server."""
-        assert asked.held is not None
-        heard = partial(probe.heard, raw)
-        then = partial(self.heard, asked)
-        return then(heard()) if len(raw) <= LARGE else (RunInBackground(heard, then),)
-
-    def heard(self, asked: PendingRequest, found: QueryResult) -> tuple[Output, ...]:
-        """Process the result of a query; outputs are relative to the server. Never raises."""
-        assert asked.held is not None
-        mark = self.waiting.last
-        try:
-            return self.probed(asked, found)
-        except Exception as error:
-            said = fallback.failed(error, mark, self.waiting, self.tally.log)
-            return (Forward(fallback.gave_up(asked.held, self.inflight, said)),)
-
-    def probed(self, asked: PendingRequest, found: QueryResult) -> tuple[Output, ...]:
-        """Process the result of a query; outputs are relative to the server."""
-        return tuple(map(turned, self.found(asked, found)))
-
-    def found(self, asked: PendingRequest, found: QueryResult) -> tuple[Output, ...]:
-        """Continue a held call after its query; outputs are relative to the client."""
-        pending = asked.held
-        assert pending is not None
-        assert pending.rule is not None
-        assert pending.rule.guard is not None
-        pending.probe = b""
-        self.inflight.retire(asked.exchange + asked.id)
-        if self.inflight.find(pending.exchange + pending.id) is not pending:
-            return ()  # cancelled, or another request has its id by now
-        self.inflight.retire(pending.exchange + pending.id)
-        if found.failure is not None:
-            said = f"{pending.rule.at(pending.tool)}: what the guard asked of {asked.tool!r} failed"
-            self.tally.log(f"{said}: {found.failure}")
-        line, pending.line = pending.line, b""
-        return self.decided(line, pending, pending.rule.guard, found)
+def _query_result(raw: bytes) -> QueryResult:
+    read = message.read(raw)
+    if not isinstance(read, Message) or read.result is ABSENT or read.error is not ABSENT:
+        reason = message.string_at(Raw(raw), "error", "message")
+        return QueryResult(failure=reason or "the answer is an error")
+    result = members(read.result)
+    if not is_final(result):
+        return QueryResult(failure="the server wants to know something first")
+    located = locate(result, "auto")
+    document = None if located is None else located.document
+    content = None if document is None else text(document.cell[0])
+    if is_error(result):
+        if content is None and document is not None:
+            content = document.encode().decode()
+        return QueryResult(failure=content or "the answer is an error")
+    if document is None:
+        return QueryResult(failure="the answer has no document")
+    if content is not None:
+        return QueryResult(content)
+    with uncollected():
+        return QueryResult(piecemeal(Raw(encode(document.cell[0]))))

@@ -1,7 +1,13 @@
-"""The pending requests of a session, and answered ones whose responses may come again."""
+"""The pending requests of a session, their deadlines, and responses that no request waits for.
+
+A request is identified by its slot: the exchange and the id, one after the other. Invariant: every
+record is bounded.
+"""
 
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
+from os import urandom
+from time import monotonic
 from typing import Any
 
 from msgspec import Struct
@@ -10,14 +16,13 @@ from msgspec.structs import replace
 from proxy.document import message
 from proxy.ruleset.guard import FACTS
 from proxy.ruleset.rule import Rule
-from proxy.session.arguments import VIEW, ArgumentPlan
-from proxy.session.deadlines import Deadlines
-from proxy.session.probe import Ids
+from proxy.session.tools.arguments import VIEW, ArgumentPlan
 from proxy.storage.snapshots import Key
 
-_MOST = 20_000  # most pending requests; the oldest is forgotten first
-_ANSWERED = 1000  # most requests that may be answered again, or whose response names a task
-_ANSWERED_SIZE = 1 << 20  # most bytes of these together; the newest always stays
+_MOST_PENDING = 20_000  # the oldest request is forgotten first
+_MOST_ANSWERED = 1000  # requests that may be answered again, or whose response names a task
+_MOST_ANSWERED_SIZE = 1 << 20  # bytes of these together; the newest always stays
+_MOST_REPLACED = 1000  # requests that the proxy answered in place of the server
 
 _READ = frozenset({"initialize", "server/discover", "tools/list"})
 
@@ -25,9 +30,9 @@ _READ = frozenset({"initialize", "server/discover", "tools/list"})
 class PendingRequest(Struct):
     """A request in flight, with all facts needed to process its response.
 
-    `again` is true if a response was received before; `size` is the length of its line in bytes. A
-    held call has the slot of the proxy's query in `probe`, and the query has the call as its
-    `held`. `token` is a call's progress token, if calls have a deadline.
+    `is_repeat`: a response was received before. `next_page`: it continues a tool list. `size` is
+    the length of its line in bytes; `line` is kept only while it is suspended. A held call has the
+    slot of the proxy's query in `query`, and the query has the call as its `held_call`.
     """
 
     exchange: bytes
@@ -43,15 +48,19 @@ class PendingRequest(Struct):
     modern: bool = False
     cacheable: bool = True
     as_task: bool = False
-    batched: bool = False
-    further: bool = False
-    again: bool = False
+    next_page: bool = False
+    is_repeat: bool = False
     scope: str = ""
     size: int = 0
     line: bytes = b""
-    probe: bytes = b""
-    token: bytes = b""
-    held: "PendingRequest | None" = None
+    query: bytes = b""
+    progress_token: bytes = b""
+    held_call: "PendingRequest | None" = None
+
+    @property
+    def slot(self) -> bytes:
+        """The exchange and the id."""
+        return self.exchange + self.id
 
     @property
     def plain(self) -> bool:
@@ -59,9 +68,14 @@ class PendingRequest(Struct):
         return (
             self.rule is None
             and not self.as_task
-            and self.held is None
+            and self.held_call is None
             and self.method not in _READ
         )
+
+    @property
+    def withholds(self) -> bool:
+        """True if the rule withholds responses that it could not process."""
+        return self.rule is not None and self.rule.failure_policy.withholds
 
     @property
     def names(self) -> dict[str, str]:
@@ -69,7 +83,7 @@ class PendingRequest(Struct):
         return self.plan.names
 
     @property
-    def told(self) -> dict[str, Any]:
+    def step_arguments(self) -> dict[str, Any]:
         """The arguments of a call as transforms see them."""
         if self.rule is None or self.rule.guard is None:
             return self.arguments
@@ -90,67 +104,176 @@ class PendingRequest(Struct):
         ]
         return f"call again with {' and '.join(f'{name}=0' for name in positions)} first"
 
-    def failed(self, said: str) -> bytes:
+    def error(self, reason: str) -> bytes:
         """Return the error response to a request that can have no other any more."""
         if self.method in ("tools/call", "tasks/result"):
-            return message.refusal(self.id, said, self.modern)
-        return message.error(self.id, -1, said)
+            return message.refusal(self.id, reason, self.modern)
+        return message.error(self.id, -1, reason)
 
 
 class RecentlyAnswered:
-    """The requests answered last, by the name under which they may be looked up again.
+    """The requests answered last, by the name under which they may be looked up again."""
 
-    Invariant: their number and the bytes of their lines are bounded, except for the newest.
-    """
-
-    __slots__ = ("_kept", "_size")
+    __slots__ = ("_requests", "_size")
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[bytes, PendingRequest] = OrderedDict()
+        self._requests: OrderedDict[bytes, PendingRequest] = OrderedDict()
         self._size = 0
 
     def get(self, name: bytes) -> PendingRequest | None:
         """Return the request of this name, None if it was forgotten or never recorded."""
-        return self._kept.get(name)
+        return self._requests.get(name)
 
-    def put(self, name: bytes, pending: PendingRequest) -> None:
+    def add(self, name: bytes, pending: PendingRequest) -> None:
         """Record a request, in place of an earlier one of its name."""
         self.drop(name)
-        self._kept[name] = pending
+        self._requests[name] = pending
         self._size += pending.size + len(name)
-        while len(self._kept) > 1 and self._crowded:
-            self.drop(next(iter(self._kept)))
+        while len(self._requests) > 1 and (
+            len(self._requests) > _MOST_ANSWERED or self._size > _MOST_ANSWERED_SIZE
+        ):
+            self.drop(next(iter(self._requests)))
 
     def clear(self) -> None:
         """Forget all requests."""
-        self._kept.clear()
+        self._requests.clear()
         self._size = 0
 
     def drop(self, name: bytes) -> None:
         """Forget the request of this name, if there is one."""
-        pending = self._kept.pop(name, None)
+        pending = self._requests.pop(name, None)
         if pending is not None:
             self._size -= pending.size + len(name)
 
-    @property
-    def _crowded(self) -> bool:
-        return len(self._kept) > _ANSWERED or self._size > _ANSWERED_SIZE
+
+class Deadlines:
+    """The time that calls have for a response, in seconds; None is no limit, and nothing expires.
+
+    It begins again with each progress notification. All calls have the same time, so the call with
+    the oldest activity is due first. `clock` returns the time.
+
+    >>> now = 0.0
+    >>> deadlines = Deadlines(30.0, lambda: now)
+    >>> deadlines.start(b"7", b'"token"')
+    >>> now = 20.0
+    >>> deadlines.progress(b'"token"')
+    >>> now = 45.0
+    >>> deadlines.expired(), deadlines.time_left()
+    ([], 5.0)
+    """
+
+    __slots__ = ("_clock", "_due", "_slots", "_tokens", "seconds")
+
+    def __init__(
+        self, seconds: float | None = None, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._due: OrderedDict[bytes, float] = OrderedDict()  # in the order in which they are due
+        self._slots: dict[bytes, bytes] = {}  # by progress token
+        self._tokens: dict[bytes, bytes] = {}  # by slot
+
+    def start(self, slot: bytes, token: bytes = b"") -> None:
+        """Start the time of a call; `token` is its progress token, empty if it has none."""
+        if self.seconds is None:
+            return
+        self.stop(slot)
+        self._due[slot] = self._clock() + self.seconds
+        if token:
+            self._slots[token] = slot
+            self._tokens[slot] = token
+
+    def progress(self, token: bytes) -> None:
+        """Restart the time of the call with this progress token."""
+        self.renew(self._slots.get(token, b""))
+
+    def renew(self, slot: bytes) -> None:
+        """Restart the time of a call, if it is still pending."""
+        if self.seconds is not None and slot in self._due:
+            self._due[slot] = self._clock() + self.seconds
+            self._due.move_to_end(slot)
+
+    def stop(self, slot: bytes) -> None:
+        """Stop the time of a call: it is answered, or its answer is not expected any more."""
+        if self._due.pop(slot, None) is not None:
+            token = self._tokens.pop(slot, None)
+            if token is not None and self._slots.get(token) == slot:
+                del self._slots[token]
+
+    def time_left(self, slots: Iterable[bytes] | None = None) -> float | None:
+        """Return the seconds until the first of these calls, or of all, is due; None for none."""
+        if slots is None:
+            due = next(iter(self._due.values()), None)
+        else:
+            due = min((self._due[slot] for slot in slots if slot in self._due), default=None)
+        return None if due is None else max(0.0, due - self._clock())
+
+    def expired(self, slots: Iterable[bytes] | None = None) -> list[bytes]:
+        """Return the slots of these calls, or of all, that are due."""
+        if not self._due:
+            return []
+        now = self._clock()
+        candidates = self._due if slots is None else dict.fromkeys(slots)
+        return [slot for slot in candidates if slot in self._due and self._due[slot] <= now]
+
+
+class QueryIds:
+    """The ids of a session's queries: no client can choose one, since clients never see them.
+
+    >>> ids = QueryIds()
+    >>> first, second = ids.new(), ids.new()
+    >>> first != second, ids.issued(first), ids.issued(b'"abridge-1"'), QueryIds().issued(first)
+    (True, True, False, False)
+    """
+
+    __slots__ = ("_count", "_prefix")
+
+    def __init__(self) -> None:
+        self._prefix = b""
+        self._count = 0
+
+    def __bool__(self) -> bool:
+        return self._count > 0
+
+    def new(self) -> bytes:
+        """Return an unused id, as JSON."""
+        self._prefix = self._prefix or f'"abridge-{urandom(12).hex()}-'.encode()
+        self._count += 1
+        return b'%s%d"' % (self._prefix, self._count)
+
+    def issued(self, id: bytes) -> bool:
+        """Return True if `id` was issued here."""
+        return self._count > 0 and id.startswith(self._prefix)
+
+    def within(self, raw: bytes) -> bool:
+        """Return True if a line that cannot be parsed contains an id issued here."""
+        return self._count > 0 and self._prefix in raw
 
 
 class InFlight:
-    """Requests by their slots: the exchange and the id, one after the other.
+    """Requests by their slots.
 
     If responses are `resumable`, a request whose response matters is kept for a while after it was
-    answered. `timing` is notified of requests that are over.
+    answered.
     """
 
-    __slots__ = ("_answered", "_resumable", "_timing", "_waiting", "watched")
+    __slots__ = (
+        "_answered",
+        "_pending",
+        "_replaced",
+        "_resumable",
+        "deadlines",
+        "queries",
+        "watched",
+    )
 
-    def __init__(self, *, resumable: bool, timing: Deadlines | None = None) -> None:
+    def __init__(self, *, resumable: bool = False, deadlines: Deadlines | None = None) -> None:
         self._resumable = resumable
-        self._timing = timing
-        self._waiting: OrderedDict[bytes, PendingRequest] = OrderedDict()
+        self._pending: OrderedDict[bytes, PendingRequest] = OrderedDict()
         self._answered = RecentlyAnswered()
+        self._replaced: OrderedDict[bytes, bool] = OrderedDict()  # True: its response may come
+        self.deadlines = deadlines or Deadlines()
+        self.queries = QueryIds()
         self.watched = 0
         """The number of pending requests whose responses must be inspected."""
 
@@ -160,12 +283,11 @@ class InFlight:
         self.retire(slot)
         # Responses in this slot are for the new request from now on.
         self._answered.drop(slot)
-        if self._timing is not None:
-            self._timing.forget(slot)
-        self._waiting[slot] = pending
+        self._replaced.pop(slot, None)
+        self._pending[slot] = pending
         if not pending.plain:
             self.watched += 1
-        if len(self._waiting) > _MOST:
+        if len(self._pending) > _MOST_PENDING:
             self.retire(self._spare())
 
     def _spare(self) -> bytes:
@@ -173,62 +295,57 @@ class InFlight:
 
         A late response to a forgotten request is sent unchanged.
         """
-        open = (
-            slot
-            for slot, pending in self._waiting.items()
-            if pending.rule is None or not pending.rule.failure_policy.withholds
-        )
-        return next(open, next(iter(self._waiting)))
+        open = (slot for slot, pending in self._pending.items() if not pending.withholds)
+        return next(open, next(iter(self._pending)))
 
     def find(self, slot: bytes) -> PendingRequest | None:
         """Return the request that a response in this slot answers."""
-        return self._waiting.get(slot) or self._answered.get(slot)
+        return self._pending.get(slot) or self._answered.get(slot)
 
     def only(self) -> bytes | None:
         """Return the slot of the only pending request; None if there are more, or none.
 
         None also while late responses may come: a line may belong to any of those calls.
         """
-        if len(self._waiting) != 1 or (self._timing is not None and self._timing.open):
+        if len(self._pending) != 1 or any(self._replaced.values()):
             return None
-        return next(iter(self._waiting))
+        return next(iter(self._pending))
 
     def holds(self, slot: bytes) -> bool:
         """Return True if a request in this slot is pending."""
-        return slot in self._waiting
+        return slot in self._pending
 
-    def awaited(self, slot: bytes) -> PendingRequest | None:
+    def at_server(self, slot: bytes) -> PendingRequest | None:
         """Return the request in this slot that was sent to the server, None for a held call."""
-        pending = self._waiting.get(slot)
-        return None if pending is None or pending.probe else pending
+        pending = self._pending.get(slot)
+        return None if pending is None or pending.query else pending
 
     def retire(self, slot: bytes) -> PendingRequest | None:
         """Forget and return a pending request; the query of a held call is forgotten with it."""
-        pending = self._waiting.pop(slot, None)
-        if self._timing is not None:
-            self._timing.end(slot)
+        pending = self._pending.pop(slot, None)
+        self.deadlines.stop(slot)
         if pending is not None and not pending.plain:
             self.watched -= 1
-        if pending is not None and pending.probe:
-            self.retire(pending.probe)
+        if pending is not None and pending.query:
+            self.retire(pending.query)
         return pending
 
     def answer(self, slot: bytes) -> PendingRequest | None:
         """Return the request that a response answers, for the first time or again."""
         pending = self.retire(slot)
-        if not self._resumable or (pending is not None and pending.held is not None):
+        if not self._resumable or (pending is not None and pending.held_call is not None):
             return pending
         if pending is None:
             return self._answered.get(slot)
         if not pending.plain:
-            self._answered.put(slot, replace(pending, again=True))
+            self._answered.add(slot, replace(pending, is_repeat=True))
         return pending
 
     def rest(self) -> None:
         """Forget answered requests: no client resumes them after so long."""
         self._answered.clear()
 
-    def let_go(
+    def release(
         self, exchange: bytes | None = None, ids: Collection[bytes] | None = None
     ) -> list[PendingRequest]:
         """Forget and return pending requests: all, those of an exchange, or these ids of it."""
@@ -237,47 +354,36 @@ class InFlight:
         else:
             slots = [
                 slot
-                for slot, pending in self._waiting.items()
+                for slot, pending in self._pending.items()
                 if exchange is None or pending.exchange == exchange
             ]
-        gone = [pending for pending in map(self.retire, slots) if pending is not None]
-        return [pending for pending in gone if pending.held is None]
+        requests = [pending for pending in map(self.retire, slots) if pending is not None]
+        return [pending for pending in requests if pending.held_call is None]
 
-
-_REMEMBERED = 1000  # the oldest is forgotten first
-
-
-class StrayResponses(Struct, eq=False):
-    """Responses that must not reach the client: to queries, or later than the proxy's own answers.
-
-    `ids` identify the queries. Invariant: the record of the proxy's own answers is bounded.
-    """
-
-    ids: Ids
-    timing: Deadlines | None
-    guessed: dict[bytes, None] = {}
-    """The slots of requests that the proxy answered without being certain."""
+    # Responses that must not reach the client
 
     @property
-    def possible(self) -> bool:
+    def strays_possible(self) -> bool:
         """False if no response can be a stray one."""
-        return self.ids.used or bool(self.guessed) or self.timing is not None
+        return bool(self.queries or self._replaced)
 
-    def holds(self, exchange: bytes, key: bytes) -> bool:
-        """Return True if a response without a pending request is a stray one."""
-        slot = exchange + key
-        late = self.timing is not None and self.timing.late(slot)
-        return late or slot in self.guessed or self.ids.hold(key)
+    def is_stray(self, exchange: bytes, key: bytes) -> bool:
+        """Return True if a response without a pending request must not reach the client.
 
-    def guess(self, slot: bytes) -> None:
-        """Record that the proxy answered a request, most likely in place of the server."""
-        self.guessed[slot] = None
-        if len(self.guessed) > _REMEMBERED:
-            del self.guessed[next(iter(self.guessed))]
+        It answers a query, or a request that the proxy has answered itself.
+        """
+        return exchange + key in self._replaced or self.queries.issued(key)
 
-    def forget(self, slot: bytes) -> None:
-        """Record that a response in this slot is for another request from now on."""
-        self.guessed.pop(slot, None)
+    def replace_response(self, slot: bytes, *, expected: bool = False) -> None:
+        """Record that the proxy answered a request; `expected`: the server's response may come."""
+        self.deadlines.stop(slot)
+        self._replaced[slot] = expected
+        if len(self._replaced) > _MOST_REPLACED:
+            self._replaced.popitem(last=False)
+
+    def forget_response(self, slot: bytes) -> None:
+        """Record that no response can come in this slot any more."""
+        self._replaced.pop(slot, None)
 
 
 class SuspendedCalls(dict[int, PendingRequest]):
@@ -293,7 +399,7 @@ class SuspendedCalls(dict[int, PendingRequest]):
         self.last = 0
         """The newest token; tokens are consecutive numbers."""
 
-    def hold(self, pending: PendingRequest) -> int:
+    def add(self, pending: PendingRequest) -> int:
         """Record a call, and return its token."""
         self.last += 1
         self[self.last] = pending

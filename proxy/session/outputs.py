@@ -101,10 +101,10 @@ Output = (
 )
 
 
-def turned(output: Output) -> Output:
+def reverse(output: Output) -> Output:
     """Return an output with its direction relative to the other side.
 
-    >>> turned(Forward(b"{}"))
+    >>> reverse(Forward(b"{}"))
     Reply(raw=b'{}')
     """
     if isinstance(output, Forward):

@@ -1,125 +1,398 @@
-"""Responses to calls under a rule: they are shaped, stored, or withheld."""
+"""Messages of the server: responses are shaped, stored or withheld; outputs are relative to it.
 
-from collections import OrderedDict
+A long response is identified by its first and last bytes; every other message, and a response that
+no rule is for, is forwarded byte for byte.
+"""
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Raw
+from msgspec.structs import replace
 
 from proxy.document import message
-from proxy.document.message import Message, string_at
+from proxy.document.message import SERVER_INFO, Message, string_at
+from proxy.document.tree import ABSENT
+from proxy.errors import DocumentError
 from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import Rule
-from proxy.session.active_rules import ActiveRules
-from proxy.session.counts import SessionMeter
-from proxy.session.forwarding import refusal
-from proxy.session.inflight import PendingRequest, RecentlyAnswered, SuspendedCalls
+from proxy.session import guards, tool_lists
+from proxy.session.inflight import PendingRequest
 from proxy.session.outputs import DropSnapshots, Forward, Output, Shape, StoreSnapshot
+from proxy.session.state import SessionState
 from proxy.shaping.job import ShapeJob, ShapeResult
-from proxy.storage.snapshots import Key, Snapshot
+from proxy.storage.snapshots import Snapshot
 
-_REMEMBERED = 1000  # keys of stored snapshots; the oldest is forgotten first
+PROGRESS = "notifications/progress"
+
+_TOKEN = "progressToken"
+_MOST_STORED = 1000  # keys of stored snapshots; the oldest is forgotten first
 
 
-class Answers(Struct, eq=False):
-    """Has responses shaped and handles the results; outputs are relative to the server.
+def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tuple[Output, ...]:
+    """Process one message, parsed as `read`."""
+    if not read.responds:
+        _record_progress(state, read, exchange)
+        return (Forward(raw),)
+    key = read.key
+    pending = None if key is None else _answer(state, exchange + key)
+    if pending is None:
+        stray = key is not None and state.inflight.is_stray(exchange, key)
+        return () if stray else (Forward(raw),)
+    if pending.held_call is not None:
+        return guards.query_answered(state, pending, raw)
+    is_error = read.result is ABSENT or read.error is not ABSENT
+    if pending.plain or (is_error and not _shapes_error(pending, read, len(raw))):
+        return _untouched(state, raw, pending)
+    return _response(state, raw, read, pending)
 
-    `tasks` are calls by the names of their tasks, `kept` the keys of stored snapshots.
+
+def _answer(state: SessionState, slot: bytes) -> PendingRequest | None:
+    """Return the request that a response answers, and mark it as answered."""
+    pending = state.inflight.find(slot)
+    if pending is not None:
+        state.answering.append(pending)
+    return state.inflight.answer(slot)
+
+
+def _untouched(state: SessionState, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
+    state.count_untouched(pending, len(raw))
+    return (Forward(raw),)
+
+
+def _shapes_error(pending: PendingRequest, read: Message, size: int) -> bool:
+    """Return True if a rule applies to an error response of `size` bytes."""
+    rule = pending.rule
+    if rule is None:
+        return False
+    # With both members, one must not disclose the content withheld in the other.
+    if rule.errors or (rule.failure_policy.withholds and read.result is not ABSENT):
+        return True
+    return rule.max_bytes is not None and size > rule.max_bytes and read.result is ABSENT
+
+
+def _response(
+    state: SessionState, raw: bytes, read: Message, pending: PendingRequest
+) -> tuple[Output, ...]:
+    try:
+        if pending.method == "initialize":
+            state.rules.rename(server=string_at(read.result, "serverInfo", "name"))
+            state.tool_list = tool_lists.new_history(read.result)
+        elif pending.method == "server/discover":
+            state.rules.rename(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
+        elif pending.method == "tools/list":
+            return tool_lists.listed(state, raw, read, pending)
+        elif pending.as_task and _starts_task(state, read, pending):
+            pass
+        elif pending.rule is not None:
+            return to_shape(state, raw, pending, pending.rule)
+    except (DocumentError, msgspec.DecodeError) as error:
+        if pending.rule is not None and pending.rule.failure_policy.withholds:
+            return _withheld(state, pending, pending.rule, error)
+        state.log(f"{pending.method}: left as it came: {error}")
+    return _untouched(state, raw, pending)
+
+
+def _withheld(
+    state: SessionState, pending: PendingRequest, rule: Rule, error: Exception
+) -> tuple[Output, ...]:
+    """Withhold a response that cannot be parsed."""
+    state.log(f"{rule.at(pending.tool)}: withheld: {error}")
+    reason = f"the response was withheld: rule {rule.name!r} cannot read it"
+    return (Forward(state.refusal(pending, reason)),)
+
+
+# Progress
+
+
+def progress_token(meta: Raw) -> bytes:
+    """Return the progress token in a request's `_meta` as an id_key; empty if there is none.
+
+    >>> progress_token(Raw(b'{"progressToken":7}')), progress_token(Raw(b"{}"))
+    (b'7', b'')
     """
-
-    standing: ActiveRules
-    tally: SessionMeter
-    waiting: SuspendedCalls
-    tasks: RecentlyAnswered = field(default_factory=RecentlyAnswered)
-    kept: OrderedDict[Key, None] = field(default_factory=OrderedDict)
-
-    def answered(self, raw: bytes, pending: PendingRequest, rule: Rule) -> tuple[Output, ...]:
-        """Have a response shaped, unless its rule only bounds its size and it surely fits."""
-        # The part of a line that a model sees is never longer than the line.
-        within = rule.max_bytes is not None and len(raw) <= rule.max_bytes
-        short = within and rule.size_budget.passes_small
-        asked = pending.view is not None or pending.key in self.kept
-        if short and not asked and not rule.failure_policy.withholds:
-            self.tally.untouched(pending, len(raw))
-            return (Forward(raw),)
-        return (Shape(self.job(pending, rule, raw=raw)),)
-
-    def unread(self, pending: PendingRequest, rule: Rule, cause: Exception) -> tuple[Output, ...]:
-        """Withhold a response that cannot be parsed, for this cause."""
-        self.tally.log(f"{rule.at(pending.tool)}: withheld: {cause}")
-        said = f"the response was withheld: rule {rule.name!r} cannot read it"
-        return (Forward(refusal(self.tally, pending, said)),)
-
-    def job(
-        self,
-        pending: PendingRequest,
-        rule: Rule,
-        *,
-        raw: bytes | None = None,
-        snapshot: Snapshot | None = None,
-    ) -> ShapeJob:
-        """Suspend a call, and return the job that shapes its response; see proxy.shaping.job."""
-        token = self.waiting.hold(pending)
-        return ShapeJob(
-            rule=rule,
-            tool=pending.tool,
-            id=pending.id,
-            raw=raw,
-            snapshot=snapshot,
-            arguments=pending.told,
-            names=pending.names,
-            view=pending.view,
-            viewable=pending.cacheable,
-            keep=pending.cacheable and rule.snapshot_step.needed,
-            shows=client_for(self.standing.client).shows,
-            modern=pending.modern,
-            token=token,
-            aside=rule.circuit_breaker.open,
-        )
-
-    def shaped(
-        self, job: ShapeJob, outcome: ShapeResult, pending: PendingRequest | None
-    ) -> tuple[Output, ...]:
-        """Process the result of a job; `pending` is the suspended call, None if it was given up."""
-        if pending is None or not pending.again:
-            self.tally.shaped(job, outcome)
-        kept: tuple[Output, ...] = ()
-        key = None if pending is None else pending.key
-        if key is not None and outcome.snapshot is not None:
-            self.kept[key] = None
-            if len(self.kept) > _REMEMBERED:
-                self.kept.popitem(last=False)
-            kept = (StoreSnapshot(key, outcome.snapshot),)
-        elif (
-            key is not None and key in self.kept and job.raw is not None and outcome.word != "error"
-        ):
-            # The server answered the same call again: a view of the old response would mislead.
-            del self.kept[key]
-            kept = (DropSnapshots(key),)
-        return (*kept, Forward(outcome.raw))
-
-    # Tasks: tasks/result returns the result of a task's call (MCP 2025-11-25)
-
-    def tasked(self, read: Message, pending: PendingRequest) -> bool:
-        """Record the call of a task; return True if the response names a task.
-
-        A server may answer at once instead. Raises DocumentError if the result is no object.
-        """
-        task = message.members(read.result).get("task")
-        name = None if task is None else string_at(task, "taskId")
-        if name is not None:
-            self.tasks.put(_name(name), pending)
-        return task is not None
-
-    def result_of(self, task: str, asked: PendingRequest) -> PendingRequest:
-        """Return the call of a task under the id of `asked`; `asked` if the task is unknown."""
-        call = self.tasks.get(_name(task))
-        if call is None:
-            return asked
-        return msgspec.structs.replace(
-            call, exchange=asked.exchange, id=asked.id, method=asked.method, as_task=False
-        )
+    try:
+        token = message.members(meta).get(_TOKEN)
+    except DocumentError:
+        return b""
+    return b"" if token is None else message.id_key(bytes(token))
 
 
-def _name(task: str) -> bytes:
+def _record_progress(state: SessionState, read: Message, exchange: bytes) -> None:
+    """Restart the time of the call that a progress notification is about."""
+    deadlines = state.inflight.deadlines
+    if deadlines.seconds is None or read.id is not ABSENT or read.params is ABSENT:
+        return
+    try:
+        token = progress_token(read.params) if read.verb == PROGRESS else b""
+    except DocumentError:  # the method is no string
+        return
+    if token:
+        deadlines.progress(exchange + token)
+
+
+# Shaping
+
+
+def to_shape(
+    state: SessionState, raw: bytes, pending: PendingRequest, rule: Rule
+) -> tuple[Output, ...]:
+    """Have a response shaped, unless its rule only bounds its size and it surely fits."""
+    # The part of a line that a model sees is never longer than the line.
+    short = (
+        rule.max_bytes is not None and len(raw) <= rule.max_bytes and rule.size_budget.passes_small
+    )
+    windowed = pending.view is not None or pending.key in state.stored
+    if short and not windowed and not rule.failure_policy.withholds:
+        return _untouched(state, raw, pending)
+    return (Shape(job(state, pending, rule, raw=raw)),)
+
+
+def job(
+    state: SessionState,
+    pending: PendingRequest,
+    rule: Rule,
+    *,
+    raw: bytes | None = None,
+    snapshot: Snapshot | None = None,
+) -> ShapeJob:
+    """Suspend a call, and return the job that shapes its response; see proxy.shaping.job."""
+    return ShapeJob(
+        rule=rule,
+        tool=pending.tool,
+        id=pending.id,
+        raw=raw,
+        snapshot=snapshot,
+        arguments=pending.step_arguments,
+        names=pending.names,
+        view=pending.view,
+        viewable=pending.cacheable,
+        keep=pending.cacheable and pending.key is not None and rule.snapshot_step.is_used,
+        shows=client_for(state.rules.client).shows,
+        modern=pending.modern,
+        token=state.suspended.add(pending),
+        bypass=rule.circuit_breaker.open,
+    )
+
+
+def shaped(
+    state: SessionState, job: ShapeJob, result: ShapeResult, pending: PendingRequest | None
+) -> tuple[Output, ...]:
+    """Process the result of a job; `pending` is the suspended call, None if it was given up."""
+    if pending is None or not pending.is_repeat:
+        state.count_shaped(job, result)
+    forward = Forward(result.raw)
+    key = None if pending is None else pending.key
+    if key is None:
+        return (forward,)
+    if result.snapshot is not None:
+        state.stored[key] = None
+        if len(state.stored) > _MOST_STORED:
+            state.stored.popitem(last=False)
+        return StoreSnapshot(key, result.snapshot), forward
+    if key in state.stored and job.raw is not None and result.outcome != "error":
+        # The server answered the same call again: a view of the old response would mislead.
+        del state.stored[key]
+        return DropSnapshots(key), forward
+    return (forward,)
+
+
+# Tasks: tasks/result returns the result of a task's call (MCP 2025-11-25)
+
+
+def _starts_task(state: SessionState, read: Message, pending: PendingRequest) -> bool:
+    """Record the call of a task; return True if the response names a task.
+
+    A server may answer at once instead. Raises DocumentError if the result is no object.
+    """
+    task = message.members(read.result).get("task")
+    name = None if task is None else string_at(task, "taskId")
+    if name is not None:
+        state.tasks.add(_task_key(name), pending)
+    return task is not None
+
+
+def call_of_task(state: SessionState, task: str, pending: PendingRequest) -> PendingRequest:
+    """Return the call of a task under the id of `pending`; `pending` if the task is unknown."""
+    call = state.tasks.get(_task_key(task))
+    if call is None:
+        return pending
+    return replace(
+        call, exchange=pending.exchange, id=pending.id, method=pending.method, as_task=False
+    )
+
+
+def _task_key(name: str) -> bytes:
     # A JSON string may hold a lone surrogate.
-    return task.encode("utf-8", "surrogatepass")
+    return name.encode("utf-8", "surrogatepass")
+
+
+# Batches, long lines, and lines that cannot be parsed
+
+
+def is_plain_batch(state: SessionState, elements: list[Raw], exchange: bytes) -> bool:
+    """Return True if a batch can be forwarded as it is; its responses are then counted."""
+    slots: dict[bytes, int] = {}
+    for element in map(bytes, elements):
+        key = _response_key(state, element, exchange)
+        if key is None:
+            continue
+        pending = state.inflight.find(exchange + key)
+        if state.inflight.is_stray(exchange, key) or not (pending is None or pending.plain):
+            return False
+        slots[exchange + key] = len(element)
+    for slot, size in slots.items():
+        if (pending := state.inflight.retire(slot)) is not None:
+            state.count_untouched(pending, size)
+    return True
+
+
+def _response_key(state: SessionState, element: bytes, exchange: bytes) -> bytes | None:
+    """Return the key of the id of a response in a batch, None for any other element."""
+    try:
+        read = message.read(element) if element[:1] == b"{" else None
+    except DocumentError:
+        return message.response_key(element[:512], element[-512:])
+    if not isinstance(read, Message):
+        return None
+    if not read.responds:
+        _record_progress(state, read, exchange)
+    return read.key if read.responds else None
+
+
+def take_long(state: SessionState, raw: bytes, exchange: bytes) -> tuple[Output, ...] | None:
+    """Process a long message by its head and tail; None if they are not enough."""
+    key = message.response_key(raw[:512], raw[-512:])
+    if key is None or message.second(raw):
+        return None
+    slot = exchange + key
+    pending = state.inflight.find(slot)
+    if pending is None:
+        return () if state.inflight.is_stray(exchange, key) else (Forward(raw),)
+    if pending.plain:
+        return _untouched(state, raw, state.inflight.retire(slot) or pending)
+    if pending.rule is not None and not pending.as_task and message.succeeds(raw[:512]):
+        _answer(state, slot)
+        return to_shape(state, raw, pending, pending.rule)
+    return None
+
+
+def take_first(
+    state: SessionState, raw: bytes, end: int, exchange: bytes
+) -> tuple[tuple[Output, ...], bytes]:
+    """Answer a call whose response ends before its line does: no client could parse that line.
+
+    Returns the outputs, and the rest of the line to process: all of it if no such call is pending,
+    nothing if the rest may be the withheld response.
+    """
+    try:
+        read = message.read(raw[:end])
+    except DocumentError:
+        return (), raw
+    key = read.key if isinstance(read, Message) and read.responds else None
+    pending = None if key is None else state.inflight.retire(exchange + key)
+    if pending is None:
+        return (), raw
+    state.answering.append(pending)
+    # The line may hold a second response to the same call.
+    state.inflight.replace_response(pending.slot)
+    rest, reason = raw[end:], message.not_alone(end, len(raw))
+    state.log(f"{pending.tool or pending.method}: {reason}")
+    if pending.held_call is not None:
+        return guards.query_failed(state, pending, reason), rest
+    if pending.withholds:
+        other = message.response_key(rest[:512], rest[-512:])
+        if other is None or not state.inflight.holds(exchange + other):
+            rest = b""  # it may be the withheld response
+    return (Forward(pending.error(reason)),), rest
+
+
+def take_unreadable(
+    state: SessionState, raw: bytes, exchange: bytes, error: DocumentError
+) -> tuple[Output, ...]:
+    """Process a message that others may parse but the proxy cannot."""
+    key = message.response_key(raw[:512], raw[-512:])
+    pending = None if key is None else _answer(state, exchange + key)
+    if pending is None:
+        stray = key is not None and state.inflight.is_stray(exchange, key)
+        return () if stray or state.inflight.queries.within(raw) else (Forward(raw),)
+    if pending.held_call is not None:
+        return guards.query_failed(state, pending, "the answer cannot be read")
+    if pending.rule is not None:
+        if pending.rule.failure_policy.withholds:
+            return _withheld(state, pending, pending.rule, error)
+        state.log(f"{pending.rule.at(pending.tool)}: left as it came: {error}")
+    return _untouched(state, raw, pending)
+
+
+def request_answered_by(state: SessionState, raw: bytes, exchange: bytes) -> list[PendingRequest]:
+    """Return the request that a message answers, after a failure before its look-up."""
+    key = message.response_key(raw[:512], raw[-512:])
+    pending = None if key is None else state.inflight.answer(exchange + key)
+    return [] if pending is None else [pending]
+
+
+def noise_size(raw: bytes) -> int:
+    """Return the number of bytes that are no message in an unreadable line of the server's stdout.
+
+    It is 0 if only the proxy cannot parse the line.
+
+    >>> noise_size(b"listening"), noise_size(b'debug {"jsonrpc":"2.0","method":"ping"}')
+    (9, 6)
+    >>> noise_size(b'{"jsonrpc":"2.0","id":1,"result":NaN}')
+    0
+    """
+    if b'"jsonrpc"' not in raw:
+        return len(raw)
+    offset = message.behind_noise(raw)
+    if offset is not None:
+        return offset
+    return 0 if raw.lstrip()[:1] in (b"{", b"[") else len(raw)
+
+
+# Lines that are too long to buffer
+
+
+def may_stream(state: SessionState, start: bytes, exchange: bytes) -> bool:
+    """Return True if a line that begins with `start` may be streamed through.
+
+    Only lines that surely need no inspection are streamed: a request or notification, or a response
+    while no pending response must be shaped or read.
+    """
+    inflight = state.inflight
+    timed = inflight.deadlines.seconds is not None
+    if message.asks(start):
+        return not (timed and PROGRESS.encode() in start)
+    if inflight.watched == 0 and not inflight.strays_possible and not timed:
+        # A request whose response has no readable id would stay pending forever.
+        return message.answers(start)
+    key = message.response_key(start, b"")
+    if key is None or inflight.is_stray(exchange, key):
+        return False
+    pending = inflight.find(exchange + key)
+    streams = pending is None or pending.plain
+    # The response has begun: a call whose answer is partly sent must not get another one.
+    (inflight.deadlines.stop if streams else inflight.deadlines.renew)(exchange + key)
+    return streams
+
+
+def streamed(state: SessionState, start: bytes, end: bytes, size: int, exchange: bytes) -> None:
+    """Record the end of a streamed line."""
+    key = message.response_key(start, end)
+    pending = None if key is None else state.inflight.retire(exchange + key)
+    if pending is not None:
+        state.count_untouched(pending, size)
+
+
+def discarded(state: SessionState, start: bytes, size: int, limit: int) -> tuple[Output, ...]:
+    """Answer the call whose response was discarded, see `message.thrown_away`."""
+    reason = message.thrown_away(size, limit, " from the server")
+    state.log(reason)
+    slot = message.response_key(start, b"")
+    if slot is None and message.answers(start):
+        # If only one request is pending, the line most likely was its response.
+        slot = state.inflight.only()
+        if slot is not None:
+            state.inflight.replace_response(slot)
+    pending = None if slot is None else state.inflight.retire(slot)
+    if pending is not None and pending.held_call is not None:
+        return guards.query_failed(state, pending, reason)
+    return () if pending is None else (Forward(pending.error(reason)),)

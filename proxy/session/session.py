@@ -14,25 +14,14 @@ from time import monotonic
 
 from proxy.document import message
 from proxy.document.message import Message
+from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError, RuleErrors
 from proxy.ruleset.guard import QueryResult
-from proxy.session import batch, probe
-from proxy.session import deadlines as timing
-from proxy.session import failures as fallback
-from proxy.session import malformed as garbled
-from proxy.session.active_rules import ActiveRules, PeerInfo, Rules
-from proxy.session.calls import Calls
-from proxy.session.counts import Meters, SessionMeter
-from proxy.session.deadlines import Deadlines
-from proxy.session.forwarding import Sending, refusal, reply
-from proxy.session.from_client import FromClient
-from proxy.session.from_server import FromServer
-from proxy.session.guards import GuardRunner
-from proxy.session.inflight import InFlight, StrayResponses, SuspendedCalls
+from proxy.session import guards, requests, responses
+from proxy.session.active_rules import PeerInfo, Rules
+from proxy.session.inflight import Deadlines, InFlight
 from proxy.session.outputs import Forward, LoadSnapshot, Noise, Output, Reply, Shape
-from proxy.session.responses import Answers
-from proxy.session.streamed import StreamedResponses
-from proxy.session.tool_lists import Lists
+from proxy.session.state import Meters, SessionState
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.snapshots import Snapshot
 
@@ -49,21 +38,7 @@ class Session:
     long is `overdue`.
     """
 
-    __slots__ = (
-        "_answers",
-        "_batched",
-        "_calls",
-        "_client",
-        "_guarding",
-        "_heads",
-        "_inflight",
-        "_log",
-        "_server",
-        "_standing",
-        "_tally",
-        "_timing",
-        "_waiting",
-    )
+    __slots__ = ("_state",)
 
     def __init__(
         self,
@@ -76,141 +51,133 @@ class Session:
         deadline: float | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        timed = None if deadline is None else Deadlines(deadline, clock)
-        self._log = log
-        self._timing = timed
-        self._tally = tally = SessionMeter(meters, log)
-        self._standing = standing = ActiveRules(rules, log, tally.named)
-        self._inflight = inflight = InFlight(resumable=resumable, timing=timed)
-        self._waiting = waiting = SuspendedCalls()
-        self._batched = False
-        ids = probe.Ids()
-        unwanted = StrayResponses(ids, timed)
-        sending = Sending(standing, inflight, unwanted, timed)
-        lists = Lists(standing, log, waiting)
-        self._answers = answers = Answers(standing, tally, waiting)
-        self._guarding = guarding = GuardRunner(standing, tally, inflight, waiting, sending, ids)
-        self._calls = calls = Calls(
-            scope, standing, tally, waiting, timed, sending, guarding, answers
-        )
-        self._client = FromClient(
-            standing, tally, inflight, waiting, timed, sending, calls, answers, lists
-        )
-        self._server = FromServer(
-            standing, tally, inflight, unwanted, timed, guarding, answers, lists
-        )
-        self._heads = StreamedResponses(tally, inflight, unwanted, timed, guarding)
+        inflight = InFlight(resumable=resumable, deadlines=Deadlines(deadline, clock))
+        self._state = SessionState(rules, meters, log, scope, inflight)
 
     @property
     def server(self) -> str | None:
         """The name that the server announced."""
-        return self._standing.server
+        return self._state.rules.server
 
     @property
     def client(self) -> str | None:
         """The name that the client announced."""
-        return self._standing.client
+        return self._state.rules.client
 
     @property
-    def known(self) -> PeerInfo:
+    def peer_info(self) -> PeerInfo:
         """The facts learned so far of server and client."""
-        return self._standing.known
+        return self._state.rules.peer_info
 
     @property
     def scope(self) -> str:
         """The scope under which snapshots are stored."""
-        return self._calls.scope
+        return self._state.scope
 
     @scope.setter
     def scope(self, scope: str) -> None:
-        self._calls.scope = scope
+        self._state.scope = scope
 
     @property
     def deadline(self) -> float | None:
         """The seconds that a call may take without a response or progress, None for no limit."""
-        return None if self._timing is None else self._timing.seconds
+        return self._state.inflight.deadlines.seconds
 
     @property
     def listed(self) -> bool:
         """True if the server's tools are known."""
-        return self._standing.listed
+        return self._state.rules.listed
 
-    def recall(self, known: PeerInfo) -> None:
+    def recall(self, info: PeerInfo) -> None:
         """Adopt the facts that another session learned of the same server and client."""
-        self._standing.recall(known)
+        self._state.rules.recall(info)
 
     # Incoming messages. Nothing may be called outside of `try`: failures end here.
 
     def from_client(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         """Process one line from the client."""
-        mark = self._waiting.last
+        state = self._state
+        mark = state.suspended.last
         try:
-            return self._from_client(raw, exchange)
+            try:
+                read = message.read(raw)
+            except DocumentError as error:
+                return requests.take_irregular(state, raw, exchange, error)
+            if isinstance(read, Message):
+                return requests.take(state, raw, read, exchange)
+            return requests.take_irregular(state, raw, exchange)
         except Exception as error:  # a message must never cost any request its answer
-            said = self._failed(error, mark)
-            return fallback.of_client(raw, exchange, self._inflight, said)
+            return self._answer_all(raw, exchange, state.fail(error, mark))
 
-    def _from_client(self, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
+    def _answer_all(self, raw: bytes, exchange: bytes, reason: str) -> tuple[Output, ...]:
+        """Answer every request in a client's message; drop anything else that may be a call."""
         try:
             read = message.read(raw)
-        except DocumentError as cause:
-            return garbled.from_client(raw, cause, exchange, self._standing, self._tally)
-        if isinstance(read, Message):
-            return self._client.take(raw, read, exchange, batched=self._batched)
-        self._batched = True
-        try:
-            return batch.one_by_one(raw, read, lambda single: self.from_client(single, exchange))
-        finally:
-            self._batched = False
+        except DocumentError:
+            id = message.request_id(raw[:512], raw[-512:])
+            return () if id is None else (Reply(message.error(id, -1, reason)),)
+        outputs: list[Output] = []
+        for each in (read,) if isinstance(read, Message) else map(_element, read):
+            if each is not None and each.method is not ABSENT and each.key not in (None, b"null"):
+                self._state.inflight.retire(exchange + (each.key or b""))
+                outputs.append(Reply(message.error(each.id, -1, reason)))
+            elif each is read and not requests.may_call(raw):
+                outputs.append(Forward(raw))
+        return tuple(outputs)
 
     def from_server(self, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
         """Process one line from the server."""
-        mark, taken = self._waiting.last, self._server.taken
+        state = self._state
+        mark, answering = state.suspended.last, state.answering
         try:
             return self._from_server(raw, exchange)
         except Exception as error:
-            said = self._failed(error, mark)
-            answered = taken or self._server.answered_by(raw, exchange)
-            for pending in answered:
-                self._inflight.retire(pending.exchange + pending.id)
-                if pending.held is not None:
-                    self._inflight.retire(pending.held.exchange + pending.held.id)
+            reason = state.fail(error, mark)
+            answering = answering or responses.request_answered_by(state, raw, exchange)
+            for pending in answering:
+                state.inflight.retire(pending.slot)
+                if pending.held_call is not None:
+                    state.inflight.retire(pending.held_call.slot)
             # An unedited list would show hidden tools.
-            closed = isinstance(error, RuleErrors) or self._standing.guards
-            return fallback.of_server(raw, answered, said, closed=closed)
+            lists = isinstance(error, RuleErrors) or state.rules.guards
+            return state.withhold(raw, answering, reason, lists=lists)
         finally:
-            taken.clear()
+            state.answering.clear()
 
     def _from_server(self, raw: bytes, exchange: bytes) -> tuple[Output, ...]:
+        state = self._state
         if len(raw) > _SMALL:
-            outputs = self._server.by_ends(raw, exchange)
+            outputs = responses.take_long(state, raw, exchange)
             if outputs is not None:
                 return outputs
         try:
             read = message.read(raw)
-        except DocumentError as cause:
-            return self._unreadable(raw, exchange, cause)
+        except DocumentError as error:
+            return self._unreadable(raw, exchange, error)
         if b'"jsonrpc"' not in raw and not (isinstance(read, Message) and read.speaks):
             return (Noise(raw),)
         if isinstance(read, Message):
-            return self._server.take(raw, read, exchange)
-        return batch.one_by_one(raw, read, lambda single: self.from_server(single, exchange))
+            return responses.take(state, raw, read, exchange)
+        if responses.is_plain_batch(state, read, exchange):
+            return (Forward(raw),)
+        messages = [raw for raw in map(bytes, read) if raw[:1] == b"{"]
+        return tuple(output for each in messages for output in self.from_server(each, exchange))
 
-    def _unreadable(self, raw: bytes, exchange: bytes, cause: DocumentError) -> tuple[Output, ...]:
+    def _unreadable(self, raw: bytes, exchange: bytes, error: DocumentError) -> tuple[Output, ...]:
         """Separate a message that only the proxy cannot parse from noise on the server's stdout."""
         if not raw.strip():
             return ()
         end = message.behind_first(raw)
         if end is not None:
-            outputs, rest = self._server.glued(raw, end, exchange)
+            outputs, rest = responses.take_first(self._state, raw, end, exchange)
             if len(rest) < len(raw):
                 return (*outputs, *self.from_server(rest, exchange))
-        begins = garbled.noise(raw)
-        if begins == len(raw):
+        size = responses.noise_size(raw)
+        if size == len(raw):
             return (Noise(raw),)
-        if begins:
-            return (Noise(raw[:begins]), *self.from_server(raw[begins:], exchange))
-        return self._server.unreadable(raw, exchange, cause)
+        if size:
+            return (Noise(raw[:size]), *self.from_server(raw[size:], exchange))
+        return responses.take_unreadable(self._state, raw, exchange, error)
 
     def unanswered(self, token: bytes, cause: str = "") -> tuple[Output, ...]:
         """Continue a held call without a response to its Probe; relative to the client.
@@ -218,20 +185,21 @@ class Session:
         `cause` is why none can come any more; without it the time is up, and the server gets a
         cancellation.
         """
-        asked, mark = None, self._waiting.last
+        state = self._state
+        query, mark = None, state.suspended.last
         try:
-            asked = self._inflight.find(token)
-            if asked is None or asked.held is None:
+            query = state.inflight.find(token)
+            if query is None or query.held_call is None:
                 return ()
-            told = () if cause else (Forward(probe.cancellation(asked.id)),)
-            found = QueryResult(failure=cause or "no answer in time")
-            return (*told, *self._guarding.found(asked, found))
+            cancel = () if cause else (Forward(guards.cancellation(query.id)),)
+            result = QueryResult(failure=cause or "no answer in time")
+            return (*cancel, *guards.resume(state, query, result))
         except Exception as error:
-            said = self._failed(error, mark)
-            asked = asked or self._inflight.find(token)
-            self._inflight.retire(token)
-            held = None if asked is None else asked.held
-            return () if held is None else (Reply(fallback.gave_up(held, self._inflight, said)),)
+            reason = state.fail(error, mark)
+            query = query or state.inflight.find(token)
+            state.inflight.retire(token)
+            pending = None if query is None else query.held_call
+            return () if pending is None else (Reply(state.give_up(pending, reason)),)
 
     def loaded(
         self, token: int, snapshot: Snapshot | None, failure: str | None = None
@@ -240,70 +208,68 @@ class Session:
 
         `failure` is the reason why the snapshot could not be looked up.
         """
-        pending, mark = self._waiting[token], self._waiting.last
-        del self._waiting[token]
+        state = self._state
+        pending, mark = state.suspended[token], state.suspended.last
+        del state.suspended[token]
         try:
-            return self._calls.loaded(pending, snapshot, failure)
+            return requests.loaded(state, pending, snapshot, failure)
         except Exception as error:
-            said = self._failed(error, mark)
-            return (Reply(fallback.gave_up(pending, self._inflight, said)),)
+            return (Reply(state.give_up(pending, state.fail(error, mark))),)
 
-    def shaped(self, job: ShapeJob, outcome: ShapeResult) -> tuple[Output, ...]:
+    def shaped(self, job: ShapeJob, result: ShapeResult) -> tuple[Output, ...]:
         """Process the result of a Shape; relative to the server: Forward carries the response."""
-        mark = self._waiting.last
+        state = self._state
+        mark = state.suspended.last
         try:
-            return self._answers.shaped(job, outcome, self._waiting.pop(job.token, None))
+            return responses.shaped(state, job, result, state.suspended.pop(job.token, None))
         except Exception as error:
-            self._failed(error, mark)
-            self._waiting.pop(job.token, None)
-            return (Forward(outcome.raw),)
-
-    def _failed(self, error: Exception, mark: int) -> str:
-        return fallback.failed(error, mark, self._waiting, self._log)
+            state.fail(error, mark)
+            state.suspended.pop(job.token, None)
+            return (Forward(result.raw),)
 
     def given_up(self, output: LoadSnapshot | Shape) -> None:
         """Forget a call whose LoadSnapshot or Shape will not be run: no answer is expected."""
         token = output.token if isinstance(output, LoadSnapshot) else output.job.token
-        self._waiting.pop(token, None)
+        self._state.suspended.pop(token, None)
 
     # Lines of the server that are too long to buffer
 
-    def head(self, start: bytes, exchange: bytes = b"") -> bool:
+    def may_stream(self, start: bytes, exchange: bytes = b"") -> bool:
         """Return True if a line of the server that begins with `start` may be streamed through."""
-        return self._heads.passes(start, exchange)
+        return responses.may_stream(self._state, start, exchange)
 
     def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:
         """Record the end of a streamed line: its first and last bytes, and its size."""
-        self._heads.streamed(start, end, size, exchange)
+        responses.streamed(self._state, start, end, size, exchange)
 
     def discarded(self, start: bytes, size: int, limit: int) -> tuple[Output, ...]:
         """Answer the call whose response was discarded, see `message.thrown_away`."""
-        return self._heads.discarded(start, size, limit)
+        return responses.discarded(self._state, start, size, limit)
 
-    # Deadlines of calls
+    # Pending requests and their deadlines
 
     def awaits(self, exchange: bytes, ids: Collection[bytes]) -> bool:
         """Return True if a request in an exchange with one of these ids is pending."""
-        return any(self._inflight.holds(exchange + id) for id in ids)
+        return any(self._state.inflight.holds(exchange + id) for id in ids)
 
     def withholds(self, exchange: bytes, ids: Collection[bytes]) -> bool:
         """Return True if one of these requests is pending and its rule withholds responses."""
-        waiting = (self._inflight.find(exchange + id) for id in ids if self.awaits(exchange, (id,)))
-        rules = [each.rule for each in waiting if each is not None and each.rule is not None]
-        return any(rule.failure_policy.withholds for rule in rules)
+        inflight = self._state.inflight
+        slots = [exchange + id for id in ids]
+        pending = [inflight.find(slot) for slot in slots if inflight.holds(slot)]
+        return any(each is not None and each.withholds for each in pending)
 
-    def sent(self, exchange: bytes, ids: Collection[bytes]) -> None:
+    def restart_deadlines(self, exchange: bytes, ids: Collection[bytes]) -> None:
         """Record that calls of an exchange are sent only now, and restart their time."""
-        if self._timing is not None:
-            for id in ids:
-                self._timing.extend(exchange + id)
+        for id in ids:
+            self._state.inflight.deadlines.renew(exchange + id)
 
     def patience(self, exchange: bytes = b"", ids: Collection[bytes] | None = None) -> float | None:
         """Return the seconds until a call may be overdue, None if none can be.
 
         This covers all calls, or those in an exchange with these ids.
         """
-        return None if self._timing is None else self._timing.patience(_slots(exchange, ids))
+        return self._state.inflight.deadlines.time_left(_slots(exchange, ids))
 
     def overdue(
         self, exchange: bytes = b"", ids: Collection[bytes] | None = None
@@ -312,19 +278,19 @@ class Session:
 
         This covers all calls, or those in an exchange with these ids. Relative to the client.
         """
-        if self._timing is None:
-            return ()
+        state = self._state
         outputs: list[Output] = []
-        for slot in self._timing.overdue(_slots(exchange, ids)):
-            pending = self._inflight.retire(slot)
+        for slot in state.inflight.deadlines.expired(_slots(exchange, ids)):
+            pending = state.inflight.retire(slot)
             assert pending is not None
-            self._timing.give_up(slot)
-            reason = f"no answer within {timing.lasting(self._timing.seconds)} and no progress"
-            said = f"{reason}; the call was cancelled"
-            self._log(f"{pending.tool}: {said}")
-            said += ". Whether it took effect is not known: find out before you call again"
-            outputs += reply(self._tally, pending, "late", refusal(self._tally, pending, said))
-            outputs.append(Forward(probe.cancellation(pending.id, reason)))
+            state.inflight.replace_response(slot, expected=True)
+            seconds = _in_words(self.deadline or 0.0)
+            reason = f"no answer within {seconds} and no progress"
+            text = f"{reason}; the call was cancelled"
+            state.log(f"{pending.tool}: {text}")
+            text += ". Whether it took effect is not known: find out before you call again"
+            outputs += state.reply(pending, "late", state.refusal(pending, text))
+            outputs.append(Forward(guards.cancellation(pending.id, reason)))
         return tuple(outputs)
 
     # The end
@@ -339,9 +305,8 @@ class Session:
 
         These are all requests, those of one exchange, or those in it with these ids.
         """
-        return tuple(
-            Forward(pending.failed(cause)) for pending in self._inflight.let_go(exchange, ids)
-        )
+        requests = self._state.inflight.release(exchange, ids)
+        return tuple(Forward(pending.error(cause)) for pending in requests)
 
     def rest(self) -> None:
         """Release answered requests and the rules of a session that was idle for long.
@@ -349,17 +314,49 @@ class Session:
         The facts of the server, pending requests and the calls of tasks stay: a client may need
         them much later.
         """
-        self._inflight.rest()
-        self._standing.rest()
+        self._state.inflight.rest()
+        self._state.rules.rest()
 
     def dropped(self, exchange: bytes, ids: Collection[bytes] | None = None) -> None:
         """Forget the pending requests of an exchange: no answer to them is expected any more."""
-        self._inflight.let_go(exchange, ids)
-        if self._timing is not None and exchange:
+        self._state.inflight.release(exchange, ids)
+        if exchange:
             # The exchange is over: no late response can come in it either.
             for id in ids or ():
-                self._timing.forget(exchange + id)
+                self._state.inflight.forget_response(exchange + id)
 
 
 def _slots(exchange: bytes, ids: Collection[bytes] | None) -> list[bytes] | None:
     return None if ids is None else [exchange + id for id in ids]
+
+
+def _element(raw: bytes) -> Message | None:
+    """Return a readable message of a batch, None for any other element."""
+    try:
+        read = message.read(bytes(raw))
+    except DocumentError:
+        return None
+    return read if isinstance(read, Message) else None
+
+
+def _in_words(seconds: float) -> str:
+    """Return a duration in words.
+
+    >>> _in_words(30.0), _in_words(1.0), _in_words(0.25)
+    ('30 seconds', '1 second', '0.25 seconds')
+    """
+    return f"{seconds:.12g} second" + "s" * (seconds != 1)
+
+
+def error_in_place_of(raw: bytes, reason: str, *, answers: bool) -> bytes | None:
+    """Return the error that answers a request or, with `answers`, replaces a response.
+
+    None for any other message. For drivers whose session could not identify the request.
+    """
+    try:
+        read = message.read(raw)
+    except Exception:
+        return None
+    if not isinstance(read, Message) or read.id is ABSENT or read.responds != answers:
+        return None
+    return message.error(read.id, -1, reason)

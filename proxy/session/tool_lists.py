@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec import Raw, Struct
@@ -11,133 +11,196 @@ from proxy.document import message
 from proxy.document.message import SERVER_INFO, Message, string_at
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import RuleSet
-from proxy.session import failures as fallback
-from proxy.session.active_rules import ActiveRules, planned
-from proxy.session.inflight import PendingRequest, SuspendedCalls
+from proxy.session.active_rules import plans_for
+from proxy.session.inflight import PendingRequest
 from proxy.session.outputs import LARGE, Forward, Notify, Output, RunInBackground
+from proxy.session.state import SessionState
 from proxy.session.tools import definitions
 from proxy.session.tools.definitions import ToolFacts
 
+CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+"""The notification that the list of tools changed (MCP: Tools, List Changed Notification)."""
+
+# Most bytes and pages of one list; a part that is not stored counts as changed by any rules.
+_MOST_BYTES = 4 << 20
+_MOST_PAGES = 1000
+
 
 class RewrittenToolList(Struct, frozen=True):
-    """The outcome of editing `given`, a result of tools/list.
+    """The outcome of editing a tools/list result.
 
-    `result` is None if nothing changes; `seen` are the facts of its tools; `said` are lines for the
-    log; `error` is the failure, if any.
+    `result` is None if nothing changes; `facts` are those of its tools; `error` is the failure, if
+    any.
     """
 
-    given: Raw
+    original: Raw
     result: Raw | None = None
-    seen: dict[str, ToolFacts] = {}
-    said: tuple[str, ...] = ()
+    facts: dict[str, ToolFacts] = {}
+    log_lines: tuple[str, ...] = ()
     error: Exception | None = None
 
 
-def edit(given: Raw, rules: RuleSet) -> RewrittenToolList:
+def edit(original: Raw, rules: RuleSet) -> RewrittenToolList:
     """Return the edited result of tools/list; never raises."""
-    said: list[str] = []
+    log_lines: list[str] = []
     try:
-        result, seen = definitions.rewrite(
-            given, rules, lambda tool, fact: planned(rules, tool, fact), said.append
+        result, facts = definitions.rewrite(
+            original, rules, lambda tool, fact: plans_for(rules, tool, fact), log_lines.append
         )
     except Exception as error:  # a transform's own `reshape` may raise anything
-        return RewrittenToolList(given, said=tuple(said), error=error)
-    return RewrittenToolList(given, result, seen, tuple(said))
+        return RewrittenToolList(original, log_lines=tuple(log_lines), error=error)
+    return RewrittenToolList(original, result, facts, tuple(log_lines))
 
 
-if TYPE_CHECKING:
-    from proxy.session.tools.changes import ToolListHistory
+def listed(
+    state: SessionState, raw: bytes, read: Message, pending: PendingRequest
+) -> tuple[Output, ...]:
+    """Process a response to tools/list; outputs are relative to the server.
 
-
-class Lists(Struct, eq=False):
-    """The editor of tool lists by the rules; `log` takes one line.
-
-    `listing` is the list that the client received last, if the server declares that its list may
-    change.
+    Raises the error of editing if the list is short.
     """
+    state.rules.rename(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
+    tools = None if pending.next_page else definitions.names(read.result)
+    if tools is not None:
+        state.rules.offer(tools)
+    rules = state.rules.now()
+    edited = partial(edit, read.result, rules)
+    if len(raw) <= LARGE:
+        return _send(state, raw, pending, rules, edited())
+    return (RunInBackground(edited, partial(send_later, state, raw, pending, rules)),)
 
-    standing: ActiveRules
-    log: Callable[[str], None]
-    waiting: SuspendedCalls
-    listing: "ToolListHistory | None" = None
 
-    def introduced(self, result: Raw) -> None:
-        """Process the result of initialize, which declares whether the list of tools may change."""
-        self.listing = _listing(result)
+def send_later(
+    state: SessionState,
+    raw: bytes,
+    pending: PendingRequest,
+    rules: RuleSet,
+    edited: RewrittenToolList,
+) -> tuple[Output, ...]:
+    """Send on a long list that was edited in the background. Never raises."""
+    mark = state.suspended.last
+    try:
+        return _send(state, raw, pending, rules, edited)
+    except (DocumentError, msgspec.DecodeError) as error:
+        state.log(f"{pending.method}: left as it came: {error}")
+        return (Forward(raw),)
+    except Exception as error:
+        reason = state.fail(error, mark)
+        return state.withhold(raw, [pending], reason, lists=state.rules.guards)
 
-    def answered(self, raw: bytes, read: Message, pending: PendingRequest) -> tuple[Output, ...]:
-        """Process a response to tools/list; outputs are relative to the server.
 
-        Raises the error of editing if the list is short.
+def _send(
+    state: SessionState,
+    raw: bytes,
+    pending: PendingRequest,
+    rules: RuleSet,
+    edited: RewrittenToolList,
+) -> tuple[Output, ...]:
+    """Send on a list of tools as edited by these rules; raises the error of editing, if any."""
+    for line in edited.log_lines:
+        state.log(line)
+    if edited.error is not None:
+        raise edited.error
+    state.rules.learn(edited.facts)
+    if state.tool_list is not None:
+        state.tool_list.record(edited.original, edited.result, next_page=pending.next_page)
+        # The rules may have changed meanwhile; without a list the client got no notification.
+        state.rules.outdated = rules is not state.rules.now()
+    if edited.result is None:
+        return (Forward(raw),)
+    return (Forward(message.replaced(raw, result=edited.result)),)
+
+
+def announce_changes(state: SessionState) -> tuple[Output, ...]:
+    """Notify the client to list the tools again, if the current rules change the list."""
+    state.rules.outdated = False
+    tool_list = state.tool_list
+    if tool_list is None:
+        return ()
+    rules = state.rules.now()
+    differs = partial(tool_list.differs, lambda result: edit(result, rules).result)
+    if tool_list.size <= LARGE:
+        return _announce(state, differs())
+    return (RunInBackground(differs, partial(_announce, state)),)
+
+
+def _announce(state: SessionState, differs: bool) -> tuple[Output, ...]:
+    if not differs or state.tool_list is None:
+        return ()
+    state.log("the tools look different with the new rules: the client was told")
+    return (Notify(CHANGED),)
+
+
+# The list that a client received last
+
+
+class Page:
+    """One result of tools/list as the server sent it; sessions share equal ones."""
+
+    def __init__(self, result: bytes) -> None:
+        self.result = result
+
+
+_PAGES: WeakValueDictionary[bytes, Page] = WeakValueDictionary()
+
+
+class ToolListHistory:
+    """The pages of the last tools/list, and a digest of the client's version of each."""
+
+    def __init__(self) -> None:
+        self._pages: list[tuple[Page | None, bytes]] = []
+        self.size = 0
+        """Bytes of the list as the server sent it."""
+
+    def record(self, original: Raw, edited: Raw | None, *, next_page: bool) -> None:
+        """Record a page that was sent as `edited`, or unchanged if that is None.
+
+        `next_page`: it follows the previous page.
         """
-        self.standing.named(server=string_at(read.result, "_meta", SERVER_INFO, "name"))
-        tools = None if pending.further else definitions.names(read.result)
-        if tools is not None:
-            self.standing.offers(tools)
-        rules = self.standing.now()
-        edited = partial(edit, read.result, rules)
-        if len(raw) <= LARGE:
-            return self._passed(raw, edited(), pending, rules)
-        return (RunInBackground(edited, partial(self.passed_later, raw, pending, rules)),)
+        if not next_page:
+            self._pages.clear()
+            self.size = 0
+        raw = bytes(original)
+        page = _PAGES.setdefault(_digest(raw), Page(raw)) if len(raw) <= _MOST_BYTES else None
+        entry = page, _digest(raw if edited is None else bytes(edited))
+        if entry in self._pages:
+            return
+        self.size += len(raw)
+        if len(self._pages) == _MOST_PAGES or self.size > _MOST_BYTES:
+            entry = None, b""
+        if entry not in self._pages:
+            del self._pages[_MOST_PAGES - 1 :]
+            self._pages.append(entry)
 
-    def passed_later(
-        self, raw: bytes, pending: PendingRequest, rules: RuleSet, edited: RewrittenToolList
-    ) -> tuple[Output, ...]:
-        """Send on a long list that was edited in the background. Never raises."""
-        mark = self.waiting.last
-        try:
-            return self._passed(raw, edited, pending, rules)
-        except (DocumentError, msgspec.DecodeError) as cause:
-            self.log(f"{pending.method}: left as it came: {cause}")
-            return (Forward(raw),)
-        except Exception as error:
-            said = fallback.failed(error, mark, self.waiting, self.log)
-            return fallback.of_server(raw, [pending], said, closed=self.standing.guards)
-
-    def _passed(
-        self, raw: bytes, edited: RewrittenToolList, pending: PendingRequest, rules: RuleSet
-    ) -> tuple[Output, ...]:
-        """Send on a list of tools as edited by these rules; raises the error of editing, if any."""
-        for said in edited.said:
-            self.log(said)
-        if edited.error is not None:
-            raise edited.error
-        self.standing.learn(edited.seen)
-        if self.listing is not None:
-            self.listing.told(edited.given, edited.result, further=pending.further)
-            # The rules may have changed meanwhile; without a list the client got no notification.
-            self.standing.outdated = rules is not self.standing.now()
-        return (
-            Forward(raw if edited.result is None else message.replaced(raw, result=edited.result)),
-        )
-
-    def news(self) -> tuple[Output, ...]:
-        """Notify the client to list the tools again, if the current rules change the list."""
-        self.standing.outdated = False
-        if self.listing is None:
-            return ()
-        rules = self.standing.now()
-        differ = partial(self.listing.differs, lambda result: edit(result, rules).result)
-        if self.listing.size <= LARGE:
-            return self._told_of(differ())
-        return (RunInBackground(differ, self._told_of),)
-
-    def _told_of(self, differ: bool) -> tuple[Output, ...]:
-        if not differ or self.listing is None:
-            return ()
-        self.log("the tools look different with the new rules: the client was told")
-        return (Notify(self.listing.CHANGED),)
+    def differs(self, rewrite: Callable[[Raw], Raw | None]) -> bool:
+        """Return True if the client would receive another list now, as edited by `rewrite`."""
+        pages = list(self._pages)  # pages may be recorded meanwhile
+        return any(page is None or _digest_now(page, rewrite) != sent for page, sent in pages)
 
 
-def _listing(result: Raw) -> "ToolListHistory | None":
-    """Return the history of the tool list, None unless the server declares that it may change."""
+def new_history(result: Raw) -> ToolListHistory | None:
+    """Return a history of the tool list, None unless `result` declares that it may change.
+
+    `result` is that of initialize.
+    """
     try:
         tools = message.members(message.members(result)["capabilities"])["tools"]
-        if bytes(message.members(tools)["listChanged"]) != b"true":
-            return None
+        changes = bytes(message.members(tools)["listChanged"]) == b"true"
     except (DocumentError, KeyError):
         return None
-    # Imported late: no other session needs it.
-    from proxy.session.tools.changes import ToolListHistory
+    return ToolListHistory() if changes else None
 
-    return ToolListHistory()
+
+def _digest_now(page: Page, rewrite: Callable[[Raw], Raw | None]) -> bytes:
+    try:
+        edited = rewrite(Raw(page.result))
+    except DocumentError:
+        edited = None
+    return _digest(page.result if edited is None else bytes(edited))
+
+
+def _digest(raw: bytes) -> bytes:
+    # Imported late: needed only if a server declares that its list may change.
+    from hashlib import sha256
+
+    return sha256(raw).digest()

@@ -1,21 +1,17 @@
 """A response as the client gets it, read as each kind of client shows it to its model."""
 
-import json
-from contextlib import suppress
 from typing import Any
 
 from msgspec import Raw, Struct
 
-from proxy.document import message
-from proxy.document.tree import Number, level, text
+from proxy.document import message, tree
+from proxy.document.surrogates import replace_lone
+from proxy.document.tree import level
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import Rule
-from proxy.shaping.result.blocks import text_of
-from proxy.shaping.result.frame import Copy
-from proxy.shaping.result.locate import LocatedDocument
-from proxy.shaping.result.locate import read as read_result
-from proxy.shaping.result.parse import failed
-from proxy.shaping.result.visible import VisibleSize, visible
+from proxy.shaping.result import frame
+from proxy.shaping.result.frame import Copy, VisibleSize, text_of
+from proxy.shaping.result.read import LocatedDocument, is_error, locate
 
 
 class ClientView(Struct, frozen=True):
@@ -27,12 +23,12 @@ class ClientView(Struct, frozen=True):
     line: bytes
     texts: tuple[str, ...] = ()
     structured: Raw | None = None
-    shown: VisibleSize = VisibleSize(None, 0)
+    visible_size: VisibleSize = VisibleSize(None, 0)
     failed: bool = False
     error: str | None = None
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """All texts of the result, or the error text."""
         return "\n".join(self.texts) if self.error is None else self.error
 
@@ -43,35 +39,35 @@ def read(line: bytes) -> ClientView:
     >>> read(b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a"}]}}').texts
     ('a',)
     """
-    held = message.outer_members(line)
-    if "error" in held:
-        return ClientView(line, failed=True, error=_words(held["error"]))
-    if "result" not in held:
+    members = message.outer_members(line)
+    if "error" in members:
+        return ClientView(line, failed=True, error=_error_text(members["error"]))
+    if "result" not in members:
         raise DocumentError("a response has a result or an error")
-    raw = message.members(held["result"])
-    blocks = level(raw["content"]) if "content" in raw else []
+    result = message.members(members["result"])
+    blocks = level(result["content"]) if "content" in result else []
     if not isinstance(blocks, list):
         raise DocumentError("content is no array")
-    structured = raw.get("structuredContent")
-    if structured is not None:
-        structured = None if bytes(structured) == b"null" else structured
-    texts = tuple(said for block in blocks if (said := text_of(block)) is not None)
-    return ClientView(line, texts, structured, visible(raw, blocks), failed(raw))
+    structured = result.get("structuredContent")
+    if structured is not None and bytes(structured) == b"null":
+        structured = None
+    texts = tuple(text for block in blocks if (text := text_of(block)) is not None)
+    return ClientView(line, texts, structured, frame.visible_size(result, blocks), is_error(result))
 
 
-def reading(line: bytes, rule: Rule) -> LocatedDocument | None:
+def located(line: bytes, rule: Rule) -> LocatedDocument | None:
     """Return the document of a response as the steps of `rule` get it; None if there is none.
 
     Raises DocumentError if the line cannot be read.
     """
-    held = message.members(line)
-    if "result" not in held:
+    members = message.members(line)
+    if "result" not in members:
         return None
-    raw = message.members(held["result"])
-    found = read_result(raw, rule.document)
-    if found is None and rule.max_bytes is not None:
-        found = read_result(raw, "blocks")
-    return found
+    result = message.members(members["result"])
+    document = locate(result, rule.document)
+    if document is None and rule.max_bytes is not None:
+        document = locate(result, "blocks")
+    return document
 
 
 def document(answer: ClientView, before: LocatedDocument | None) -> Any:
@@ -80,73 +76,57 @@ def document(answer: ClientView, before: LocatedDocument | None) -> Any:
     `before` is the document as the server sent it, and determines its place. Raises DocumentError
     if there is no document in that place.
     """
-    if before is None:
-        found = [value(said) for said in answer.texts]
-        if answer.structured is not None:
-            return _lenient(bytes(answer.structured))
-        if len(found) != 1:
-            raise DocumentError(f"the answer has no document, but {len(found)} texts")
-        return found[0]
-    every = copies(answer, before)
-    if not every:
+    if before is not None:
+        for copy in copies(answer, before):
+            return copy
         raise DocumentError("the answer does not hold the document that the server's held")
-    return every[0]
+    if answer.structured is not None:
+        return tree.loads(bytes(answer.structured))
+    if len(answer.texts) != 1:
+        raise DocumentError(f"the answer has no document, but {len(answer.texts)} texts")
+    return value(answer.texts[0])
 
 
 def copies(answer: ClientView, before: LocatedDocument) -> list[Any]:
     """Return the document from each place of the answer that held the server's document."""
-    found = (_copy(answer, before, copy) for copy in before.frame.copies)
-    return [value for value in found if value is not _NOWHERE]
+    values = (_copy(answer, before, copy) for copy in before.frame.copies)
+    return [value for value in values if value is not _ABSENT]
 
 
-_NOWHERE: Any = object()
+_ABSENT: Any = object()
 
 
 def _copy(answer: ClientView, before: LocatedDocument, copy: Copy) -> Any:
-    structured = answer.structured
-    if copy.where == "structured":
-        return _NOWHERE if structured is None else _lenient(bytes(structured))
-    if copy.where == "member":
-        held = {} if structured is None else message.members(structured)
-        said = text(held.get(copy.member))
-        return _NOWHERE if said is None else value(said)
+    if copy.where != "text":
+        if answer.structured is None:
+            return _ABSENT
+        if copy.where == "structured":
+            return tree.loads(bytes(answer.structured))
+        text = tree.text(message.members(answer.structured).get(copy.member))
+        return _ABSENT if text is None else value(text)
     blocks = before.frame.blocks
     rank = sum(text_of(block) is not None for block in blocks[: copy.blocks[0]])
     texts = answer.texts[rank:]
     if not texts:
-        return _NOWHERE
+        return _ABSENT
     if copy.each and len(texts) > 1:
-        return [value(said) for said in texts]
+        return [value(text) for text in texts]
     if copy.quoted:
-        inner = _lenient(texts[0])
+        inner = tree.loads(texts[0].encode())
         return value(inner) if isinstance(inner, str) else inner
     return value(texts[0])
 
 
-def value(said: str) -> Any:
+def value(text: str) -> Any:
     """Return the object or array that a text spells, else the text."""
-    if said.lstrip()[:1] not in ("{", "["):
-        return said
+    if text.lstrip()[:1] not in ("{", "["):
+        return text
     try:
-        return _lenient(said)
+        return tree.loads(replace_lone(text.encode()))
     except DocumentError:
-        return said
+        return text
 
 
-def _lenient(raw: str | bytes) -> Any:
-    """Decode JSON, which may hold lone surrogates. Raises DocumentError."""
-    try:
-        return json.loads(raw, parse_float=Number, parse_constant=_refused)
-    except (ValueError, RecursionError) as error:
-        raise DocumentError(f"not JSON: {error}") from error
-
-
-def _refused(spelling: str) -> None:
-    raise ValueError(f"{spelling} is no JSON")
-
-
-def _words(error: Raw) -> str:
-    said = None
-    with suppress(DocumentError):
-        said = text(message.members(error).get("message"))
-    return bytes(error).decode(errors="replace") if said is None else said
+def _error_text(error: Raw) -> str:
+    text = message.string_at(error, "message")
+    return bytes(error).decode(errors="replace") if text is None else text

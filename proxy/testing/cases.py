@@ -5,6 +5,7 @@ files that `given_file` names are read.
 """
 
 import difflib
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -22,14 +23,14 @@ from proxy.testing import answer as answers
 from proxy.testing import exchange as exchanges
 from proxy.testing import walk
 from proxy.testing.choice import choices
-from proxy.testing.differences import differences, same, shown
+from proxy.testing.differences import abbreviated, differences, same, to_json
 from proxy.testing.exchange import RecordedExchange
 from proxy.testing.play import Replay
 
-MOST_TIMES = 1_000_000
-_MOST_VALUES = 10 * MOST_TIMES  # that nested repetitions of a case may make
-_MOST_GIVEN = 256_000_000  # bytes of a file: a longer message would not be shaped
-_MOST_LINES = 12
+MAX_TIMES = 1_000_000
+_MAX_VALUES = 10 * MAX_TIMES  # that nested repetitions of a case may make
+_MAX_GIVEN = 256_000_000  # bytes of a file: a longer message would not be shaped
+_MAX_LINES = 12
 
 Case = dict[str, Any]
 
@@ -52,18 +53,18 @@ class CaseError(AbridgeError):
     """A case that cannot be run."""
 
 
-def run(file: RuleFile, wanted: str = "") -> Iterator[CaseResult]:
-    """Run the cases of `file` whose `rule: name` contains `wanted`, ignoring letter case.
+def run(file: RuleFile, part: str = "") -> Iterator[CaseResult]:
+    """Run the cases of `file` whose `rule: name` contains `part`, ignoring letter case.
 
     A rule in shadow mode is run as if it were active.
     """
     for rule, number, case in cases(file):
-        name = named(case, number)
-        if wanted.lower() in f"{rule.name}: {name}".lower():
-            began = time.perf_counter()
-            message = "\n".join(judge(file, rule, case))
-            taken = time.perf_counter() - began
-            yield CaseResult(rule.name, name, placed(rule, number), not message, message, taken)
+        name = name_of(case, number)
+        if part.lower() in f"{rule.name}: {name}".lower():
+            start = time.perf_counter()
+            message = "\n".join(check_case(file, rule, case))
+            seconds = time.perf_counter() - start
+            yield CaseResult(rule.name, name, location(rule, number), not message, message, seconds)
 
 
 def cases(file: RuleFile) -> Iterator[tuple[Rule, int, Case]]:
@@ -73,30 +74,30 @@ def cases(file: RuleFile) -> Iterator[tuple[Rule, int, Case]]:
             yield rule, number, case
 
 
-def named(case: Case, number: int) -> str:
+def name_of(case: Case, number: int) -> str:
     """Return the name of a case; one without a name is named by its `number`."""
     return str(case.get("name", f"case {number}"))
 
 
-def placed(rule: Rule, number: int) -> str:
+def location(rule: Rule, number: int) -> str:
     """Return `file:line` of a case."""
     return f"{rule.place.rpartition(':')[0]}:{rule.test_lines[number - 1]}"
 
 
-def judge(file: RuleFile, rule: Rule, case: Case) -> list[str]:
+def check_case(file: RuleFile, rule: Rule, case: Case) -> list[str]:
     """Run one case of `rule`; return the differences from the expectation, empty if it passes."""
     log: list[str] = []
     try:
-        trial = trial_of(file, rule, case)
+        trial = play_case(file, rule, case)
         log = trial.play.log
-        found = [line for check in _ALWAYS for line in check(trial)]
-        for key, check_of in CHECKS.items():
-            if not found and case.get(key, False) is not False:
-                found = list(check_of(trial, expand(case[key])))
+        messages = [line for always in _ALWAYS for line in always(trial)]
+        for key, check in CHECKS.items():
+            if not messages and case.get(key, False) is not False:
+                messages = list(check(trial, expand(case[key])))
     except (AbridgeError, OSError, RecursionError) as error:
-        found = [str(error)]
-    notes = [f"note: {line}" for line in dict.fromkeys(log) if line not in found]
-    return [*found, *notes] if found else []
+        messages = [str(error)]
+    notes = [f"note: {line}" for line in dict.fromkeys(log) if line not in messages]
+    return [*messages, *notes] if messages else []
 
 
 class PlayedCase(Struct, frozen=True):
@@ -111,23 +112,28 @@ class PlayedCase(Struct, frozen=True):
         """The document that the client got, as a plain value. Raises CaseError without one."""
         play = self.play
         if play.answer.failed:
-            raise CaseError(f"the answer is an error: {play.answer.said}")
+            raise CaseError(f"the answer is an error: {play.answer.text}")
         # A guard may have answered in place of the server.
-        return answers.document(play.answer, play.reading(self.rule) if play.seen else None)
+        return answers.document(play.answer, play.document(self.rule) if play.calls else None)
 
     @property
     def root(self) -> Document:
         """The same as a Document, to select paths in."""
-        return Document.read(exchanges.written(self.document))
+        return Document.read(to_json(self.document))
 
 
-def trial_of(file: RuleFile, rule: Rule, case: Case) -> PlayedCase:
+def play_case(file: RuleFile, rule: Rule, case: Case) -> PlayedCase:
     """Run `case`. Raises AbridgeError or OSError if it cannot be run."""
     exchange = _exchange(file, rule, case)
     active = {id(each): msgspec.structs.replace(each, mode="active") for each in file.rules}
     whole = msgspec.structs.replace(file, rules=tuple(active.values()))
-    found = next((_FOUND[way](expand(case[way])) for way in _FOUND if way in case), None)
-    play = Replay(RuleSet((whole,)), exchange, opened="refused" not in case, found=found)
+    results = [_FOUND[key](expand(case[key])) for key in _FOUND if key in case] or [None]
+    play = Replay(
+        RuleSet((whole,)),
+        exchange,
+        first_call="refused" not in case,
+        query_result=results[0],
+    )
     return PlayedCase(active[id(rule)], case, play)
 
 
@@ -149,11 +155,11 @@ def expand(value: Any) -> Any:
     times = value.get("times")
     if set(value) != {"$repeat", "times"} or type(times) is not int:
         raise CaseError("write {$repeat: value, times: number}, and no other key beside it")
-    if not 0 <= times <= MOST_TIMES:
-        raise CaseError(f"$repeat: times: {times} is not between 0 and {MOST_TIMES}")
+    if not 0 <= times <= MAX_TIMES:
+        raise CaseError(f"$repeat: times: {times} is not between 0 and {MAX_TIMES}")
     repeated = expand(value["$repeat"])
-    if (values := times * _values(repeated)) > _MOST_VALUES:
-        raise CaseError(f"$repeat: {values} values are more than {_MOST_VALUES}")
+    if (values := times * _values(repeated)) > _MAX_VALUES:
+        raise CaseError(f"$repeat: {values} values are more than {_MAX_VALUES}")
     return [_numbered(repeated, str(n)) for n in range(times)]
 
 
@@ -175,15 +181,15 @@ def _numbered(value: Any, number: str) -> Any:
 
 
 _GIVEN: dict[str, Callable[[Any], Raw]] = {
-    "given": lambda value: exchanges.of_text(exchanges.written(value).decode()),
-    "given_text": lambda said: exchanges.of_text(said if isinstance(said, str) else "".join(said)),
-    "given_result": lambda value: Raw(exchanges.written(value)),
-    "given_error": lambda value: exchanges.failing(_text(value)),
+    "given": lambda value: exchanges.text_result(to_json(value).decode()),
+    "given_text": lambda text: exchanges.text_result("".join(text)),  # a list if repeated
+    "given_result": lambda value: Raw(to_json(value)),
+    "given_error": lambda value: exchanges.text_result(_text(value), isError=True),
 }
 # The answer to the query of a guard.
 _FOUND: dict[str, Callable[[Any], Raw | None]] = {
-    "found": lambda value: exchanges.of_text(_text(value)),
-    "found_error": exchanges.failing,
+    "found": lambda value: exchanges.text_result(_text(value)),
+    "found_error": lambda text: exchanges.text_result(text, isError=True),
     "found_nothing": lambda value: None,
 }
 # With one of these keys, the case need not give the server's answer.
@@ -191,7 +197,7 @@ _UNGIVEN = {"refused", "upstream", "asks", *_FOUND}
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else exchanges.written(value).decode()
+    return value if isinstance(value, str) else to_json(value).decode()
 
 
 def _exchange(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
@@ -203,12 +209,12 @@ def _exchange(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
     if ways == ["given_file"]:
         path = os.path.join(os.path.dirname(file.name), case["given_file"])
         try:
-            raw = content(path, _MOST_GIVEN + 1)
+            raw = content(path, _MAX_GIVEN + 1)
         except (OSError, ValueError, AbridgeError) as error:
-            said = getattr(error, "strerror", None) or error
-            raise CaseError(f"given_file: {path!r}: {said}") from None
-        if len(raw) > _MOST_GIVEN:
-            raise CaseError(f"given_file: {path!r}: more than {_MOST_GIVEN} bytes")
+            reason = getattr(error, "strerror", None) or error
+            raise CaseError(f"given_file: {path!r}: {reason}") from None
+        if len(raw) > _MAX_GIVEN:
+            raise CaseError(f"given_file: {path!r}: more than {_MAX_GIVEN} bytes")
         exchange = exchanges.recorded(raw, tool, arguments, _only_tool(rule))
     elif not ways and not _UNGIVEN & case.keys():
         raise CaseError(f"nothing is given: write {', '.join(_GIVEN)} or given_file")
@@ -217,7 +223,7 @@ def _exchange(file: RuleFile, rule: Rule, case: Case) -> RecordedExchange:
         if tool is None:
             raise CaseError(f"tool: which one? The rule is for {', '.join(rule.tools)}")
         results = [_GIVEN[way](expand(case[way])) for way in ways] or [Raw(b'{"content":[]}')]
-        exchange = exchanges.made(tool, arguments or {}, results[0])
+        exchange = exchanges.make(tool, arguments or {}, results[0])
     if not rule.covers(exchange.tool):
         raise CaseError(f"tool: {exchange.tool!r} is none of the rule's: {', '.join(rule.tools)}")
     return exchange
@@ -244,33 +250,33 @@ def _the_rule_applies(trial: PlayedCase) -> Iterator[str]:
             id(each.rule): each.reason
             for each in choices(play.rules, play.exchange.tool, play.exchange.arguments)
         }
-        said = f"the rule does not apply to this call: {reasons[id(trial.rule)]}"
-        yield f"{said}; the arguments are {shown(play.exchange.arguments)}"
+        reason = f"the rule does not apply to this call: {reasons[id(trial.rule)]}"
+        yield f"{reason}; the arguments are {abbreviated(play.exchange.arguments)}"
 
 
 def _nothing_fails(trial: PlayedCase) -> Iterator[str]:
     for _, outcome in trial.play.shaped:
-        if outcome.word == "failed":
-            yield outcome.said or "the rule failed"
-    if trial.rule.guard is not None and trial.play.seen:
+        if outcome.outcome == "failed":
+            yield outcome.log_line or "the rule failed"
+    if trial.rule.guard is not None and trial.play.calls:
         # If the guard withholds the call, that is a normal answer, and may be expected.
         failed = f"the guard {trial.rule.guard.name!r} failed: "
         yield from (line for line in trial.play.log if failed in line)
-    if len(trial.play.seen) > 1:
-        yield f"the server was called {len(trial.play.seen)} times for one answer"
-    if not {"refused", "upstream", "asks"} & trial.case.keys() and not trial.play.seen:
-        said = f"nothing reached the server: {trial.play.answer.said}"
-        yield f"{said}; where that is meant, write `refused` or `upstream: null`"
+    if len(trial.play.calls) > 1:
+        yield f"the server was called {len(trial.play.calls)} times for one answer"
+    if not {"refused", "upstream", "asks"} & trial.case.keys() and not trial.play.calls:
+        reason = f"nothing reached the server: {trial.play.answer.text}"
+        yield f"{reason}; where that is meant, write `refused` or `upstream: null`"
 
 
 def _both_copies_agree(trial: PlayedCase) -> Iterator[str]:
-    play, reading = trial.play, trial.play.reading(trial.rule)
-    if reading is None or not play.seen or play.answer.failed or play.answer.structured is None:
+    play, before = trial.play, trial.play.document(trial.rule)
+    if before is None or not play.calls or play.answer.failed or play.answer.structured is None:
         return
-    found = answers.copies(play.answer, reading)
-    if len(found) == 2 and not same(*found):
+    copies = answers.copies(play.answer, before)
+    if len(copies) == 2 and not same(*copies):
         yield "structuredContent and the text disagree:"
-        yield from _some(differences(*found))
+        yield from _some(differences(*copies))
 
 
 _ALWAYS: tuple[Callable[[PlayedCase], Iterator[str]], ...] = (
@@ -284,16 +290,16 @@ _ALWAYS: tuple[Callable[[PlayedCase], Iterator[str]], ...] = (
 # The expectations of a case: one function for each key.
 
 
-def _refused(trial: PlayedCase, expected: Any) -> Iterator[str]:
+def _refuses(trial: PlayedCase, expected: Any) -> Iterator[str]:
     play = trial.play
-    if play.seen:
-        yield f"refused: the call reached the server, with {shown(play.seen[0])}"
+    if play.calls:
+        yield f"refused: the call reached the server, with {abbreviated(play.calls[0])}"
     elif not play.answer.failed:
         yield "refused: the call was answered without an error"
     elif not isinstance(expected, str):
-        yield from _some(differences(expected, answers.value(play.answer.said), "refused"))
-    elif play.answer.said != expected:
-        yield f"refused: expected {shown(expected)}, found {shown(play.answer.said)}"
+        yield from _some(differences(expected, answers.value(play.answer.text), "refused"))
+    elif play.answer.text != expected:
+        yield f"refused: expected {abbreviated(expected)}, found {abbreviated(play.answer.text)}"
 
 
 def _expect_error(trial: PlayedCase, expected: Any) -> Iterator[str]:
@@ -303,29 +309,29 @@ def _expect_error(trial: PlayedCase, expected: Any) -> Iterator[str]:
     elif answer.error is None and answer.structured is not None:
         yield "expect_error: the error has a structuredContent"
     else:
-        found = answer.said if isinstance(expected, str) else answers.value(answer.said)
-        yield from _some(differences(expected, found))
+        actual = answer.text if isinstance(expected, str) else answers.value(answer.text)
+        yield from _some(differences(expected, actual))
 
 
 def _asks(trial: PlayedCase, expected: dict[str, Any]) -> Iterator[str]:
-    if trial.play.asks:
-        yield from _some(differences(expected, trial.play.asks[0], "asks"))
+    if trial.play.queries:
+        yield from _some(differences(expected, trial.play.queries[0], "asks"))
     else:
         yield "asks: nothing was asked"
 
 
 def _warns(trial: PlayedCase, expected: list[str]) -> Iterator[str]:
-    found = sorted(trial.play.warnings)
-    if found != sorted(expected):
-        yield f"warns: expected {shown(sorted(expected))}, found {shown(found)}"
+    actual = sorted(trial.play.warnings)
+    if actual != sorted(expected):
+        yield f"warns: expected {abbreviated(sorted(expected))}, found {abbreviated(actual)}"
 
 
 def _upstream(trial: PlayedCase, expected: dict[str, Any] | None) -> Iterator[str]:
     if expected is None:
-        if trial.play.seen:
-            yield f"upstream: the call reached the server, with {shown(trial.play.seen[0])}"
-    elif trial.play.seen:
-        yield from _some(differences(expected, trial.play.seen[0], "upstream"))
+        if trial.play.calls:
+            yield f"upstream: the call reached the server, with {abbreviated(trial.play.calls[0])}"
+    elif trial.play.calls:
+        yield from _some(differences(expected, trial.play.calls[0], "upstream"))
     else:
         yield "upstream: nothing reached the server"
 
@@ -361,25 +367,25 @@ def _expect_at(trial: PlayedCase, expected: dict[str, Any]) -> Iterator[str]:
     document = trial.root
     for text, value in expected.items():
         path = Path.parse(text)
-        found = [plain(slot.get()) for slot in select(document.root, path)]
-        if not found:
-            yield f"{text}: expected {shown(value)}, found nothing"
-        elif len(found) > 1 or (_several(document, path) and not same(value, found[0])):
-            yield from _some(differences(value, found, text))
+        actual = [plain(slot.get()) for slot in select(document.root, path)]
+        if not actual:
+            yield f"{text}: expected {abbreviated(value)}, found nothing"
+        elif len(actual) > 1 or (_several(document, path) and not same(value, actual[0])):
+            yield from _some(differences(value, actual, text))
         else:
-            yield from _some(differences(value, found[0], text))
+            yield from _some(differences(value, actual[0], text))
 
 
 def _expect_keys(trial: PlayedCase, expected: dict[str, int]) -> Iterator[str]:
     document = trial.root
     for text, number in expected.items():
-        places = list(select(document.root, Path.parse(text)))
-        if not places:
+        slots = list(select(document.root, Path.parse(text)))
+        if not slots:
             yield f"{text}: expected {number} keys, found nothing"
-        for slot in places:
+        for slot in slots:
             value = slot.open()
             if not isinstance(value, dict):
-                yield f"{text}: expected {number} keys, found {shown(plain(value))}"
+                yield f"{text}: expected {number} keys, found {abbreviated(plain(value))}"
             elif len(value) != number:
                 yield f"{text}: expected {number} keys, found {len(value)}: {', '.join(value)}"
 
@@ -387,23 +393,23 @@ def _expect_keys(trial: PlayedCase, expected: dict[str, int]) -> Iterator[str]:
 def _absent(trial: PlayedCase, paths: str | list[str]) -> Iterator[str]:
     document = trial.root
     for text in [paths] if isinstance(paths, str) else paths:
-        places = list(select(document.root, Path.parse(text)))
-        if places:
-            more = f" and in {len(places) - 1} more places" if len(places) > 1 else ""
-            yield f"{text}: expected nothing, found {shown(plain(places[0].get()))}{more}"
+        slots = list(select(document.root, Path.parse(text)))
+        if slots:
+            more = f" and in {len(slots) - 1} more places" if len(slots) > 1 else ""
+            yield f"{text}: expected nothing, found {abbreviated(plain(slots[0].get()))}{more}"
 
 
-def _max_bytes(trial: PlayedCase, most: int) -> Iterator[str]:
-    size = trial.play.answer.shown.most
-    if size > most:
-        yield f"max_bytes: {size} visible bytes are more than {most}"
+def _max_bytes(trial: PlayedCase, limit: int) -> Iterator[str]:
+    size = trial.play.answer.visible_size.most
+    if size > limit:
+        yield f"max_bytes: {size} visible bytes are more than {limit}"
 
 
-def _min_reduction(trial: PlayedCase, least: float) -> Iterator[str]:
-    before, after = trial.play.before.shown.most, trial.play.answer.shown.most
-    if before < least * after:
+def _min_reduction(trial: PlayedCase, factor: float) -> Iterator[str]:
+    before, after = trial.play.before.visible_size.most, trial.play.answer.visible_size.most
+    if before < factor * after:
         times = f"{before / after:.1f}"
-        yield f"min_reduction: {before} visible bytes to {after} is {times} times, not {least:g}"
+        yield f"min_reduction: {before} visible bytes to {after} is {times} times, not {factor:g}"
 
 
 def _rejoins(trial: PlayedCase, expected: bool) -> Iterator[str]:
@@ -413,7 +419,7 @@ def _rejoins(trial: PlayedCase, expected: bool) -> Iterator[str]:
 
 
 CHECKS: dict[str, Callable[[PlayedCase, Any], Iterator[str]]] = {
-    "refused": _refused,
+    "refused": _refuses,
     "expect_error": _expect_error,
     "asks": _asks,
     "upstream": _upstream,
@@ -432,24 +438,24 @@ CHECKS: dict[str, Callable[[PlayedCase, Any], Iterator[str]]] = {
 
 def _several(document: Document, path: Path) -> bool:
     """Return True if `path` may name several places: by a glob, or by stepping through an array."""
-    for at, step in enumerate(path.steps):
+    for index, step in enumerate(path.steps):
         if isinstance(step, Index):
             continue
         if not isinstance(step, Name) or step.glob:
             return True
-        above = select(document.root, Path("", path.steps[:at]))
-        if any(isinstance(slot.open(), list) for slot in above):
+        parents = select(document.root, Path("", path.steps[:index]))
+        if any(isinstance(slot.open(), list) for slot in parents):
             return True
     return False
 
 
-def _lines(said: str) -> list[str]:
-    return [repr(line)[1:-1] for line in said.splitlines(keepends=True)]
+def _lines(text: str) -> list[str]:
+    return [repr(line)[1:-1] for line in text.splitlines(keepends=True)]
 
 
 def _some(lines: Iterator[str]) -> Iterator[str]:
     """Yield the first lines, then the number of the others."""
-    found = list(lines)
-    yield from found[:_MOST_LINES]
-    if len(found) > _MOST_LINES:
-        yield f"… and {len(found) - _MOST_LINES} more"
+    yield from itertools.islice(lines, _MAX_LINES)
+    rest = sum(1 for _ in lines)
+    if rest:
+        yield f"… and {rest} more"

@@ -30,8 +30,8 @@ def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[Ch
             continue
         try:
             applies = rule.applies(arguments)
-        except Refusal as cause:
-            yield Choice(rule, False, f"`when` failed: {cause}")
+        except Refusal as error:
+            yield Choice(rule, False, f"`when` failed: {error}")
             if rule.failure_policy.protects:
                 # The call is refused; no later rule is tried.
                 first = rule
@@ -45,5 +45,5 @@ def choices(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Iterator[Ch
 
 def applying(rules: RuleSet, tool: str, arguments: dict[str, Any]) -> Rule | None:
     """Return the rule that applies to a call; None if none does."""
-    found = (choice.rule for choice in choices(rules, tool, arguments) if choice.applies)
-    return next(found, None)
+    applicable = (choice.rule for choice in choices(rules, tool, arguments) if choice.applies)
+    return next(applicable, None)

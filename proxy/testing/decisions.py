@@ -14,11 +14,11 @@ from proxy.transforms.base import Call, Parameter, Warned
 class Decided(Struct, frozen=True):
     """One decision of the guard `name`; None if it raised an exception.
 
-    `found` is the query result that it was given, and `warnings` are its warnings.
+    `result` is the query result that it received, and `warnings` are its warnings.
     """
 
     name: str
-    found: QueryResult | None
+    result: QueryResult | None
     decision: Decision | None
     warnings: tuple[Warned, ...]
 
@@ -39,16 +39,16 @@ class _Watched(Struct, frozen=True):
     def parameters(self) -> Mapping[str, Parameter]:
         return self.guard.parameters
 
-    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+    def __call__(self, call: Call, result: QueryResult | None) -> Decision:
         decision: Decision | None = None
         try:
-            decision = self.guard(call, found)
+            decision = self.guard(call, result)
         finally:
-            self.note(Decided(self.name, found, decision, tuple(call.warnings)))
+            self.note(Decided(self.name, result, decision, tuple(call.warnings)))
         return decision
 
 
-def watched(rules: RuleSet, note: Callable[[Decided], None]) -> RuleSet:
+def recording_guards(rules: RuleSet, note: Callable[[Decided], None]) -> RuleSet:
     """Return `rules` with guards that decide the same and pass each decision to `note`."""
 
     def of(rule: Rule) -> Rule:

@@ -2,25 +2,26 @@
 
 import json
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 from proxy.document.tree import encode
 
 _ABSENT: Any = object()
-_LONGEST = 200
+_MAX_CHARS = 200
 
 
-def same(expected: Any, found: Any) -> bool:
+def same(expected: Any, actual: Any) -> bool:
     """Return True if two plain values are equal: numbers by value, keys in any order.
 
     >>> same({"a": 1, "b": 2}, {"b": 2.0, "a": 1}), same(1, True), same([1], [1, 2])
     (True, False, False)
     """
-    return next(differences(expected, found), None) is None
+    return next(differences(expected, actual), None) is None
 
 
-def differences(expected: Any, found: Any, path: str = "") -> Iterator[str]:
-    """Yield a line for each place at which `found` differs from `expected`; `path` is its place.
+def differences(expected: Any, actual: Any, path: str = "") -> Iterator[str]:
+    """Yield a line for each path at which `actual` differs from `expected`; `path` is their own.
 
     >>> for line in differences({"a": [1, 2], "b": 3}, {"a": [1], "c": None}):
     ...     print(line)
@@ -28,41 +29,42 @@ def differences(expected: Any, found: Any, path: str = "") -> Iterator[str]:
     b: expected 3, found nothing
     c: expected nothing, found null
     """
-    if isinstance(expected, dict) and isinstance(found, dict):
-        for name in (*expected, *(name for name in found if name not in expected)):
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        for name in dict.fromkeys((*expected, *actual)):
             inner = f"{path}.{_name(name)}" if path else _name(name)
-            yield from differences(expected.get(name, _ABSENT), found.get(name, _ABSENT), inner)
-    elif isinstance(expected, list) and isinstance(found, list):
-        for at in range(max(len(expected), len(found))):
-            left = expected[at] if at < len(expected) else _ABSENT
-            right = found[at] if at < len(found) else _ABSENT
-            yield from differences(left, right, f"{path}[{at}]")
-    elif not _equal(expected, found):
-        yield f"{f'{path}: ' if path else ''}expected {shown(expected)}, found {shown(found)}"
+            yield from differences(expected.get(name, _ABSENT), actual.get(name, _ABSENT), inner)
+    elif isinstance(expected, list) and isinstance(actual, list):
+        pairs = zip_longest(expected, actual, fillvalue=_ABSENT)
+        for index, (element, actual_element) in enumerate(pairs):
+            yield from differences(element, actual_element, f"{path}[{index}]")
+    # JSON's true is not its 1, though Python's is.
+    elif isinstance(expected, bool) is not isinstance(actual, bool) or expected != actual:
+        where = f"{path}: " if path else ""
+        yield f"{where}expected {abbreviated(expected)}, found {abbreviated(actual)}"
 
 
-def shown(value: Any) -> str:
+def abbreviated(value: Any) -> str:
     """Return a value as JSON, shortened if it is long.
 
-    >>> shown([1, "a"]), len(shown("x" * 1000))
+    >>> abbreviated([1, "a"]), len(abbreviated("x" * 1000))
     ('[1,"a"]', 214)
     """
     if value is _ABSENT:
         return "nothing"
+    text = to_json(value).decode()
+    return text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}… ({len(text)} chars)"
+
+
+def to_json(value: Any) -> bytes:
+    """Return a plain value as JSON; lone surrogates, which YAML allows, as escapes.
+
+    >>> to_json({"a": "\\ud800"})
+    b'{"a":"\\\\ud800"}'
+    """
     try:
-        said = encode(value).decode()
+        return encode(value)
     except UnicodeEncodeError:
-        said = json.dumps(value)
-    if len(said) <= _LONGEST:
-        return said
-    return f"{said[:_LONGEST]}… ({len(said)} chars)"
-
-
-def _equal(expected: Any, found: Any) -> bool:
-    # JSON's true is not its 1, though Python's is.
-    if isinstance(expected, bool) or isinstance(found, bool):
-        return expected is found
-    return bool(expected == found)
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def _name(name: str) -> str:

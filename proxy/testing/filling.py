@@ -15,9 +15,9 @@ from proxy.errors import AbridgeError
 from proxy.ruleset.loading import rulefile
 from proxy.ruleset.loading.rulefile import LoadedRules
 from proxy.ruleset.rule import RuleFile
-from proxy.testing.cases import CHECKS, PlayedCase, judge, named, placed, trial_of
+from proxy.testing.cases import CHECKS, PlayedCase, check_case, location, name_of, play_case
 
-MOST_CHARS = 4_000
+MAX_CHARS = 4_000
 
 
 def fill(file: RuleFile, *, allow_python: bool = False) -> Iterator[str]:
@@ -30,15 +30,15 @@ def fill(file: RuleFile, *, allow_python: bool = False) -> Iterator[str]:
     with open(file.name, newline="", encoding="utf-8") as source:
         text = before = source.read()
     # From the end, so that the places of the earlier cases stay valid.
-    for at, rule in reversed(list(enumerate(file.rules))):
+    for index, rule in reversed(list(enumerate(file.rules))):
         for number, case in reversed(list(enumerate(rule.tests))):
             if CHECKS.keys() & case.keys():
                 continue
-            name = f"{placed(rule, number + 1)}: {rule.name}: {named(case, number + 1)}"
+            name = f"{location(rule, number + 1)}: {rule.name}: {name_of(case, number + 1)}"
             try:
-                said = _said(trial_of(file, rule, case))
-                text, key = _filled(read, text, at, number, said), said.partition(":")[0]
-                yield f"filled {name}: {key}"
+                expectation = _expectation(play_case(file, rule, case))
+                text = _filled(read, text, index, number, expectation)
+                yield f"filled {name}: {expectation.partition(':')[0]}"
             except (AbridgeError, OSError) as error:
                 yield f"left {name}: {error}"
     if text != before:
@@ -50,27 +50,27 @@ class FillError(AbridgeError):
     """A case that cannot be filled."""
 
 
-def _said(trial: PlayedCase) -> str:
+def _expectation(trial: PlayedCase) -> str:
     """Return the line of YAML that expects the actual result."""
     play = trial.play
-    if not play.seen:
-        return f"refused: {_written(play.answer.said)}"
+    if not play.calls:
+        return f"refused: {_yaml(play.answer.text)}"
     if play.answer.line == play.exchange.response:
         return "untouched: true"
-    said = f"expect: {_written(trial.document)}"
-    if len(said) > MOST_CHARS:
-        raise FillError(f"{len(said)} characters are too many; write expect_at or max_bytes")
-    return said
+    line = f"expect: {_yaml(trial.document)}"
+    if len(line) > MAX_CHARS:
+        raise FillError(f"{len(line)} characters are too many; write expect_at or max_bytes")
+    return line
 
 
-def _written(value: object) -> str:
+def _yaml(value: object) -> str:
     """Return JSON that is YAML too: characters that YAML forbids or reads as line ends are escaped.
 
-    >>> _written({"a": "x\\u2028y", "b": None})
+    >>> _yaml({"a": "x\\u2028y", "b": None})
     '{"a": "x\\\\u2028y", "b": null}'
     """
-    said = json.dumps(value, ensure_ascii=False)
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
+    text = json.dumps(value, ensure_ascii=False)
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 _UNPRINTABLE = re.compile(
@@ -79,35 +79,31 @@ _UNPRINTABLE = re.compile(
 
 
 def _filled(
-    read: Callable[[bytes], LoadedRules], text: str, rule: int, case: int, said: str
+    read: Callable[[bytes], LoadedRules], text: str, rule: int, case: int, line: str
 ) -> str:
-    """Return the text with `said` added to the case. Raises FillError if the result is wrong."""
+    """Return the text with `line` added to the case. Raises FillError if the result is wrong."""
     before = read(text.encode()).rules
     node = _case_node(text, rule, case)
     if node.flow_style:
         end = node.end_mark.index - 1
-        inside = text[node.start_mark.index + 1 : end].rstrip()
-        comma = "" if not inside or inside.endswith(",") else ", "
-        at = node.start_mark.index + 1 + len(inside)
-        filled = f"{text[:at]}{comma}{said}{text[at:]}"
+        before_end = text[:end].rstrip()
+        comma = "" if before_end.endswith(("{", ",")) else ", "
+        filled = f"{before_end}{comma}{line}{text[len(before_end) :]}"
     else:
-        column = node.value[0][0].start_mark.column
-        end = _end(node.value[-1][1])
-        written = len(text[:end].rstrip("\r\n"))
-        at = text.find("\n", written)
+        indent = " " * node.value[0][0].start_mark.column
         line_end = "\r\n" if "\r\n" in text else "\n"
-        rest = "" if at < 0 else text[at:].removeprefix("\n")
-        head = text if at < 0 else text[:at].removesuffix("\r")
-        filled = f"{head}{line_end}{' ' * column}{said}{line_end}{rest}"
-    reading = read(filled.encode())
-    if reading.rules is None:
-        raise FillError(f"the file would not load any more: {reading.problems[0]}")
-    if before is None or _unfilled(reading.rules) != _unfilled(before) - 1:
+        head = text[: _end(node.value[-1][1])].rstrip("\r\n")
+        comment, _, rest = text[len(head) :].partition("\n")
+        comment = comment.removesuffix("\r")
+        filled = f"{head}{comment}{line_end}{indent}{line}{line_end}{rest}"
+    loaded = read(filled.encode())
+    if loaded.rules is None:
+        raise FillError(f"the file would not load any more: {loaded.problems[0]}")
+    if before is None or _unfilled(loaded.rules) != _unfilled(before) - 1:
         raise FillError("the case stands in several places, by an anchor")
-    owner = reading.rules.rules[rule]
-    wrong = judge(reading.rules, owner, owner.tests[case])
-    if wrong:
-        raise FillError(f"it would not pass: {wrong[0]}")
+    owner = loaded.rules.rules[rule]
+    for message in check_case(loaded.rules, owner, owner.tests[case]):
+        raise FillError(f"it would not pass: {message}")
     return filled
 
 
@@ -120,17 +116,17 @@ def _case_node(text: str, rule: int, case: int) -> yaml.MappingNode:
     rules = _member(root, "rules")
     owner = rules.value[rule] if isinstance(rules, yaml.SequenceNode) else rules
     tests = _member(owner, "tests")
-    found = tests.value[case] if isinstance(tests, yaml.SequenceNode) else tests
-    if not isinstance(found, yaml.MappingNode):
+    node = tests.value[case] if isinstance(tests, yaml.SequenceNode) else tests
+    if not isinstance(node, yaml.MappingNode):
         raise FillError("the case is not written as a mapping of its own")
-    return found
+    return node
 
 
 def _member(node: yaml.Node | None, name: str) -> yaml.Node:
     for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
         if key.value == name:
-            found: yaml.Node = value
-            return found
+            member: yaml.Node = value
+            return member
     raise FillError(f"no {name!r} is written there")
 
 

@@ -1,5 +1,7 @@
-"""One call replayed in a Session: the call, the requests to the server, the response."""
+"""One call replayed in a Session, in memory: the call, the requests to the server, the response."""
 
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Raw
@@ -10,28 +12,113 @@ from proxy.document.message import members
 from proxy.document.tree import plain
 from proxy.errors import AbridgeError
 from proxy.ruleset.rule import Rule, RuleSet
+from proxy.session.outputs import (
+    DropSnapshots,
+    Forward,
+    LoadSnapshot,
+    Notify,
+    Output,
+    Probe,
+    Reply,
+    Shape,
+    StoreSnapshot,
+)
+from proxy.session.session import Session
 from proxy.shaping.job import ShapeJob, ShapeResult
-from proxy.shaping.result.locate import LocatedDocument
-from proxy.storage.meter import OutcomeKind as Word
+from proxy.shaping.pipeline import shape
+from proxy.shaping.result.read import LocatedDocument
+from proxy.storage.meter import Meters, OutcomeKind
+from proxy.storage.snapshots import Memory
 from proxy.testing import answer as answers
 from proxy.testing import exchange as exchanges
 from proxy.testing import walk
 from proxy.testing.answer import ClientView
 from proxy.testing.choice import applying
-from proxy.testing.decisions import Decided, watched
+from proxy.testing.decisions import Decided, recording_guards
 from proxy.testing.exchange import RecordedExchange
-from proxy.testing.rehearsal import InMemoryTransport
+
+Server = Callable[[bytes], bytes | None]
 
 
 class PlayError(AbridgeError):
     """A call that was not answered by exactly one response."""
 
 
-class Replay:
+class InMemoryTransport:
+    """Drives a Session as a transport does: the server is a function, and the client reads a list.
+
+    `server` takes a line and returns its response, or None for no response; `query_server` does the
+    same for the queries of guards. `shaped` are the responses that a rule was run on, with the
+    result of each, `log` the logged messages.
+    """
+
+    def __init__(self, rules: RuleSet, server: Server, query_server: Server) -> None:
+        self.log: list[str] = []
+        self.shaped: list[tuple[ShapeJob, ShapeResult]] = []
+        self.outcome: OutcomeKind = "untouched"
+        """The outcome of the last call, as the meter records it."""
+        self._server = server
+        self._query_server = query_server
+        self._store = Memory()
+        self._meters = Meters(lambda row: setattr(self, "outcome", row.outcome))
+        self._session = Session(lambda *_: rules, self._meters.of, self.log.append)
+        self._outputs: deque[tuple[Output, bool]] = deque()
+
+    @property
+    def warnings(self) -> list[str]:
+        """The kinds of the warnings since the last access, each once."""
+        return [each.kind for each in self._meters.drain_warnings()]
+
+    def send(self, line: bytes) -> list[bytes]:
+        """Send `line` as the client, and return the lines that the client then gets."""
+        lines: list[bytes] = []
+        self._add(self._session.from_client(line), of_client=True)
+        while self._outputs:
+            output, of_client = self._outputs.popleft()
+            match output:
+                # A Forward goes on in its direction, a Reply back.
+                case Forward(raw) if of_client:
+                    self._receive(self._server(raw))
+                case Reply(raw) if not of_client:
+                    self._receive(self._server(raw))
+                case Forward(raw) | Reply(raw) | Notify(raw):
+                    lines.append(raw)
+                case _:
+                    self._perform(output)
+        return lines
+
+    def _perform(self, output: Output) -> None:
+        session = self._session
+        match output:
+            case Probe(raw, token):
+                answer = self._query_server(raw)
+                if answer is None:
+                    self._add(session.unanswered(token), of_client=True)
+                self._receive(answer)
+            case LoadSnapshot(token, key):
+                self._add(session.loaded(token, self._store.get(key)), of_client=True)
+            case Shape(job):
+                result = shape(job)
+                self.shaped.append((job, result))
+                self._add(session.shaped(job, result), of_client=False)
+            case StoreSnapshot(key, snapshot):
+                self._store.put(key, snapshot)
+            case DropSnapshots(key):
+                self._store.drop(key)
+
+    def _receive(self, line: bytes | None) -> None:
+        if line is not None:
+            self._add(self._session.from_server(line), of_client=False)
+
+    def _add(self, outputs: tuple[Output, ...], *, of_client: bool) -> None:
+        self._outputs.extend((output, of_client) for output in outputs)
+
+
+class Replay(InMemoryTransport):
     """A call and its answer.
 
-    `seen` are the arguments of every call that reached the server, `asks` the queries of guards,
-    `decided` the decisions of guards, `answer` is the response that the client got. A call for a
+    `calls` are the arguments of every call that reached the server, `queries` those of guards,
+    `decisions` the decisions of guards, `answer` is the response that the client got. A call for a
     later page or a view is preceded by the call for the first page, as a model would make it, whose
     answer is `opening`.
     """
@@ -41,33 +128,33 @@ class Replay:
         rules: RuleSet,
         exchange: RecordedExchange,
         *,
-        opened: bool = True,
-        found: Raw | None = None,
+        first_call: bool = True,
+        query_result: Raw | None = None,
     ) -> None:
-        """Make the call; unless `opened`, without a first one. Raises PlayError or DocumentError.
+        """Make the call; without a `first_call`, that one alone. Raises PlayError or DocumentError.
 
-        `found` is the result that a guard gets for its query; None means no answer.
+        `query_result` is the result that a guard gets for its query; None means no answer.
         """
         self.rules, self.exchange = rules, exchange
-        self.seen: list[dict[str, Any]] = []
-        self.asks: list[dict[str, Any]] = []
-        self.decided: list[Decided] = []
-        self._opened, self._found = opened, found
-        self._rehearsal = InMemoryTransport(
-            watched(rules, self.decided.append), self._serve, self._probed
+        self.calls: list[dict[str, Any]] = []
+        self.queries: list[dict[str, Any]] = []
+        self.decisions: list[Decided] = []
+        self._first_call, self._query_result = first_call, query_result
+        super().__init__(
+            recording_guards(rules, self.decisions.append), self._serve, self._serve_query
         )
         arguments, applied = exchange.arguments, self.applied
         first = arguments if applied is None else walk.start(applied, arguments)
-        if first == arguments or not opened:
-            self.opening = self.answer = self._said(exchange.request)
+        if first == arguments or not first_call:
+            self.opening = self.answer = self._call(exchange.request)
         else:
             id = members(exchange.request)["id"]
-            self.opening = self._said(exchanges.asked(id, exchange.tool, first))
-            self.answer = self.ask(arguments) if self.seen else self.opening
+            self.opening = self._call(exchanges.request(id, exchange.tool, first))
+            self.answer = self.ask(arguments) if self.calls else self.opening
 
     def ask(self, arguments: dict[str, Any]) -> ClientView:
         """Make a further call of the tool."""
-        return self._said(exchanges.asked("a further call", self.exchange.tool, arguments))
+        return self._call(exchanges.request("a further call", self.exchange.tool, arguments))
 
     def again(self, rule: Rule) -> "Replay":
         """Replay the same call with `rule` in place of the rule that applied."""
@@ -77,8 +164,12 @@ class Replay:
             for file in self.rules.files
         )
         otherwise = rule if self.rules.otherwise is applied else self.rules.otherwise
-        rules = RuleSet(files, otherwise)
-        return Replay(rules, self.exchange, opened=self._opened, found=self._found)
+        return Replay(
+            RuleSet(files, otherwise),
+            self.exchange,
+            first_call=self._first_call,
+            query_result=self._query_result,
+        )
 
     @property
     def applied(self) -> Rule | None:
@@ -86,52 +177,34 @@ class Replay:
         return applying(self.rules, self.exchange.tool, self.exchange.arguments)
 
     @property
-    def word(self) -> Word:
-        """The outcome of the call, as the meter records it."""
-        words = self._rehearsal.words
-        return words[-1] if words else "untouched"
-
-    @property
-    def log(self) -> list[str]:
-        """The messages that were logged."""
-        return self._rehearsal.log
-
-    @property
-    def shaped(self) -> list[tuple[ShapeJob, ShapeResult]]:
-        """The responses that a rule was run on, and the result of each."""
-        return self._rehearsal.shaped
-
-    @property
     def before(self) -> ClientView:
         """The answer as the server sent it."""
         return answers.read(self.exchange.response)
 
-    def reading(self, rule: Rule) -> LocatedDocument | None:
+    def document(self, rule: Rule) -> LocatedDocument | None:
         """Return the document that `rule` reads in the server's response; a new one each time."""
-        return answers.reading(self.exchange.response, rule)
+        return answers.located(self.exchange.response, rule)
 
-    def _said(self, line: bytes) -> ClientView:
-        got = self._rehearsal.say(line)
-        if len(got) != 1:
-            raise PlayError(f"the client got {len(got)} lines for one call")
-        return answers.read(got[0])
+    def _call(self, line: bytes) -> ClientView:
+        lines = self.send(line)
+        if len(lines) != 1:
+            raise PlayError(f"the client got {len(lines)} lines for one call")
+        return answers.read(lines[0])
 
-    @property
-    def warnings(self) -> list[str]:
-        """The kinds of the warnings since the last access, each once."""
-        return self._rehearsal.warnings()
-
-    def _probed(self, line: bytes) -> bytes | None:
+    def _serve_query(self, line: bytes) -> bytes | None:
         call = members(line)
         params = members(call["params"])
-        self.asks.append({"tool": plain(params["name"]), "arguments": plain(params["arguments"])})
-        return None if self._found is None else message.result(call["id"], self._found)
+        self.queries.append(
+            {"tool": plain(params["name"]), "arguments": plain(params["arguments"])}
+        )
+        result = self._query_result
+        return None if result is None else message.result(call["id"], result)
 
     def _serve(self, line: bytes) -> bytes | None:
         call = members(line)
         if "id" not in call:  # a notification
             return None
         params = members(call["params"])
-        self.seen.append(plain(params["arguments"]) if "arguments" in params else {})
-        # A second call is answered again; `seen` shows that there were two.
+        self.calls.append(plain(params["arguments"]) if "arguments" in params else {})
+        # A second call is answered again; `calls` shows that there were two.
         return exchanges.under(self.exchange.response, Raw(call["id"]))

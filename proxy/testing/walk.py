@@ -15,18 +15,18 @@ from proxy.document.paths import Path, find
 from proxy.document.tree import Document, plain
 from proxy.errors import AbridgeError
 from proxy.ruleset.rule import Rule
-from proxy.session import arguments as argument
-from proxy.session.arguments import VIEW, plan
+from proxy.session.tools import arguments as argument
+from proxy.session.tools.arguments import VIEW, plan
 from proxy.shaping.steps import run
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
-from proxy.testing.differences import differences
-from proxy.testing.exchange import RecordedExchange, written
+from proxy.testing.differences import differences, to_json
+from proxy.testing.exchange import RecordedExchange
 from proxy.transforms.base import Call
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.truncate import Truncate
 
-MOST_PAGES = 10_000
+MAX_PAGES = 10_000
 
 Ask = Callable[[dict[str, Any]], ClientView]
 
@@ -51,7 +51,7 @@ def mismatches(
     `opening` is the first page of the answer to `exchange`; `ask` gets the others. Raises
     AbridgeError if an answer does not say how to continue.
     """
-    most = 0
+    page_count = 0
     for track in _tracks(rule):
         whole = _whole(rule, exchange, track)
         expected = {path: track.part(whole, path) for path in track.paths}
@@ -59,11 +59,11 @@ def mismatches(
         if not expected:
             continue
         pages = list(_walk(rule, exchange, track, opening, ask))
-        most = max(most, len(pages))
+        page_count = max(page_count, len(pages))
         for path, value in expected.items():
             parts = [part for page in pages if (part := track.part(page, path)) is not None]
-            yield from differences(value, track.joined(parts), str(path) or "the document")
-    if most < 2:
+            yield from differences(value, track.join(parts), str(path) or "the document")
+    if page_count < 2:
         yield "rejoins: one page holds everything; ask for shorter pages, or give more"
 
 
@@ -88,7 +88,7 @@ class Track(Protocol):
     def following(self, page: Any, answer: ClientView) -> int | None:
         """Return the start of the next page as the answer gives it; None after the last page."""
 
-    def joined(self, parts: list[Any]) -> Any:
+    def join(self, parts: list[Any]) -> Any:
         """Return the parts put together."""
 
 
@@ -124,28 +124,28 @@ class Pages(Struct, frozen=True):
 
     def following(self, page: Any, answer: ClientView) -> int | None:
         """Return `nextOffset`, under the name that the rule gives it."""
-        found = [value for path in self.paths for value in self._said(page, path, answer)]
-        if not found:
+        offsets = [each for path in self.paths for each in self._offsets(page, path, answer)]
+        if not offsets:
             raise WalkError("rejoins: a page does not say what follows")
-        return min((value for value in found if value is not None), default=None)
+        return min((each for each in offsets if each is not None), default=None)
 
-    def joined(self, parts: list[Any]) -> list[Any]:
+    def join(self, parts: list[Any]) -> list[Any]:
         """Return the elements in one list."""
         return [element for part in parts for element in part]
 
-    def _said(self, page: Any, path: Path, answer: ClientView) -> Iterator[int | None]:
-        words = {word: name for name, word in (self.step.page_info or {}).items()}
-        if words and "nextOffset" not in words:
+    def _offsets(self, page: Any, path: Path, answer: ClientView) -> Iterator[int | None]:
+        paths = {word: name for name, word in (self.step.page_info or {}).items()}
+        if paths and "nextOffset" not in paths:
             raise WalkError("rejoins: page_info has no nextOffset, so no page says what follows")
-        for beside in _beside(page, path, answer):
-            if words:
-                yield _position(_at(beside, Path.parse(words["nextOffset"])))
+        for holder in _holders(page, path, answer):
+            if paths:
+                yield _position(_at(holder, Path.parse(paths["nextOffset"])))
                 continue
-            said = _notice(beside, "pagination")
+            notice = _notice(holder, "pagination")
             # Arrays in the same object have an entry each.
-            said = said.get(path.text.rpartition(".")[2], said)
-            if "nextOffset" in said:
-                yield _position(said["nextOffset"])
+            notice = notice.get(path.text.rpartition(".")[2], notice)
+            if "nextOffset" in notice:
+                yield _position(notice["nextOffset"])
 
 
 class Windows(Struct, frozen=True):
@@ -163,57 +163,59 @@ class Windows(Struct, frozen=True):
 
     def following(self, page: Any, answer: ClientView) -> int | None:
         """Return `nextIndex`; a text that is short enough has none."""
-        for beside in _beside(page, self.step.at, answer):
-            said = _notice(beside, "truncation")
-            if "totalLength" in said:
-                return _position(said.get("nextIndex"))
+        for holder in _holders(page, self.step.at, answer):
+            notice = _notice(holder, "truncation")
+            if "totalLength" in notice:
+                return _position(notice.get("nextIndex"))
         return None
 
-    def joined(self, parts: list[Any]) -> str:
+    def join(self, parts: list[Any]) -> str:
         """Return the text in one piece."""
         return "".join(parts[::-1] if self.step.from_ == "end" else parts)
 
 
-_SAID = r"<error>Content truncated\. Call with .* to get more\.</error>"
-_HINT = re.compile(rf"\A{_SAID}\n\n|\n\n{_SAID}\Z")
+_HINT_TEXT = r"<error>Content truncated\. Call with .* to get more\.</error>"
+_HINT = re.compile(rf"\A{_HINT_TEXT}\n\n|\n\n{_HINT_TEXT}\Z")
 
 
 def _walk(
     rule: Rule, exchange: RecordedExchange, track: Track, opening: ClientView, ask: Ask
 ) -> Iterator[Any]:
     """Yield the documents of all pages."""
-    before = answers.reading(exchange.response, rule)
+    before = answers.located(exchange.response, rule)
     first, names = start(rule, exchange.arguments), plan(rule, ()).names
-    answer, at = opening, 0
-    for _ in range(MOST_PAGES):
+    answer, offset = opening, 0
+    for _ in range(MAX_PAGES):
         if answer.failed:
-            raise WalkError(f"rejoins: the page from {at} on is an error: {answer.said}")
+            raise WalkError(f"rejoins: the page from {offset} on is an error: {answer.text}")
         page = answers.document(answer, before)
         page = _parsed(rule, page) if track.parsed else page
         yield page
         following = track.following(page, answer)
         if following is None:
             return
-        if following <= at:
-            raise WalkError(f"rejoins: the page after the one from {at} on begins at {following}")
-        at = following
-        answer = ask(argument.put(first, names.get(track.position, track.position), at))
-    raise WalkError(f"rejoins: more than {MOST_PAGES} pages; ask for longer ones, or give less")
+        if following <= offset:
+            raise WalkError(
+                f"rejoins: the page after the one from {offset} on begins at {following}"
+            )
+        offset = following
+        answer = ask(argument.put(first, names.get(track.position, track.position), offset))
+    raise WalkError(f"rejoins: more than {MAX_PAGES} pages; ask for longer ones, or give less")
 
 
 def _whole(rule: Rule, exchange: RecordedExchange, track: Track) -> Any:
     """Return the document after every step except the windows and the steps that run per page."""
-    reading = answers.reading(exchange.response, rule)
-    if reading is None:
+    located = answers.located(exchange.response, rule)
+    if located is None:
         raise WalkError("rejoins: the result has no document")
-    asked = argument.complete(plan(rule, ()), (), exchange.arguments).arguments
+    arguments = argument.complete(plan(rule, ()), (), exchange.arguments).arguments
     steps = (step for step in rule.pipeline if not step.window and step.name not in _PER_PAGE)
     rest = replace(rule, pipeline=tuple(steps))
-    call = Call(tool=exchange.tool, arguments=asked, notices=[], missing=[])
-    run(rest, reading.document, call, slice(None))
+    call = Call(tool=exchange.tool, arguments=arguments, notices=[], missing=[])
+    run(rest, located.document, call, slice(None))
     if not track.parsed:
-        reading.document.close()
-    return plain(reading.document.cell[0])
+        located.document.close()
+    return plain(located.document.cell[0])
 
 
 _PER_PAGE = frozenset(("abridge", "table"))
@@ -221,7 +223,7 @@ _PER_PAGE = frozenset(("abridge", "table"))
 
 def _parsed(rule: Rule, page: Any) -> Any:
     """Return a page with its texts parsed as the rule parses them."""
-    document = _opened(page)
+    document = _document(page)
     call = Call(tool="", notices=[], missing=[])
     for step in rule.pipeline:
         if step.name == "parse":
@@ -229,12 +231,12 @@ def _parsed(rule: Rule, page: Any) -> Any:
     return plain(document.cell[0])
 
 
-def _opened(page: Any) -> Document:
-    return Document(page) if isinstance(page, str) else Document.read(written(page))
+def _document(page: Any) -> Document:
+    return Document(page) if isinstance(page, str) else Document.read(to_json(page))
 
 
 def _at(page: Any, path: Path) -> Any:
-    slot = find(_opened(page).root, path)
+    slot = find(_document(page).root, path)
     return None if slot is None else plain(slot.get())
 
 
@@ -246,24 +248,24 @@ def _rows(table: dict[str, Any]) -> list[Any] | None:
         return None
 
 
-def _beside(page: Any, path: Path, answer: ClientView) -> Iterator[dict[str, Any]]:
+def _holders(page: Any, path: Path, answer: ClientView) -> Iterator[dict[str, Any]]:
     """Yield the objects that may hold the next position: the array's parent, else the notices."""
     holder = _at(page, Path("", path.steps[:-1]))
     if isinstance(holder, dict):
         yield holder
         return
-    for said in answer.texts:
-        value = answers.value(said)
+    for text in answer.texts:
+        value = answers.value(text)
         if isinstance(value, dict):
             yield value
 
 
-def _notice(held: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the object under `name`, or under `name_` if the upstream uses `name`; else `held`."""
-    found = held
-    while isinstance(held.get(name), dict):
-        found, name = held[name], f"{name}_"
-    return found
+def _notice(holder: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the object at `name`, or at `name_` if the upstream uses `name`; else `holder`."""
+    notice = holder
+    while isinstance(holder.get(name), dict):
+        notice, name = holder[name], f"{name}_"
+    return notice
 
 
 def _position(value: Any) -> int | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import ClassVar
 
-from proxy.document.gather import column
+from proxy.document.gather import column_values
 from proxy.document.paths import ROOT, Path, blocked, places
 from proxy.document.patterns import Expression, Pattern, PatternError, truthy
 from proxy.document.tree import Slot, Value, opened, plain, row_type
@@ -84,7 +84,7 @@ class Filter(BaseTransform, frozen=True):
             if not isinstance(value, list):
                 call.missing += [str(self.at) or "[]"] if value is not None else []
                 continue
-            looked = value if self.where is not None else column(unopened, self.field)
+            looked = value if self.where is not None else column_values(unopened, self.field)
             kept = [
                 element
                 for element, seen in zip(value, looked, strict=True)

@@ -34,12 +34,12 @@ class Correlation(Struct, frozen=True):
 NOWHERE = Correlation()
 
 
-def address(raw: bytes, *, glued: bool = True) -> Correlation:
+def correlate(raw: bytes, *, glued: bool = True) -> Correlation:
     """Return the correlation of `raw`; NOWHERE if it states none. Noise may be `glued` before it.
 
-    >>> address(b'{"jsonrpc":"2.0","id":7,"result":{}}').answers
+    >>> correlate(b'{"jsonrpc":"2.0","id":7,"result":{}}').answers
     b'7'
-    >>> address(b'{"method":"notifications/progress","params":{"progressToken":"a"}}').token
+    >>> correlate(b'{"method":"notifications/progress","params":{"progressToken":"a"}}').token
     b'"a"'
     """
     if len(raw) > _LARGE:
@@ -51,7 +51,7 @@ def address(raw: bytes, *, glued: bool = True) -> Correlation:
     except DocumentError:
         at = raw.find(_BEGINS, 1) if glued else -1
         if at > 0:
-            return address(raw[at:], glued=False)
+            return correlate(raw[at:], glued=False)
         return Correlation(answers=message.responds_to(raw))
     if not isinstance(read, Message):
         return NOWHERE
@@ -120,7 +120,7 @@ def elements(raw: bytes) -> list[bytes]:
     return [raw] if isinstance(read, Message) else [bytes(each) for each in read]
 
 
-def said_of_long(
+def error_for_dropped_line(
     event: LineTooLong | LineDropped, waiting: Collection[bytes], limit: int
 ) -> bytes | None:
     """Return an error response in place of a response that was discarded; None for other lines.

@@ -39,21 +39,21 @@ T = TypeVar("T")
 
 
 class Routed(NamedTuple):
-    """Messages for each side, in order; `told` are notifications for the client.
+    """Messages for each side, in order; `notifications` are for the client.
 
-    `probes` are for the server, after all other messages for it.
+    `queries` are for the server, after all other messages for it.
     """
 
     to_server: list[bytes]
     to_client: list[bytes]
-    told: list[bytes]
-    probes: list[Probe]
+    notifications: list[bytes]
+    queries: list[Probe]
 
 
 class Driver:
     """One session with the store and the workers that it needs.
 
-    `aside` takes output of the server that is not a message; without it, the client receives that.
+    `on_noise` takes output of the server that is not a message; else the client receives that.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class Driver:
         store: Store,
         workers: Workers,
         log: Log,
-        aside: Callable[[bytes], None] | None = None,
+        on_noise: Callable[[bytes], None] | None = None,
     ) -> None:
         self.session = session
         self._store = store
         self._workers = workers
         self._log = log
-        self._aside = aside
+        self._on_noise = on_noise
         self._shared = b""  # the facts of the server last written to the store
         self._memory: Key | None = None  # the key of the facts that replicas share
         self._recalling: asyncio.Task[None] | None = None
@@ -81,9 +81,9 @@ class Driver:
         """
         if self._store.remote:
             self._memory = key
-            await self._recalled(key)
+            await self._recall_once(key)
 
-    async def _recalled(self, key: Key) -> None:
+    async def _recall_once(self, key: Key) -> None:
         if self._recalling is None:
             self._recalling = asyncio.create_task(self._recall(key))
         # If one waiting task is cancelled, the others still wait for the same read.
@@ -106,12 +106,12 @@ class Driver:
         if not self._store.remote:
             return
         self._memory = key
-        known = msgspec.json.encode(self.session.known, order="sorted")
-        if known == self._shared:
+        facts = msgspec.json.encode(self.session.peer_info, order="sorted")
+        if facts == self._shared:
             return
         try:
-            await self._call_store(self._store.put, key, Snapshot(b"", known))
-            self._shared = known
+            await self._call_store(self._store.put, key, Snapshot(b"", facts))
+            self._shared = facts
         except Exception as error:
             self._log.warning(f"other replicas were not told of the server: {store_failure(error)}")
 
@@ -174,14 +174,14 @@ class Driver:
         if self._memory is None:
             return
         if self._recalling or (b"tools/call" in raw and not self.session.listed):
-            await self._recalled(self._memory)
+            await self._recall_once(self._memory)
 
     async def _carry_out(
         self, outputs: Sequence[Output], routed: Routed, ahead: list[bytes], back: list[bytes]
     ) -> None:
         try:
             for output in outputs:
-                if isinstance(output, Noise) and self._aside is None and len(outputs) > 1:
+                if isinstance(output, Noise) and self._on_noise is None and len(outputs) > 1:
                     continue  # it preceded a message, and must not be taken for the message
                 await self._do(output, routed, ahead, back)
                 if isinstance(output, Shape) and len(outputs) > 1:
@@ -201,9 +201,9 @@ class Driver:
         elif isinstance(output, Reply):
             back.append(output.raw)
         elif isinstance(output, Notify):
-            routed.told.append(output.raw)
+            routed.notifications.append(output.raw)
         elif isinstance(output, Probe):
-            routed.probes.append(output)
+            routed.queries.append(output)
         elif isinstance(output, Shape):
             outcome = await self._shaped(output.job)
             # Always for the client, whichever side caused the output.
@@ -219,11 +219,11 @@ class Driver:
         elif isinstance(output, StoreSnapshot | DropSnapshots):
             await self._call_store(access, self._store, output, self._log)
         elif isinstance(output, Noise):
-            if self._aside is None:
+            if self._on_noise is None:
                 ahead.append(output.raw)
             else:
                 # May block for a moment if the proxy's stderr is not read.
-                await threaded(self._aside, output.raw)
+                await threaded(self._on_noise, output.raw)
 
     async def _shaped(self, job: ShapeJob) -> ShapeResult:
         try:

@@ -1,7 +1,6 @@
 """Carry out the outputs of a session that both transports treat alike: the store, and failures."""
 
 from proxy.errors import RuleErrors, StoreError, raised
-from proxy.session import failures as fallback
 from proxy.session.outputs import (
     DropSnapshots,
     Forward,
@@ -10,6 +9,8 @@ from proxy.session.outputs import (
     Reply,
     StoreSnapshot,
 )
+from proxy.session.session import error_in_place_of
+from proxy.session.state import failure_reason
 from proxy.storage.snapshots import Snapshot, Store
 from proxy.transports.log import Log
 
@@ -44,10 +45,10 @@ def failure_outputs(
     raw: bytes, error: Exception, log: Log, *, of_client: bool
 ) -> tuple[Output, ...]:
     """Return the outputs for a message on which the session failed: one must not end all others."""
-    reason = fallback.said_of(error)
+    reason = failure_reason(error)
     if not isinstance(error, RuleErrors):
         log.error(reason)
-    line = fallback.in_place_of(raw, reason, answers=not of_client)
+    line = error_in_place_of(raw, reason, answers=not of_client)
     if of_client:
         return () if line is None else (Reply(line),)
     return (Forward(raw if line is None else line),)

@@ -142,7 +142,7 @@ class Log:
             if self._midline and not self._backlog:
                 # Never appended to an unfinished line of the server's.
                 line = b"\n" + line
-            while line and (count := self._put(line[:_ATOMIC])):
+            while line and (count := self._write_some(line[:_ATOMIC])):
                 line = line[count:]
             if line and len(line) + sum(map(len, self._backlog)) <= _BACKLOG:
                 self._backlog.append(line)
@@ -154,7 +154,7 @@ class Log:
         offset = 0
         while offset < len(raw) or self._backlog:
             with self._lock:
-                count = self._put(raw[offset : offset + _ATOMIC])
+                count = self._write_some(raw[offset : offset + _ATOMIC])
                 offset += count
                 if not count and (self._unread or monotonic() > deadline):
                     self._unread = True
@@ -165,7 +165,7 @@ class Log:
             elif offset < len(raw) or self._backlog:
                 self._writable(0.1)
 
-    def _put(self, raw: bytes) -> int:
+    def _write_some(self, raw: bytes) -> int:
         """Write without blocking, after the backlog; return the number of bytes of `raw`."""
         while self._backlog:
             line = self._backlog.popleft()

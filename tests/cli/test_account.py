@@ -45,8 +45,8 @@ def account(
 ) -> dict[str, Any]:
     asked = call(tool, arguments)
     both = json.dumps({"request": asked.decode(), "response": raw.decode()}).encode()
-    answer = None if found is None else exchange.of_text(found)
-    return explained(Replay(given, exchange.recorded(both), found=answer))
+    answer = None if found is None else exchange.text_result(found)
+    return explained(Replay(given, exchange.recorded(both), query_result=answer))
 
 
 def steps(found: dict[str, Any], *keys: str) -> list[Any]:

@@ -15,11 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from proxy.cli import main  # noqa: E402
-from proxy.session import probe  # noqa: E402
-from proxy.session import tool_lists as lists  # noqa: E402
-from proxy.session.guards import GuardRunner  # noqa: E402
+from proxy.session import guards, tool_lists  # noqa: E402
 from proxy.session.session import Session  # noqa: E402
-from proxy.session.tool_lists import Lists  # noqa: E402
 from proxy.shaping import pipeline  # noqa: E402
 from proxy.storage.snapshots import Memory  # noqa: E402
 from tests.faults.injector import Injector  # noqa: E402
@@ -28,13 +25,11 @@ from tests.faults.scale import scaled  # noqa: E402
 FAILS = b'"fail-'
 """How the ids begin of requests that something is to fail at."""
 
-# What takes long goes on by itself: `edit` and `heard`, and the session after them.
+# What takes long goes on by itself: `edit` and `query_result`, and the session after them.
 ENTRIES = {
     Session: ("from_server", "shaped", "loaded", "unanswered"),
-    GuardRunner: ("heard",),
-    Lists: ("passed_later",),
-    lists: ("edit",),
-    probe: ("heard",),
+    guards: ("query_result", "resume_later"),
+    tool_lists: ("edit", "send_later"),
     Memory: ("put", "get", "drop"),
     pipeline: ("shape",),
 }

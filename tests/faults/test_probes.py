@@ -378,12 +378,9 @@ def test_a_guard_changes_the_call_that_it_has_held(way: Way, name: str) -> None:
 
 
 @only("stdio", RUN_URL[0], SERVE_URL[0], COMMAND[0])
-def test_a_call_in_a_batch_is_not_held(way: Way, name: str) -> None:
+def test_a_batch_with_a_guarded_call_is_refused(way: Way, name: str) -> None:
     one, two = next(IDS), next(IDS)
     found = way.batch((one, "act", {"how": "fine", "then": "pass"}), (two, "free", {}))
     said = {each["id"]: text(each) for each in found}
-    assert said == {
-        one: "the server must be asked something before this call: send it alone",
-        two: "done",
-    }
-    hears(way, "free")
+    reason = "a rule protects a call of this batch: send each call in a message of its own"
+    assert said == {one: reason, two: reason}

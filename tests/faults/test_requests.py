@@ -206,10 +206,10 @@ def test_a_batch_of_the_client_that_no_rule_is_for_arrives_as_it_is(written: Wri
 
 
 @pytest.mark.fault(13, "stdio")
-def test_a_rule_takes_a_call_out_of_a_batch_and_the_rest_arrives(written: Written) -> None:
+def test_a_batch_with_a_call_that_a_rule_protects_is_refused(written: Written) -> None:
     plain = b'{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"plain","x":1.10}}'
     limited = called(b"7", name="limited", arguments={"limit": 9})
     written.wire.write(b"[%s, %s]\n" % (limited, plain))
-    assert failures(written.so_far()) == [("7", "limit: 9 is greater than the maximum of 5")]
-    assert written.heard() == b"[%s]\n" % plain
-    assert written.ask("plain", result(b"8") + b"\n" + result(b"ID")).lines[0] == result(b"8")
+    reason = "a rule protects a call of this batch: send each call in a message of its own"
+    assert failures(written.so_far()) == [("7", reason), ("8", reason)]
+    assert written.heard() == b""

@@ -35,7 +35,7 @@ async def _driven(dice: Dice) -> list[Hashable]:
     session = Session(lambda *_: rules, Meters().of, said.append, resumable=dice.one_in(3))
     # In some, what is longer is shaped in a process of its own.
     workers = Workers(2, max_here=dice.pick((1 << 20, 1 << 20, 3000)))
-    driver = Driver(session, Elsewhere(), workers, Log("error"), aside=lambda raw: None)
+    driver = Driver(session, Elsewhere(), workers, Log("error"), on_noise=lambda raw: None)
     drive = _Drive(driver, dice)
     try:
         await drive.talk()
@@ -46,10 +46,9 @@ async def _driven(dice: Dice) -> list[Hashable]:
     failures = [line for line in said if "the proxy failed" in line]
     if failures:
         raise Wrong("the proxy never fails on a message", failures[0])
-    if session._waiting or session._inflight._waiting:
-        raise Wrong(
-            "nothing is left at the end", f"{session._waiting} {session._inflight._waiting}"
-        )
+    suspended, pending = session._state.suspended, session._state.inflight._pending
+    if suspended or pending:
+        raise Wrong("nothing is left at the end", f"{suspended} {pending}")
     return [("driven", drive.left, len(drive.account.asked) > 20)]
 
 
@@ -118,8 +117,8 @@ class _Drive:
             raise error
 
     def _said(self, sent: Routed) -> None:
-        for raw in (*sent.to_server, *(probe.raw for probe in sent.probes)):
+        for raw in (*sent.to_server, *(probe.raw for probe in sent.queries)):
             self.inbox += self.account.server_hears(raw, b"")
-        self.probes += [probe.token for probe in sent.probes]
-        for raw in (*sent.to_client, *sent.told):
+        self.probes += [probe.token for probe in sent.queries]
+        for raw in (*sent.to_client, *sent.notifications):
             self.account.client_hears(raw, b"")

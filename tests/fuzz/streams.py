@@ -117,8 +117,8 @@ def _events(lines: Lines, given: Stream) -> Iterator[Seen]:
             continue
         for event in lines.feed(buffer, len(chunk)):
             yield from _copied(event)
-        if len(lines._held) > given.limit:
-            raise Wrong("no more is held than a line may have", f"{len(lines._held)}")
+        if len(lines._buffer) > given.limit:
+            raise Wrong("no more is held than a line may have", f"{len(lines._buffer)}")
     for event in lines.end():
         yield from _copied(event)
 

@@ -17,11 +17,12 @@ from proxy.document import message
 from proxy.document.tree import Document
 from proxy.ruleset.loading.convert import fields
 from proxy.ruleset.loading.rule_model import RuleSpec
-from proxy.session import calls
-from proxy.session.active_rules import ActiveRules
-from proxy.session.inflight import StrayResponses
+from proxy.ruleset.rule import Rule
+from proxy.session.active_rules import ActiveRules, ToolRules
+from proxy.session.inflight import InFlight
 from proxy.session.outputs import Output
 from proxy.session.session import Session
+from proxy.session.state import SessionState
 from proxy.shaping import pages, pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.result import write as writing
@@ -222,10 +223,11 @@ def test_structured_content_that_is_only_a_note_is_found(monkeypatch: pytest.Mon
     given = Pair(rule, answer(said("word " * 200)), b"1")
     assert list(check(given))
 
-    def written(job: ShapeJob, frame: Frame, document: Document, *more: Any) -> Any:
+    def write_for(rule: Rule, frame: Frame, document: Document, *more: Any) -> Any:
         return writing.write(frame, document, *more)
 
-    monkeypatch.setattr(pages, "written", written)
+    monkeypatch.setattr(pages, "write_for", write_for)
+    monkeypatch.setattr(pipeline, "write_for", write_for)
     with pytest.raises(Wrong, match="what is promised is what the texts say"):
         list(check(given))
 
@@ -245,6 +247,7 @@ def twice(session: Session, raw: bytes, exchange: bytes = b"") -> tuple[Output, 
 
 
 FROM_SERVER = Session.from_server
+NO_RULES = ToolRules((), None, None, False)
 
 
 @pytest.mark.parametrize(
@@ -252,10 +255,15 @@ FROM_SERVER = Session.from_server
     [
         (Session, "ended", lambda *_: (), "each request is answered"),
         (Session, "from_server", twice, "what no rule is for goes to the client as it came"),
-        (calls, "refuse", lambda *_: (), "each request is answered"),
-        (StrayResponses, "holds", lambda *_: False, "no client sees a question of the proxy's own"),
+        (SessionState, "refuse", lambda *_: (), "each request is answered"),
+        (InFlight, "is_stray", lambda *_: False, "no client sees a question of the proxy's own"),
         (Session, "streamed", lambda *_: None, "no request is answered twice"),
-        (ActiveRules, "hiding", lambda *_: (None, None), "a hidden tool is never called"),
+        (
+            ActiveRules,
+            "covering",
+            lambda *_: ToolRules((), None, None, False),
+            "a hidden tool is never called",
+        ),
     ],
 )
 def test_a_session_that_is_broken_is_found(

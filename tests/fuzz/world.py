@@ -84,19 +84,19 @@ class World:
 
     def state(self) -> Hashable:
         """Return what tells the state of the session from others."""
-        session, inflight = self.session, self.session._inflight
-        waiting = inflight._waiting.values()
+        state, inflight = self.session._state, self.session._state.inflight
+        waiting = inflight._pending.values()
         return (
-            min(len(inflight._waiting), 4),
+            min(len(inflight._pending), 4),
             min(inflight.watched, 3),
-            min(len(session._waiting), 2),
+            min(len(state.suspended), 2),
             min(len(self.tasks), 3),
-            any(pending.held is not None for pending in waiting),
+            any(pending.held_call is not None for pending in waiting),
             any(pending.as_task for pending in waiting),
-            bool(inflight._answered._kept),
-            bool(session._answers.tasks._kept),
-            bool(session._answers.kept),
-            session._timing is not None and session._timing.open,
+            bool(inflight._answered._requests),
+            bool(state.tasks._requests),
+            bool(state.stored),
+            any(inflight._replaced.values()),
             self.rulesets.index(self.rules),
         )
 
@@ -121,7 +121,8 @@ class World:
     def _taken(self, raw: bytes, exchange: bytes) -> bool:
         """Say whether a call whose answer may be withheld waits under the id of a request."""
         waiting = [
-            self.session._inflight.awaited(exchange + slot) for slot in self.account.slots(raw)
+            self.session._state.inflight.at_server(exchange + slot)
+            for slot in self.account.slots(raw)
         ]
         return any(each and each.rule and each.rule.failure_policy.withholds for each in waiting)
 
@@ -135,7 +136,7 @@ class World:
         self.account.server_says(raw, exchange)
         if exchange == b"" and dice.one_in(40) and b'"result"' in raw:
             return self._discard(raw)
-        if exchange == b"" and len(raw) >= _LONG and self.session.head(raw[:_ENDS]):
+        if exchange == b"" and len(raw) >= _LONG and self.session.may_stream(raw[:_ENDS]):
             self._to_client(raw, exchange)
             self.session.streamed(raw[:_ENDS], raw[-_ENDS:], len(raw))
             if message.response_key(raw[:_ENDS], raw[-_ENDS:]) is None:
@@ -272,15 +273,15 @@ class World:
             self.carry(tasks[0], None)
 
     def _empty(self) -> None:
-        session, inflight = self.session, self.session._inflight
-        timing = session._timing
+        state, inflight = self.session._state, self.session._state.inflight
+        deadlines = inflight.deadlines
         left = {
-            "requests in flight": len(inflight._waiting),
+            "requests in flight": len(inflight._pending),
             "requests that are watched": inflight.watched,
-            "calls that wait": len(session._waiting),
-            "requests taken": len(session._server.taken),
-            "calls that are due": 0 if timing is None else len(timing._due),
-            "tokens": 0 if timing is None else len(timing._tokens) + len(timing._named),
+            "calls that wait": len(state.suspended),
+            "requests being answered": len(state.answering),
+            "calls that are due": len(deadlines._due),
+            "tokens": len(deadlines._tokens) + len(deadlines._slots),
         }
         if any(left.values()):
             raise Wrong("nothing is left at the end", f"{left}")

@@ -26,9 +26,9 @@ def test_rules_are_asked_for_by_the_names_that_are_known() -> None:
     renamed: list[tuple[str | None, str | None]] = []
     made = ActiveRules(given, print, lambda *names: renamed.append(names))
     made.now()
-    made.named(server="s")
-    made.named(client="c")
-    made.named(client="c", server="s")
+    made.rename(server="s")
+    made.rename(client="c")
+    made.rename(client="c", server="s")
     assert renamed == [("s", None), ("s", "c")]
     made.now()
     assert asked == [(None, None), ("s", "c")]
@@ -38,10 +38,10 @@ def test_a_file_for_a_server_with_other_tools_does_not_hold() -> None:
     log: list[str] = []
     text = "version: 1\nserver: {tools: [other]}\nrules: [{tools: get, response: [{drop: a}]}]"
     made = standing(RuleSet((file(text),)), log)
-    assert [rule.name for rule, _ in made.covering("get")] == ["get"]
-    made.offers(frozenset({"get"}))
+    assert [rule.name for rule, _ in made.covering("get").plans] == ["get"]
+    made.offer(frozenset({"get"}))
     made.now()
-    assert made.covering("get") == ()
+    assert made.covering("get").plans == ()
     assert log == ["rules.yaml: this server has other tools; none of its rules apply"]
 
 
@@ -51,44 +51,47 @@ def test_other_rules_than_before_are_outdated_news() -> None:
     made.now()
     assert not made.outdated
     current[0] = DROP
-    assert [rule.name for rule, _ in (made.now(), made.covering("get"))[1]] == ["drop"]
+    assert [rule.name for rule, _ in (made.now(), made.covering("get").plans)[1]] == ["drop"]
     assert made.outdated
 
 
 def test_the_arguments_of_a_tool_decide_on_the_names_of_ours() -> None:
     made = standing(rules("- {tools: list, response: [{paginate: {at: items}}]}"))
-    [(_, plan)] = made.covering("list")
+    [(_, plan)] = made.covering("list").plans
     assert plan.names == {}
     made.learn({"list": ToolFacts(frozenset({"limit"}))})
-    [(_, plan)] = made.covering("list")
+    [(_, plan)] = made.covering("list").plans
     assert plan.names == {"limit": "page_limit"}
-    assert made.seen("list") == ToolFacts(frozenset({"limit"}))
+    assert made.facts("list") == ToolFacts(frozenset({"limit"}))
 
 
 def test_a_tool_that_was_not_listed_has_the_arguments_that_a_call_implies() -> None:
     made = standing(rules("- {tools: list, response: [{paginate: {at: items}}]}"))
-    [(_, plan)] = made.guessed("list", frozenset({"offset"}))
+    [(_, plan)] = made.unlisted("list", frozenset({"offset"})).plans
     assert plan.names == {"offset": "page_offset"}
 
 
 def test_what_one_session_knows_another_goes_on_with() -> None:
     one, other = standing(), standing()
-    one.named(server="s", client="c")
-    one.offers(frozenset({"get"}))
+    one.rename(server="s", client="c")
+    one.offer(frozenset({"get"}))
     one.learn({"get": ToolFacts(reads_only=True)})
-    other.recall(one.known)
-    assert other.known == one.known == PeerInfo("s", "c", frozenset({"get"}), one.known.seen, {})
+    other.recall(one.peer_info)
+    assert (
+        other.peer_info
+        == one.peer_info
+        == PeerInfo("s", "c", frozenset({"get"}), one.peer_info.facts, {})
+    )
     assert other.listed
 
 
 def test_what_hides_a_tool_is_found() -> None:
     made = standing(rules("- {name: gone, tools: [secret], hide: true}"))
-    hiding, hidden = made.hiding("secret")
-    assert hiding is not None
-    assert hidden is not None
-    assert (hiding.name, hidden.code) == ("gone", -32602)
-    assert made.hiding("get") == (None, None)
-    assert made.guarded("secret")
+    secret, get = made.covering("secret"), made.covering("get")
+    assert secret.hiding is not None
+    assert secret.hidden is not None
+    assert (secret.hiding.name, secret.hidden.code, secret.guarded) == ("gone", -32602, True)
+    assert (get.hiding, get.hidden, get.guarded) == (None, None, False)
     assert made.guards
 
 
@@ -109,20 +112,20 @@ def test_names_without_an_end_are_kept_in_part_and_their_plans_not_at_all() -> N
         return rules("- {name: all, tools: '*', response: [{drop: a}]}")
 
     made = ActiveRules(given, print)
-    made.named(server="s" * 1_000_000, client="c" * 1_000_000)
+    made.rename(server="s" * 1_000_000, client="c" * 1_000_000)
     made.now()
     assert asked == [("s" * 200, "c" * 200)]
-    made.named(server="s" * 1_000_000, client="c" * 200)
+    made.rename(server="s" * 1_000_000, client="c" * 200)
     made.now()
     assert len(asked) == 2
     name = "t" * 1_000_000
-    assert [rule.name for rule, _ in made.covering(name)] == ["all"]
-    assert [rule.name for rule, _ in made.guessed(name, frozenset({"limit"}))] == ["all"]
-    assert made.known.implied == {}
+    assert [rule.name for rule, _ in made.covering(name).plans] == ["all"]
+    assert [rule.name for rule, _ in made.unlisted(name, frozenset({"limit"})).plans] == ["all"]
+    assert made.peer_info.implied == {}
     tracemalloc.start()
     for number in range(100):
         made.covering(f"{number}{name}")
-        made.guessed(f"{number}{name}", frozenset({"limit"}))
+        made.unlisted(f"{number}{name}", frozenset({"limit"}))
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert kept < 2_000_000
@@ -132,6 +135,6 @@ def test_sessions_that_are_told_the_same_share_what_they_know() -> None:
     one, other = standing(), standing()
     for each in (one, other):
         each.learn({"list": ToolFacts(frozenset({"limit", "".join(("off", "set"))}))})
-        each.offers(frozenset({"list", "".join(("g", "et"))}))
-    assert one.seen("list") is other.seen("list")
-    assert one.known.tools is other.known.tools
+        each.offer(frozenset({"list", "".join(("g", "et"))}))
+    assert one.facts("list") is other.facts("list")
+    assert one.peer_info.tools is other.peer_info.tools

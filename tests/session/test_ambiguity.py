@@ -3,7 +3,13 @@
 import pytest
 from msgspec import Raw
 
-from proxy.session.ambiguity import ambiguous, called, disguised, doubled, repeated
+from proxy.session.ambiguity import (
+    ambiguous,
+    disguised,
+    has_twin_members,
+    repeats_a_name,
+    tool_called,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,10 +32,10 @@ def test_a_call_is_ambiguous(params: bytes, said: bool) -> None:
 
 
 def test_a_name_is_the_same_however_it_is_spelled() -> None:
-    assert doubled(Raw(rb'{"a":1,"\u0061":2}'))
-    assert not doubled(Raw(b'{"a":1,"A":2}'))
-    assert not doubled(Raw(b"[1]"))
-    assert doubled(Raw(rb'{"a":1,"a":2,"b":"\ud800"}'))
+    assert has_twin_members(Raw(rb'{"a":1,"\u0061":2}'))
+    assert not has_twin_members(Raw(b'{"a":1,"A":2}'))
+    assert not has_twin_members(Raw(b"[1]"))
+    assert has_twin_members(Raw(rb'{"a":1,"a":2,"b":"\ud800"}'))
 
 
 @pytest.mark.parametrize(
@@ -43,11 +49,11 @@ def test_a_name_is_the_same_however_it_is_spelled() -> None:
     ],
 )
 def test_what_is_no_call_of_a_tool_calls_none(message: dict[str, object]) -> None:
-    assert called(message) is None
+    assert tool_called(message) is None
 
 
 def test_some_readers_take_a_name_in_capitals_for_the_same() -> None:
-    assert called({"METHOD": "tools/call", "Params": {"Name": "a"}}) == "a"
+    assert tool_called({"METHOD": "tools/call", "Params": {"Name": "a"}}) == "a"
     assert disguised(Raw(rb'{"Params":{},"b":"\ud800"}'), "params")
     assert not disguised(Raw(b'{"params":{"Params":1}}'), "params")
     assert not disguised(Raw(b"[]"), "params")
@@ -64,4 +70,4 @@ def test_some_readers_take_a_name_in_capitals_for_the_same() -> None:
     ],
 )
 def test_members_of_one_name_are_found_at_any_depth(value: bytes, said: bool) -> None:
-    assert repeated(Raw(value)) is said
+    assert repeats_a_name(Raw(value)) is said

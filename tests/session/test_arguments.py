@@ -8,8 +8,8 @@ from msgspec import UNSET
 
 from proxy.document.tree import encode, loads
 from proxy.errors import Refusal
-from proxy.session import arguments
-from proxy.session.arguments import ArgumentPlan, Completed, complete, plan
+from proxy.session.tools import arguments
+from proxy.session.tools.arguments import ArgumentPlan, Completed, complete, plan
 from tests.given import rule
 
 PAGES = "response: [{paginate: {limit: 20, max_limit: 50}}]"

@@ -6,9 +6,6 @@ from typing import Any
 import pytest
 
 from proxy.ruleset.rule import EMPTY, RuleSet
-from proxy.session import deadlines as timing
-from proxy.session.deadlines import Deadlines
-from proxy.session.inflight import InFlight, PendingRequest
 from tests.given import answer, call, document, line, result, rules, texts
 from tests.talk import Talk
 from tests.transports.guarded import asked, guarded, onward
@@ -54,92 +51,6 @@ class Waited(Talk):
 def progress(token: object) -> bytes:
     params = {"progressToken": token, "progress": 1}
     return line(method="notifications/progress", params=params)
-
-
-# By itself
-
-
-def test_the_first_that_is_due_is_whichever_was_heard_of_longest_ago() -> None:
-    clock = Clock()
-    made = Deadlines(10.0, clock)
-    assert made.patience() is None
-    made.begin(b"1")
-    clock.now += 4
-    made.begin(b"2", b"token")
-    assert (made.patience(), made.patience([b"2"]), made.patience([b"3"])) == (6.0, 10.0, None)
-    clock.now += 5
-    made.extend(b"1")
-    assert (made.patience(), made.overdue()) == (5.0, [])
-    clock.now += 5
-    assert (made.patience(), made.overdue()) == (0.0, [b"2"])
-    clock.now += 50
-    assert made.overdue() == [b"2", b"1"]
-    assert made.overdue([b"1", b"1", b"3"]) == [b"1"]
-
-
-def test_nothing_is_kept_of_calls_that_are_over() -> None:
-    made = Deadlines(10.0, Clock())
-    for number in range(100):
-        made.begin(b"%d" % number, b"same")
-        made.end(b"%d" % number)
-    made.end(b"nobody's")
-    assert [*made._due, *made._tokens, *made._named, *made._late] == []
-
-
-def test_a_bounded_number_of_late_answers_is_known() -> None:
-    made = Deadlines(10.0, Clock())
-    for number in range(2000):
-        made.begin(b"%d" % number)
-        made.give_up(b"%d" % number)
-    assert [made.late(b"%d" % number) for number in (0, 999, 1000, 1999)] == [
-        False,
-        False,
-        True,
-        True,
-    ]
-    assert len(made._late) == 1000
-    assert not made._due
-
-
-def test_a_call_that_begins_anew_has_its_whole_time_and_its_new_token() -> None:
-    clock = Clock()
-    made = Deadlines(10.0, clock)
-    made.begin(b"1", b"old")
-    clock.now += 9
-    made.begin(b"1", b"new")
-    clock.now += 9
-    made.progressed(b"old")
-    assert made.patience() == 1.0
-    made.progressed(b"new")
-    assert made.patience() == 10.0
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(30.0, "30 seconds"), (1.0, "1 second"), (0.3, "0.3 seconds"), (1234567.0, "1234567 seconds")],
-)
-def test_a_time_is_said_in_words(seconds: float, said: str) -> None:
-    assert timing.lasting(seconds) == said
-
-
-def test_requests_that_are_over_are_no_longer_timed() -> None:
-    made = Deadlines(10.0, Clock())
-    waiting = InFlight(resumable=False, timing=made)
-    for id in (b"1", b"2"):
-        waiting.add(PendingRequest(b"", id, "tools/call"))
-        made.begin(id)
-    assert waiting.only() is None
-    waiting.answer(b"1")
-    assert made.patience([b"1"]) is None
-    assert (waiting.only(), waiting.holds(b"1"), waiting.holds(b"2")) == (b"2", False, True)
-    # A message of which nobody knows the id may be the late answer to another.
-    made.give_up(b"1")
-    assert waiting.only() is None
-    waiting.add(PendingRequest(b"", b"1", "ping"))
-    assert not made.late(b"1")
-
-
-# In a session
 
 
 def test_a_call_that_has_no_answer_in_time_gets_an_error_and_is_cancelled() -> None:
@@ -191,8 +102,8 @@ def test_a_late_answer_is_no_second_one(size: int) -> None:
     for raw in (late, late, late[:-5], b"[" + late + b"," + answer(document("b"), 8) + b"]"):
         talk.server(raw)
     # What else there is in a batch goes on.
-    assert talk.to_client[1:] == [b"[" + answer(document("b"), 8) + b"]"]
-    assert talk.session.head(late[:512]) is False
+    assert talk.to_client[1:] == [answer(document("b"), 8)]
+    assert talk.session.may_stream(late[:512]) is False
 
 
 def test_an_answer_to_a_new_request_with_the_id_of_a_late_one_is_no_late_one() -> None:
@@ -259,7 +170,7 @@ def test_progress_in_a_batch_and_in_a_long_line_is_heard_of() -> None:
     talk.wait(20)
     long = line(method="notifications/progress", params={"message": "x" * 9000, "progressToken": 7})
     # It may not go on before anybody has looked at it.
-    assert talk.session.head(long[:512]) is False
+    assert talk.session.may_stream(long[:512]) is False
     talk.server(long)
     talk.wait(20)
     assert talk.cancelled == []
@@ -319,19 +230,19 @@ def test_an_answer_that_passes_in_pieces_is_not_late() -> None:
     whole = answer(document("x" * 9000), 7)
     talk.client(call("write", id=7))
     talk.wait(20)
-    assert talk.session.head(whole[:512]) is True
+    assert talk.session.may_stream(whole[:512]) is True
     talk.wait(1000)
     talk.session.streamed(whole[:512], whole[-512:], len(whole))
     assert (talk.to_client, talk.cancelled) == ([], [])
     # Where the id stands last, nobody can tell whose it is before it is there.
-    assert talk.session.head(b'{"result":{"content":[') is False
+    assert talk.session.may_stream(b'{"result":{"content":[') is False
 
 
 def test_the_beginning_of_an_answer_that_must_be_looked_into_is_progress() -> None:
     talk = Waited(rules("- {tools: get, response: [{drop: secret}]}"))
     talk.client(call("get", id=7))
     talk.wait(20)
-    assert talk.session.head(answer(document("x" * 9000), 7)[:512]) is False
+    assert talk.session.may_stream(answer(document("x" * 9000), 7)[:512]) is False
     assert talk.session.patience() == 30.0
     talk.wait(30)
     assert texts(talk.to_client[-1]) == [LATE]
@@ -365,7 +276,7 @@ def test_time_that_a_call_has_waited_on_our_side_does_not_count() -> None:
     talk = Waited()
     talk.client(call("a", id=7), b"1:")
     talk.clock.now += 29
-    talk.session.sent(b"1:", [b"7", b"8"])
+    talk.session.restart_deadlines(b"1:", [b"7", b"8"])
     assert talk.session.patience() == 30.0
 
 
@@ -398,12 +309,12 @@ def test_what_waits_at_the_end_is_answered_once() -> None:
     assert talk.session.patience() is None
 
 
-def test_of_many_calls_that_are_late_nothing_but_a_few_ids_is_kept() -> None:
+def test_of_many_calls_that_are_late_only_a_few_ids_are_stored() -> None:
     talk = Waited()
     for number in range(3000):
         talk.client(call("a", id=number, _meta={"progressToken": number}))
         talk.wait(30)
-    made = talk.session._timing
-    assert made is not None
-    assert (len(made._late), len(made._due), len(made._tokens), len(made._named)) == (1000, 0, 0, 0)
-    assert talk.session._inflight._waiting == {}
+    inflight = talk.session._state.inflight
+    deadlines = inflight.deadlines
+    assert len(inflight._replaced) == 1000
+    assert [*deadlines._due, *deadlines._tokens, *deadlines._slots, *inflight._pending] == []

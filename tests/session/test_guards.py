@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond
 from proxy.ruleset.rule import EMPTY, RuleFile, RuleSet
 from proxy.session import outputs
+from proxy.session.guards import cancellation, query_result
 from proxy.transforms.base import Call, Parameter
 from tests.given import answer, call, document, line, result, rule, rules, said, texts
 from tests.talk import Talk
@@ -337,7 +338,7 @@ def test_a_question_without_an_answer_is_an_outcome(cause: str) -> None:
     guarded.silence()
     guarded.server(answer(said("late"), id))
     guarded.server(answer(said("late " + "x" * 5000), id))
-    assert not guarded.session.head(answer(said("late"), id)[:100])
+    assert not guarded.session.may_stream(answer(said("late"), id)[:100])
     assert len(guarded.to_client) == 1
 
 
@@ -387,24 +388,28 @@ def test_the_question_has_what_the_stateless_protocol_wants_of_a_request() -> No
     assert json.loads(guarded.probes[0].raw)["params"]["_meta"] == meta
 
 
-def test_a_call_in_a_batch_is_not_held() -> None:
-    guarded = talk(asking(lambda found: Allow()))
-    guarded.client(b"[" + REINDEX + b"," + line(id=2, method="ping") + b"]")
-    assert texts(guarded.to_client[0]) == [
-        "the server must be asked something before this call: send it alone"
-    ]
-    assert guarded.to_server == [b"[" + line(id=2, method="ping") + b"]"]
+@pytest.mark.parametrize("size", [1, 20_000])
+def test_the_document_of_a_response_is_found_wherever_it_is(size: int) -> None:
+    value = {"a": [{"name": "a", "size": 1.10}] * size}
+    for held in (
+        document(value),
+        document(value, structured=True),
+        said("prose", structuredContent=value),
+    ):
+        assert query_result(answer(held)) == QueryResult(value)
+    assert query_result(answer(said("a text"))) == QueryResult("a text")
+    assert query_result(answer(document([1, 2.5]))) == QueryResult([1, 2.5])
 
 
-def test_nor_is_one_that_looks_for_a_snapshot_first() -> None:
-    window = "response: [{paginate: {at: items, limit: 2, refetch: true}}]"
-    guarded = talk(asking(lambda found: Allow()), window)
-    guarded.client(b"[" + call("reindex", {"offset": 2}) + b"]")
-    assert guarded.to_server == []
-    [got] = guarded.to_client
-    assert texts(got) == ["the server must be asked something before this call: send it alone"]
-    guarded.client(call("reindex", {"offset": 2}, id=2))
-    assert guarded.to_server == [guarded.probes[0].raw]
+def test_a_cancellation_may_say_why() -> None:
+    assert json.loads(cancellation(b"7")) == {
+        "jsonrpc": "2.0",
+        "method": "notifications/cancelled",
+        "params": {"requestId": 7},
+    }
+    reason = "it took too long"
+    params = json.loads(cancellation(b'"7"', reason))["params"]
+    assert params == {"requestId": "7", "reason": reason}
 
 
 # Large answers

@@ -1,13 +1,157 @@
-"""What becomes of answers: shaped, kept for pages and views, brought by a task."""
+"""Messages of the server: which request they answer, what is shaped, withheld or streamed."""
 
 import json
 from typing import Any
 
 import pytest
 
+from proxy.ruleset.rule import EMPTY
+from proxy.session.outputs import Forward
 from tests.given import answer, call, document, line, result, rules, said, texts
 from tests.samples import ABS_PAGES, BOUND, DROP, ITEMS, PAGES, SECRET, items
 from tests.talk import Talk
+
+
+@pytest.mark.parametrize("id", [b"5", b'"5"', b"5.0", b'"a\\u0062"', b"-1e2", b'""'])
+def test_an_id_keeps_its_type_and_its_spelling(id: bytes) -> None:
+    talk = Talk(DROP)
+
+    talk.client(call("get").replace(b'"id":1', b'"id":' + id))
+    got = talk.got(answer(SECRET).replace(b'"id":1', b'"id":' + id))
+
+    assert b'"id":' + id in got
+    assert texts(got) == ['{"a":1}']
+
+
+def test_calls_in_flight_whose_ids_look_alike_are_told_apart() -> None:
+    talk = Talk(rules("- {tools: a, response: [{drop: a}]}\n- {tools: b, response: [{drop: b}]}"))
+    value = document({"a": 1, "b": 2})
+    talk.client(call("a", id=5))
+    talk.client(call("b", id="5"))
+    talk.client(call("c").replace(b'"id":1', b'"id":5.0'))
+
+    untouched = answer(value).replace(b'"id":1', b'"id":5.0')
+    assert talk.got(untouched) == untouched
+    assert texts(talk.got(answer(value, "5"))) == ['{"a":1}']
+    assert texts(talk.got(answer(value, 5))) == ['{"b":2}']
+
+
+def test_answers_may_come_in_any_order() -> None:
+    talk = Talk(DROP)
+    for id in (1, 2, 3):
+        talk.client(call("get", id=id))
+
+    assert [texts(talk.got(answer(SECRET, id))) for id in (3, 1, 2)] == [['{"a":1}']] * 3
+
+
+def test_a_second_answer_to_the_same_call_passes_as_it_came() -> None:
+    talk = Talk(DROP)
+    talk.exchange(call("get"), answer(SECRET))
+
+    assert talk.got(answer(SECRET)) == answer(SECRET)
+
+
+def test_a_request_of_the_server_with_the_id_of_a_call_does_not_answer_it() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+    request = line(id=1, method="roots/list")
+
+    assert talk.got(request) == request
+    assert texts(talk.got(answer(SECRET))) == ['{"a":1}']
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        line(id=1, error={"code": -32603, "message": "no", "data": {"secret": 1}}),
+        line(id=1, error="text"),
+        line(id=1, result=SECRET, error={"code": 1, "message": "both"}),
+        line(id=1, result=[1]),
+        line(id=1, result=None),
+        line(id=1, result={}),
+        answer({**SECRET, "isError": True}),
+        answer({"resultType": "input_required", "inputRequests": {"a": {}}, "requestState": "x"}),
+        answer({"task": {"taskId": "a", "status": "working"}}),
+    ],
+)
+def test_an_answer_that_is_no_complete_result_passes_and_the_call_is_over(raw: bytes) -> None:
+    talk = Talk(DROP)
+
+    assert talk.exchange(call("get"), raw) == raw
+    assert talk.got(answer(SECRET)) == answer(SECRET)
+
+
+def test_a_long_answer_with_both_result_and_error_passes() -> None:
+    talk = Talk(DROP)
+    long = json.dumps({"secret": "x" * 5000})
+    raw = line(id=1, result=said(long), error={"code": 1, "message": "both"})
+
+    assert talk.exchange(call("get"), raw) == raw
+
+
+def test_an_answer_that_cannot_be_decoded_passes_and_the_call_is_over() -> None:
+    talk = Talk(DROP)
+    raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"n":NaN}}'
+
+    assert talk.exchange(call("get"), raw) == raw
+    assert talk.got(answer(SECRET)) == answer(SECRET)
+    malformed = "JSON is malformed: invalid character (byte 51)"
+    assert talk.log == [f"drop: get: left as it came: not JSON: {malformed}"]
+
+
+def test_a_rule_that_refuses_withholds_an_answer_that_cannot_be_decoded() -> None:
+    talk = Talk(rules("- {name: r, tools: get, on_failure: refuse, response: [{drop: secret}]}"))
+    raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"secret":NaN}}'
+
+    got = talk.exchange(call("get"), raw)
+
+    assert texts(got) == ["the response was withheld: rule 'r' cannot read it"]
+    malformed = "JSON is malformed: invalid character (byte 56)"
+    assert talk.log == [f"r: get: withheld: not JSON: {malformed}"]
+
+
+@pytest.mark.parametrize("error", [None, {"code": 1, "message": "both"}])
+def test_a_rule_that_refuses_withholds_a_result_beside_an_error(error: Any) -> None:
+    talk = Talk(rules("- {name: r, tools: get, on_failure: refuse, response: [{drop: secret}]}"))
+    raw = line(id=1, error=error, result=said('{"secret": 1}'))
+
+    got = talk.exchange(call("get"), raw)
+
+    assert texts(got) == ["the response was withheld: rule 'r' failed on it"]
+
+
+def test_lone_surrogates_do_not_keep_a_rule_from_its_work() -> None:
+    talk = Talk(DROP)
+    block = rb'{"type":"text","text":"{\"a\":\"\ud800\",\"secret\":1}"}'
+    raw = b'{"jsonrpc":"2.0","id":1,"result":{"content":[' + block + b"]}}"
+
+    got = talk.exchange(call("get", {"x": "\ud800"}), raw)
+
+    assert b"secret" not in got
+    assert json.loads(texts(got)[0]) == {"a": "\ufffd"}
+
+
+# Answers that come again
+
+
+def test_an_answer_that_comes_again_is_shaped_again_and_counted_once() -> None:
+    talk = Talk(DROP, resumable=True)
+    first = talk.exchange(call("get"), answer(SECRET))
+    assert talk.got(answer(SECRET)) == first != answer(SECRET)
+    assert [row.calls for row in talk.counted()] == [1]
+
+
+def test_a_long_answer_that_comes_again_is_shaped_again() -> None:
+    talk = Talk(DROP, resumable=True)
+    long = answer(document({"a": "x" * 5000, "secret": 2}))
+    first = talk.exchange(call("get"), long)
+    assert talk.got(long) == first != long
+
+
+def test_an_answer_comes_again_only_where_it_may() -> None:
+    talk = Talk(DROP)
+    talk.exchange(call("get"), answer(SECRET))
+    assert talk.got(answer(SECRET)) == answer(SECRET)
 
 
 def test_the_answer_to_a_call_is_shaped_by_the_rule_that_applies() -> None:
@@ -176,3 +320,177 @@ def test_the_answer_to_a_task_that_cannot_be_read_is_withheld_by_a_rule_that_wit
     talk = Talk(rules("- {name: r, tools: get, on_failure: refuse, response: [{drop: secret}]}"))
     got = talk.exchange(call("get", task={"ttl": 1}), line(id=1, result=["secret"]))
     assert texts(got) == ["the response was withheld: rule 'r' cannot read it"]
+
+
+def test_a_long_answer_that_no_rule_is_for_may_be_streamed() -> None:
+    talk = Talk(DROP)
+    talk.client(call("other", id=1))
+    talk.client(call("get", id=2))
+
+    assert talk.session.may_stream(b'{"jsonrpc":"2.0","id":1,"result":{"content":[')
+    assert not talk.session.may_stream(b'{"jsonrpc":"2.0","id":2,"result":{"content":[')
+    assert talk.session.may_stream(b'{"jsonrpc":"2.0","id":3,"result":{"content":[')
+    assert talk.session.may_stream(b'{"jsonrpc":"2.0","method":"notifications/message","params":{')
+
+
+def test_an_answer_whose_id_comes_last_is_held_while_a_rule_waits_for_one() -> None:
+    talk = Talk(DROP)
+    assert talk.session.may_stream(b'{"result":{"content":[')
+
+    talk.client(call("get"))
+    assert not talk.session.may_stream(b'{"result":{"content":[')
+
+    talk.server(answer(SECRET))
+    assert talk.session.may_stream(b'{"result":{"content":[')
+
+
+@pytest.mark.parametrize("method", ["initialize", "server/discover", "tools/list"])
+def test_answers_that_are_read_are_never_streamed(method: str) -> None:
+    talk = Talk(EMPTY)
+    talk.client(line(id=1, method=method))
+
+    assert not talk.session.may_stream(b'{"jsonrpc":"2.0","id":1,"result":{')
+
+
+def test_a_long_request_of_the_server_may_be_streamed() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+
+    assert talk.session.may_stream(b'{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage",')
+
+
+def test_an_answer_whose_id_cannot_be_told_is_not_streamed() -> None:
+    talk = Talk(EMPTY)
+    talk.client(call("get"))
+
+    assert not talk.session.may_stream(b'{"jsonrpc":"2.0","x":1,"id":1,"result":{')
+    assert not talk.session.may_stream(b'{"level":"info","message":"')
+
+
+def test_what_is_no_message_is_never_streamed() -> None:
+    assert not Talk(EMPTY).session.may_stream(b"noise noise noise")
+    assert not Talk(EMPTY).session.may_stream(b'[{"jsonrpc":"2.0"')
+
+
+def test_an_answer_that_was_streamed_is_counted_and_its_call_is_over() -> None:
+    talk = Talk(DROP)
+    talk.client(call("other"))
+
+    talk.session.streamed(b'{"jsonrpc":"2.0","id":1,"result":{', b"}}", 5000)
+
+    [row] = talk.counted()
+    assert (row.tool, row.outcome, row.wire_before, row.wire_after) == (
+        "other",
+        "untouched",
+        5000,
+        5000,
+    )
+    assert talk.session.ended("gone") == ()
+
+
+def test_an_answer_that_was_too_long_is_answered_with_an_error() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+
+    [output] = talk.session.discarded(b'{"jsonrpc":"2.0","id":1,"result":{', 999, 500)
+
+    assert isinstance(output, Forward)
+    assert texts(output.raw) == [
+        "a message of 999 bytes from the server is over the limit of 500 bytes"
+    ]
+    assert result(output.raw)["isError"] is True
+    assert talk.session.ended("gone") == ()
+
+
+def test_the_only_call_in_flight_is_answered_where_the_id_is_not_known() -> None:
+    talk = Talk(DROP)
+    talk.client(line(id=1, method="resources/read"))
+
+    [output] = talk.session.discarded(b'{"result":{', 999, 500)
+
+    assert isinstance(output, Forward)
+    assert json.loads(output.raw)["error"]["code"] == -1
+
+
+def test_a_call_that_was_answered_so_is_not_answered_once_more() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+    talk.session.discarded(b'{"result":{', 999, 500)
+
+    assert not talk.session.may_stream(b'{"jsonrpc":"2.0","id":1,"result":{')
+    talk.server(answer(SECRET))
+    assert talk.to_client == []
+
+    assert json.loads(talk.exchange(call("get"), answer(SECRET)))["id"] == 1
+
+
+@pytest.mark.parametrize("start", [b"x" * 500, b'{"level":"info","said":"', b'{"id":[1],"result":'])
+def test_what_may_be_no_answer_at_all_answers_nothing(start: bytes) -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+
+    assert talk.session.discarded(start, 999, 500) == ()
+
+
+def test_a_long_notification_that_was_thrown_away_answers_nothing() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+
+    assert talk.session.discarded(b'{"jsonrpc":"2.0","method":"x","params":{', 999, 500) == ()
+    assert talk.session.discarded(b'{"jsonrpc":"2.0","id":7,"result":{', 999, 500) == ()
+
+
+# Noise of the server
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"starting up",
+        b"{level: info}",
+        b"[INFO] ready",
+        b"{}x",
+        b"\xff",
+        b"[]",
+        b"{}",
+        b"5",
+        b'["a", {"b": 1}]',
+        b'{"level":"info","id":1}',
+    ],
+)
+def test_a_line_of_the_server_that_is_no_message_is_noise(raw: bytes) -> None:
+    talk = Talk(DROP)
+
+    talk.server(raw)
+
+    assert (talk.to_client, talk.noise) == ([], [raw])
+
+
+@pytest.mark.parametrize("raw", [b"", b" ", b"\r", b"\t\r"])
+def test_a_blank_line_of_the_server_is_dropped(raw: bytes) -> None:
+    talk = Talk(DROP)
+
+    talk.server(raw)
+
+    assert (talk.to_client, talk.noise) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        b"ready ",
+        b"[INFO] ",
+        b"{a} {b} ",
+        b"\xef\xbb\xbf",
+        b"\xff\xfe",
+        b'{"level":"info"} ',
+        b'[{"level":"info"}]',
+        b'x {"jsonrpc":"2.0","id":1,',
+    ],
+)
+def test_a_message_behind_noise_on_the_same_line_is_recovered(noise: bytes) -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+
+    assert texts(talk.got(noise + answer(SECRET))) == ['{"a":1}']
+    assert talk.noise == [noise]

@@ -8,13 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.ruleset.rule import EMPTY
+from proxy.errors import RuleErrors
+from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.active_rules import PeerInfo
 from proxy.session.outputs import Forward, Shape, StoreSnapshot
+from proxy.session.session import error_in_place_of
 from proxy.shaping import pipeline
-from tests.given import answer, call, line, rules, said, texts
+from tests.given import answer, call, line, result, rules, said, texts
 from tests.samples import DROP, ITEMS, PAGES, SECRET, asked, list_tools, own
 from tests.talk import Talk
+from tests.transports.guarded import guarded, onward
 
 # What passes
 
@@ -127,19 +130,16 @@ def test_what_a_session_remembers_is_bounded_whatever_is_called() -> None:
         list_tools(talk, {**own("limit"), "name": tool})
         talk.exchange(call(tool, id=number), answer(ITEMS, number))
         talk.client(call(f"other-{number}", {"page_limit": 1}, id=-1))
-    session, standing = talk.session, vars(talk.session._standing)
-    sizes = {name: len(standing[name]) for name in ("_seen", "_implied", "_plans")}
-    sizes["kept"] = len(session._answers.kept)
-    sizes["told"] = len(session._tally._told)
-    sizes["answered"] = len(session._inflight._answered._kept)
+    state = talk.session._state
+    rules_ = vars(state.rules)
+    sizes = {name: len(rules_[name]) for name in ("_facts", "_implied", "_by_tool")}
+    sizes["stored"] = len(state.stored)
+    sizes["logged"] = len(state._logged)
+    sizes["answered"] = len(state.inflight._answered._requests)
     assert all(size <= 1001 for size in sizes.values()), sizes
-    assert {name for name, size in sizes.items() if size == 1000} >= {
-        "kept",
-        "_seen",
-        "_implied",
-        "answered",
-    }
-    assert not session._waiting
+    full = {name for name, size in sizes.items() if size == 1000}
+    assert full >= {"stored", "_facts", "_implied", "answered"}
+    assert not state.suspended
 
 
 # Any input at all
@@ -254,7 +254,7 @@ EVERYTHING = rules(
 def test_no_line_of_either_side_makes_a_session_raise(trace: list[tuple[bool, bytes]]) -> None:
     talk = Talk(EVERYTHING)
     for of_client, raw in trace:
-        talk.session.head(raw[:512])
+        talk.session.may_stream(raw[:512])
         (talk.client if of_client else talk.server)(raw)
 
     talk.session.streamed(b"{", b"}", 5)
@@ -343,7 +343,7 @@ def test_a_session_at_rest_has_forgotten_what_was_answered_but_not_what_waits() 
 def test_another_session_goes_on_with_what_one_has_learned() -> None:
     one, other = Talk(PAGES), Talk(PAGES)
     list_tools(one, own("limit"))
-    known = msgspec.json.decode(msgspec.json.encode(one.session.known), type=PeerInfo)
+    known = msgspec.json.decode(msgspec.json.encode(one.session.peer_info), type=PeerInfo)
     other.session.recall(known)
     other.client(call("list", {"limit": 4, "page_limit": 2}))
     assert asked(other) == {"limit": 4}
@@ -359,3 +359,149 @@ def test_snapshots_are_kept_under_the_scope_of_the_session() -> None:
     keep, _ = talk.session.shaped(shape.job, pipeline.shape(shape.job))
     assert isinstance(keep, StoreSnapshot)
     assert (keep.key.scope, keep.key.rule) == ("mine", "pages")
+
+
+# Failures of the proxy itself
+
+
+class Failing(Talk):
+    """A conversation whose rules fail once `fails` is set."""
+
+    fails: Exception | None = None
+
+    def _rules(self, server: str | None, client: str | None) -> RuleSet:
+        if self.fails is not None:
+            raise self.fails
+        return super()._rules(server, client)
+
+
+REASON = "the proxy failed on a message: KeyError: 'x'"
+ERROR = {"code": -1, "message": REASON}
+CLOSED = rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}")
+
+
+def failing(made: RuleSet = EMPTY) -> Failing:
+    talk = Failing(made)
+    talk.client(line(id=9, method="tools/list"))
+    talk.client(call("get"))
+    talk.fails = KeyError("x")
+    return talk
+
+
+@pytest.mark.parametrize("fails", [KeyError("x"), RuleErrors([])])
+def test_a_call_on_which_the_proxy_fails_is_answered_and_forgotten(fails: Exception) -> None:
+    talk = Failing()
+    talk.fails = fails
+    reply = json.loads(talk.replied(call("get", id=7)))
+    known = isinstance(fails, RuleErrors)
+    assert reply["id"] == 7
+    assert reply["error"]["message"] == (fails.brief if isinstance(fails, RuleErrors) else REASON)
+    assert talk.log == ([] if known else [REASON])
+    assert talk.session.ended("gone") == ()
+
+
+def test_each_request_of_a_batch_on_which_the_proxy_fails_is_answered() -> None:
+    talk = failing()
+    note = line(method="notifications/cancelled")
+    talk.client(b"[" + b",".join([call("get"), note, b"5", call("put", id="a")]) + b"]")
+    replies = [json.loads(raw) for raw in talk.to_client]
+    assert [(each["id"], each["error"]) for each in replies] == [(1, ERROR), ("a", ERROR)]
+
+
+@pytest.mark.parametrize(
+    ("raw", "ids"),
+    [
+        (line(method="tools/call", params={"name": "get"}), []),
+        (line(id=None, method="tools/call", params={"name": "get"}), []),
+        (rb'{"jsonrpc":"2.0","m\u0065thod":"tools/call"', []),
+        (b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"n":NaN}}', [7]),
+    ],
+)
+def test_a_call_on_which_the_proxy_fails_never_reaches_the_server(
+    raw: bytes, ids: list[int]
+) -> None:
+    talk = failing()
+    before = list(talk.to_server)
+    talk.client(raw)
+    assert talk.to_server == before
+    assert [json.loads(raw)["id"] for raw in talk.to_client] == ids
+
+
+def test_a_log_that_fails_costs_no_answer() -> None:
+    def log(text: str) -> None:
+        raise OSError(text)
+
+    talk = failing()
+    talk.session._state.log = log
+    assert json.loads(talk.replied(call("get", id=3)))["error"] == ERROR
+
+
+@pytest.mark.parametrize("made", [EMPTY, CLOSED])
+def test_a_response_on_which_the_proxy_fails_passes_unless_its_rule_withholds(
+    made: RuleSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = failing(made)
+    raw = answer(SECRET)
+
+    def fails(*given: Any) -> Any:
+        raise KeyError("x")
+
+    monkeypatch.setattr("proxy.session.responses.take", fails)
+    reply = talk.got(raw)
+    if made is EMPTY:
+        assert reply == raw
+    else:
+        assert result(reply) == {**said(REASON), "isError": True}
+    # Not the list: it may show hidden tools.
+    unedited = answer({"tools": []}, 9)
+    assert talk.got(unedited) == (unedited if made is EMPTY else line(id=9, error=ERROR))
+    assert talk.session.ended("gone") == ()
+
+
+def test_a_list_that_could_not_be_edited_is_an_error_if_rules_cannot_be_used() -> None:
+    talk = failing()
+    talk.fails = RuleErrors([])
+    assert json.loads(talk.got(answer({"tools": []}, 9)))["error"]["message"] == RuleErrors.brief
+
+
+def test_a_query_response_on_which_the_proxy_fails_answers_the_held_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    talk = Talk(guarded(onward))
+    talk.client(call("write", {}))
+    query = talk.probes[0]
+
+    def fails(*given: Any) -> Any:
+        raise KeyError("x")
+
+    monkeypatch.setattr("proxy.session.guards.decide", fails)
+    talk.server(answer(said("fine"), json.loads(query.raw)["id"]))
+    [reply] = talk.to_client
+    assert (json.loads(reply)["id"], texts(reply)) == (1, [REASON])
+    talk.client(call("write", {}, id=2))
+    assert talk.session.ended("gone") == ()
+
+
+ANSWER = answer(said("x"))
+PROGRESS = line(method="notifications/progress")
+
+
+@pytest.mark.parametrize(
+    ("raw", "answers", "error"),
+    [
+        (call("get"), False, True),
+        (ANSWER, True, True),
+        (line(id=1, error={"code": 1, "message": "no"}), True, True),
+        (call("get"), True, False),
+        (ANSWER, False, False),
+        (PROGRESS, False, False),
+        (PROGRESS, True, False),
+        (b"[]", True, False),
+        (b"noise", True, False),
+    ],
+)
+def test_an_error_stands_for_a_request_or_an_answer_only(
+    raw: bytes, answers: bool, error: bool
+) -> None:
+    made = error_in_place_of(raw, REASON, answers=answers)
+    assert made == (line(id=1, error=ERROR) if error else None)

@@ -3,9 +3,13 @@
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
+from proxy.errors import DocumentError
 from proxy.ruleset.rule import EMPTY, Rule, RuleFile, RuleSet
+from proxy.session import tool_lists
 from proxy.session.outputs import Forward, RunInBackground
+from proxy.session.tool_lists import ToolListHistory
 from tests.given import answer, call, document, file, line, result, rules, texts
 from tests.samples import BOUND, DROP, HIDE, ITEMS, PAGES, SECRET, asked, items, list_tools, own
 from tests.talk import Talk
@@ -162,7 +166,10 @@ def test_a_long_list_of_tools_is_edited_while_others_may_enter_the_session() -> 
     assert [tool["name"] for tool in result(listed.raw)["tools"]] == ["list", "long"]
     short = Talk(talk.rules)
     short.exchange(listing_tools, answer({"tools": [own(), {"name": "gone"}]}, 1))
-    assert {**talk.session.known.seen, "long": None} == {**short.session.known.seen, "long": None}
+    assert {**talk.session.peer_info.facts, "long": None} == {
+        **short.session.peer_info.facts,
+        "long": None,
+    }
 
 
 def test_a_client_is_told_of_rules_that_have_changed_while_its_long_list_was_edited() -> None:
@@ -242,3 +249,57 @@ def test_a_client_whose_session_was_at_rest_is_told_of_other_rules_and_of_the_sa
         before = len(talk.to_client)
         talk.client(call("list", {}, id=2))
         assert talk.to_client[before:] == told
+
+
+# What a client received last
+
+
+ONE, TWO, OTHER = Raw(b'{"tools":[1]}'), Raw(b'{"tools":[2]}'), Raw(b'{"tools":[3]}')
+
+
+def history(*pages: tuple[Raw, Raw | None, bool]) -> ToolListHistory:
+    made = ToolListHistory()
+    for original, edited, next_page in pages:
+        made.record(original, edited, next_page=next_page)
+    return made
+
+
+def test_a_list_differs_if_one_of_its_pages_would() -> None:
+    assert not ToolListHistory().differs(lambda _: OTHER)
+    made = history((ONE, OTHER, False), (TWO, None, True))
+    assert not made.differs(lambda raw: OTHER if raw == ONE else None)
+    assert made.differs(lambda raw: OTHER)
+    assert made.differs(lambda raw: None)
+    new = history((ONE, OTHER, False), (TWO, None, False))
+    assert not new.differs(lambda _: None)
+
+
+def test_a_page_that_cannot_be_edited_any_more_counts_as_unchanged() -> None:
+    def unreadable(_: Raw) -> Raw | None:
+        raise DocumentError("on purpose")
+
+    assert not history((ONE, None, False)).differs(unreadable)
+
+
+def test_a_list_without_end_is_not_stored_without_end() -> None:
+    pages = [(Raw(b'{"tools":["page %d"]}' % number), None, True) for number in range(5000)]
+    made = history((ONE, None, False), *pages)
+    assert len(made._pages) <= 1000
+    assert made.differs(lambda _: None), "what is not stored counts as changed"
+    long = [(Raw(b'"%d%s"' % (number, b"x" * 100_000)), None, number > 0) for number in range(100)]
+    assert sum(len(page.result) for page, _ in history(*long)._pages if page) <= 4 << 20
+    assert history((Raw(b'"' + b"x" * (5 << 20) + b'"'), None, False)).differs(lambda _: None)
+
+
+def test_a_page_that_is_listed_over_and_over_is_stored_once() -> None:
+    made = history((ONE, None, False), *[(TWO, None, True)] * 5000)
+    assert len(made._pages) == 2
+    assert not made.differs(lambda _: None)
+
+
+def test_equal_lists_are_stored_once_and_not_for_ever() -> None:
+    before = len(tool_lists._PAGES)
+    many = [history((Raw(b'{"tools":["of many"]}'), None, False)) for _ in range(10)]
+    assert len(tool_lists._PAGES) == before + 1
+    many.clear()
+    assert len(tool_lists._PAGES) == before

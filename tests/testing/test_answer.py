@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 
 from proxy.errors import DocumentError
-from proxy.shaping.result.visible import VisibleSize
+from proxy.shaping.result.frame import VisibleSize
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
 from tests.given import answer, document, line, rule, said
@@ -19,7 +19,7 @@ def read(result: dict[str, Any]) -> ClientView:
 
 def moved(before: dict[str, Any], after: dict[str, Any], text: str = "response: []") -> list[Any]:
     """Return the copies of the document that `before` has, as they stand in `after`."""
-    found = answers.reading(answer(before), rule(text))
+    found = answers.located(answer(before), rule(text))
     assert found is not None
     return answers.copies(read(after), found)
 
@@ -30,8 +30,8 @@ def test_texts_and_structured_content_are_read() -> None:
     assert found.texts == ("a", "b")
     assert found.structured is not None
     assert bytes(found.structured) == b'{"x":1}'
-    assert found.shown == VisibleSize(7, 2)
-    assert (found.failed, found.error, found.said) == (False, None, "a\nb")
+    assert found.visible_size == VisibleSize(7, 2)
+    assert (found.failed, found.error, found.text) == (False, None, "a\nb")
 
 
 def test_a_marked_error_has_failed() -> None:
@@ -41,8 +41,8 @@ def test_a_marked_error_has_failed() -> None:
 def test_an_error_response_has_failed_with_its_words() -> None:
     found = answers.read(line(id=1, error={"code": 1, "message": "no such tool"}))
 
-    assert (found.failed, found.said, found.texts) == (True, "no such tool", ())
-    assert answers.read(line(id=1, error="odd")).said == '"odd"'
+    assert (found.failed, found.text, found.texts) == (True, "no such tool", ())
+    assert answers.read(line(id=1, error="odd")).text == '"odd"'
 
 
 @pytest.mark.parametrize(
@@ -96,19 +96,19 @@ def test_without_a_document_before_the_only_one_after_is_taken() -> None:
 
 
 def test_a_document_that_is_gone_is_told() -> None:
-    before = answers.reading(answer(said("[1]")), rule("response: []"))
+    before = answers.located(answer(said("[1]")), rule("response: []"))
 
     with pytest.raises(DocumentError, match="does not hold the document"):
         answers.document(read({"content": []}), before)
 
 
 def test_an_error_response_has_no_document() -> None:
-    assert answers.reading(line(id=1, error={}), rule("response: []")) is None
+    assert answers.located(line(id=1, error={}), rule("response: []")) is None
 
 
 def test_texts_are_blocks_where_a_bound_makes_them_the_document() -> None:
-    assert answers.reading(answer(said("x", "y")), rule("response: []")) is None
-    assert answers.reading(answer(said("x", "y")), rule("max_bytes: 1000")) is not None
+    assert answers.located(answer(said("x", "y")), rule("response: []")) is None
+    assert answers.located(answer(said("x", "y")), rule("max_bytes: 1000")) is not None
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_texts_are_blocks_where_a_bound_makes_them_the_document() -> None:
         ('"x"', '"x"'),
         ("{cut", "{cut"),
         ('{"a": NaN}', '{"a": NaN}'),
-        ('["\\ud800"]', ["\ud800"]),
+        ('["\\ud800"]', ["\ufffd"]),
         ("", ""),
     ],
 )

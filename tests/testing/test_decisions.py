@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from proxy.ruleset.guard import Allow, Decision, Query, QueryResult
 from proxy.ruleset.rule import Rule, RuleFile, RuleSet
-from proxy.testing.decisions import Decided, watched
+from proxy.testing.decisions import Decided, recording_guards
 from proxy.transforms.base import Call, Parameter, Warned
 from tests.given import rule
 
@@ -19,29 +19,29 @@ class Careful(Struct, frozen=True):
     shorthand: ClassVar[str | None] = None
     parameters: ClassVar[Mapping[str, Parameter]] = {"force": Parameter({"type": "boolean"})}
 
-    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+    def __call__(self, call: Call, result: QueryResult | None) -> Decision:
         if call.argument("fails"):
             raise ValueError("no")
         call.warn("asked", "first")
-        return Query("may") if found is None else Allow()
+        return Query("may") if result is None else Allow()
 
 
-def watching(note: list[Decided], *made: Rule) -> tuple[Rule, ...]:
-    file = RuleFile(name="rules.yaml", rules=made)
-    [found] = watched(RuleSet((file,)), note.append).files
-    return found.rules
+def watching(note: list[Decided], *rules: Rule) -> tuple[Rule, ...]:
+    file = RuleFile(name="rules.yaml", rules=rules)
+    [watched_file] = recording_guards(RuleSet((file,)), note.append).files
+    return watched_file.rules
 
 
 def test_each_decision_is_noted_with_what_the_guard_was_given_and_said() -> None:
     noted: list[Decided] = []
-    [held] = watching(noted, replace(rule("tools: a"), guard=Careful()))
-    assert held.guard is not None
+    [watched_rule] = watching(noted, replace(rule("tools: a"), guard=Careful()))
+    assert watched_rule.guard is not None
     yes = QueryResult("yes")
 
-    assert held.guard(Call("a", warnings=[]), None) == Query("may")
-    assert held.guard(Call("a", warnings=[]), yes) == Allow()
+    assert watched_rule.guard(Call("a", warnings=[]), None) == Query("may")
+    assert watched_rule.guard(Call("a", warnings=[]), yes) == Allow()
     with pytest.raises(ValueError, match="no"):
-        held.guard(Call("a", {"fails": True}, warnings=[]), None)
+        watched_rule.guard(Call("a", {"fails": True}, warnings=[]), None)
 
     warned = (Warned("asked", "first"),)
     assert noted == [
@@ -53,9 +53,9 @@ def test_each_decision_is_noted_with_what_the_guard_was_given_and_said() -> None
 
 def test_a_watched_guard_is_as_its_own_and_other_rules_stay() -> None:
     plain = rule("tools: b")
-    held, other = watching([], replace(rule("tools: a"), guard=Careful()), plain)
+    watched_rule, other = watching([], replace(rule("tools: a"), guard=Careful()), plain)
 
-    assert held.guard is not None
-    assert held.guard.name == "careful"
-    assert held.guard.parameters == Careful.parameters
+    assert watched_rule.guard is not None
+    assert watched_rule.guard.name == "careful"
+    assert watched_rule.guard.parameters == Careful.parameters
     assert other is plain

@@ -7,6 +7,7 @@ import pytest
 from msgspec import Raw
 
 from proxy.testing import exchange
+from proxy.testing.differences import to_json
 from proxy.testing.exchange import ExchangeError
 from tests.given import answer, call, document, line, said
 
@@ -130,8 +131,8 @@ def test_what_is_no_json_is_refused(raw: bytes) -> None:
 
 
 def test_values_that_hold_lone_surrogates_are_written_with_escapes() -> None:
-    assert exchange.written(["\ud800", "ä"]) == rb'["\ud800","\u00e4"]'
-    assert exchange.written(["ä"]) == '["ä"]'.encode()
+    assert to_json(["\ud800", "ä"]) == rb'["\ud800","\u00e4"]'
+    assert to_json(["ä"]) == '["ä"]'.encode()
 
 
 def test_a_response_answers_under_another_id() -> None:
@@ -140,13 +141,13 @@ def test_a_response_answers_under_another_id() -> None:
 
 
 def test_a_call_is_asked_with_an_id_as_it_is_spelled() -> None:
-    assert exchange.asked(Raw(b"1.0"), "t", {"a": "b"}) == (
+    assert exchange.request(Raw(b"1.0"), "t", {"a": "b"}) == (
         b'{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":{"name":"t","arguments":{"a":"b"}}}'
     )
 
 
 def test_a_made_exchange_answers_its_own_call() -> None:
-    found = exchange.made("t", {"a": 1}, exchange.of_text("x"))
+    found = exchange.make("t", {"a": 1}, exchange.text_result("x"))
 
     assert found.request == call("t", {"a": 1})
     assert found.response == answer(said("x"))

@@ -1,100 +1,107 @@
-"""One call played out: the first call before a later page, what the server saw, what came back."""
+"""One call replayed: the first call before a later page, what the server saw, what came back."""
 
 import json
+from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
-from proxy.testing.exchange import RecordedExchange, made, of_text
-from proxy.testing.play import Replay
-from tests.given import document, rules, texts
+from proxy.testing.exchange import RecordedExchange, make, text_result
+from proxy.testing.play import InMemoryTransport, Replay
+from tests.given import answer, call, document, line, rules, texts
 
-PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
+PAGES = rules(
+    "- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2, drop_on: [delete]}}]}"
+)
+ITEMS = {"items": [1, 2, 3, 4, 5]}
 
 
 def exchange(**arguments: object) -> RecordedExchange:
-    return made("list", arguments, of_text('{"items":[1,2,3,4,5]}'))
+    return make("list", arguments, text_result(json.dumps(ITEMS)))
 
 
-def items(play: Replay) -> object:
-    return json.loads(texts(play.answer.line)[0])["items"]
+def items(raw: bytes) -> Any:
+    return json.loads(texts(raw)[0])["items"]
 
 
-def test_a_call_is_made_once() -> None:
-    play = Replay(PAGES, exchange(limit=3, x=1))
+@pytest.mark.parametrize(
+    ("arguments", "page", "calls", "outcome"),
+    [
+        ({"limit": 3, "x": 1}, [1, 2, 3], [{"x": 1}], "shaped"),
+        ({"offset": 4}, [5], [{}], "page"),  # after a call for the first page
+    ],
+)
+def test_a_page_is_what_a_model_gets_that_asks_for_it(
+    arguments: dict[str, Any], page: list[int], calls: list[Any], outcome: str
+) -> None:
+    play = Replay(PAGES, exchange(**arguments))
 
-    assert (items(play), play.seen) == ([1, 2, 3], [{"x": 1}])
-    assert play.opening is play.answer
-
-
-def test_a_later_page_follows_a_call_for_the_first_one() -> None:
-    play = Replay(PAGES, exchange(offset=4))
-
-    assert (items(play), play.seen) == ([5], [{}])
-    assert json.loads(texts(play.opening.line)[0])["items"] == [1, 2]
+    assert (items(play.answer.line), play.calls, play.outcome) == (page, calls, outcome)
+    assert (play.opening is play.answer) is (outcome == "shaped")
+    assert items(play.opening.line)[:2] == [1, 2]
+    assert play.applied is PAGES.files[0].rules[0]
+    assert items(play.before.line) == ITEMS["items"]
+    before = play.document(play.applied)
+    assert before is not None
+    assert json.loads(before.document.encode()) == ITEMS
+    assert [result.outcome for _, result in play.shaped] == list(dict.fromkeys(("shaped", outcome)))
 
 
 def test_the_first_call_can_be_left_out() -> None:
-    play = Replay(PAGES, exchange(offset=4), opened=False)
+    play = Replay(PAGES, exchange(offset=4), first_call=False)
 
-    assert play.seen == []
+    assert play.calls == []
     assert play.answer.failed
 
 
-def test_further_pages_can_be_asked_for() -> None:
+def test_further_pages_and_calls_can_be_made() -> None:
     play = Replay(PAGES, exchange())
 
-    further = play.ask({"offset": 2})
-
-    assert json.loads(texts(further.line)[0])["items"] == [3, 4]
-    assert len(play.seen) == 1
-
-
-def test_a_call_that_the_server_gets_again_is_answered_and_seen() -> None:
-    play = Replay(PAGES, exchange())
-
-    assert not play.ask({"other": 1}).failed
-    assert play.seen == [{}, {"other": 1}]
-
-
-def test_the_rule_and_the_document_before_are_known() -> None:
-    play = Replay(PAGES, exchange())
-    assert play.applied is not None
-    assert play.applied.name == "pages"
-    reading = play.reading(play.applied)
-
-    assert reading is not None
-    assert json.loads(reading.document.encode()) == {"items": [1, 2, 3, 4, 5]}
-    assert [outcome.word for _, outcome in play.shaped] == ["shaped"]
-    assert play.before.texts == (document({"items": [1, 2, 3, 4, 5]})["content"][0]["text"],)
+    assert items(play.ask({"offset": 2}).line) == [3, 4]
+    assert (play.calls, play.outcome) == ([{}], "page")
+    assert items(play.ask({"other": 1}).line) == [1, 2]
+    assert play.calls == [{}, {"other": 1}]
 
 
 def test_a_refused_call_is_not_tried_twice() -> None:
     play = Replay(PAGES, exchange(offset=2, limit=99))
 
-    assert play.answer.failed
-    assert play.seen == []
+    assert (play.answer.failed, play.calls, play.outcome) == (True, [], "refused")
 
 
-def test_what_is_logged_is_kept() -> None:
+def test_log_lines_are_kept() -> None:
     play = Replay(rules("- {name: r, tools: list, response: [{keep: [a.b]}]}"), exchange())
 
-    assert len(play.log) == 1
+    [message] = play.log
+    assert message.startswith("r: list: left as it came: ")
 
 
-def test_what_became_of_each_call_is_known() -> None:
-    play = Replay(PAGES, exchange())
-    words = [play.word]
-    play.ask({"offset": 2})
-    words += [play.word, Replay(PAGES, exchange(offset=2, limit=99)).word]
-
-    assert words == ["shaped", "page", "refused"]
-
-
-def test_the_same_can_be_played_with_another_rule_in_place_of_the_one_that_applied() -> None:
+def test_the_same_call_can_be_replayed_with_another_rule_in_place_of_the_one_that_applied() -> None:
     play = Replay(PAGES, exchange(offset=4))
     assert play.applied is not None
 
     again = play.again(replace(play.applied, pipeline=()))
 
-    assert items(again) == [1, 2, 3, 4, 5]
-    assert (items(play), again.seen) == ([5], [{"offset": 4}])
+    assert items(again.answer.line) == [1, 2, 3, 4, 5]
+    assert (items(play.answer.line), again.calls) == ([5], [{"offset": 4}])
+
+
+def test_a_transport_in_memory_keeps_and_drops_snapshots_as_the_rules_say() -> None:
+    seen: list[bytes] = []
+
+    def serve(raw: bytes) -> bytes | None:
+        seen.append(raw)
+        read = json.loads(raw)
+        return answer(document(ITEMS), read["id"]) if "id" in read else None
+
+    transport = InMemoryTransport(PAGES, serve, serve)
+
+    assert transport.send(line(method="notifications/initialized")) == []
+    for lines in (transport.send(call("list")), transport.send(call("list", {"offset": 2}, id=2))):
+        assert len(lines) == 1
+    assert items(lines[0]) == [3, 4]
+    assert len(seen) == 2
+    transport.send(call("delete", id=3))
+    [expired] = transport.send(call("list", {"offset": 2}, id=4))
+    assert json.loads(expired)["result"]["isError"] is True
+    assert len(seen) == 3

@@ -8,13 +8,13 @@ from proxy.ruleset.rule import RuleSet
 from proxy.testing import answer as answers
 from proxy.testing import walk
 from proxy.testing.answer import ClientView
-from proxy.testing.exchange import RecordedExchange, made, of_text
+from proxy.testing.exchange import RecordedExchange, make, text_result
 from proxy.testing.play import Replay
 from proxy.testing.walk import WalkError
 from tests.given import answer, document, rules, said
 
 PAGES = rules("- {tools: t, response: [{paginate: {at: items, limit: 2}}]}")
-ITEMS = made("t", {}, of_text('{"items":[1,2,3,4,5]}'))
+ITEMS = make("t", {}, text_result('{"items":[1,2,3,4,5]}'))
 
 
 def told(chosen: RuleSet, exchange: RecordedExchange) -> list[str]:
@@ -107,20 +107,20 @@ def test_a_walk_that_cannot_go_on_says_why(pages: list[Any], message: str) -> No
 
 
 def test_a_document_that_uses_our_word_keeps_its_own() -> None:
-    exchange = made("t", {}, of_text('{"items":[1,2,3],"pagination":{"nextOffset":7,"own":1}}'))
+    exchange = make("t", {}, text_result('{"items":[1,2,3],"pagination":{"nextOffset":7,"own":1}}'))
 
     assert told(PAGES, exchange) == []
 
 
 def test_a_text_that_uses_the_words_of_a_notice_is_followed_by_its_notice() -> None:
     chosen = rules("- {tools: t, response: [{truncate: {max_length: 20}}]}")
-    exchange = made("t", {}, of_text("a text of several windows, and a few words at its end"))
+    exchange = make("t", {}, text_result("a text of several windows, and a few words at its end"))
 
     assert told(chosen, exchange) == []
 
 
 def test_a_walk_without_a_document_says_so() -> None:
-    exchange = made("t", {}, exchange_result())
+    exchange = make("t", {}, exchange_result())
 
     with pytest.raises(WalkError, match="rejoins: the result has no document"):
         told(PAGES, exchange)

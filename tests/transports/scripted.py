@@ -88,7 +88,7 @@ class Scripted(Session):
     def shaped(self, job: Any, outcome: Any) -> tuple[Output, ...]:
         return (Forward(b"shaped " + outcome),)
 
-    def head(self, start: bytes, exchange: bytes = b"") -> bool:
+    def may_stream(self, start: bytes, exchange: bytes = b"") -> bool:
         return start.startswith(b"server pass")
 
     def streamed(self, start: bytes, end: bytes, size: int, exchange: bytes = b"") -> None:

@@ -8,10 +8,10 @@ from proxy.document import message
 from proxy.transports.correlation import (
     NOWHERE,
     Correlation,
-    address,
+    correlate,
     elements,
+    error_for_dropped_line,
     progress_token,
-    said_of_long,
 )
 from proxy.transports.stdio.lines import LineDropped, LineTooLong
 
@@ -42,20 +42,20 @@ SUBSCRIBED = {"_meta": {"io.modelcontextprotocol/subscriptionId": "a"}}
     ],
 )
 def test_a_message_says_whose_it_is(said: dict[str, object], whose: Correlation) -> None:
-    assert address(json.dumps({"jsonrpc": "2.0", **said}).encode()) == whose
+    assert correlate(json.dumps({"jsonrpc": "2.0", **said}).encode()) == whose
 
 
 @pytest.mark.parametrize("raw", [b"", b"noise", b"[]", b"5", b'{"id": 7', b"\xff\xfe"])
 def test_what_is_no_message_is_nobodys(raw: bytes) -> None:
-    assert address(raw) == NOWHERE
+    assert correlate(raw) == NOWHERE
 
 
 def test_an_answer_that_only_looks_broken_is_still_somebodys() -> None:
-    assert address(b'{"jsonrpc":"2.0","id":7,"result":{"x":NaN}}').answers == b"7"
+    assert correlate(b'{"jsonrpc":"2.0","id":7,"result":{"x":NaN}}').answers == b"7"
 
 
 def test_an_answer_behind_noise_on_its_line_is_still_somebodys() -> None:
-    assert address(b'Loading... {"jsonrpc":"2.0","id":7,"result":{}}').answers == b"7"
+    assert correlate(b'Loading... {"jsonrpc":"2.0","id":7,"result":{}}').answers == b"7"
 
 
 def test_the_token_of_a_request_keeps_its_type() -> None:
@@ -87,7 +87,7 @@ def test_a_batch_has_elements_and_anything_else_is_one() -> None:
 def test_a_request_whose_answer_is_too_long_is_answered_with_that(
     event: LineTooLong | LineDropped, waiting: list[bytes], answered: bytes | None
 ) -> None:
-    line = said_of_long(event, waiting, 50)
+    line = error_for_dropped_line(event, waiting, 50)
     if answered is None:
         assert line is None
     else:

@@ -93,7 +93,7 @@ async def test_a_call_is_held_until_the_server_has_answered_a_question() -> None
 @pytest.mark.parametrize("cause", ["", "it is on fire"])
 async def test_what_comes_of_a_question_without_an_answer_goes_where_it_belongs(cause: str) -> None:
     made = driver(guarded(told))
-    [probe] = (await made.from_client(call("write", {}))).probes
+    [probe] = (await made.from_client(call("write", {}))).queries
     to_server, [line], news, probes = await made.unanswered(probe.token, cause)
     assert texts(line) == [cause or "no answer in time"]
     cancelled = [json.loads(each)["params"]["requestId"] for each in to_server]
@@ -207,7 +207,7 @@ async def test_nothing_is_left_of_a_call_whose_client_went_away_meanwhile() -> N
         await asyncio.wait([task])
         assert task.cancelled()
     go.set()
-    assert not made.session._waiting
+    assert not made.session._state.suspended
 
 
 async def test_what_no_replica_knows_or_can_say_is_no_matter() -> None:

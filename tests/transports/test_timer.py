@@ -41,7 +41,7 @@ class Watched:
         async with asyncio.timeout(SECONDS):
             sent = await self.late.get()
         assert len(sent.to_client) == len(sent.to_server)
-        assert (sent.told, sent.probes) == ([], [])
+        assert (sent.notifications, sent.queries) == ([], [])
         return [json.loads(raw)["id"] for raw in sent.to_client]
 
 

@@ -13,8 +13,8 @@ from proxy.document.message import members, string_at
 from proxy.document.tree import compact, encode, level, plain, text
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import Rule, RuleSet
-from proxy.session.arguments import ArgumentPlan
 from proxy.session.tools import input_schema, output_schema
+from proxy.session.tools.arguments import ArgumentPlan
 from proxy.session.tools.output_schema import Log
 from proxy.transforms.base import Schema
 

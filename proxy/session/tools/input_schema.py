@@ -3,7 +3,7 @@
 from typing import Any
 
 from proxy.ruleset.rule import Rule
-from proxy.session.arguments import ArgumentPlan, Entry
+from proxy.session.tools.arguments import ArgumentPlan, Entry
 from proxy.transforms.base import Schema
 
 

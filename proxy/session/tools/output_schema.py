@@ -10,7 +10,7 @@ from msgspec import Raw
 from proxy.document.tree import encode, plain
 from proxy.ruleset.rule import Rule
 from proxy.schema import derive as schemas
-from proxy.session.arguments import VIEW
+from proxy.session.tools.arguments import VIEW
 from proxy.transforms.abridge import NAME, Abridge
 from proxy.transforms.base import Schema, Transform
 

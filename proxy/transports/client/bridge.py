@@ -195,10 +195,10 @@ class Bridge:
     async def _take(self, raw: bytes) -> None:
         if raw.strip():
             routed = await self._driver.from_client(raw)
-            await self._say([*routed.told, *routed.to_client])
+            await self._say([*routed.notifications, *routed.to_client])
             for line in routed.to_server:
                 await self._server.send(line)
-            for probe in routed.probes:
+            for probe in routed.queries:
                 await self._server.probe(probe)
 
     async def _refuse_long(self, event: LineDropped) -> None:

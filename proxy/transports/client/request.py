@@ -12,7 +12,7 @@ from proxy.document import message
 from proxy.document.message import PROTOCOL_VERSION, string_at
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
-from proxy.transports.correlation import address, messages, method_of, request_key
+from proxy.transports.correlation import correlate, messages, method_of, request_key
 from proxy.transports.http.headers import MODERN
 
 _NULL = b"null"
@@ -68,7 +68,7 @@ def read(raw: bytes) -> ClientRequest:
         raw,
         waiting,
         method_of(single),
-        None if waiting else address(raw).cancels,
+        None if waiting else correlate(raw).cancels,
         version is not None and version >= MODERN,
         version,
     )

@@ -161,8 +161,8 @@ class Streamable:
 
     async def answered(self) -> None:
         """Return once every request has its response, except `subscriptions/listen`."""
-        while waited := [post for post in self._open.values() if not post.lasts]:
-            await waited[0].over.wait()
+        while posts := [post for post in self._open.values() if not post.lasts]:
+            await posts[0].over.wait()
 
     def stop(self) -> None:
         """Cancel everything in flight, in both directions."""
@@ -335,18 +335,18 @@ class Streamable:
     async def _unanswered(self, key: bytes) -> None:
         await self._dispatch(await self._driver.unanswered(key))
 
-    def _overdue(self, sent: Routed) -> None:
-        self._start(self._dispatch(sent))
+    def _overdue(self, routed: Routed) -> None:
+        self._start(self._dispatch(routed))
 
-    async def _dispatch(self, sent: Routed) -> None:
+    async def _dispatch(self, routed: Routed) -> None:
         """Send the messages of a call that was decided without the server; do not wait for them."""
-        for line in sent.to_server:
+        for line in routed.to_server:
             post = posting.read(line)
             if post.waiting:
                 self._begin(post)
             else:
                 self._start(self.send(line))
-        await self._say([*sent.told, *sent.to_client])
+        await self._say([*routed.notifications, *routed.to_client])
 
     # From the server
 

@@ -109,14 +109,14 @@ class _Bounded:
     def __init__(self, content: Source, limit: int) -> None:
         self._content = content
         self._limit = limit
-        self._came = 0
+        self._input = 0
 
     async def readany(self) -> bytes:
         raw = await self._content.readany()
-        self._came += len(raw)
+        self._input += len(raw)
         # Compression enlarges no body by more than this.
-        if self._came > self._limit + (self._limit >> 6) + PIECE:
-            raise TooLarge(self._came, self._limit)
+        if self._input > self._limit + (self._limit >> 6) + PIECE:
+            raise TooLarge(self._input, self._limit)
         return raw
 
 
@@ -126,13 +126,13 @@ class _Decoder:
     def __init__(self, coding: str) -> None:
         self._coding = coding
         self._start = b""
-        self._came = 0
-        self._gone = 0
+        self._input = 0
+        self._output = 0
         self._inner = zlib.decompressobj(_GZIP) if coding == "gzip" else None
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
         """Yield the pieces that the next bytes decompress to. Raises Unreadable."""
-        self._came += len(raw)
+        self._input += len(raw)
         if self._inner is None:
             raw = self._start = self._start + raw
             if len(raw) < 2:
@@ -154,8 +154,8 @@ class _Decoder:
                 raise Unreadable(f"its {self._coding} data is damaged: {why}") from None
             raw = inner.unused_data if inner.eof else inner.unconsumed_tail
             if piece:
-                self._gone += len(piece)
-                if self._gone > max(_SUSPECT, self._came * _MOST_GROWTH):
+                self._output += len(piece)
+                if self._output > max(_SUSPECT, self._input * _MOST_GROWTH):
                     raise Unreadable(f"it is over {_MOST_GROWTH} times larger when decompressed")
                 yield piece
             if not raw and len(piece) < PIECE and not inner.eof:
@@ -163,8 +163,8 @@ class _Decoder:
 
     def end(self) -> None:
         """Take the end of the body. Raises Unreadable if it is incomplete."""
-        if self._came and not (self._inner and self._inner.eof):
-            raise Unreadable(f"its {self._coding} data ends early, after {self._came} bytes")
+        if self._input and not (self._inner and self._inner.eof):
+            raise Unreadable(f"its {self._coding} data ends early, after {self._input} bytes")
 
 
 def _has_header(raw: bytes) -> bool:

@@ -30,14 +30,14 @@ def to_upstream(
     >>> dict(to_upstream(sent, credentials=False))
     {'Accept-Encoding': 'identity'}
     """
-    dropped = _HOP | _BODY | _OURS | _named(headers)
+    dropped = _HOP | _BODY | _OURS | _connection_headers(headers)
     if not credentials:
         dropped |= _CREDENTIALS
-    passed = _without(headers, dropped)
-    passed["Accept-Encoding"] = "identity"
+    forwarded = _without(headers, dropped)
+    forwarded["Accept-Encoding"] = "identity"
     for name, value in fixed:
-        passed[name] = value
-    return passed
+        forwarded[name] = value
+    return forwarded
 
 
 def to_client(headers: Headers, *, whole: bool = False) -> CIMultiDict[str]:
@@ -45,10 +45,10 @@ def to_client(headers: Headers, *, whole: bool = False) -> CIMultiDict[str]:
 
     The headers of the body's length and coding pass only if the body passes unchanged, `whole`.
     """
-    return _without(headers, (_HOP if whole else _HOP | _BODY) | _named(headers))
+    return _without(headers, (_HOP if whole else _HOP | _BODY) | _connection_headers(headers))
 
 
-def _named(headers: Headers) -> frozenset[str]:
+def _connection_headers(headers: Headers) -> frozenset[str]:
     values = headers.getall("Connection", [])
     return frozenset(name.strip().lower() for value in values for name in value.split(","))
 

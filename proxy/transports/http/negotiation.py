@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
-Wanted = Literal["json", "stream", "rather json", "either", "nothing"]
+Wanted = Literal["json", "stream", "prefer json", "either", "nothing"]
 """The form of an HTTP response.
 
 json          one JSON document, even if other messages are lost
 stream        an event stream
-rather json   JSON if it holds a single response, else an event stream
+prefer json   JSON if it holds a single response, else an event stream
 either        the form that the upstream chose
 nothing       neither can be sent: 406
 
@@ -38,12 +38,12 @@ _ANY = re.compile(r"\s*\*\s*(?=;|\Z)")  # some old libraries send it for */*
 
 
 @lru_cache(256)
-def wanted(accept: str | None) -> Wanted:
+def negotiate(accept: str | None) -> Wanted:
     """Return the form that an Accept header requests; None is a request without the header.
 
-    >>> wanted("application/json, text/event-stream")
+    >>> negotiate("application/json, text/event-stream")
     'either'
-    >>> wanted("*/*;q=0.1, text/event-stream")
+    >>> negotiate("*/*;q=0.1, text/event-stream")
     'stream'
 
     Never raises: invalid elements are ignored, and a header with no valid element counts as
@@ -53,21 +53,21 @@ def wanted(accept: str | None) -> Wanted:
     for name, weight in _ranges(accept or ""):
         weights[name] = max(weight, weights.get(name, 0.0))
     if not weights:
-        return "rather json"
+        return "prefer json"
     json, stream = _weight(weights, JSON), _weight(weights, STREAM)
     if stream > json:
         return "stream"
     if not stream:
         return "json" if json else "nothing"
-    return "either" if json == stream and STREAM in weights else "rather json"
+    return "either" if json == stream and STREAM in weights else "prefer json"
 
 
 def _ranges(accept: str) -> Iterator[tuple[str, float]]:
     for element in _QUOTED.sub('""', accept).split(","):
-        found = _TYPE.match(element)
-        if found or _ANY.match(element):
+        media_type = _TYPE.match(element)
+        if media_type or _ANY.match(element):
             weight = _WEIGHT.search(element)
-            name = f"{found[1]}/{found[2]}".lower() if found else "*/*"
+            name = f"{media_type[1]}/{media_type[2]}".lower() if media_type else "*/*"
             yield name, min(float(weight[1]), 1.0) if weight else 1.0
 
 

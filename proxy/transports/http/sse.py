@@ -54,36 +54,36 @@ class Events:
     b'data'
     """
 
-    __slots__ = ("_bare", "_begun", "_held", "_limit", "_line", "_seen")
+    __slots__ = ("_bare", "_buffer", "_limit", "_line", "_searched", "_started")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._held = bytearray()  # from the first byte of the unfinished event
+        self._buffer = bytearray()  # from the first byte of the unfinished event
         self._line = 0  # the start of the unfinished line
-        self._seen = 0  # the offset at which the search for its end continues
+        self._searched = 0  # the offset at which the search for its end continues
         self._bare = False  # the line before it ended in a bare `\r`
-        self._begun = False  # a byte order mark can no longer follow
+        self._started = False  # a byte order mark can no longer follow
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
         """Yield the events that `chunk` completes; iterate to the end. Raises TooLong."""
-        held = self._held
-        held += chunk
-        if not self._begun and not self._begins():
+        buffer = self._buffer
+        buffer += chunk
+        if not self._started and not self._begins():
             return
-        size = len(held)
+        size = len(buffer)
         start, line = 0, self._line
         # The next of each, searched again only after it was passed: each byte is searched once.
-        lf = cr = self._seen - 1
-        at = self._seen
+        lf = cr = self._searched - 1
+        at = self._searched
         while True:
             if lf < at:
-                lf = _found(held, b"\n", at)
+                lf = _find(buffer, b"\n", at)
             if cr < at:
-                cr = _found(held, b"\r", at)
+                cr = _find(buffer, b"\r", at)
             end = min(lf, cr)
             if end == size:
                 break
-            ends = end == line or (line == start and held[line] == _COLON)
+            ends = end == line or (line == start and buffer[line] == _COLON)
             bare = False
             if end == lf:
                 after = end + 1
@@ -92,20 +92,20 @@ class Events:
             elif end + 1 == size:
                 break
             else:
-                bare = held[end + 1] != _LF
+                bare = buffer[end + 1] != _LF
                 after = end + (1 if bare else 2)
             self._bare = bare
             at = line = after
             if ends:
                 if after - start > self._limit:
                     raise self._too_long()
-                with memoryview(held) as view:
+                with memoryview(buffer) as view:
                     raw = bytes(view[start:after])
                 yield _read(raw)
                 start = after
-        del held[:start]
-        self._line, self._seen = line - start, end - start
-        if len(held) > self._limit:
+        del buffer[:start]
+        self._line, self._searched = line - start, end - start
+        if len(buffer) > self._limit:
             raise self._too_long()
 
     def end(self) -> bytes:
@@ -113,31 +113,31 @@ class Events:
 
         An event whose last `\r` could have been followed by a `\n` counts as unfinished.
         """
-        left = bytes(self._held)
-        self._held.clear()
-        self._line = self._seen = 0
-        return left
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        self._line = self._searched = 0
+        return rest
 
     def _begins(self) -> bool:
         """Remove a byte order mark; return True if enough bytes have arrived to detect one."""
-        if len(self._held) < len(_BOM) and _BOM.startswith(self._held):
+        if len(self._buffer) < len(_BOM) and _BOM.startswith(self._buffer):
             return False
-        self._begun = True
-        if self._held.startswith(_BOM):
-            del self._held[: len(_BOM)]
+        self._started = True
+        if self._buffer.startswith(_BOM):
+            del self._buffer[: len(_BOM)]
         return True
 
     def _too_long(self) -> TooLong:
-        self._held.clear()
+        self._buffer.clear()
         return TooLong(f"an event of more than {self._limit} bytes")
 
 
-def written(
+def encode_event(
     data: bytes, *, event: str | None = "message", id: str | None = None, retry: int | None = None
 ) -> bytes:
     r"""Return an event that carries `data`; its `event` field is left out if None.
 
-    >>> written(b'{}', id="7")
+    >>> encode_event(b'{}', id="7")
     b'id: 7\nevent: message\ndata: {}\n\n'
 
     Raises ValueError if an id or an event does not fit on one line.
@@ -206,9 +206,9 @@ def _spans(raw: bytes) -> Iterator[tuple[int, int, int]]:
     at, lf, cr, size = 0, -1, -1, len(raw)
     while at < size:
         if lf < at:
-            lf = _found(raw, b"\n", at)
+            lf = _find(raw, b"\n", at)
         if cr < at:
-            cr = _found(raw, b"\r", at)
+            cr = _find(raw, b"\r", at)
         end = min(lf, cr)
         after = min(size, end + (2 if raw.startswith(b"\r\n", end) else 1))
         yield at, end, after
@@ -226,6 +226,6 @@ def _lines(data: bytes) -> list[bytes]:
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
 
 
-def _found(held: bytes | bytearray, what: bytes, at: int) -> int:
-    found = held.find(what, at)
-    return len(held) if found < 0 else found
+def _find(buffer: bytes | bytearray, what: bytes, at: int) -> int:
+    index = buffer.find(what, at)
+    return len(buffer) if index < 0 else index

@@ -42,8 +42,8 @@ class Access(Struct, frozen=True):
     tokens: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        kept = f"{len(self.tokens)} secret" if self.tokens else "none"
-        return f"Access(hosts={self.hosts!r}, origins={self.origins!r}, tokens={kept})"
+        secrets = f"{len(self.tokens)} secret" if self.tokens else "none"
+        return f"Access(hosts={self.hosts!r}, origins={self.origins!r}, tokens={secrets})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [("hosts", self.hosts), ("origins", self.origins), ("tokens", len(self.tokens))]
@@ -63,32 +63,34 @@ class Access(Struct, frozen=True):
             return AccessRefused(403, "the Host of the request is not allowed")
         if not all(self._trusts(origin, host) for origin in _all(headers, "origin")):
             return AccessRefused(403, "the Origin of the request is not allowed")
-        shown = _shown(headers, path_token)
-        if self.tokens and not self._known(shown):
+        candidates = _tokens_of(headers, path_token)
+        if self.tokens and not self._matches(candidates):
             challenge = ("WWW-Authenticate", 'Bearer realm="mcp-abridge"')
-            said = "the bearer token is not known" if any(shown) else "a bearer token is needed"
-            return AccessRefused(401, said, (challenge,))
+            reason = (
+                "the bearer token is not known" if any(candidates) else "a bearer token is needed"
+            )
+            return AccessRefused(401, reason, (challenge,))
         return None
 
     def _trusts(self, origin: str, host: str) -> bool:
-        if origin.lower() in (known.lower() for known in self.origins):
+        if origin.lower() in (allowed.lower() for allowed in self.origins):
             return True
-        found = _ORIGIN.fullmatch(origin)
-        if found is None:
+        match = _ORIGIN.fullmatch(origin)
+        if match is None:
             return False
         hosts = self.hosts
         if hosts is None:
             hosts = (host,) if _AUTHORITY.fullmatch(host) else ()
-        return _allowed(found[2], (_PORTS[found[1].lower()],), hosts)
+        return _allowed(match[2], (_PORTS[match[1].lower()],), hosts)
 
     def opened_by(self, headers: Mapping[str, str]) -> bool:
         """Return True if Authorization has a token of this route, which no upstream may see."""
-        return self._known(_bearers(headers))
+        return self._matches(_bearers(headers))
 
-    def _known(self, shown: Iterable[str]) -> bool:
+    def _matches(self, candidates: Iterable[str]) -> bool:
         # A list, not a generator: the time must not reveal which token matched.
-        known = [_same(one, token) for one in shown if one for token in self.tokens]
-        return any(known)
+        matches = [_same(one, token) for one in candidates if one for token in self.tokens]
+        return any(matches)
 
 
 def _all(headers: Mapping[str, str], name: str) -> list[str]:
@@ -101,22 +103,22 @@ def _bearers(headers: Mapping[str, str]) -> list[str]:
     return [token.strip(" ") for scheme, _, token in values if scheme.lower() == "bearer"]
 
 
-def _shown(headers: Mapping[str, str], path_token: str | None) -> list[str]:
-    shown = [] if path_token is None else [path_token]
+def _tokens_of(headers: Mapping[str, str], path_token: str | None) -> list[str]:
+    candidates = [] if path_token is None else [path_token]
     if len(_all(headers, "authorization")) == 1:
-        shown += _bearers(headers)
-    return shown
+        candidates += _bearers(headers)
+    return candidates
 
 
 def _allowed(authority: str, usual: tuple[str, ...], hosts: tuple[str, ...]) -> bool:
     """Return True if `hosts` allow `authority`; without a port it may have one of the `usual`."""
-    found = _AUTHORITY.fullmatch(authority)
-    if found is None:
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None:
         return False
-    name, ports = found[1].lower(), (found[2],) if found[2] else usual
+    name, ports = match[1].lower(), (match[2],) if match[2] else usual
     for host in hosts:
-        wanted, port = _split(host.lower())
-        fits = name.endswith(wanted[1:]) if wanted.startswith("*.") else name == wanted
+        pattern, port = _split(host.lower())
+        fits = name.endswith(pattern[1:]) if pattern.startswith("*.") else name == pattern
         if fits and (not port or port in ports):
             return True
     return False

@@ -4,8 +4,8 @@ Anyone may connect, and a client is unknown until the head of its request is rea
 complete in a short time, and if there are too many connections, idle ones are closed for new ones.
 
 aiohttp refuses ambiguous requests (two lengths, a length beside chunks, bare line feeds, folded
-lines) but quotes them in its response; here the response quotes nothing. `framing` refuses requests
-that aiohttp accepts although RFC 9112 section 6.1 forbids them.
+lines) but quotes them in its response; here the response quotes nothing. `check_framing` refuses
+requests that aiohttp accepts although RFC 9112 section 6.1 forbids them.
 """
 
 import asyncio
@@ -90,9 +90,9 @@ class Connection(web.RequestHandler):
         super().connection_made(transport)
         self.peer = (transport.get_extra_info("peername") or [""])[0]
         self._time_head()
-        refused = self._places.enter(self)
-        if refused is not None:
-            transport.write(_unavailable(refused))  # type: ignore[attr-defined]
+        reason = self._places.enter(self)
+        if reason is not None:
+            transport.write(_unavailable(reason))  # type: ignore[attr-defined]
             self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -145,11 +145,11 @@ class Connection(web.RequestHandler):
         if isinstance(exc, ConnectionError) or request.writer.output_size > 0:
             raise ConnectionError
         if status == 400:
-            refused = RequestRefused(400, INVALID, "bad HTTP request")
+            refusal = RequestRefused(400, INVALID, "bad HTTP request")
             self._log.event("request", status=400, failure=f"bad HTTP: {type(exc).__name__}")
         else:
-            refused = RequestRefused(status, FAILED, "the proxy failed")
-        response = refused.response()
+            refusal = RequestRefused(status, FAILED, "the proxy failed")
+        response = refusal.response()
         response.force_close()
         return response
 
@@ -257,14 +257,14 @@ def _unavailable(text: str) -> bytes:
     return head.encode() + body
 
 
-def framing(request: web.BaseRequest) -> RequestRefused | None:
-    """Return the reason to refuse a request with such framing, or None if it is valid."""
+def check_framing(request: web.BaseRequest) -> None:
+    """Check that the end of a request's body is unambiguous; raises RequestRefused."""
     coding = request.headers.get(hdrs.TRANSFER_ENCODING)
     if coding is not None and request.version < HttpVersion11:
-        return RequestRefused(400, INVALID, "bad HTTP request")
+        raise RequestRefused(400, INVALID, "bad HTTP request", closes=True)
     if coding is not None and coding.strip().lower() != "chunked":
-        return RequestRefused(501, INVALID, "the only Transfer-Encoding known here is chunked")
-    return None
+        reason = "the only Transfer-Encoding known here is chunked"
+        raise RequestRefused(501, INVALID, reason, closes=True)
 
 
 async def go_on(request: web.BaseRequest) -> None:
@@ -287,7 +287,7 @@ class BodyTimeout:
         self._content = request.content
         self._seconds = seconds
         self._least = least
-        self._wanted = 0
+        self._threshold = 0
         self._timer: asyncio.TimerHandle | None = None
         self._look()
 
@@ -300,8 +300,8 @@ class BodyTimeout:
         content = self._content
         if content.is_eof() or content.exception() is not None:
             return
-        if content.total_bytes < self._wanted:
+        if content.total_bytes < self._threshold:
             content.set_exception(BodyStalled())
             return
-        self._wanted = content.total_bytes + self._least
+        self._threshold = content.total_bytes + self._least
         self._timer = asyncio.get_running_loop().call_later(self._seconds, self._look)

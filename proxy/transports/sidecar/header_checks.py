@@ -53,66 +53,60 @@ def error_code(response: bytes) -> int | None:
     if message.succeeds(response[:ENDS]):  # the usual case, and the response may be very long
         return None
     try:
-        found = message.read(response)
-        if not isinstance(found, Message) or found.error is ABSENT:
+        envelope = message.read(response)
+        if not isinstance(envelope, Message) or envelope.error is ABSENT:
             return None
-        return int(bytes(members(found.error)["code"]))
+        return int(bytes(members(envelope.error)["code"]))
     except (DocumentError, KeyError, ValueError):
         return None
 
 
-def refusal(
-    read: PostedBody, given: Headers, parameters: Mapping[str, ParameterHeaders]
-) -> RequestRefused | None:
-    """Return the reason to refuse a request for its headers or its envelope, or None if valid.
+def check(post: PostedBody, received: Headers, parameters: Mapping[str, ParameterHeaders]) -> None:
+    """Check the headers and the envelope of a request; raises RequestRefused.
 
     `parameters` are the parameters of tools that are known to be repeated in headers.
     """
-    first = read.first
+    first = post.first
     if first is None or not first.speaks or first.responds:
-        return RequestRefused(
-            400, INVALID_REQUEST, "the body must be a single request or notification"
-        )
-    if not read.ids:
-        return None
+        reason = "the body must be a single request or notification"
+        raise RequestRefused(400, INVALID_REQUEST, reason)
+    if not post.ids:
+        return
     try:
         meta = members(members(first.params)["_meta"])
     except (DocumentError, KeyError):
         meta = {}
     missing = [name for name in (PROTOCOL_VERSION, CLIENT_CAPABILITIES) if name not in meta]
     if missing:
-        return RequestRefused(
-            400, INVALID_PARAMS, f"params._meta must have {' and '.join(missing)}"
-        )
-    said = _mismatch(read, given, parameters)
-    if said is not None:
-        return RequestRefused(400, HEADER_MISMATCH, said)
-    if read.initializes:
+        reason = f"params._meta must have {' and '.join(missing)}"
+        raise RequestRefused(400, INVALID_PARAMS, reason)
+    mismatch = _mismatch(first, post, received, parameters)
+    if mismatch is not None:
+        raise RequestRefused(400, HEADER_MISMATCH, mismatch)
+    if post.initializes:
         # Not for a server that clients share: it would begin a session.
-        return RequestRefused(404, METHOD_NOT_FOUND, "Method not found")
-    return None
+        raise RequestRefused(404, METHOD_NOT_FOUND, "Method not found")
 
 
 def _mismatch(
-    read: PostedBody, given: Headers, parameters: Mapping[str, ParameterHeaders]
+    first: Message, post: PostedBody, received: Headers, parameters: Mapping[str, ParameterHeaders]
 ) -> str | None:
-    assert read.first is not None
-    wanted = {VERSION: string_at(read.first.params, "_meta", PROTOCOL_VERSION) or "", METHOD: ""}
-    wanted |= headers.request_headers(read.raw, parameters)
-    for name, value in wanted.items():
-        found = given.getall(name, [])
-        if not found and name == NAME and read.method.startswith("tasks/"):
+    expected = {VERSION: string_at(first.params, "_meta", PROTOCOL_VERSION) or "", METHOD: ""}
+    expected |= headers.request_headers(post.raw, parameters)
+    for name, value in expected.items():
+        values = received.getall(name, [])
+        if not values and name == NAME and post.method.startswith("tasks/"):
             continue  # of an extension that not every client implements
-        if len(found) != 1:
-            return f"the header {name} is {'given twice' if found else 'missing'}"
-        text = headers.decoded(found[0])
+        if len(values) != 1:
+            return f"the header {name} is {'given twice' if values else 'missing'}"
+        text = headers.decoded(values[0])
         if text is None:
             return f"the header {name} holds broken base64"
         if not _same(text, headers.decoded(value)):
             return f"the header {name} does not match the body"
-    tool = string_at(read.first.params, "name") if read.method == "tools/call" else None
-    for _, name in parameters.get(tool, ()) if tool is not None else ():
-        if name in given and name not in wanted:
+    tool = string_at(first.params, "name") if post.method == "tools/call" else None
+    for _, name in parameters.get(tool or "", ()):
+        if name in received and name not in expected:
             return f"the header {name} is given, and its value is not in the body"
     return None
 

@@ -100,7 +100,7 @@ class Metrics:
             ("rule", "kind"),
             registry=self._registry,
         )
-        refused = Counter(
+        refusals = Counter(
             "mcp_abridge_refused_requests",
             "HTTP requests that the proxy itself answered with an error.",
             ("status",),
@@ -114,7 +114,7 @@ class Metrics:
         self._seconds = _Bounded(seconds)
         self._calls = _Bounded(calls)
         self._warnings = _Bounded(warnings)
-        self._refused = _Bounded(refused)
+        self._refusals = _Bounded(refusals)
         # A tool has all of its stages, or none.
         self._tools = Limiter[str](_MAX_SERIES // len(_STAGES) - 1)
         self.requests = self._gauge("mcp_abridge_open_requests", "HTTP requests that are open.")
@@ -150,20 +150,20 @@ class Metrics:
         """Count calls that the ledger has lost; see `proxy.storage.ledger.Ledger`."""
         self._unrecorded.inc(calls)
 
-    def asked(self, asked: AccessRecord, status: int, seconds: float) -> None:
+    def count_request(self, record: AccessRecord, status: int, seconds: float) -> None:
         """Count an HTTP request that was answered with `status` after `seconds`.
 
         Only requests that carried a message have a duration: the duration of a listening stream
         means nothing.
         """
         failed = status >= 400
-        if failed and asked.answered_by == "proxy":
-            self._refused.of((str(status),), (OTHER,)).inc()
-        if not asked.method:
+        if failed and record.answered_by == "proxy":
+            self._refusals.of((str(status),), (OTHER,)).inc()
+        if not record.method:
             return
-        method = asked.method if asked.method in _METHODS else OTHER
-        tool = label(asked.tool)
-        error = str(status) if failed else _UNNAMED_ERROR if asked.failure else ""
+        method = record.method if record.method in _METHODS else OTHER
+        tool = label(record.tool)
+        error = str(status) if failed else _UNNAMED_ERROR if record.failure else ""
         series = self._seconds.of((method, tool, error), (method, OTHER, error), (OTHER,) * 3)
         series.observe(seconds)
 

@@ -23,9 +23,9 @@ class Reloading:
         return self._watch.files
 
     def look(self) -> None:
-        """Do nothing: callers that can wait use `settled`."""
+        """Do nothing: callers that can wait use `refresh`."""
 
-    async def settled(self) -> None:
+    async def refresh(self) -> None:
         """Check the files for changes; if there are any, wait until they are read."""
         if self._reading is not None or not self._watch.changed():
             return

@@ -43,12 +43,20 @@ class RequestRefused(AbridgeError):
     """A request that is answered with this HTTP status and a JSON-RPC error."""
 
     def __init__(
-        self, status: int, code: int, said: str, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        code: int,
+        reason: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        closes: bool = False,
     ) -> None:
-        super().__init__(said)
+        super().__init__(reason)
         self.status = status
         self.code = code
         self.headers = headers or {}
+        self.closes = closes
+        """True if the connection must close: the start of the next request is unknown."""
 
     def response(self, id: bytes = b"null") -> web.Response:
         """Return the error response."""
@@ -69,7 +77,7 @@ class PostedBody(Struct):
     messages: list[Message]
     batch: bool
     ids: tuple[bytes, ...]
-    wanted: accept.Wanted
+    accepts: accept.Wanted
     session: str | None
     version: str | None
     modern: bool
@@ -95,7 +103,7 @@ NOTHING = PostedBody(
     messages=[],
     batch=False,
     ids=(),
-    wanted="stream",
+    accepts="stream",
     session=None,
     version=None,
     modern=False,
@@ -104,7 +112,7 @@ NOTHING = PostedBody(
 
 
 async def read(
-    request: web.BaseRequest, route: Route, limits: RouteLimits, asked: AccessRecord
+    request: web.BaseRequest, route: Route, limits: RouteLimits, record: AccessRecord
 ) -> PostedBody:
     """Read a POST; raises RequestRefused."""
     if (request.content_length or 0) > limits.body:
@@ -123,7 +131,7 @@ async def read(
         messages=messages,
         batch=batch,
         ids=tuple(key for key in map(request_key, messages) if key is not None),
-        wanted=accept.wanted(_joined(request, "Accept")),
+        accepts=accept.negotiate(_header(request, "Accept")),
         session=request.headers.get(SESSION),
         version=request.headers.get(VERSION),
         modern=False,
@@ -131,15 +139,15 @@ async def read(
     if not messages:
         post.ids = (b"null",)
     post.modern = max(post.version or "", _declared(post)) >= MODERN
-    asked.id = post.ids[0] if post.ids else b"null"
-    asked.method = post.method
-    asked.session = "" if post.session is None else digest(post.session)
+    record.id = post.ids[0] if post.ids else b"null"
+    record.method = post.method
+    record.session = "" if post.session is None else digest(post.session)
     if post.first is not None and post.method == "tools/call":
-        asked.tool = string_at(post.first.params, "name") or ""
+        record.tool = string_at(post.first.params, "name") or ""
     await others(len(raw))
     if post.batch or post.method in _ABOUT_TOOLS:
-        await route.settled()
-    if post.ids and post.wanted == "nothing":
+        await route.refresh()
+    if post.ids and post.accepts == "nothing":
         raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {accept.MEDIA_TYPES}")
     return post
 
@@ -158,16 +166,16 @@ def caller(request: web.BaseRequest, route: Route) -> str:
     Callers that nothing identifies share one name, and with it the snapshots kept for later pages.
     """
     path = request.path if "{token}" in route.path else route.path
-    said = [request.headers.get("Authorization", "")]
+    parts = [request.headers.get("Authorization", "")]
     if isinstance(route.upstream, str):
         # The server may identify the caller by any header that it receives: a key, a cookie, a
         # user's name.
-        passed = passing.to_upstream(request.headers, credentials=route.auth == "forward")
-        names = {name.lower() for name in passed}
+        forwarded = passing.to_upstream(request.headers, credentials=route.auth == "forward")
+        names = {name.lower() for name in forwarded}
         for name in sorted(name for name in names if not _OF_NOBODY.fullmatch(name)):
-            said += (name, *passed.getall(name))
+            parts += (name, *forwarded.getall(name))
     # Without the address of the listener: replicas listen at different addresses.
-    return digest("\n".join((path, str(route.upstream), *said)))
+    return digest("\n".join((path, str(route.upstream), *parts)))
 
 
 def digest(text: str) -> str:
@@ -182,18 +190,18 @@ def _too_large(limits: RouteLimits) -> RequestRefused:
 def _messages(raw: bytes, route: Route) -> tuple[list[Message], bool]:
     """Return the messages of a body and True for a batch; no messages for other JSON."""
     try:
-        found = message.read(raw)
-        if isinstance(found, Message):
-            return [found], False
-        objects = [bytes(each) for each in found if bytes(each)[:1] == b"{"]
+        content = message.read(raw)
+        if isinstance(content, Message):
+            return [content], False
+        objects = [bytes(each) for each in content if bytes(each)[:1] == b"{"]
         return [each for each in map(message.read, objects) if isinstance(each, Message)], True
     except DocumentError as cause:
         try:
             # JSON that only some parsers accept (NaN, for example) is left to the upstream.
             json.loads(raw)
         except (ValueError, RecursionError):
-            said = "the body is nested too deeply" if "deeply" in str(cause) else "Parse error"
-            raise RequestRefused(route.malformed_status, NOT_JSON, said) from None
+            parts = "the body is nested too deeply" if "deeply" in str(cause) else "Parse error"
+            raise RequestRefused(route.malformed_status, NOT_JSON, parts) from None
     return [], False
 
 
@@ -206,6 +214,6 @@ def _declared(post: PostedBody) -> str:
     return max(versions, default="")
 
 
-def _joined(request: web.BaseRequest, name: str) -> str | None:
+def _header(request: web.BaseRequest, name: str) -> str | None:
     values = request.headers.getall(name, [])
     return ", ".join(values) if values else None

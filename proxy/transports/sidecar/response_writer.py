@@ -18,7 +18,7 @@ from proxy.document import message
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
 from proxy.transports.http.negotiation import JSON, STREAM, Wanted
-from proxy.transports.http.sse import Event, written
+from proxy.transports.http.sse import Event, encode_event
 
 _STREAM_HEADERS = {
     "Content-Type": f"{STREAM}; charset=utf-8",
@@ -36,7 +36,7 @@ _NO_RESPONSE = message.error(b"null", -1, "the server ended its answer without a
 class ResponseWriter:
     """The response to one POST, as JSON or as an event stream.
 
-    `wanted` is the form that the client accepts; the caller must refuse "nothing". `streams` means
+    `accepts` is the form that the client accepts; the caller must refuse "nothing". `streams` means
     that the upstream chose an event stream, `expected` is the number of responses that the POST is
     owed, `batch` means that it was an array. `status` and `headers` are the upstream's: they
     override the proxy's if they are true of the form that is sent.
@@ -48,7 +48,7 @@ class ResponseWriter:
     def __init__(
         self,
         request: web.BaseRequest,
-        wanted: Wanted,
+        accepts: Wanted,
         *,
         streams: bool,
         expected: int,
@@ -56,7 +56,7 @@ class ResponseWriter:
         status: int = 200,
         headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     ) -> None:
-        self.sent = 0
+        self.bytes_sent = 0
         """Bytes of the body so far."""
         self.dropped = 0
         """Messages that a JSON answer could not carry."""
@@ -68,13 +68,13 @@ class ResponseWriter:
         self._headers = headers
         self._response: web.StreamResponse | None = None
         self._form: Literal["json", "stream"] | None = None
-        if wanted == "json":
+        if accepts == "json":
             self._form = "json"
-        elif wanted == "stream" or (wanted == "either" and streams):
+        elif accepts == "stream" or (accepts == "either" and streams):
             self._form = "stream"
         # The upstream chose JSON, and the client accepts both: wait for the responses.
-        self._patient = wanted == "either"
-        self._held: list[Event] = []  # while the form is not known
+        self._patient = accepts == "either"
+        self._undecided: list[Event] = []  # while the form is not known
         self._bodies: list[bytes] = []  # each is a response, or an array of responses only
         self._responses = 0
         self._turn = asyncio.Lock()  # one event's pieces must not mix with another's
@@ -98,7 +98,7 @@ class ResponseWriter:
             self._response = web.StreamResponse(status=self._status, headers=headers)
             await self._response.prepare(self._request)
 
-    async def put(self, event: Event) -> None:
+    async def add(self, event: Event) -> None:
         """Add the next event: a message, or anything else that an event stream may hold."""
         if self._form == "stream":
             await self._write(event)
@@ -112,14 +112,19 @@ class ResponseWriter:
         if self._form is None:
             count = self._responses + len(responses)
             if len(responses) < len(spoken) or not (self._patient or count == self._expected):
-                self._held.append(event)
+                self._undecided.append(event)
                 await self._become_stream()
                 return
-            self._held.append(event)
+            self._undecided.append(event)
             if count >= self._expected:
                 self._form = "json"
-                self._held.clear()
+                self._undecided.clear()
         self._collect(event.data or b"", responses, len(spoken))
+
+    async def add_messages(self, messages: Iterable[bytes]) -> None:
+        """Add messages of the proxy."""
+        for each in messages:
+            await self.add(unframed(each))
 
     async def keep_alive(self, event: Event) -> None:
         """Send an event, lest the client and intermediaries take silence for the end.
@@ -128,12 +133,12 @@ class ResponseWriter:
         """
         if self._form is None:
             await self._become_stream()
-        await self.put(event)
+        await self.add(event)
 
     async def end(self, last: Event | None = None) -> web.StreamResponse:
         """Finish the answer, with `last` as its last event. Return the response for aiohttp."""
         if last is not None and self._form != "stream":
-            await self.put(last)
+            await self.add(last)
             last = None
         if self._form is None and self._streams and not self._responses:
             await self._become_stream()
@@ -144,7 +149,7 @@ class ResponseWriter:
         body = self._body()
         status = self._status if self._responses else 502
         if len(body) <= _PIECE:
-            self.sent = len(body)
+            self.bytes_sent = len(body)
             self._response = web.Response(status=status, headers=headers, body=body)
             return self._response
         headers["Content-Length"] = str(len(body))
@@ -162,7 +167,7 @@ class ResponseWriter:
             assert self._response is not None
             await self._send(pieces)
             await self._response.write_eof(rest)
-            self.sent += len(rest)
+            self.bytes_sent += len(rest)
         return self._response
 
     async def _write(self, event: Event) -> None:
@@ -176,7 +181,7 @@ class ResponseWriter:
         rest = deque(_slices(pieces))
         try:
             while rest:
-                self.sent += len(rest[0])
+                self.bytes_sent += len(rest[0])
                 await self._response.write(rest.popleft())
         except asyncio.CancelledError:
             # Even if cancelled, complete the event that has begun.
@@ -187,13 +192,13 @@ class ResponseWriter:
 
     async def _become_stream(self) -> None:
         self._form = "stream"
-        held, self._held, self._bodies = self._held, [], []
-        for event in held:
+        events, self._undecided, self._bodies = self._undecided, [], []
+        for event in events:
             await self._write(event)
 
     async def _hold(self, event: Event) -> None:
-        self._held.append(event)
-        if sum(len(each.raw) for each in self._held) > _MOST_HELD and not self._responses:
+        self._undecided.append(event)
+        if sum(len(each.raw) for each in self._undecided) > _MOST_HELD and not self._responses:
             await self._become_stream()
 
     def _collect(self, data: bytes, responses: list[bytes], messages: int) -> None:
@@ -241,9 +246,9 @@ def _pieces(event: Event) -> list[bytes]:
         return [event.raw]
     data = event.data or b""
     if len(data) <= _PIECE or b"\n" in data or b"\r" in data:
-        return [written(data, id=event.id)]
+        return [encode_event(data, id=event.id)]
     # The data are the last line: long data are not copied.
-    frame = written(b"", id=event.id)
+    frame = encode_event(b"", id=event.id)
     return [frame[:-2], data, frame[-2:]]
 
 

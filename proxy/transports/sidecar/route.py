@@ -24,7 +24,7 @@ class Route(Struct, frozen=True, kw_only=True):
     `path` may hold one segment `{token}`. `upstream` is a URL, or a command with its arguments.
     `tools` are globs: the only tools that are listed and may be called here. With `auth: forward`
     the client's own credentials go to the upstream; `headers` go there with every request.
-    `settled` is awaited before a message about tools, since rules may apply to it. `deadline` is
+    `refresh` is awaited before a message about tools, since rules may apply to it. `deadline` is
     how many seconds a call may go without an answer or progress. `malformed_status` answers a body
     that is no JSON. With `passes`, the route is not MCP: every request under `path` goes to the
     upstream unchanged.
@@ -33,7 +33,7 @@ class Route(Struct, frozen=True, kw_only=True):
     path: str = "/mcp"
     upstream: str | tuple[str, ...]
     rules: tuple[str, ...] | None = None
-    settled: Callable[[], Awaitable[None]] = unchanging
+    refresh: Callable[[], Awaitable[None]] = unchanging
     budget: Budget | None = None
     tools: tuple[str, ...] | None = None
     deadline: float | None = None
@@ -76,8 +76,8 @@ class Services(Struct, frozen=True):
 class AccessRecord(Struct):
     """The facts of one HTTP request and its answer, for the log; the handler fills them in.
 
-    `id` is the id of its request, null if it has none or is not read yet. `received` are the bytes
-    of the upstream's answer, `sent` those of the proxy's.
+    `id` is the id of its request, null if it has none or is not read yet. `bytes_received` counts
+    the upstream's answer, `bytes_sent` the proxy's.
     """
 
     id: bytes = b"null"
@@ -85,8 +85,8 @@ class AccessRecord(Struct):
     tool: str = ""
     session: str = ""
     client: str = ""
-    received: int = 0
-    sent: int = 0
+    bytes_received: int = 0
+    bytes_sent: int = 0
     answered_by: Literal["upstream", "proxy"] = "upstream"
     failure: str = ""
 
@@ -97,13 +97,13 @@ class Handler(Protocol):
     async def open(self) -> None:
         """Prepare for requests."""
 
-    async def handle(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         """Answer one request; access was granted before."""
 
     def unready(self) -> str | None:
         """Return the reason if it cannot answer now, else None."""
 
-    def population(self) -> tuple[int, int]:
+    def counts(self) -> tuple[int, int]:
         """Return the number of open sessions and the number of running child processes."""
 
     async def close(self) -> None:

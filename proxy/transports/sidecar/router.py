@@ -41,10 +41,10 @@ class Router:
         if any(map(_climbs, segments)):
             return None
         for mount in self.all:
-            wanted = mount.route.path.rstrip("/").split("/")
-            for there in _candidates(segments, mount.route, len(wanted)):
-                if len(there) == len(wanted) and _fit(wanted, there):
-                    token = there[wanted.index(TOKEN)] if TOKEN in wanted else None
+            pattern = mount.route.path.rstrip("/").split("/")
+            for there in _candidates(segments, mount.route, len(pattern)):
+                if len(there) == len(pattern) and _matches(pattern, there):
+                    token = there[pattern.index(TOKEN)] if TOKEN in pattern else None
                     return mount, token
         return None
 
@@ -68,7 +68,7 @@ def _rank(mount: Mount) -> tuple[bool, int, bool]:
     return passes, -len(path.split("/")) if passes else 0, TOKEN in path
 
 
-def _fit(wanted: Sequence[str], there: Sequence[str]) -> bool:
+def _matches(pattern: Sequence[str], there: Sequence[str]) -> bool:
     return all(
-        one == other or (one == TOKEN and other) for one, other in zip(wanted, there, strict=True)
+        one == other or (one == TOKEN and other) for one, other in zip(pattern, there, strict=True)
     )

@@ -73,7 +73,7 @@ class SessionRegistry:
         self._rules = rules
         self._shared = shared
         self._drivers: OrderedDict[tuple[str, str | None], Driver] = OrderedDict()
-        self._used: set[tuple[str, str | None]] = set()  # keys used since the last `rest`
+        self._recent: set[tuple[str, str | None]] = set()  # keys used since the last `rest`
         self._numbers = count()
 
     def __len__(self) -> int:
@@ -84,30 +84,30 @@ class SessionRegistry:
         caller = post.caller(request, self._route)
         if read.initializes and not read.modern:
             return RequestContext(
-                read, self._begun(caller, b""), b"", _memory(caller, None), caller
+                read, self._begin(caller, b""), b"", _memory(caller, None), caller
             )
         if read.session is not None and not read.modern:
             return await self.of_session(request, read, read.session)
         client = post.client_name(read)
         mark = b"%d:" % next(self._numbers)
-        driver = await self._known(caller, client, mark)
+        driver = await self._driver(caller, client, mark)
         return RequestContext(read, driver, mark, _memory(caller, client), caller)
 
     async def of_session(
         self, request: web.BaseRequest, read: PostedBody, session: str
     ) -> RequestContext:
         """Return the context of a request in the session with this id."""
-        name = self._named(session)
+        name = self._name_of(session)
         scope = post.digest(f"{post.caller(request, self._route)}\n{name}")
         return RequestContext(
-            read, await self._known(name, None, b""), b"", _memory(name, None), scope
+            read, await self._driver(name, None, b""), b"", _memory(name, None), scope
         )
 
-    def _named(self, session: str) -> str:
+    def _name_of(self, session: str) -> str:
         """Return a name for a session; servers of other routes may use the same id."""
         return post.digest(f"{self._route.path}\n{self._route.upstream}\n{session}")
 
-    def _begun(self, scope: str, mark: bytes) -> Driver:
+    def _begin(self, scope: str, mark: bytes) -> Driver:
         """Return the driver of a new session; with a mark, its answers come only once."""
         shared, log = self._shared, self._shared.log
         session = Session(
@@ -122,18 +122,18 @@ class SessionRegistry:
 
     def alone(self, read: PostedBody, name: str) -> RequestContext:
         """Return a context in a session of this name that no other request can find."""
-        return RequestContext(read, self._begun(name, b":"), b"", _memory(name, None), name)
+        return RequestContext(read, self._begin(name, b":"), b"", _memory(name, None), name)
 
     def initialized(self, exchange: RequestContext, session: str | None) -> None:
         """Record the session that an upstream has begun."""
         if session is not None:
-            name = self._named(session)
+            name = self._name_of(session)
             exchange.memory = _memory(name, None)
             self._keep(name, None, exchange.driver)
 
     def ended(self, session: str) -> None:
         """Forget a session that has ended."""
-        self._forget((self._named(session), None))
+        self._forget((self._name_of(session), None))
 
     def rest(self) -> None:
         """Reduce the memory of sessions that were not used since the last call.
@@ -141,9 +141,9 @@ class SessionRegistry:
         Clients may leave without notice, so many sessions are remembered for long.
         """
         for key, driver in self._drivers.items():
-            if key not in self._used:
+            if key not in self._recent:
                 driver.session.rest()
-        self._used.clear()
+        self._recent.clear()
 
     async def share(self, exchange: RequestContext) -> None:
         """Share facts about the server with other replicas if the request asked for these."""
@@ -151,34 +151,34 @@ class SessionRegistry:
             return
         if exchange.post.initializes and (exchange.memory.scope, None) not in self._drivers:
             # The upstream has begun no session, so later requests cannot be attributed to one.
-            driver = await self._known(exchange.memory.scope, None, b":")
+            driver = await self._driver(exchange.memory.scope, None, b":")
             driver.session.recall(PeerInfo(server=exchange.driver.session.server))
             await driver.share(exchange.memory)
         else:
             await exchange.driver.share(exchange.memory)
 
-    async def _known(self, scope: str, client: str | None, mark: bytes) -> Driver:
+    async def _driver(self, scope: str, client: str | None, mark: bytes) -> Driver:
         """Return the driver of the session of that name, which another replica may have begun."""
         driver = self._drivers.get((scope, client))
         if driver is None:
-            driver = self._begun(scope, mark)
+            driver = self._begin(scope, mark)
             self._keep(scope, client, driver)
             # It may be forgotten meanwhile.
             await driver.recall(_memory(scope, client))
         else:
             self._drivers.move_to_end((scope, client))
-            self._used.add((scope, client))
+            self._recent.add((scope, client))
         return driver
 
     def _keep(self, scope: str, client: str | None, driver: Driver) -> None:
         self._drivers[scope, client] = driver
-        self._used.add((scope, client))
+        self._recent.add((scope, client))
         if len(self._drivers) > self._most:
             self._forget(next(iter(self._drivers)))
 
     def _forget(self, key: tuple[str, str | None]) -> None:
         self._drivers.pop(key, None)
-        self._used.discard(key)
+        self._recent.discard(key)
 
 
 def _memory(scope: str, client: str | None) -> Key:

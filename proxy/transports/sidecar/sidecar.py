@@ -33,7 +33,7 @@ from proxy.transports.sidecar.connection import (
     BodyTimeout,
     Connections,
     SidecarServer,
-    framing,
+    check_framing,
     go_on,
     most_connections,
 )
@@ -70,7 +70,7 @@ class Trimming:
     """Return free memory to the system every few seconds while requests are served."""
 
     def __init__(self, every: float = _EVERY) -> None:
-        self.used = False
+        self.in_use = False
         """Set to True when memory may have been in use."""
         self._every = every
         self._task: asyncio.Task[None] | None = None
@@ -89,8 +89,8 @@ class Trimming:
     async def _go_on(self, trim: Callable[[], None]) -> None:
         while True:
             await asyncio.sleep(self._every)
-            if self.used:
-                self.used = False
+            if self.in_use:
+                self.in_use = False
                 with suppress(RuntimeError, MemoryError):  # no thread: try again next time
                     await asyncio.to_thread(trim)
 
@@ -101,7 +101,6 @@ _BACKLOG = 1024
 _TAKEN = 1
 _LAST = 1.0  # seconds for the last bytes of complete answers
 _METHODS = "GET, POST, DELETE"
-_UNREAD = (400, 408, 501)  # after these the start of the next request is unknown
 _ENDED = "the proxy ended"
 _GONE = 499  # nginx logs this status for a client that did not wait
 
@@ -140,7 +139,7 @@ class Sidecar:
         return tuple(mount for mounts in self._listeners.values() for mount in mounts.all)
 
     def _population(self) -> tuple[int, int]:
-        counts = [mount.handler.population() for mount in self.mounts]
+        counts = [mount.handler.counts() for mount in self.mounts]
         return sum(sessions for sessions, _ in counts), sum(children for _, children in counts)
 
     def address(self, listen: str) -> str:
@@ -161,8 +160,8 @@ class Sidecar:
             try:
                 listening = await loop.create_server(server, at.host, at.port, backlog=_TAKEN)
             except OSError as error:
-                said = f"cannot listen on {listen}: {os_error_text(error)}; --listen says where"
-                raise AbridgeError(said) from None
+                reason = f"cannot listen on {listen}: {os_error_text(error)}; --listen says where"
+                raise AbridgeError(reason) from None
             self._listening[listen] = listening
             for each in listening.sockets:
                 with socket.socket(fileno=os.dup(each.fileno())) as same:
@@ -195,23 +194,23 @@ class Sidecar:
         for listening in self._listening.values():
             listening.close()
         deadline = monotonic() + self._limits.drain
-        self._end(task for task, asked in self._open.items() if self._endless(task, asked))
+        self._end(task for task, record in self._open.items() if self._endless(task, record))
         await self._drained(deadline)
         self._end(self._open)
         await self._drained(monotonic() + _LAST)
         for server in self._servers:
             server.pre_shutdown()
-        left = max(_LAST, deadline - monotonic())
-        await asyncio.gather(*(server.shutdown(left) for server in self._servers))
+        seconds = max(_LAST, deadline - monotonic())
+        await asyncio.gather(*(server.shutdown(seconds) for server in self._servers))
         for mount in self.mounts:
             try:
                 await mount.handler.close()
             except Exception as error:  # the others must be closed all the same
-                said = f"{type(error).__name__}: {error}"
-                self._log.warning(f"{mount.route.path} could not be closed: {said}")
+                reason = f"{type(error).__name__}: {error}"
+                self._log.warning(f"{mount.route.path} could not be closed: {reason}")
 
-    def _endless(self, task: asyncio.Task[object], asked: AccessRecord) -> bool:
-        return task in self._streams or asked.method == LISTEN
+    def _endless(self, task: asyncio.Task[object], record: AccessRecord) -> bool:
+        return task in self._streams or record.method == LISTEN
 
     def _end(self, tasks: Iterable[asyncio.Task[object]]) -> None:
         for task in tuple(tasks):
@@ -233,42 +232,40 @@ class Sidecar:
             if request.method in ("GET", "HEAD"):
                 return await own(self, mounts, request)
             return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
-        self._trimming.used = True
-        asked, started, status = AccessRecord(), monotonic(), _GONE
-        found = mounts.find(request.rel_url.raw_path)
+        self._trimming.in_use = True
+        record, started, status = AccessRecord(), monotonic(), _GONE
+        match = mounts.find(request.rel_url.raw_path)
         try:
-            response = await self._answered(found, request, asked)
+            response = await self._answered(match, request, record)
             status = response.status
             if self._draining:
                 response.force_close()
-            if not asked.sent and isinstance(response, web.Response):
-                asked.sent = response.content_length or 0
+            if not record.bytes_sent and isinstance(response, web.Response):
+                record.bytes_sent = response.content_length or 0
             return response
         except RequestRefused as refused:
-            status, asked.answered_by = refused.status, "proxy"
-            asked.failure = asked.failure or str(refused)
-            response = refused.response(asked.id)
-            asked.sent = response.content_length or 0
-            if self._draining or refused.status in _UNREAD:
+            status, record.answered_by = refused.status, "proxy"
+            record.failure = record.failure or str(refused)
+            response = refused.response(record.id)
+            record.bytes_sent = response.content_length or 0
+            if self._draining or refused.closes:
                 response.force_close()
             return response
         except (ConnectionError, asyncio.CancelledError):
-            asked.failure = asked.failure or "the client went away"
-            if asked.failure == _ENDED and (request.method == "GET" or asked.method == LISTEN):
+            record.failure = record.failure or "the client went away"
+            if record.failure == _ENDED and (request.method == "GET" or record.method == LISTEN):
                 status = 200  # a stream has no end of its own
             raise
         finally:
-            self._say(found[0].route.path if found else "", request, asked, status, started)
+            self._say(match[0].route.path if match else "", request, record, status, started)
 
     async def _answered(
-        self, found: tuple[Mount, str | None] | None, request: web.BaseRequest, asked: AccessRecord
+        self, match: tuple[Mount, str | None] | None, request: web.BaseRequest, record: AccessRecord
     ) -> web.StreamResponse:
-        wrong = framing(request)
-        if wrong is not None:
-            raise wrong
-        if found is None:
+        check_framing(request)
+        if match is None:
             raise RequestRefused(404, INVALID, "nothing is served at this path")
-        mount, token = found
+        mount, token = match
         for headers in _claims(request):
             denied = mount.route.access.refusal(headers, token)
             if denied is not None:
@@ -281,16 +278,16 @@ class Sidecar:
         there = listening if _listens(request) else len(self._open) - listening
         if there >= self._limits.concurrent:
             what = "streams" if _listens(request) else "requests"
-            said = f"{there} {what} are open, the most this proxy takes at once"
-            raise RequestRefused(503, FAILED, said, {hdrs.RETRY_AFTER: "1"})
-        return await self._within(mount, request, asked)
+            reason = f"{there} {what} are open, the most this proxy takes at once"
+            raise RequestRefused(503, FAILED, reason, {hdrs.RETRY_AFTER: "1"})
+        return await self._within(mount, request, record)
 
     async def _within(
-        self, mount: Mount, request: web.BaseRequest, asked: AccessRecord
+        self, mount: Mount, request: web.BaseRequest, record: AccessRecord
     ) -> web.StreamResponse:
         task = asyncio.current_task()
         assert task is not None
-        self._open[task] = asked
+        self._open[task] = record
         self._metrics.requests.inc()
         if _listens(request):
             self._streams.add(task)
@@ -298,28 +295,29 @@ class Sidecar:
         try:
             if (request.content_length or 0) <= self._limits.body:
                 await go_on(request)
-            return await mount.handler.handle(request, asked)
+            return await mount.handler.handle(request, record)
         except asyncio.CancelledError:
             if task not in self._cut:
                 raise
             task.uncancel()
-            asked.failure = _ENDED
+            record.failure = _ENDED
             if request.writer.output_size:
-                if self._endless(task, asked):
+                if self._endless(task, record):
                     await request.writer.write_eof()
                 raise ConnectionResetError from None
             raise RequestRefused(
                 503, FAILED, "the proxy is ending", {hdrs.RETRY_AFTER: "1"}
             ) from None
         except (web.RequestPayloadError, HttpProcessingError):
-            raise RequestRefused(400, INVALID, "bad HTTP request") from None
+            raise RequestRefused(400, INVALID, "bad HTTP request", closes=True) from None
         except BodyStalled:
-            raise RequestRefused(408, INVALID, "the rest of the body did not come") from None
+            reason = "the rest of the body did not come"
+            raise RequestRefused(408, INVALID, reason, closes=True) from None
         except (RequestRefused, ConnectionError):
             raise
         except Exception as error:
             self._log.warning(f"{mount.route.path}: {type(error).__name__}: {error}")
-            asked.failure = type(error).__name__
+            record.failure = type(error).__name__
             if request.writer.output_size:
                 raise ConnectionResetError from None
             raise RequestRefused(500, FAILED, "the proxy failed; its log says why") from error
@@ -333,27 +331,32 @@ class Sidecar:
             self._idle.set()
 
     def _say(
-        self, route: str, request: web.BaseRequest, asked: AccessRecord, status: int, started: float
+        self,
+        route: str,
+        request: web.BaseRequest,
+        record: AccessRecord,
+        status: int,
+        started: float,
     ) -> None:
         seconds = round(monotonic() - started, 4)
-        self._metrics.asked(asked, status, seconds)
-        said: dict[str, Field] = {
+        self._metrics.count_request(record, status, seconds)
+        fields: dict[str, Field] = {
             "route": route,
             "status": status,
             "seconds": seconds,
-            "tool": asked.tool,
-            "client": asked.client,
-            "session": asked.session,
-            "received": asked.received,
-            "sent": asked.sent,
-            "answered_by": asked.answered_by,
-            "failure": asked.failure,
+            "tool": record.tool,
+            "client": record.client,
+            "session": record.session,
+            "received": record.bytes_received,
+            "sent": record.bytes_sent,
+            "answered_by": record.answered_by,
+            "failure": record.failure,
         }
         level: Level = "warning" if status >= 500 else "info"
         who: dict[str, Field] = {"http": request.method, "peer": request.remote}
-        self._log.event("request", level, **who, method=asked.method, **said)
-        if asked.method == "tools/call":
-            self._log.event("call", level, **said)
+        self._log.event("request", level, **who, method=record.method, **fields)
+        if record.method == "tools/call":
+            self._log.event("call", level, **fields)
 
     async def _alive(self, mounts: Router, request: web.BaseRequest) -> web.StreamResponse:
         return web.json_response({"status": "alive"})
@@ -400,9 +403,9 @@ def _claims(request: web.BaseRequest) -> Iterator[Mapping[str, str]]:
     yield request.headers
     host = request.host if hdrs.HOST in request.headers else ""
     if host and host != request.headers[hdrs.HOST]:
-        named = CIMultiDict(request.headers)
-        named[hdrs.HOST] = f"[{host}]" if ":" in host and host[0] != "[" else host
-        yield named
+        headers = CIMultiDict(request.headers)
+        headers[hdrs.HOST] = f"[{host}]" if ":" in host and host[0] != "[" else host
+        yield headers
 
 
 Own = Callable[[Sidecar, Router, web.BaseRequest], Awaitable[web.StreamResponse]]

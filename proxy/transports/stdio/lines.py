@@ -77,7 +77,7 @@ class Lines:
     [LineTruncated(raw=b'[', size=1)]
     """
 
-    __slots__ = ("_end", "_held", "_limit", "_long", "_mode", "_passes", "_size", "_start")
+    __slots__ = ("_buffer", "_end", "_limit", "_long", "_mode", "_passes", "_size", "_start")
 
     def __init__(
         self, limit: int, passes: Callable[[bytes], bool] | None = None, long: int = LONG
@@ -85,8 +85,8 @@ class Lines:
         self._limit = limit
         self._passes = passes
         self._long = min(long, limit)
-        self._mode: Literal["fresh", "begun", "held", "passing", "discarding"] = "fresh"
-        self._held = bytearray()
+        self._mode: Literal["fresh", "begun", "kept", "passing", "discarding"] = "fresh"
+        self._buffer = bytearray()
         self._start = b""
         self._end = b""
         self._size = 0
@@ -107,15 +107,15 @@ class Lines:
         whole: list[bytes] = []
         at = 0
         while at < size:
-            found = buffer.find(b"\n", at, size)
-            after = size if found < 0 else found + 1
-            if found >= 0 and self._mode == "fresh" and found - at < self._long:
-                whole.append(bytes(view[at:found]))
+            newline = buffer.find(b"\n", at, size)
+            after = size if newline < 0 else newline + 1
+            if newline >= 0 and self._mode == "fresh" and newline - at < self._long:
+                whole.append(bytes(view[at:newline]))
             else:
                 if whole:
                     yield whole
                     whole = []
-                yield from self._continue(view[at:after], found >= 0)
+                yield from self._continue(view[at:after], newline >= 0)
             at = after
         if whole:
             yield whole
@@ -123,11 +123,10 @@ class Lines:
     def end(self) -> Iterator[Event]:
         """Take the end of the stream, which may be in the middle of a line."""
         # Only its last byte distinguishes a last line without newline from a truncated line.
-        whole = (self._end or self._held[-ENDS:]).rstrip()[-1:] in (b"}", b"]")
-        if self._mode in ("begun", "held"):
-            yield (
-                [bytes(self._held)] if whole else LineTruncated(bytes(self._held), len(self._held))
-            )
+        whole = (self._end or self._buffer[-ENDS:]).rstrip()[-1:] in (b"}", b"]")
+        if self._mode in ("begun", "kept"):
+            raw = bytes(self._buffer)
+            yield [raw] if whole else LineTruncated(raw, len(raw))
         elif self._mode == "passing":
             yield Chunk(b"\n", True)
             yield (
@@ -147,26 +146,26 @@ class Lines:
         if self._mode == "fresh":
             self._mode = "begun"
         if self._mode == "begun" and self._size + len(part) >= self._long:
-            self._mode = "held"
+            self._mode = "kept"
             fits = self._size + len(body) <= self._limit
             if fits and self._passes is not None and self._passes(self._start):
                 self._mode = "passing"
-                if self._held:
-                    yield Chunk(self._held, False)
+                if self._buffer:
+                    yield Chunk(self._buffer, False)
         self._size += len(body)
         if self._size > self._limit and self._mode != "discarding":
             if self._mode == "passing":
                 yield Chunk(b"\n", True)
             self._mode = "discarding"
             yield LineTooLong(self._start, self._size)
-        if self._mode in ("begun", "held"):
+        if self._mode in ("begun", "kept"):
             try:
-                self._held += body
-                line = bytes(self._held) if ends else None
+                self._buffer += body
+                line = bytes(self._buffer) if ends else None
             except MemoryError:
-                del self._held[self._size - len(body) :]
-                self._end = bytes(self._held[-ENDS:])
-                self._held = bytearray()  # release it before the next allocation
+                del self._buffer[self._size - len(body) :]
+                self._end = bytes(self._buffer[-ENDS:])
+                self._buffer = bytearray()  # release it before the next allocation
                 self._mode = "discarding"
                 yield LineTooLong(self._start, self._size)
             else:
@@ -174,9 +173,9 @@ class Lines:
                     self._forget()
                     yield [line]
                 return
-        if self._held:
-            self._end = bytes(self._held[-ENDS:])
-            self._held = bytearray()
+        if self._buffer:
+            self._end = bytes(self._buffer[-ENDS:])
+            self._buffer = bytearray()
         self._end = (self._end + body[-ENDS:])[-ENDS:]
         if self._mode == "passing":
             yield Chunk(part, ends)
@@ -188,6 +187,6 @@ class Lines:
 
     def _forget(self) -> None:
         self._mode = "fresh"
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._start = self._end = b""
         self._size = 0

@@ -96,7 +96,7 @@ class PipeWriter:
             while self._mid_line and self._waiting_size > _MAX_WAITING:
                 self._line_over.wait()
             for part in parts:
-                self._put(part)
+                self._write_or_queue(part)
         if self._closed:
             self.close()
 
@@ -154,9 +154,9 @@ class PipeWriter:
 
     def _write_later(self) -> None:
         while self._later:
-            self._put(self._later.popleft() + b"\n")
+            self._write_or_queue(self._later.popleft() + b"\n")
 
-    def _put(self, part: bytes) -> None:
+    def _write_or_queue(self, part: bytes) -> None:
         """Write a part that must not interrupt a line in pieces: queue it until the line ends."""
         if self._mid_line:
             self._waiting.append(part)

@@ -19,7 +19,6 @@ from time import monotonic
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from proxy.document import message
-from proxy.session import failures as fallback
 from proxy.session.outputs import (
     DropSnapshots,
     Forward,
@@ -34,6 +33,7 @@ from proxy.session.outputs import (
     StoreSnapshot,
 )
 from proxy.session.session import Session
+from proxy.session.state import failure_reason
 from proxy.shaping import pipeline
 from proxy.storage.snapshots import Store
 from proxy.transports.effects import access, failure_outputs
@@ -57,22 +57,22 @@ def run_with_timeout(seconds: float, do: Callable[[], object]) -> None:
 
     It is called once. If no thread can be started, or none has begun in time, it is called here.
     """
-    claim, done = allocate_lock(), allocate_lock()
-    done.acquire()
+    claim, finished = allocate_lock(), allocate_lock()
+    finished.acquire()
 
     def run() -> None:
         if claim.acquire(blocking=False):
             try:
                 do()
             finally:
-                done.release()
+                finished.release()
 
     try:
         start_new_thread(run, ())
     except (RuntimeError, MemoryError):
         pass
     else:
-        if done.acquire(timeout=seconds):
+        if finished.acquire(timeout=seconds):
             return
     run()
 
@@ -128,11 +128,11 @@ class DeadlineThread:
         with self._change:
             while True:
                 token = min(self._due, key=self._due.__getitem__, default=None)
-                left = _LONGEST if token is None else self._due[token] - monotonic()
-                if token is not None and left <= 0:
+                seconds = _LONGEST if token is None else self._due[token] - monotonic()
+                if token is not None and seconds <= 0:
                     return token
                 self._next = None if token is None else self._due[token]
-                self._change.wait(min(left, _LONGEST))
+                self._change.wait(min(seconds, _LONGEST))
 
 
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
@@ -176,14 +176,14 @@ class Relay:
         self._log = log
         self._limit = limit
         self._entry = Lock()
-        self._client = PipeWriter(1, lambda: self._ending.tell("client gone"))
-        self._server = PipeWriter(child.stdin, lambda: self._ending.tell("server deaf"))
+        self._client = PipeWriter(1, lambda: self._shutdown.report("client gone"))
+        self._server = PipeWriter(child.stdin, lambda: self._shutdown.report("server deaf"))
         send, later = self._server.send, self._server.send_later
         self._from_client = Direction(send, self._client.send, send)
         self._from_server = Direction(self._client.send, later, later)
         self._overdue = Direction(later, self._client.send, later)
         self._output = PipeReader(child.stdout)
-        self._ending = Shutdown(child, self._server, self._output, log, cause)
+        self._shutdown = Shutdown(child, self._server, self._output, log, cause)
         self._deadlines: DeadlineThread | None = None  # of probes
 
     def run(self) -> int:
@@ -204,21 +204,21 @@ class Relay:
         }
         for thread in threads.values():
             thread.start()
-        self._ending.listen()
-        self._ending.wait()
+        self._shutdown.listen()
+        self._shutdown.wait()
         threads["stderr"].join(_PATIENCE / 5)
-        self._ending.wait_for_question()
+        self._shutdown.wait_for_question()
         self._answer()
-        self._ending.sweep()
-        return self._ending.code
+        self._shutdown.sweep()
+        return self._shutdown.code
 
     def refuse(self, code: int, reason: str) -> None:
         """End the session, from another thread, with this exit code, for this reason."""
-        self._ending.refuse(code, reason)
+        self._shutdown.refuse(code, reason)
 
     def _answer(self) -> None:
         """Answer the requests in flight with an error, and log the reason."""
-        reason = self._ending.reason
+        reason = self._shutdown.reason
         tail = self._log.tail.decode("utf-8", "replace").strip()
         if not self._entry.acquire(timeout=_PATIENCE):
             self._log.error("calls in flight were not answered: a message is still being looked at")
@@ -233,7 +233,7 @@ class Relay:
         self._log.sum_up()
         if lines:
             self._log.error(f"{reason}; requests answered with an error: {len(lines)}")
-        elif self._ending.unexpected:
+        elif self._shutdown.unexpected:
             self._log.error(reason)
         # The client may not be reading; the proxy ends anyway.
         run_with_timeout(_PATIENCE, partial(self._client.finish, lines))
@@ -247,7 +247,7 @@ class Relay:
             self.refuse(_FAILED, reason)
 
     def _read_client(self) -> None:
-        began = False
+        received = False
         for event in _events(PipeReader(0), Lines(self._limit)):
             if type(event) is list:
                 self._take(event, self._from_client)
@@ -256,16 +256,16 @@ class Relay:
             elif type(event) is LineTruncated:
                 # The server decides how to handle half a message.
                 self._take([event.raw], self._from_client)
-            if not began:
-                began = True
-                self._ending.tell("heard")
+            if not received:
+                received = True
+                self._shutdown.report("client began")
         if self._deadlines is not None:
             # Keep the server's input open a while for calls that are suspended.
             self._deadlines.wait(_SUSPENDED)
             # The server may have stopped reading.
             run_with_timeout(_PATIENCE, self._server.flush)
         self._server.close()
-        self._ending.tell("client ended")
+        self._shutdown.report("client ended")
 
     def _refuse_long(self, event: LineDropped) -> None:
         reason = message.thrown_away(event.size, self._limit)
@@ -307,7 +307,7 @@ class Relay:
                 break
         # If the client is gone, the server must see that its output is no longer read.
         os.close(self._child.stdout)
-        self._ending.tell("output over")
+        self._shutdown.report("output over")
 
     def _enter_from_server(self, raw: bytes) -> tuple[Output, ...]:
         """Pass a line of the server to the session, while no other thread can enter it."""
@@ -335,10 +335,10 @@ class Relay:
 
     def _settle_cancelled(self, deadlines: "DeadlineThread", raw: bytes) -> None:
         """Stop waiting for the responses to requests that a line for the server cancels."""
-        from proxy.transports.correlation import address, elements
+        from proxy.transports.correlation import correlate, elements
 
         for each in elements(raw) if b"notifications/cancelled" in raw else ():
-            self._settle(deadlines, address(each).cancels)
+            self._settle(deadlines, correlate(each).cancels)
 
     def _late(self, token: bytes) -> None:
         """Continue a call without the response to its probe: the time for that is up."""
@@ -374,7 +374,7 @@ class Relay:
             self._log.pass_on(bytes(memoryview(buffer)[:size]))
 
     def _may_stream(self, start: bytes) -> bool:
-        return self._enter(self._session.head, start) or False
+        return self._enter(self._session.may_stream, start) or False
 
     def _enter(self, enter: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """Enter the session; log a failure and return None."""
@@ -382,7 +382,7 @@ class Relay:
             with self._entry:
                 return enter(*args, **kwargs)
         except Exception as error:
-            self._log.error(fallback.said_of(error))
+            self._log.error(failure_reason(error))
             return None
 
     def _take(self, batch: list[bytes], direction: Direction) -> None:

@@ -26,8 +26,8 @@ _GRACE: dict[str, tuple[float, float]] = {
     "signal": (0.5, 1.0),
 }
 # The events that threads report, one byte each; a signal's byte is its number.
-_TOLD = ("heard", "client ended", "client gone", "server deaf", "output over", "refused")
-_BYTES = {event: bytes([128 + at]) for at, event in enumerate(_TOLD)}
+_REPORTS = ("client began", "client ended", "client gone", "server deaf", "output over", "refused")
+_BYTES = {event: bytes([128 + index]) for index, event in enumerate(_REPORTS)}
 
 _LAST = 0.5  # seconds from SIGKILL until no more output is expected
 _SLOW = 5.0  # seconds for a client that is slow to read the rest, and sends no more requests
@@ -56,32 +56,32 @@ class Shutdown:
         self._log = log
         self._cause = cause
         # A pipe, since any other wait misses a signal that arrives just before it begins.
-        self._hearing, self._telling = os.pipe()
-        os.set_blocking(self._telling, False)
-        self._ears = select.poll()
-        self._ears.register(self._hearing, select.POLLIN)
-        self._asked = False  # the client has sent something
-        self._silent = False  # the client will send nothing more
-        self._over = False  # the server will send nothing more
+        self._events, self._reports = os.pipe()
+        os.set_blocking(self._reports, False)
+        self._poll = select.poll()
+        self._poll.register(self._events, select.POLLIN)
+        self._has_input = False  # the client has sent something
+        self._input_ended = False  # the client will send nothing more
+        self._output_ended = False  # the server will send nothing more
         self._signal = 0
         self._refusal: int | None = None
-        self._rung = 0
-        self._pace = inf
+        self._step = 0
+        self._kill_after = inf
         self._deadline: float | None = None
 
-    def tell(self, event: str) -> None:
+    def report(self, event: str) -> None:
         """Report an event, from any thread."""
-        os.write(self._telling, _BYTES[event])
+        os.write(self._reports, _BYTES[event])
 
     def refuse(self, code: int, reason: str) -> None:
         """End the session, from any thread, with this exit code, for a reason of the proxy's."""
         self._refusal = code
         self._cause = reason
-        self.tell("refused")
+        self.report("refused")
 
     def listen(self) -> None:
         """Receive signals from now on, in this thread, which must be the main thread."""
-        signal.set_wakeup_fd(self._telling, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._reports, warn_on_full_buffer=False)
         for number in _SIGNALS:
             # A signal that was ignored when the proxy was started stays ignored (nohup).
             if signal.getsignal(number) is not signal.SIG_IGN:
@@ -91,22 +91,22 @@ class Shutdown:
 
     def wait(self) -> None:
         """Return once the server has ended and all of its output was passed on."""
-        while not (self._over and self._child.ended()):
-            self._hear(self._next(self._deadline))
+        while not (self._output_ended and self._child.ended()):
+            self._handle(self._next(self._deadline))
 
     def wait_for_question(self) -> None:
         """Wait a moment if the client has sent no request yet, so that it gets a response."""
         deadline = monotonic() + _QUESTION
-        while not (self._asked or self._silent or self._signal):
+        while not (self._has_input or self._input_ended or self._signal):
             event = self._next(deadline)
             if event == "late":
                 return
-            self._hear(event)
+            self._handle(event)
 
     def sweep(self) -> None:
         """End the processes that the server has left in its group, then the guardian."""
         # Processes that were killed stay in the group until their parent waits for them.
-        if self._rung < 2 and self._child.signal(TERMINATE):
+        if self._step < 2 and self._child.signal(TERMINATE):
             deadline = monotonic() + _LAST
             while self._child.signal(0):
                 if monotonic() > deadline:
@@ -141,64 +141,64 @@ class Shutdown:
     def unexpected(self) -> bool:
         """True if the server failed and the reason was not logged yet."""
         failed = self._child.code != 0 and self._cause is None
-        return failed and not self._rung and not self._signal
+        return failed and not self._step and not self._signal
 
     def _next(self, deadline: float | None) -> str:
         """Wait for the next event and return it; record a signal and the server's exit code."""
         wait = None if deadline is None else max(0.0, deadline - monotonic()) * 1000
-        if not self._ears.poll(wait):
+        if not self._poll.poll(wait):
             return "late"
-        [byte] = os.read(self._hearing, 1)
+        [byte] = os.read(self._events, 1)
         if byte >= 128:
-            return _TOLD[byte - 128]
+            return _REPORTS[byte - 128]
         if byte != signal.SIGCHLD:
             again, self._signal = self._signal, byte
             return "late" if again else "signal"
         return "child ended" if self._child.ended() else "another child"
 
-    def _hear(self, event: str) -> None:
+    def _handle(self, event: str) -> None:
         if event == "late":
-            self._press()
-        elif event == "heard":
-            self._asked = True
+            self._escalate()
+        elif event == "client began":
+            self._has_input = True
         elif event == "client ended":
-            self._silent = True
+            self._input_ended = True
         elif event == "output over":
-            self._over = True
+            self._output_ended = True
         if event in _GRACE:
             self._begin(*_GRACE[event])
 
     def _begin(self, first: float, then: float) -> None:
         """Begin the shutdown of the server, or hasten it."""
         self._stdin.close()
-        self._pace = min(self._pace, then)
-        deadline = monotonic() + (self._pace if self._rung else first)
+        self._kill_after = min(self._kill_after, then)
+        deadline = monotonic() + (self._kill_after if self._step else first)
         if self._deadline is None or deadline < self._deadline:
             self._deadline = deadline
 
-    def _press(self) -> None:
+    def _escalate(self) -> None:
         """Take the next step; in the end, stop waiting for output that will never come."""
-        self._rung += 1
+        self._step += 1
         wait = _LAST
-        if self._rung == 1:
+        if self._step == 1:
             self._send(TERMINATE, "the server did not end by itself: sent it SIGTERM")
-            wait = self._pace
-        elif self._rung == 2:
+            wait = self._kill_after
+        elif self._step == 2:
             self._send(KILL, "the server did not end on SIGTERM: sent it SIGKILL")
         else:
             # A process that no signal reaches may hold the server's stdout. For a client that is
             # slow to read, wait: forever while it may still send requests, else for a while.
-            slow = not self._silent or self._rung == 3
+            slow = not self._input_ended or self._step == 3
             hurried = self._signal or self._refusal is not None
             if self._stdout.idle or hurried or not slow:
-                self._over = True
+                self._output_ended = True
                 self._child.give_up()
             wait = _SLOW
         self._deadline = monotonic() + wait
 
-    def _send(self, number: int, said: str) -> None:
+    def _send(self, number: int, text: str) -> None:
         if not self._child.ended():
-            self._log.warning(said)
+            self._log.warning(text)
         self._child.signal(number)
 
 

@@ -74,7 +74,7 @@ class Link:
         for line in sent.to_server:
             async with asyncio.timeout(SECONDS):
                 await self.streamable.send(line)
-        for probe in sent.probes:
+        for probe in sent.queries:
             async with asyncio.timeout(SECONDS):
                 await self.streamable.probe(probe)
 

@@ -38,7 +38,7 @@ class Small:
     async def open(self) -> None:
         self.log.append("open")
 
-    def population(self) -> tuple[int, int]:
+    def counts(self) -> tuple[int, int]:
         return 3, 2
 
     def unready(self) -> str | None:
@@ -59,7 +59,7 @@ class Small:
 
     async def _post(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
         raw = await body.whole(request.content, None, 1 << 20)
-        asked.received = 7
+        asked.bytes_received = 7
         match raw:
             case b"wait":
                 asked.id = b"7"

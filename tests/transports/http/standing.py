@@ -14,6 +14,7 @@ from proxy.storage.snapshots import Memory, Store
 from proxy.transports.log import Log
 from proxy.transports.sidecar.access import Access
 from proxy.transports.sidecar.connection import Connections, SidecarServer
+from proxy.transports.sidecar.request import RequestRefused
 from proxy.transports.sidecar.route import AccessRecord, Handler, Route, RouteLimits, Services
 from proxy.transports.sidecar.url.route_handler import UrlRoute
 from proxy.transports.workers.pool import Workers
@@ -117,7 +118,11 @@ async def standing(handler: Handler) -> AsyncIterator[Standing]:
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         asked.append(AccessRecord())
-        return await handler.handle(request, asked[-1])
+        try:
+            return await handler.handle(request, asked[-1])
+        except RequestRefused as refused:
+            asked[-1].answered_by, asked[-1].failure = "proxy", str(refused)
+            return refused.response(asked[-1].id)
 
     await handler.open()
     log = Log("error")

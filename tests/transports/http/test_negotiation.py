@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.transports.http.negotiation import Wanted, wanted
+from proxy.transports.http.negotiation import Wanted, negotiate
 
 CASES: dict[Wanted, list[str | None]] = {
     "json": [
@@ -38,7 +38,7 @@ CASES: dict[Wanted, list[str | None]] = {
         "application/json;q=.5, text/event-stream;q=.6",
         "application/*;q=0.2, text/*;q=0.3",
     ],
-    "rather json": [
+    "prefer json": [
         None,
         "",
         "   ",
@@ -104,14 +104,14 @@ CASES: dict[Wanted, list[str | None]] = {
     ("accept", "form"), [(accept, form) for form, headers in CASES.items() for accept in headers]
 )
 def test_an_accept_header_asks_for_a_form(accept: str | None, form: Wanted) -> None:
-    assert wanted(accept) == form
+    assert negotiate(accept) == form
 
 
 @given(st.text() | st.text('"\\,;/*q=0.1 application/json text/event-stream'))
 def test_no_accept_header_is_an_error(accept: str) -> None:
-    assert wanted(accept) in CASES
+    assert negotiate(accept) in CASES
 
 
 @pytest.mark.parametrize("piece", ['"', '"\\', ";q=0.", ",", " ", "a/b;", "*/*,", "; q =", "1"])
 def test_a_long_header_is_read_like_a_short_one(piece: str) -> None:
-    assert wanted("a/b;q=" + piece * 30_000 + ',"", text/event-stream') in CASES
+    assert negotiate("a/b;q=" + piece * 30_000 + ',"", text/event-stream') in CASES

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from proxy.transports.http.sse import Event, Events, TooLong, replaced, written
+from proxy.transports.http.sse import Event, Events, TooLong, encode_event, replaced
 
 BIG = 20 << 20
 Fields = tuple[bytes | None, str | None, str | None, int | None]
@@ -200,7 +200,7 @@ def test_an_event_of_20_megabytes_is_read_in_chunks_of_any_line_end(end: bytes, 
 
 @given(st.binary().map(lambda data: data.replace(b"\r", b"")), st.sampled_from([None, "a", ""]))
 def test_what_is_written_is_read_again(data: bytes, id: str | None) -> None:
-    raw = written(data, id=id, retry=5)
+    raw = encode_event(data, id=id, retry=5)
 
     assert read([raw]) == ([Event(raw, data, id, "message", 5)], b"")
 
@@ -208,9 +208,12 @@ def test_what_is_written_is_read_again(data: bytes, id: str | None) -> None:
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
-        (written(b"{}"), b"event: message\ndata: {}\n\n"),
-        (written(b"", event=None, id="0", retry=100), b"id: 0\nretry: 100\ndata: \n\n"),
-        (written(b'{\r\n"a":\r1\n}'), b'event: message\ndata: {\ndata: "a":\ndata: 1\ndata: }\n\n'),
+        (encode_event(b"{}"), b"event: message\ndata: {}\n\n"),
+        (encode_event(b"", event=None, id="0", retry=100), b"id: 0\nretry: 100\ndata: \n\n"),
+        (
+            encode_event(b'{\r\n"a":\r1\n}'),
+            b'event: message\ndata: {\ndata: "a":\ndata: 1\ndata: }\n\n',
+        ),
     ],
 )
 def test_an_event_is_written_like_this(raw: bytes, expected: bytes) -> None:
@@ -220,7 +223,7 @@ def test_an_event_is_written_like_this(raw: bytes, expected: bytes) -> None:
 @pytest.mark.parametrize("text", ["a\nb", "a\rb", "a\0b"])
 def test_an_id_that_would_be_another_line_is_not_written(text: str) -> None:
     with pytest.raises(ValueError, match="id must be one line without NUL, found 'a"):
-        written(b"{}", id=text)
+        encode_event(b"{}", id=text)
 
 
 @pytest.mark.parametrize(

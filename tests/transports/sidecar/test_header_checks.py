@@ -7,8 +7,8 @@ import pytest
 from multidict import CIMultiDict
 
 from proxy.document import message
-from proxy.transports.sidecar.header_checks import error_code, refusal, status_of
-from proxy.transports.sidecar.request import PostedBody
+from proxy.transports.sidecar.header_checks import check, error_code, status_of
+from proxy.transports.sidecar.request import PostedBody, RequestRefused
 
 VERSION = "2026-07-28"
 META = {
@@ -37,8 +37,11 @@ def headers(method: str = "tools/list", **more: str) -> CIMultiDict[str]:
 
 
 def said(read: PostedBody, given: CIMultiDict[str]) -> tuple[int, int, str] | None:
-    refused = refusal(read, given, PARAMETERS)
-    return None if refused is None else (refused.status, refused.code, str(refused))
+    try:
+        check(read, given, PARAMETERS)
+    except RequestRefused as refused:
+        return refused.status, refused.code, str(refused)
+    return None
 
 
 CALL: dict[str, Any] = {"method": "tools/call", "name": "say"}

@@ -38,8 +38,8 @@ def test_what_meters_count_is_counted_by_tool_stage_and_outcome() -> None:
     metrics = Metrics()
     meters = Meters(metrics.observe)
     meters.of("github", "codex").count("list", "rule", Sizes(1_000, 100, 900, 90), "shaped")
-    meters.of("github", None).passed("list", 7)
-    meters.of(None, None).passed("get_me", 30)
+    meters.of("github", None).count_untouched("list", 7)
+    meters.of(None, None).count_untouched("get_me", 30)
 
     meters.of(None, None).count("reindex", "preflight", Sizes(0, 40, 0, 30), "answered")
 
@@ -90,9 +90,9 @@ def test_a_shadow_rule_has_made_nothing_smaller() -> None:
 
 def test_a_request_is_timed_by_method_and_tool() -> None:
     metrics = Metrics()
-    metrics.asked(AccessRecord(method="tools/call", tool="list"), 200, 0.25)
-    metrics.asked(AccessRecord(method="tools/call", tool="list"), 200, 0.5)
-    metrics.asked(AccessRecord(method="initialize"), 200, 3)
+    metrics.count_request(AccessRecord(method="tools/call", tool="list"), 200, 0.25)
+    metrics.count_request(AccessRecord(method="tools/call", tool="list"), 200, 0.5)
+    metrics.count_request(AccessRecord(method="initialize"), 200, 3)
 
     assert read(metrics)[f"{SECONDS}_count"] == {
         ("", "list", "tools/call"): 2,
@@ -119,7 +119,7 @@ def test_a_request_is_timed_by_method_and_tool() -> None:
 )
 def test_a_request_that_failed_says_by_what(status: int, failure: str, error: str) -> None:
     metrics = Metrics()
-    metrics.asked(AccessRecord(method="ping", failure=failure), status, 0.1)
+    metrics.count_request(AccessRecord(method="ping", failure=failure), status, 0.1)
 
     assert read(metrics)[f"{SECONDS}_count"] == {(error, "", "ping"): 1}
 
@@ -127,14 +127,14 @@ def test_a_request_that_failed_says_by_what(status: int, failure: str, error: st
 def test_what_is_no_method_of_mcp_is_counted_as_other() -> None:
     metrics = Metrics()
     for number in range(3):
-        metrics.asked(AccessRecord(method=f"evil/{number}"), 200, 0.1)
+        metrics.count_request(AccessRecord(method=f"evil/{number}"), 200, 0.1)
 
     assert read(metrics)[f"{SECONDS}_count"] == {("", "", OTHER): 3}
 
 
 def test_a_request_without_a_message_has_no_duration() -> None:
     metrics = Metrics()
-    metrics.asked(AccessRecord(), 200, 3_600)
+    metrics.count_request(AccessRecord(), 200, 3_600)
 
     assert read(metrics)[f"{SECONDS}_count"] == {}
 
@@ -142,8 +142,8 @@ def test_a_request_without_a_message_has_no_duration() -> None:
 def test_requests_that_the_proxy_refused_are_counted_by_status() -> None:
     metrics = Metrics()
     for status in (403, 403, 413, 200):
-        metrics.asked(AccessRecord(answered_by="proxy"), status, 0.1)
-    metrics.asked(AccessRecord(answered_by="upstream"), 500, 0.1)
+        metrics.count_request(AccessRecord(answered_by="proxy"), status, 0.1)
+    metrics.count_request(AccessRecord(answered_by="upstream"), 500, 0.1)
 
     assert read(metrics)[REFUSED] == {("403",): 2, ("413",): 1}
 
@@ -155,8 +155,8 @@ def test_no_metric_has_more_than_a_thousand_sets_of_labels() -> None:
         metrics.observe(row(f"tool {number}"))
         metrics.observe(row(f"tool {number}", "untouched"))
         metrics.warned(Warnings("tool", f"rule {number % 100}", f"kind {number}", 1))
-        metrics.asked(AccessRecord(method="tools/call", tool=f"tool {number}"), 200, 0.1)
-        metrics.asked(
+        metrics.count_request(AccessRecord(method="tools/call", tool=f"tool {number}"), 200, 0.1)
+        metrics.count_request(
             AccessRecord(method="tools/list", failure="x", answered_by="proxy"), 400 + number, 0.1
         )
 
@@ -179,8 +179,8 @@ def test_no_metric_has_more_than_a_thousand_sets_of_labels() -> None:
 def test_a_flood_of_tools_leaves_room_for_methods_and_errors() -> None:
     metrics = Metrics()
     for number in range(2_000):
-        metrics.asked(AccessRecord(method="tools/call", tool=f"tool {number}"), 200, 0.1)
-    metrics.asked(AccessRecord(method="tools/call", tool="one more"), 503, 0.1)
+        metrics.count_request(AccessRecord(method="tools/call", tool=f"tool {number}"), 200, 0.1)
+    metrics.count_request(AccessRecord(method="tools/call", tool="one more"), 503, 0.1)
 
     assert read(metrics)[f"{SECONDS}_count"]["503", OTHER, "tools/call"] == 1
 
@@ -197,7 +197,7 @@ def test_a_flood_of_tools_leaves_room_for_methods_and_errors() -> None:
 def test_any_name_can_be_shown(tool: str, shown: str) -> None:
     metrics = Metrics()
     metrics.observe(row(tool))
-    metrics.asked(AccessRecord(method="tools/call", tool=tool), 200, 0.1)
+    metrics.count_request(AccessRecord(method="tools/call", tool=tool), 200, 0.1)
 
     assert read(metrics)[CALLS] == {("shaped", shown): 1}
     assert read(metrics)[f"{SECONDS}_count"] == {("", shown, "tools/call"): 1}

@@ -46,7 +46,7 @@ async def test_who_finds_the_files_changed_waits_until_they_are_read(file: Path)
     selection = Selection(reloading, None, print)
     file.write_text(TWO)
     assert names(selection) == ["one"]
-    await reloading.settled()
+    await reloading.refresh()
 
     assert names(selection) == ["number two"]
 
@@ -56,9 +56,9 @@ async def test_others_go_on_by_the_old_rules_meanwhile(file: Path) -> None:
     reloading = Reloading(watch)
     selection = Selection(reloading, None, print)
     file.write_text(TWO)
-    finding = asyncio.create_task(reloading.settled())
+    finding = asyncio.create_task(reloading.refresh())
     assert await asyncio.to_thread(watch.began.wait, SECONDS)
-    await reloading.settled()
+    await reloading.refresh()
 
     assert names(selection) == ["one"]
     assert not finding.done()
@@ -73,7 +73,7 @@ async def test_the_files_are_read_for_all_though_who_waits_for_that_goes_away(fi
     reloading = Reloading(watch)
     before = reloading.files
     file.write_text(TWO)
-    finding = asyncio.create_task(reloading.settled())
+    finding = asyncio.create_task(reloading.refresh())
     assert await asyncio.to_thread(watch.began.wait, SECONDS)
     finding.cancel()
     await asyncio.wait([finding])
@@ -88,11 +88,11 @@ async def test_a_change_after_a_mistake_is_found_again(file: Path) -> None:
     reloading = Reloading(Watch([str(file)], print, said.append))
     before: tuple[RuleFile, ...] = reloading.files
     file.write_text(BAD)
-    await reloading.settled()
+    await reloading.refresh()
     assert reloading.files is before
     assert len(said) == 1
     file.write_text(TWO)
-    await reloading.settled()
+    await reloading.refresh()
 
     assert reloading.files is not before
 
@@ -101,7 +101,7 @@ async def test_where_no_thread_is_to_be_had_the_files_are_read_all_the_same(file
     reloading = Reloading(Watch([str(file)], print, pytest.fail))
     file.write_text(TWO)
     with threadless():
-        await reloading.settled()
+        await reloading.refresh()
 
     assert names(Selection(reloading, None, print)) == ["number two"]
 

@@ -39,7 +39,7 @@ def requested(
 
 async def test_a_call_is_read() -> None:
     read_, asked = await read(call("get", id="a"), {"Accept": "text/event-stream"})
-    assert (read_.ids, read_.batch, read_.wanted) == ((b'"a"',), False, "stream")
+    assert (read_.ids, read_.batch, read_.accepts) == ((b'"a"',), False, "stream")
     assert (read_.method, read_.modern, read_.initializes) == ("tools/call", False, False)
     assert (asked.method, asked.tool) == ("tools/call", "get")
 

@@ -10,7 +10,7 @@ from aiohttp.test_utils import RawTestServer
 from msgspec import Struct
 
 from proxy.transports.http.negotiation import Wanted
-from proxy.transports.http.sse import Event, Events, written
+from proxy.transports.http.sse import Event, Events, encode_event
 from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
 
 RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{"n": 1.0}}'
@@ -96,7 +96,7 @@ async def asked(
 def event(raw: bytes) -> Event:
     """Read an event, or write one for a message."""
     events = Events(1 << 30)
-    return next(iter(events.feed(written(raw) if raw[:1] in b"{[" else raw)))
+    return next(iter(events.feed(encode_event(raw) if raw[:1] in b"{[" else raw)))
 
 
 async def answered(
@@ -109,7 +109,7 @@ async def answered(
         answer = ResponseWriter(request, wanted, **{"streams": False, "expected": 1, **options})
         answers.append(answer)
         for each in said:
-            await answer.put(event(each))
+            await answer.add(event(each))
         return await answer.end()
 
     reply = await asked(handle, Client.reply, raw)
@@ -126,7 +126,7 @@ async def test_a_stream_is_one_frame_and_these_headers() -> None:
     assert reply.named("X-Accel-Buffering") == ["no"]
     assert reply.named("Connection") == []
     assert reply.named("Content-Length") == []
-    assert (answer.sent, answer.dropped) == (len(reply.body), 0)
+    assert (answer.bytes_sent, answer.dropped) == (len(reply.body), 0)
 
 
 async def test_json_is_the_response_as_it_came_and_its_length() -> None:
@@ -138,7 +138,7 @@ async def test_json_is_the_response_as_it_came_and_its_length() -> None:
     assert reply.named("Connection") == []
     assert reply.named("Transfer-Encoding") == []
     assert reply.named("Cache-Control") == []
-    assert (answer.sent, answer.dropped, answer.complete) == (len(RESPONSE), 0, True)
+    assert (answer.bytes_sent, answer.dropped, answer.complete) == (len(RESPONSE), 0, True)
 
 
 Case = tuple[Wanted, bool, int, list[bytes], str, int]
@@ -154,15 +154,15 @@ CASES: list[Case] = [
     *(("stream", streams, 1, ALONE, "stream", 0) for streams in (True, False)),
     ("stream", True, 1, BOTH, "stream", 0),
     ("stream", True, 1, PRIMED, "stream", 0),
-    *(("rather json", streams, 1, ALONE, "json", 0) for streams in (True, False)),
-    ("rather json", True, 1, BOTH, "stream", 0),
-    ("rather json", True, 1, [PRIMING, RESPONSE], "json", 0),
-    ("rather json", True, 1, [PRIMING, *BOTH], "stream", 0),
-    ("rather json", True, 1, [REQUEST], "stream", 0),
-    ("rather json", True, 1, [RESPONSE, PROGRESS], "json", 1),
-    ("rather json", True, 2, [RESPONSE, SECOND], "stream", 0),
-    ("rather json", True, 1, [PRIMING], "stream", 0),
-    ("rather json", True, 1, [], "stream", 0),
+    *(("prefer json", streams, 1, ALONE, "json", 0) for streams in (True, False)),
+    ("prefer json", True, 1, BOTH, "stream", 0),
+    ("prefer json", True, 1, [PRIMING, RESPONSE], "json", 0),
+    ("prefer json", True, 1, [PRIMING, *BOTH], "stream", 0),
+    ("prefer json", True, 1, [REQUEST], "stream", 0),
+    ("prefer json", True, 1, [RESPONSE, PROGRESS], "json", 1),
+    ("prefer json", True, 2, [RESPONSE, SECOND], "stream", 0),
+    ("prefer json", True, 1, [PRIMING], "stream", 0),
+    ("prefer json", True, 1, [], "stream", 0),
     ("either", True, 1, ALONE, "stream", 0),
     ("either", True, 1, BOTH, "stream", 0),
     ("either", True, 1, [], "stream", 0),
@@ -192,7 +192,7 @@ async def test_an_answer_takes_its_form(
     else:
         assert reply.chunks == [event(each).raw for each in said]
     assert reply.status == "HTTP/1.1 200 OK"
-    assert answer.sent == len(reply.body)
+    assert answer.bytes_sent == len(reply.body)
     assert answer.started
 
 
@@ -240,7 +240,7 @@ def data_event(data: bytes) -> bytes:
     return b"data: " + data + b"\n\n"
 
 
-@pytest.mark.parametrize("wanted", ["json", "rather json", "either"])
+@pytest.mark.parametrize("wanted", ["json", "prefer json", "either"])
 @pytest.mark.parametrize(
     "data",
     [
@@ -275,7 +275,7 @@ async def test_json_that_was_cut_into_lines_is_whole_again() -> None:
         ("json", True, [PRIMING, PROGRESS]),
         ("json", True, []),
         ("json", False, []),
-        ("rather json", False, []),
+        ("prefer json", False, []),
         ("either", False, [PRIMING]),
     ],
 )
@@ -290,7 +290,7 @@ async def test_json_without_a_response_is_an_error_that_says_so(
 
 async def test_events_that_are_held_have_a_bound() -> None:
     priming = b"id: " + b"7" * 1000 + b"\ndata:\n\n"
-    reply, _ = await answered("rather json", *[priming] * 100, RESPONSE, streams=True)
+    reply, _ = await answered("prefer json", *[priming] * 100, RESPONSE, streams=True)
 
     assert reply.form == "stream"
     assert reply.chunks == [*[priming] * 100, event(RESPONSE).raw]
@@ -364,7 +364,7 @@ async def test_a_connection_serves_one_answer_after_the_other() -> None:
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         answer = ResponseWriter(request, forms.pop(0), streams=True, expected=1)
-        await answer.put(event(RESPONSE))
+        await answer.add(event(RESPONSE))
         return await answer.end()
 
     async def talk(client: Client) -> list[str]:
@@ -390,7 +390,7 @@ async def test_each_event_is_with_the_client_before_the_next_is_put() -> None:
             # The next goes out only when the client has seen what was before.
             await seen.wait()
             seen.clear()
-            await answer.put(event(each))
+            await answer.add(event(each))
         return await answer.end()
 
     async def talk(client: Client) -> list[bytes]:
@@ -405,17 +405,17 @@ async def test_each_event_is_with_the_client_before_the_next_is_put() -> None:
     assert await asked(handle, talk) == said
 
 
-@pytest.mark.parametrize("wanted", ["json", "rather json"])
+@pytest.mark.parametrize("wanted", ["json", "prefer json"])
 async def test_nothing_is_begun_before_the_form_is_known(wanted: Wanted) -> None:
     started = []
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         answer = ResponseWriter(request, wanted, streams=True, expected=1)
         await answer.begin()
-        await answer.put(event(PRIMING))
+        await answer.add(event(PRIMING))
         started.append(answer.started)
         assert not answer.complete
-        await answer.put(event(RESPONSE))
+        await answer.add(event(RESPONSE))
         assert answer.complete
         return await answer.end()
 
@@ -428,8 +428,8 @@ async def test_an_event_of_20_megabytes_arrives(wanted: Wanted) -> None:
     data = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (20 << 20) + b'"}'
     reply, answer = await answered(wanted, data)
 
-    assert reply.body == (written(data) if wanted == "stream" else data)
-    assert answer.sent == len(reply.body)
+    assert reply.body == (encode_event(data) if wanted == "stream" else data)
+    assert answer.bytes_sent == len(reply.body)
 
 
 async def test_whoever_puts_sees_the_client_go() -> None:
@@ -439,7 +439,7 @@ async def test_whoever_puts_sees_the_client_go() -> None:
         answer = ResponseWriter(request, "stream", streams=True, expected=1)
         try:
             while True:
-                await answer.put(event(b'{"id":1,"result":"' + b"x" * (1 << 20) + b'"}'))
+                await answer.add(event(b'{"id":1,"result":"' + b"x" * (1 << 20) + b'"}'))
         except (ConnectionError, asyncio.CancelledError) as gone:
             raised.set_result(gone)
             raise
@@ -459,34 +459,34 @@ LONG = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (24 << 20) + b'"}'
 async def test_a_long_event_that_was_not_framed_arrives_framed() -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         answer = ResponseWriter(request, "stream", streams=True, expected=1)
-        await answer.put(unframed(PROGRESS, "7"))
-        await answer.put(unframed(LONG, "8"))
+        await answer.add(unframed(PROGRESS, "7"))
+        await answer.add(unframed(LONG, "8"))
         response = await answer.end(unframed(SECOND, "9"))
-        assert answer.sent == len(expected)
+        assert answer.bytes_sent == len(expected)
         return response
 
     said = ((PROGRESS, "7"), (LONG, "8"), (SECOND, "9"))
-    expected = b"".join(written(message, id=id) for message, id in said)
+    expected = b"".join(encode_event(message, id=id) for message, id in said)
     reply = await asked(handle, Client.reply)
     assert reply.body == expected
-    assert reply.chunks[-1] == written(SECOND, id="9")
+    assert reply.chunks[-1] == encode_event(SECOND, id="9")
 
 
 async def test_two_events_that_are_put_at_the_same_time_do_not_mix() -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         answer = ResponseWriter(request, "stream", streams=True, expected=1)
-        await asyncio.gather(answer.put(unframed(LONG)), answer.put(unframed(PROGRESS)))
+        await asyncio.gather(answer.add(unframed(LONG)), answer.add(unframed(PROGRESS)))
         return await answer.end()
 
     reply = await asked(handle, Client.reply)
-    assert reply.body == written(LONG) + written(PROGRESS)
+    assert reply.body == encode_event(LONG) + encode_event(PROGRESS)
 
 
 @pytest.mark.parametrize("framed", [True, False])
 async def test_an_event_that_has_begun_is_said_to_its_end_whatever_ends_it(framed: bool) -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         answer = ResponseWriter(request, "stream", streams=True, expected=1)
-        putting = asyncio.create_task(answer.put(event(LONG) if framed else unframed(LONG)))
+        putting = asyncio.create_task(answer.add(event(LONG) if framed else unframed(LONG)))
         transport = request.transport
         assert isinstance(transport, asyncio.WriteTransport)
         while not transport.get_write_buffer_size():
@@ -497,12 +497,12 @@ async def test_an_event_that_has_begun_is_said_to_its_end_whatever_ends_it(frame
         return await answer.end()
 
     reply = await asked(handle, Client.reply)
-    assert reply.body == written(LONG)
+    assert reply.body == encode_event(LONG)
 
 
 async def test_a_long_json_answer_has_its_length() -> None:
     reply, answer = await answered("json", LONG)
-    assert (reply.named("Content-Length"), answer.sent) == ([str(len(LONG))], len(LONG))
+    assert (reply.named("Content-Length"), answer.bytes_sent) == ([str(len(LONG))], len(LONG))
     assert (reply.form, reply.body) == ("json", LONG)
 
 

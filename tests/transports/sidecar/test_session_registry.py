@@ -85,7 +85,7 @@ async def test_a_session_may_be_deleted_while_the_store_is_asked_what_is_known_o
         store.go.set()
         assert (await calling).body == SHAPED
         assert isinstance(proxy.handler, UrlRoute)
-        assert (len(proxy.handler._callers), proxy.handler._callers._used) == (0, set())
+        assert (len(proxy.handler._callers), proxy.handler._callers._recent) == (0, set())
 
 
 async def test_a_caller_of_a_server_without_sessions_is_known_by_the_server_s_name() -> None:
@@ -174,16 +174,16 @@ async def test_a_session_that_nobody_uses_any_more_holds_no_more_than_it_must() 
         callers.rest()
         await proxy.post(call("get"), mcp_session_id="used")
         callers.rest()
-        assert [left._inflight.find(b"1"), len(callers)] == [None, 2]
-        assert used._inflight.find(b"1") is not None
+        assert [left._state.inflight.find(b"1"), len(callers)] == [None, 2]
+        assert used._state.inflight.find(b"1") is not None
 
 
 async def test_sessions_are_remembered_up_to_a_number_and_nothing_of_the_others() -> None:
     share = shared()
     made = SessionRegistry(route("http://127.0.0.1/mcp"), lambda *_: DROP, share, most=3)
     for number in range(20):
-        await made._known(f"caller {number}", None, b"1:")
-    assert (len(made), len(made._used)) == (3, 3)
+        await made._driver(f"caller {number}", None, b"1:")
+    assert (len(made), len(made._recent)) == (3, 3)
     share.workers.close()
 
 
@@ -194,5 +194,5 @@ async def test_sessions_come_to_rest_after_the_idle_time() -> None:
         assert isinstance(proxy.handler, UrlRoute)
         [left] = (driver.session for driver in proxy.handler._callers._drivers.values())
         async with asyncio.timeout(20):
-            while left._inflight.find(b"1") is not None:
+            while left._state.inflight.find(b"1") is not None:
                 await asyncio.sleep(0.01)

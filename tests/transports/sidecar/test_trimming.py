@@ -80,13 +80,13 @@ async def test_it_is_done_after_use_only(monkeypatch: pytest.MonkeyPatch) -> Non
     made.begin()
     await asyncio.sleep(0.1)
     assert times == 0
-    made.used = True
+    made.in_use = True
     async with asyncio.timeout(SECONDS):
         await done.wait()
     await asyncio.sleep(0.1)
     assert times == 1
     made.end()
-    made.used = True
+    made.in_use = True
     await asyncio.sleep(0.1)
     assert times == 1
 
@@ -106,10 +106,10 @@ async def test_where_no_thread_is_to_be_had_it_is_done_later(
     monkeypatch.setattr(trimming, "trimmer", lambda: trim)
     made = Trimming(every=0.01)
     made.begin()
-    made.used = True
+    made.in_use = True
     while failures:
         await asyncio.sleep(0.01)
-    made.used = True
+    made.in_use = True
     async with asyncio.timeout(SECONDS):
         await done.wait()
     made.end()

@@ -67,7 +67,7 @@ def test_the_exit_code_is_the_server_s_and_the_reason_says_it(
 ) -> None:
     ending = begin(script, None if script else "no such command")
     until(ending.child.ended)
-    ending.tell("output over")
+    ending.report("output over")
     ending.wait()
     assert (ending.code, ending.reason, ending.unexpected) == (code, reason, unexpected)
 
@@ -76,8 +76,8 @@ def test_the_end_of_a_client_closes_the_stdin_of_the_server(
     begin: Callable[..., Started],
 ) -> None:
     ending = begin("cat; exit 5")
-    ending.tell("client ended")
-    ending.tell("output over")
+    ending.report("client ended")
+    ending.report("output over")
     ending.wait()
     assert ending.code == 5
 
@@ -87,7 +87,7 @@ def test_what_ignores_everything_is_killed_and_that_is_said(
 ) -> None:
     ending = begin("trap '' TERM; echo up; while :; do sleep 1; done")
     assert os.read(ending.child.stdout, 9) == b"up\n"
-    ending.tell("output over")
+    ending.report("output over")
     ending.refuse(2, "bad rules")
     ending.wait()
     assert ending.child.code == -signal.SIGKILL
@@ -111,15 +111,15 @@ def test_output_that_never_ends_is_given_up_once_everybody_within_reach_has_ende
     assert ending.code == 2
 
 
-@pytest.mark.parametrize("event", ["heard", "client ended"])
+@pytest.mark.parametrize("event", ["client began", "client ended"])
 def test_a_client_that_has_asked_or_will_not_is_not_waited_for(
     begin: Callable[..., Started], event: str
 ) -> None:
     ending = begin(None, "no such command")
-    ending.tell(event)
+    ending.report(event)
     ending.wait_for_question()
-    assert ending._asked is (event == "heard")
-    assert ending._silent is (event == "client ended")
+    assert ending._has_input is (event == "client began")
+    assert ending._input_ended is (event == "client ended")
 
 
 def test_what_the_server_leaves_in_its_group_is_ended_and_the_guardian_let_go(
@@ -127,7 +127,7 @@ def test_what_the_server_leaves_in_its_group_is_ended_and_the_guardian_let_go(
 ) -> None:
     ending = begin("trap '' TERM; sleep 600 >/dev/null 2>&1 & exit 0")
     until(ending.child.ended)
-    ending.tell("output over")
+    ending.report("output over")
     ending.wait()
     assert ending.child.signal(0)
     ending.sweep()

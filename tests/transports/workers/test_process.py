@@ -94,11 +94,11 @@ def test_a_step_does_the_same_in_another_process(word: str) -> None:
     )
     outcome = shape(job)
 
-    assert outcome.word == "shaped", outcome.said
+    assert outcome.outcome == "shaped", outcome.log_line
     assert there_and_back(job) == outcome
     if outcome.snapshot is not None:
         page = ShapeJob(rule=made, tool="list_items", id=b"2", snapshot=outcome.snapshot)
-        assert shape(page).word == "page"
+        assert shape(page).outcome == "page"
         assert there_and_back(page) == shape(page)
 
 
@@ -109,7 +109,7 @@ def test_every_case_of_a_rule_file_comes_out_the_same_in_another_process(path: P
         pair
         for owner, _, case in cases.cases(file)
         if not owner.foreign  # those are never sent to another process
-        for pair in cases.trial_of(file, owner, case).play.shaped
+        for pair in cases.play_case(file, owner, case).play.shaped
     ]
 
     assert shaped or all(owner.foreign for owner in file.rules)

@@ -14,15 +14,14 @@ from aiohttp import web
 
 from proxy.document import message
 from proxy.document.message import string_at
-from proxy.session.forwarding import TWICE
+from proxy.session.state import ID_IN_USE
 from proxy.transports.aio import others
 from proxy.transports.correlation import (
     NOWHERE,
     Correlation,
-    address,
+    correlate,
     elements,
     progress_token,
-    said_of_long,
 )
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import sse
@@ -39,8 +38,7 @@ from proxy.transports.sidecar.request import (
     digest,
 )
 from proxy.transports.sidecar.response_writer import ResponseWriter
-from proxy.transports.sidecar.route import AccessRecord, RouteLimits
-from proxy.transports.stdio.lines import Event, LineDropped, LineTooLong, LineTruncated
+from proxy.transports.sidecar.route import AccessRecord
 
 PRIMED = "2025-11-25"
 """The first protocol version whose clients know an event without data."""
@@ -62,9 +60,8 @@ class ChildSession:
         id: str,
         child: ChildServer,
         driver: Driver,
-        history: EventStore,
+        store: EventStore,
         log: Log,
-        limits: RouteLimits,
         *,
         single: bool = False,
     ) -> None:
@@ -76,13 +73,12 @@ class ChildSession:
         self.over = False
         """True once its end has begun."""
         self._child = child
-        self._history = history
+        self._store = store
         self._log = log
-        self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._streams: OrderedDict[int, EventStream] = OrderedDict()
-        self._asked: dict[bytes, EventStream] = {}
-        self._owed: set[bytes] = set()  # with one stream for all answers: pending requests
+        self._pending: dict[bytes, EventStream] = {}
+        self._unanswered_ids: set[bytes] = set()  # of requests, if one stream has all answers
         self._tokens: dict[bytes, EventStream] = {}
         self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
         self._timer = Timer(driver, self._overdue)
@@ -91,8 +87,8 @@ class ChildSession:
         self._warned = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._cause: str | None = None
-        self.used = self._loop.time()
-        self._get = self._open(keeps=True, named=not single)
+        self.last_used = self._loop.time()
+        self._get = self._open(keeps=True, with_ids=not single)
         self.reading = self._loop.create_task(self._read())
 
     @property
@@ -103,26 +99,26 @@ class ChildSession:
     @property
     def pending(self) -> bool:
         """True while the server owes an answer."""
-        return bool(self._asked)
+        return bool(self._pending)
 
     async def post(
-        self, request: web.BaseRequest, read: PostedBody, asked: AccessRecord
+        self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
     ) -> web.StreamResponse:
         """Process one POST and answer it; raises RequestRefused."""
         self._touch()
-        asked.client = self.driver.session.client or ""
+        record.client = self.driver.session.client or ""
         if read.ids:
             self._admit()
         if not read.ids or self.single:
-            self._owed.update(read.ids)
-            await asyncio.shield(self._spawned(self._enter(read.raw, asked)))
+            self._unanswered_ids.update(read.ids)
+            await asyncio.shield(self._spawn(self._enter(read.raw, record)))
             return web.Response(status=202)
-        if set(read.ids) & self._asked.keys() or len(set(read.ids)) < len(read.ids):
-            raise RequestRefused(400, INVALID, TWICE)
+        if set(read.ids) & self._pending.keys() or len(set(read.ids)) < len(read.ids):
+            raise RequestRefused(400, INVALID, ID_IN_USE)
         tokens = [token for token in map(progress_token, read.messages) if token is not None]
-        stream = self._open(read.ids, tokens, carries=read.wanted != "json")
+        stream = self._open(read.ids, tokens, carries=read.accepts != "json")
         for id in read.ids:
-            self._asked[id] = stream
+            self._pending[id] = stream
         for token in tokens:
             self._tokens[token] = stream
         version = read.version or ""
@@ -135,38 +131,38 @@ class ChildSession:
         answer = ResponseWriter(
             request,
             # A command chooses no form: see `negotiation.Wanted`.
-            "rather json" if read.wanted == "either" else read.wanted,
+            "prefer json" if read.accepts == "either" else read.accepts,
             streams=True,
             expected=len(read.ids),
             batch=read.batch,
             headers={SESSION: self.id},
         )
-        self._spawned(self._enter(read.raw, asked))
-        streams = read.wanted in ("stream", "either")
+        self._spawn(self._enter(read.raw, record))
+        streams = read.accepts in ("stream", "either")
         self._serving += 1
         try:
             # The server gets the request before the client gets anything, so that both work at
             # once.
             await asyncio.sleep(0)
-            return await stream.serve(request, answer, asked, pings=streams)
+            return await stream.serve(request, answer, record, pings=streams)
         finally:
             self._serving -= 1
             self._touch()
-            asked.client = self.driver.session.client or ""
+            record.client = self.driver.session.client or ""
             if read.initializes and not answer.started:
                 # The client never received the session's id.
-                self._spawned(self.end("the client went away", HASTY))
+                self._spawn(self.end("the client went away", HASTY))
 
     def _admit(self) -> None:
-        there = len(self._owed if self.single else self._asked)
+        there = len(self._unanswered_ids if self.single else self._pending)
         if there >= _MOST_ASKED:
-            said = f"{there} requests of this session have no answer yet, the most there may be"
-            raise RequestRefused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
+            text = f"{there} requests of this session have no answer yet, the most there may be"
+            raise RequestRefused(503, FAILED, text, {"Retry-After": _RETRY_AFTER})
 
     async def get(
         self,
         request: web.BaseRequest,
-        asked: AccessRecord,
+        record: AccessRecord,
         version: str | None,
         last: str | None = None,
         first: Iterable[sse.Event] = (),
@@ -178,22 +174,22 @@ class ChildSession:
         self._touch()
         stream = self._get
         if last is not None:
-            found = self._history.after(last)
-            if found is None or found[0] not in self._streams:
+            correlation = self._store.after(last)
+            if correlation is None or correlation[0] not in self._streams:
                 raise RequestRefused(400, INVALID, "what followed this event is not kept any more")
-            stream = self._streams[found[0]]
-            stream.replay(found[1])
+            stream = self._streams[correlation[0]]
+            stream.replay(correlation[1])
         elif stream.connected:
             raise RequestRefused(409, INVALID, "there is a stream of this session already")
-        asked.session = digest(self.id)
-        asked.client = self.driver.session.client or ""
+        record.session = digest(self.id)
+        record.client = self.driver.session.client or ""
         headers = {} if self.single else {SESSION: self.id}
         answer = ResponseWriter(request, "stream", streams=True, expected=0, headers=headers)
         if last is None and (version or "") >= PRIMED:
             self._say(stream, b"")
         self._serving += 1
         try:
-            return await stream.serve(request, answer, asked, pings=True, first=first)
+            return await stream.serve(request, answer, record, pings=True, leading=first)
         finally:
             self._serving -= 1
             self._touch()
@@ -212,61 +208,61 @@ class ChildSession:
 
     # Messages of the client
 
-    async def _enter(self, raw: bytes, asked: AccessRecord) -> None:
-        sent = await self.driver.from_client(message.one_line(raw.strip()))
-        if not (sent.to_server or sent.probes):
-            asked.answered_by = "proxy"
-        await self._pass(sent)
+    async def _enter(self, raw: bytes, record: AccessRecord) -> None:
+        routed = await self.driver.from_client(message.one_line(raw.strip()))
+        if not (routed.to_server or routed.queries):
+            record.answered_by = "proxy"
+        await self._route(routed)
         if b'"notifications/cancelled"' in raw:
-            self._cancelled(elements(raw), sent.to_server)
+            self._on_cancelled(elements(raw), routed.to_server)
         await self._child.ready()
 
-    def _cancelled(self, said: Iterable[bytes], passed: Iterable[bytes]) -> None:
-        """Answer cancelled requests soon if the server does not; `passed` are the lines for it.
+    def _on_cancelled(self, messages: Iterable[bytes], forwarded: Iterable[bytes]) -> None:
+        """Answer cancelled requests soon if the server does not; it got `forwarded`.
 
         The server does not know a call that was held: its cancellation names the proxy's query.
         """
-        told = {address(each).cancels for line in passed for each in elements(line)}
-        for key in told & self._probes.keys():
+        cancelled = {correlate(each).cancels for line in forwarded for each in elements(line)}
+        for key in cancelled & self._probes.keys():
             self._settle(key)
-        for each in said:
-            cancels = address(each).cancels
-            self._owed.discard(cancels or b"")
-            if cancels is not None and cancels in self._asked:
-                wait = _LAST_ANSWER if cancels in told else 0.0
-                self._loop.call_later(wait, self._give_up, cancels, self._asked[cancels])
+        for each in messages:
+            cancels = correlate(each).cancels
+            self._unanswered_ids.discard(cancels or b"")
+            if cancels is not None and cancels in self._pending:
+                wait = _LAST_ANSWER if cancels in cancelled else 0.0
+                self._loop.call_later(wait, self._give_up, cancels, self._pending[cancels])
 
     def _give_up(self, id: bytes, stream: EventStream) -> None:
         """Answer a cancelled request that the server does not answer, so that its stream ends."""
-        if self._asked.get(id) is stream:
+        if self._pending.get(id) is stream:
             self._deliver(message.error(id, message.CANCELLED, "Request cancelled"))
 
-    async def _pass(self, sent: Routed) -> None:
+    async def _route(self, routed: Routed) -> None:
         """Send messages to either side; wait only for a client that reads slowly."""
         # At once: no client message about a call that was held may overtake the call.
-        self._child.post([*sent.to_server, *(probe.raw for probe in sent.probes)])
-        for probe in sent.probes:
+        self._child.post([*routed.to_server, *(probe.raw for probe in routed.queries)])
+        for probe in routed.queries:
             timer = self._loop.call_later(probe.seconds, self._late, probe.token)
             self._probes[probe.token] = timer
         self._timer.start()
-        for raw in (*sent.told, *sent.to_client):
+        for raw in (*routed.notifications, *routed.to_client):
             await others(len(raw))
             await self._deliver(raw).room()
 
-    def _overdue(self, sent: Routed) -> None:
+    def _overdue(self, routed: Routed) -> None:
         """Cancel calls that the server has left unanswered for too long, and answer them."""
-        self._child.post(sent.to_server)
-        for raw in sent.to_client:
+        self._child.post(routed.to_server)
+        for raw in routed.to_client:
             self._deliver(raw)
 
     # Queries of the proxy
 
     def _late(self, key: bytes) -> None:
         self._settle(key)
-        self._spawned(self._unanswered(key))
+        self._spawn(self._give_up_query(key))
 
-    async def _unanswered(self, key: bytes) -> None:
-        await self._pass(await self.driver.unanswered(key))
+    async def _give_up_query(self, key: bytes) -> None:
+        await self._route(await self.driver.unanswered(key))
 
     def _settle(self, key: bytes | None) -> None:
         if key in self._probes:
@@ -276,59 +272,49 @@ class ChildSession:
 
     async def _read(self) -> None:
         try:
-            async for event in self._child.events():
-                await self._hear(event)
+            async for raw in self._child.messages(self._awaited):
+                await self._on_line(raw)
         except Exception as error:  # after any error, no client may wait for ever
             self._cause = self._cause or unread(error)
             self._log.error(self._cause)
         await self._child.end(HASTY)
-        self._ended()
+        self._on_end()
 
-    async def _hear(self, event: Event) -> None:
+    def _awaited(self) -> set[bytes]:
+        return {*(self._unanswered_ids if self.single else self._pending), *self._probes}
+
+    async def _on_line(self, raw: bytes) -> None:
         self._touch()
-        if isinstance(event, list):
-            for raw in event:
-                await others(len(raw))
-                try:
-                    await self._take(raw)
-                except Exception as error:  # one message must never end all others
-                    said = f"the proxy failed on a message: {type(error).__name__}: {error}"
-                    self._log.error(said)
-                    id = address(raw).answers
-                    if id in self._asked:
-                        self._deliver(message.error(id, -1, said))
-        elif isinstance(event, LineTooLong | LineDropped):
-            if isinstance(event, LineTooLong):
-                said = message.thrown_away(event.size, self._limits.message, " from the server")
-                self._log.warning(said)
-            waiting = {*(self._owed if self.single else self._asked), *self._probes}
-            line = said_of_long(event, waiting, self._limits.message)
-            if line is not None:
-                await self._pass(await self.driver.from_server(line))
-        elif isinstance(event, LineTruncated):
-            self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
+        try:
+            await self._on_message(raw)
+        except Exception as error:  # one message must never end all others
+            text = f"the proxy failed on a message: {type(error).__name__}: {error}"
+            self._log.error(text)
+            id = correlate(raw).answers
+            if id in self._pending:
+                self._deliver(message.error(id, -1, text))
 
-    async def _take(self, raw: bytes) -> None:
-        found = address(raw)
-        if found.answers in self._asked:
-            self._asked[found.answers].received += len(raw)
-        self._settle(found.answers)
-        await self._pass(await self.driver.from_server(raw))
+    async def _on_message(self, raw: bytes) -> None:
+        correlation = correlate(raw)
+        if correlation.answers in self._pending:
+            self._pending[correlation.answers].received += len(raw)
+        self._settle(correlation.answers)
+        await self._route(await self.driver.from_server(raw))
 
-    def _ended(self) -> None:
+    def _on_end(self) -> None:
         """Answer all pending requests with an error, and end all streams."""
         self.over = True
         cause = self._cause or self._child.cause
-        count = len(self._asked)
+        count = len(self._pending)
         for raw in self.driver.ended(cause):
             self._deliver(raw)
-        for id in list(self._asked):
+        for id in list(self._pending):
             self._deliver(message.error(id, -1, cause))
         if self._cause is None and (count or self._child.code != 0):
             self._log.error(f"{cause}; requests answered with an error: {count}")
         for stream in self._streams.values():
             stream.finish()
-            self._history.drop(stream.number)
+            self._store.drop(stream.number)
         for task in self._tasks:
             task.cancel()
         for key in list(self._probes):
@@ -344,56 +330,56 @@ class ChildSession:
         *,
         carries: bool = True,
         keeps: bool = False,
-        named: bool = True,
+        with_ids: bool = True,
     ) -> EventStream:
         stream = EventStream(
-            self._history.open(), ids, tokens, carries=carries, keeps=keeps, named=named
+            self._store.open(), ids, tokens, carries=carries, keeps=keeps, with_ids=with_ids
         )
         self._streams[stream.number] = stream
         if len(self._streams) > _REMEMBERED:
-            left = (each for each in self._streams.values() if each.over and not each.connected)
-            if (old := next(left, None)) is not None:
+            unused = (each for each in self._streams.values() if each.over and not each.connected)
+            if (old := next(unused, None)) is not None:
                 del self._streams[old.number]
-                self._history.drop(old.number)
+                self._store.drop(old.number)
         return stream
 
     def _say(self, stream: EventStream | None, data: bytes) -> None:
         if self.single:
-            self._get.put(StoredEvent("", data))
+            self._get.add(StoredEvent("", data))
         elif stream is not None:
-            stream.put(self._history.add(stream.number, data))
-            if stream.lost and not self._warned:
+            stream.add(self._store.add(stream.number, data))
+            if stream.dropped and not self._warned:
                 self._warned = True
                 self._log.warning("messages were dropped: nobody has opened a stream for them")
 
     def _deliver(self, raw: bytes) -> EventStream:
         """Put a message on its stream, each part of a batch on its own if the streams differ."""
-        parts = [(part, address(part)) for part in elements(raw)] or [(raw, NOWHERE)]
-        streams = [self._target(found) for _, found in parts]
+        parts = [(part, correlate(part)) for part in elements(raw)] or [(raw, NOWHERE)]
+        streams = [self._target(correlation) for _, correlation in parts]
         if len(set(streams)) == 1:
             self._say(streams[0], raw)
         else:
             for (part, _), stream in zip(parts, streams, strict=True):
                 self._say(stream, part)
-        for part, found in parts:
-            self._answered(part, found)
+        for part, correlation in parts:
+            self._on_response(part, correlation)
         return streams[-1] or self._get
 
-    def _target(self, found: Correlation) -> EventStream | None:
+    def _target(self, correlation: Correlation) -> EventStream | None:
         if self.single:
             return self._get
-        if found.answers in self._asked:
-            return self._asked[found.answers]
-        if found.answers not in (None, b"null"):
+        if correlation.answers in self._pending:
+            return self._pending[correlation.answers]
+        if correlation.answers not in (None, b"null"):
             self._log.debug("a response to no request that waits for one was dropped")
             return None
-        if found.token in self._tokens:
-            return self._tokens[found.token]
+        if correlation.token in self._tokens:
+            return self._tokens[correlation.token]
         return self._spare()
 
     def _spare(self) -> EventStream:
         """Return the stream for a message of no request, as far as it can be inferred."""
-        asking = {stream for stream in self._asked.values() if stream.carries}
+        asking = {stream for stream in self._pending.values() if stream.carries}
         there = [stream for stream in asking if stream.connected]
         if len(there) == 1:
             return there[0]
@@ -401,35 +387,35 @@ class ChildSession:
             return asking.pop()
         return self._get
 
-    def _answered(self, raw: bytes, found: Correlation) -> None:
+    def _on_response(self, raw: bytes, correlation: Correlation) -> None:
         """Record a response; the last one ends its stream."""
-        self._owed.discard(found.answers or b"")
-        if found.answers not in self._asked:
+        self._unanswered_ids.discard(correlation.answers or b"")
+        if correlation.answers not in self._pending:
             return
-        stream = self._asked.pop(found.answers)
-        stream.ids.discard(found.answers)
-        if found.answers == self._initialize:
-            self._initialized(raw, refused=found.failed)
+        stream = self._pending.pop(correlation.answers)
+        stream.ids.discard(correlation.answers)
+        if correlation.answers == self._initialize:
+            self._on_initialized(raw, failed=correlation.failed)
         if not stream.ids:
             for token in stream.tokens:
                 if self._tokens.get(token) is stream:
                     del self._tokens[token]
             stream.tokens = ()  # the stream may be remembered for long
             stream.finish()
-            self._history.close(stream.number)
+            self._store.close(stream.number)
 
-    def _initialized(self, raw: bytes, *, refused: bool) -> None:
-        if refused:
-            self._spawned(self.end("the server has refused the session"))
+    def _on_initialized(self, raw: bytes, *, failed: bool) -> None:
+        if failed:
+            self._spawn(self.end("the server has refused the session"))
             return
         read = message.read(raw)
         if isinstance(read, message.Message):
             self.version = string_at(read.result, "protocolVersion")
 
     def _touch(self) -> None:
-        self.used = self._loop.time()
+        self.last_used = self._loop.time()
 
-    def _spawned(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Run a task to its end, even if the client disconnects meanwhile."""
         task = self._loop.create_task(work)
         self._tasks.add(task)

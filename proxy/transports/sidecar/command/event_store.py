@@ -21,8 +21,8 @@ class StoredEvent(Struct, frozen=True, gc=False):
 
 
 class _Stream(Struct):
-    said: deque[StoredEvent]
-    gone: int = 0  # how many events were dropped before the first that is kept
+    events: deque[StoredEvent]
+    dropped: int = 0  # how many events were dropped before the first that is kept
     over: bool = False
 
 
@@ -43,54 +43,58 @@ class EventStore:
         self._order: deque[int] = deque()  # the stream of each event, oldest first
         self._dropped = 0  # how many entries of `_order` belong to dropped streams
         self._bytes = 0
-        self._opened = 0
+        self._count = 0
 
     def open(self) -> int:
         """Begin a stream and return its number."""
-        self._opened += 1
-        self._streams[self._opened] = _Stream(deque())
-        return self._opened
+        self._count += 1
+        self._streams[self._count] = _Stream(deque())
+        return self._count
 
     def add(self, stream: int, data: bytes) -> StoredEvent:
         """Add an event to an open stream; return it with its id."""
-        kept = self._streams[stream]
-        said = StoredEvent(f"{stream}-{kept.gone + len(kept.said) + 1}", data)
-        kept.said.append(said)
+        stored = self._streams[stream]
+        event = StoredEvent(f"{stream}-{stored.dropped + len(stored.events) + 1}", data)
+        stored.events.append(event)
         self._order.append(stream)
         self._bytes += len(data) + _OVERHEAD
         while len(self._order) > 1 and self._crowded:
             self._forget_oldest()
-        return said
+        return event
 
     def after(self, id: str) -> tuple[int, list[StoredEvent]] | None:
         """Return the stream that an event id belongs to, and the events that followed there.
 
         None if the id is unknown, or if an event that followed is no longer kept.
         """
-        found = _ID.fullmatch(id)
-        if found is None:
+        match = _ID.fullmatch(id)
+        if match is None:
             return None
-        stream, number = int(found[1]), int(found[2])
-        kept = self._streams.get(stream)
-        if kept is None or not kept.gone <= number <= kept.gone + len(kept.said) or not number:
+        stream, number = int(match[1]), int(match[2])
+        stored = self._streams.get(stream)
+        if (
+            stored is None
+            or not stored.dropped <= number <= stored.dropped + len(stored.events)
+            or not number
+        ):
             return None
-        return stream, list(kept.said)[number - kept.gone :]
+        return stream, list(stored.events)[number - stored.dropped :]
 
     def close(self, stream: int) -> None:
         """Record that a stream has ended; its events stay until they are too old."""
-        kept = self._streams.get(stream)
-        if kept is not None:
-            kept.over = True
-            if not kept.said:
+        stored = self._streams.get(stream)
+        if stored is not None:
+            stored.over = True
+            if not stored.events:
                 del self._streams[stream]
 
     def drop(self, stream: int) -> None:
         """Forget all of a stream; an unknown one is ignored."""
-        kept = self._streams.pop(stream, None)
-        if kept is None:
+        stored = self._streams.pop(stream, None)
+        if stored is None:
             return
-        self._bytes -= sum(len(said.data) + _OVERHEAD for said in kept.said)
-        self._dropped += len(kept.said)
+        self._bytes -= sum(len(event.data) + _OVERHEAD for event in stored.events)
+        self._dropped += len(stored.events)
         if self._dropped > len(self._order) // 2:
             self._order = deque(each for each in self._order if each in self._streams)
             self._dropped = 0
@@ -101,11 +105,11 @@ class EventStore:
 
     def _forget_oldest(self) -> None:
         stream = self._order.popleft()
-        kept = self._streams.get(stream)
-        if kept is None:  # dropped meanwhile
+        stored = self._streams.get(stream)
+        if stored is None:  # dropped meanwhile
             self._dropped -= 1
             return
-        self._bytes -= len(kept.said.popleft().data) + _OVERHEAD
-        kept.gone += 1
-        if kept.over and not kept.said:
+        self._bytes -= len(stored.events.popleft().data) + _OVERHEAD
+        stored.dropped += 1
+        if stored.over and not stored.events:
             del self._streams[stream]

@@ -15,14 +15,14 @@ from itertools import islice
 from msgspec import Raw
 
 from proxy.document import message
-from proxy.document.message import Message, thrown_away
+from proxy.document.message import Message
 from proxy.errors import DocumentError
-from proxy.session.probe import Ids, cancellation
-from proxy.transports.aio import others, threaded
-from proxy.transports.correlation import Correlation, address, elements, said_of_long
+from proxy.session.guards import cancellation
+from proxy.session.inflight import QueryIds
+from proxy.transports.aio import threaded
+from proxy.transports.correlation import Correlation, correlate, elements
 from proxy.transports.log import Log
 from proxy.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, end_all, unread
-from proxy.transports.stdio.lines import Event, LineDropped, LineTooLong, LineTruncated
 
 _MOST_BEHIND = 16 << 20  # bytes that may wait for one client that reads slowly
 _LARGE = 4096  # bytes up to which a line is always checked for a second message
@@ -72,7 +72,7 @@ class PooledRequest:
             raw = raw.replace(self.own_token, self.token)
         return raw.replace(self.own_key, self.key)
 
-    def put(self, raw: bytes) -> None:
+    def add(self, raw: bytes) -> None:
         """Add a message of the server."""
         # The first message is accepted whatever its size.
         if self._size > _MOST_BEHIND:
@@ -104,12 +104,11 @@ class PooledRequest:
 class PooledServer:
     """One server of a pool and its open requests; `ids` are for these."""
 
-    def __init__(self, child: ChildServer, log: Log, limit: int, ids: Ids) -> None:
+    def __init__(self, child: ChildServer, log: Log, ids: QueryIds) -> None:
         self.child = child
         self.leaving = False
         """True if it accepts no more requests."""
         self._log = log
-        self._limit = limit
         self._ids = ids
         self._loop = asyncio.get_running_loop()
         self.last_used = self._loop.time()
@@ -160,7 +159,7 @@ class PooledServer:
 
     def _renamed(self, request: PooledRequest, line: bytes) -> bytes:
         """Return a line with the ids for the server, and record that it knows these."""
-        cancels = address(line).cancels
+        cancels = correlate(line).cancels
         if cancels is not None:
             own = request.own_key if cancels == request.key else cancels
             request.awaited.discard(own)
@@ -189,8 +188,12 @@ class PooledServer:
     async def _read(self) -> None:
         reason = ""
         try:
-            async for event in self.child.events():
-                await self._on_event(event)
+            async for line in self.child.messages(self._awaited):
+                for raw in self._messages(line):
+                    self._on_message(raw)
+                    if self._noise:
+                        # Blocks while the proxy's own stderr is not read.
+                        await threaded(self._log.noise, self._noise.pop())
         except Exception as error:  # after any error, no client may wait for ever
             reason = unread(error)
         self.leaving = True
@@ -202,27 +205,8 @@ class PooledServer:
             self._close(request)
             request.finish(reason)
 
-    async def _on_event(self, event: Event) -> None:
-        if isinstance(event, list):
-            for line in event:
-                await others(len(line))
-                for raw in self._messages(line):
-                    self._on_message(raw)
-                    if self._noise:
-                        # Blocks while the proxy's own stderr is not read.
-                        await threaded(self._log.noise, self._noise.pop())
-        elif isinstance(event, LineTooLong | LineDropped):
-            if isinstance(event, LineTooLong):
-                self._log.warning(thrown_away(event.size, self._limit, " from the server"))
-            awaited = {key for request in self._open for key in request.awaited}
-            response = said_of_long(event, awaited, self._limit)
-            if response is not None:
-                self._on_message(response)
-        elif isinstance(event, LineTruncated):
-            size = event.size
-            self._log.warning(f"the server ended within a line, after {size} bytes of it")
-        # Let other tasks run: the server's output may come without a break.
-        await asyncio.sleep(0)
+    def _awaited(self) -> set[bytes]:
+        return {key for request in self._open for key in request.awaited}
 
     def _messages(self, line: bytes) -> list[bytes]:
         """Separate the response to one client from another's on the same line.
@@ -231,7 +215,7 @@ class PooledServer:
         """
         is_checked = len(line) <= _LARGE or message.second(line)
         end = message.behind_first(line) if is_checked else None
-        key = None if end is None else address(line[:end]).answers
+        key = None if end is None else correlate(line[:end]).answers
         if end is None or key not in self._requests:
             return elements(line) or [line]
         text = message.not_alone(end, len(line))
@@ -239,11 +223,11 @@ class PooledServer:
         return [message.error(key, -1, text), *self._messages(line[end:])]
 
     def _on_message(self, raw: bytes) -> None:
-        correlation = address(raw)
+        correlation = correlate(raw)
         request = self._request_of(correlation, raw)
         if request is None:
             return
-        request.put(request.restored(raw))
+        request.add(request.restored(raw))
         if request.own_key in (correlation.answers, correlation.cancels):
             # A server that ends a subscription by itself sends a cancellation.
             self._close(request)
@@ -271,12 +255,11 @@ class PooledServer:
 class Pool:
     """At most `limit` servers, each started by `start` when it is needed."""
 
-    def __init__(self, start: Start, limit: int, log: Log, message_limit: int) -> None:
+    def __init__(self, start: Start, limit: int, log: Log) -> None:
         self._start = start
         self._limit = limit
         self._log = log
-        self._message_limit = message_limit
-        self._ids = Ids()
+        self._ids = QueryIds()
         self._servers: list[PooledServer] = []
         self._starting: asyncio.Task[PooledServer] | None = None
 
@@ -311,7 +294,7 @@ class Pool:
         return self._starting
 
     async def _begin(self) -> PooledServer:
-        server = PooledServer(await self._start(), self._log, self._message_limit, self._ids)
+        server = PooledServer(await self._start(), self._log, self._ids)
         self._servers.append(server)
         return server
 

@@ -30,7 +30,6 @@ from proxy.transports.sidecar.request import (
     NOT_JSON,
     SESSION,
     VERSION,
-    PostedBody,
     RequestRefused,
 )
 from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
@@ -56,7 +55,7 @@ class CommandRoute:
         self._sessions: dict[str, ChildSession] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._starting = 0
-        self._history = EventStore()
+        self._store = EventStore()
         self._stateless = Stateless(route, rules, shared, self._child)
         self._guardian: Guardian | None = None
         self._unready: str | None = None
@@ -76,7 +75,7 @@ class CommandRoute:
         """Return the reason why no server can be started now, else None."""
         return self._unready
 
-    def population(self) -> tuple[int, int]:
+    def counts(self) -> tuple[int, int]:
         """Return the number of sessions, each with a server, and that of running servers."""
         return len(self._sessions), len(self._sessions) + self._stateless.pool.running
 
@@ -84,35 +83,31 @@ class CommandRoute:
         """End all servers."""
         if self._reaping is not None:
             self._reaping.cancel()
-        for hosted in list(self._sessions.values()):
-            self._end(hosted, "the proxy is shutting down")
-        reading = [hosted.reading for hosted in self._sessions.values()]
+        for session in list(self._sessions.values()):
+            self._end(session, "the proxy is shutting down")
+        reading = [session.reading for session in self._sessions.values()]
         await asyncio.gather(self._stateless.close(), *self._ending, *reading)
         if self._guardian is not None:
             self._guardian.dismiss()
             self._guardian = None
 
-    async def handle(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         """Answer one request."""
-        try:
-            if request.method == "POST":
-                return await self._post(request, asked)
-            modern = (request.headers.get(VERSION) or "") >= MODERN
-            if modern or request.method not in ("GET", "DELETE"):
-                allowed = "POST" if modern else "GET, POST, DELETE"
-                raise RequestRefused(405, INVALID, "Method Not Allowed", {"Allow": allowed})
-            if request.method == "GET":
-                return await self._get(request, asked)
-            hosted = self._known(request, asked)
-            self._end(hosted, "the client has ended the session")
-            asked.answered_by = "proxy"
-            return web.Response(status=204)
-        except RequestRefused as refused:
-            asked.answered_by, asked.failure = "proxy", str(refused)
-            return refused.response()
+        if request.method == "POST":
+            return await self._post(request, record)
+        modern = (request.headers.get(VERSION) or "") >= MODERN
+        if modern or request.method not in ("GET", "DELETE"):
+            allowed = "POST" if modern else "GET, POST, DELETE"
+            raise RequestRefused(405, INVALID, "Method Not Allowed", {"Allow": allowed})
+        if request.method == "GET":
+            return await self._get(request, record)
+        session = self._session_of(request, record)
+        self._end(session, "the client has ended the session")
+        record.answered_by = "proxy"
+        return web.Response(status=204)
 
-    async def _post(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
-        read = await post.read(request, self._route, self._shared.limits, asked)
+    async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+        read = await post.read(request, self._route, self._shared.limits, record)
         if not read.messages or not all(each.speaks for each in read.messages):
             raise RequestRefused(400, INVALID, "the body is no JSON-RPC message")
         if not _decodes(read.raw):
@@ -123,71 +118,62 @@ class CommandRoute:
             raise RequestRefused(400, INVALID, "the id of a request must be a text or an integer")
         single = request.query.get(_SESSION_ID)
         if single is not None:
-            return await self._hosted(single, asked, single=True).post(request, read, asked)
+            return await self._find(single, record, single=True).post(request, read, record)
         if read.modern:
-            return await self._stateless.post(request, read, asked)
+            return await self._stateless.post(request, read, record)
         if read.initializes and read.session is None:
-            return await self._begin(request, read, asked)
-        hosted = self._known(request, asked)
-        self._check(read.version, hosted)
-        return await hosted.post(request, read, asked)
+            session = await self._begin(single=False)
+            record.session = post.digest(session.id)
+        else:
+            session = self._session_of(request, record)
+            self._check(read.version, session)
+        return await session.post(request, read, record)
 
-    async def _begin(
-        self, request: web.BaseRequest, read: PostedBody, asked: AccessRecord
-    ) -> web.StreamResponse:
-        try:
-            hosted = await self._host(single=False)
-        except RequestRefused as refused:
-            asked.answered_by, asked.failure = "proxy", str(refused)
-            return refused.response(*read.ids)
-        asked.session = post.digest(hosted.id)
-        return await hosted.post(request, read, asked)
-
-    async def _get(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
+    async def _get(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         accepts = ", ".join(request.headers.getall("Accept", [])) or None
         single = request.path.endswith(_SSE) and SESSION not in request.headers
-        if accept.wanted(accepts) in ("json", "nothing"):
+        if accept.negotiate(accepts) in ("json", "nothing"):
             raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {accept.STREAM}")
         if single:
-            return await self._single(request, asked)
-        hosted = self._known(request, asked)
+            return await self._single(request, record)
+        session = self._session_of(request, record)
         version = request.headers.get(VERSION)
-        self._check(version, hosted)
-        return await hosted.get(request, asked, version, request.headers.get("Last-Event-ID"))
+        self._check(version, session)
+        return await session.get(request, record, version, request.headers.get("Last-Event-ID"))
 
-    async def _single(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
+    async def _single(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         """Serve a client of 2024-11-05: its one stream is its session."""
-        hosted = await self._host(single=True)
+        session = await self._begin(single=True)
         # Relative to the URL that the client has used, whatever a reverse proxy made of it.
-        endpoint = f"?{_SESSION_ID}={hosted.id}".encode()
-        raw = sse.written(endpoint, event="endpoint")
+        endpoint = f"?{_SESSION_ID}={session.id}".encode()
+        raw = sse.encode_event(endpoint, event="endpoint")
         first = sse.Event(raw, endpoint, None, "endpoint")
         try:
-            return await hosted.get(request, asked, None, first=[first])
+            return await session.get(request, record, None, first=[first])
         finally:
-            self._end(hosted, "the client closed its stream")
+            self._end(session, "the client closed its stream")
 
-    def _known(self, request: web.BaseRequest, asked: AccessRecord) -> ChildSession:
+    def _session_of(self, request: web.BaseRequest, record: AccessRecord) -> ChildSession:
         id = request.headers.get(SESSION)
         if id is None:
             raise RequestRefused(400, INVALID, f"the header {SESSION} is missing")
-        return self._hosted(id, asked, single=False)
+        return self._find(id, record, single=False)
 
-    def _hosted(self, id: str, asked: AccessRecord, *, single: bool) -> ChildSession:
-        asked.session = post.digest(id)
-        hosted = self._sessions.get(id)
-        if hosted is None or hosted.over or hosted.single is not single:
+    def _find(self, id: str, record: AccessRecord, *, single: bool) -> ChildSession:
+        record.session = post.digest(id)
+        session = self._sessions.get(id)
+        if session is None or session.over or session.single is not single:
             raise RequestRefused(404, INVALID, "there is no such session, or none any more")
-        return hosted
+        return session
 
-    def _check(self, version: str | None, hosted: ChildSession) -> None:
+    def _check(self, version: str | None, session: ChildSession) -> None:
         # MCP 2025-11-25: Transports, Protocol Version Header.
-        if version not in (None, hosted.version) and version not in _HANDSHAKES:
+        if version not in (None, session.version) and version not in _HANDSHAKES:
             raise RequestRefused(400, INVALID, f"the value of {VERSION} is no version served here")
 
-    async def _host(self, *, single: bool) -> ChildSession:
+    async def _begin(self, *, single: bool) -> ChildSession:
         """Begin a session; raises RequestRefused."""
-        limits, log = self._shared.limits, self._shared.log
+        log = self._shared.log
         self._make_room()
         self._starting += 1
         try:
@@ -198,18 +184,13 @@ class CommandRoute:
             self._starting -= 1
         id = secrets.token_urlsafe(24)
         scope, shared = post.digest(id), self._shared
-        session = Session(
-            self._rules,
-            shared.meters.of,
-            log.warning,
-            scope=scope,
-            deadline=self._route.deadline,
-        )
-        driver = Driver(session, shared.store, shared.workers, log, log.noise)
-        hosted = ChildSession(id, child, driver, self._history, log, limits, single=single)
-        self._sessions[id] = hosted
-        hosted.reading.add_done_callback(lambda _: self._sessions.pop(id, None))
-        return hosted
+        rules, deadline = self._rules, self._route.deadline
+        core = Session(rules, shared.meters.of, log.warning, scope=scope, deadline=deadline)
+        driver = Driver(core, shared.store, shared.workers, log, log.noise)
+        session = ChildSession(id, child, driver, self._store, log, single=single)
+        self._sessions[id] = session
+        session.reading.add_done_callback(lambda _: self._sessions.pop(id, None))
+        return session
 
     async def _child(self) -> ChildServer:
         """Start a server; raises OSError."""
@@ -225,13 +206,13 @@ class CommandRoute:
 
     def _make_room(self) -> None:
         most = self._shared.limits.sessions
-        there = [hosted for hosted in self._sessions.values() if not hosted.over]
+        there = [session for session in self._sessions.values() if not session.over]
         if len(there) + self._starting < most:
             return
-        idle = [hosted for hosted in there if not hosted.connected]
+        idle = [session for session in there if not session.connected]
         if not idle:
-            said = f"there are {most} sessions already"
-            raise RequestRefused(503, FAILED, said, {"Retry-After": _RETRY_AFTER})
+            reason = f"there are {most} sessions already"
+            raise RequestRefused(503, FAILED, reason, {"Retry-After": _RETRY_AFTER})
         self._end(min(idle, key=_claim), "the session made room for another one")
 
     async def _reap(self) -> None:
@@ -239,16 +220,16 @@ class CommandRoute:
         while True:
             await asyncio.sleep(min(30.0, idle / 4))
             now = asyncio.get_running_loop().time()
-            for hosted in list(self._sessions.values()):
-                quiet = 0.0 if hosted.connected else now - hosted.used
-                if quiet > idle * (_GIVEN_UP if hosted.pending else 1):
-                    self._end(hosted, "nobody has used the session for too long")
+            for session in list(self._sessions.values()):
+                quiet = 0.0 if session.connected else now - session.last_used
+                if quiet > idle * (_GIVEN_UP if session.pending else 1):
+                    self._end(session, "nobody has used the session for too long")
             self._stateless.reap()
 
-    def _end(self, hosted: ChildSession, cause: str) -> None:
-        if not hosted.over:
-            self._spawn(hosted.end(cause, ORDERLY))
-            hosted.over = True
+    def _end(self, session: ChildSession, cause: str) -> None:
+        if not session.over:
+            self._spawn(session.end(cause, ORDERLY))
+            session.over = True
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -263,6 +244,6 @@ def _decodes(raw: bytes) -> bool:
         return False
 
 
-def _claim(hosted: ChildSession) -> tuple[bool, float]:
+def _claim(session: ChildSession) -> tuple[bool, float]:
     """Return the rank of an idle session: pending answers last, then by last use."""
-    return hosted.pending, hosted.used
+    return session.pending, session.last_used

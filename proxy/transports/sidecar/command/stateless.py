@@ -9,9 +9,10 @@ from contextlib import suppress
 from aiohttp import web
 
 from proxy.document import message
+from proxy.document.message import LISTEN
 from proxy.document.tree import ABSENT
 from proxy.transports.aio import others
-from proxy.transports.correlation import address, progress_token
+from proxy.transports.correlation import correlate, progress_token
 from proxy.transports.driver import Routed
 from proxy.transports.http import headers
 from proxy.transports.http.negotiation import Wanted
@@ -24,7 +25,6 @@ from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
 from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
 
 _KEPT = 1000  # callers remembered at most; the least recently used is forgotten first
-_LISTEN = "subscriptions/listen"
 _LATE = "the server did not answer in time"
 
 
@@ -34,7 +34,7 @@ class Stateless:
     def __init__(self, route: Route, rules: Rules, shared: Services, start: Start) -> None:
         self._shared = shared
         limits, log = shared.limits, shared.log
-        self.pool = Pool(start, limits.children, log, limits.message)
+        self.pool = Pool(start, limits.children, log)
         """The servers."""
         self._sessions = SessionRegistry(route, rules, shared, most=_KEPT, aside=log.noise)
         self._parameters: headers.Parameters = {}
@@ -43,25 +43,20 @@ class Stateless:
         self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
     ) -> web.StreamResponse:
         """Answer one POST; raises RequestRefused."""
-        refusal = envelope.refusal(read, request.headers, self._parameters)
-        if refusal is None and read.method == _LISTEN and read.wanted == "json":
-            refusal = RequestRefused(406, INVALID, "the answer is an event stream")
-        if refusal is None and not read.ids:
+        envelope.check(read, request.headers, self._parameters)
+        if read.method == LISTEN and read.accepts == "json":
+            raise RequestRefused(406, INVALID, "the answer is an event stream")
+        if not read.ids:
+            if read.first is not None and read.first.id is not ABSENT:
+                raise RequestRefused(400, INVALID, "the method is no text")
             # No notification of one client may go to a server that all share.
             record.answered_by = "proxy"
-            if read.first is None or read.first.id is ABSENT:
-                return web.Response(status=202)
-            refusal = RequestRefused(400, INVALID, "the method is no text")
-        if refusal is None:
-            exchange = await self._sessions.exchange(request, read)
-            try:
-                return await _Answering(self, request, exchange, record).answer()
-            except RequestRefused as error:
-                refusal = error
-            finally:
-                exchange.drop()
-        record.answered_by, record.failure = "proxy", str(refusal)
-        return refusal.response(*read.ids)
+            return web.Response(status=202)
+        exchange = await self._sessions.exchange(request, read)
+        try:
+            return await _Answering(self, request, exchange, record).answer()
+        finally:
+            exchange.drop()
 
     def reap(self) -> None:
         """End servers that have been idle for too long."""
@@ -112,20 +107,20 @@ class _Answering:
         line = message.one_line(read.raw.strip())
         routed = await self._driver.from_client(line, self._mark)
         self._record.client = self._driver.session.client or ""
-        if not (routed.to_server or routed.probes):
+        if not (routed.to_server or routed.queries):
             self._record.answered_by = "proxy"
             return await self._finish(routed.to_client)
         assert read.first is not None
-        lasts = read.method == _LISTEN
+        lasts = read.method == LISTEN
         pooled = PooledRequest(self._key, progress_token(read.first), self._abort, lasts=lasts)
         try:
             server = await self._route.pool.open(pooled)
         except OSError as error:
             raise RequestRefused(502, FAILED, f"the server cannot be started: {error}") from None
         try:
-            server.send(pooled, [*routed.to_server, *(query.raw for query in routed.probes)])
-            self._driver.session.sent(self._mark, read.ids)
-            for query in routed.probes:
+            server.send(pooled, [*routed.to_server, *(query.raw for query in routed.queries)])
+            self._driver.session.restart_deadlines(self._mark, read.ids)
+            for query in routed.queries:
                 self._query = query.token.removeprefix(self._mark)
                 self._query_ends = self._loop.time() + query.seconds
             if pooled.forwarded:
@@ -174,7 +169,7 @@ class _Answering:
                 elif seconds == PING:
                     # For intermediaries, which would take silence for the end.
                     self._answer = self._answer or self._begin("stream")
-                    await self._answer.put(SILENCE)
+                    await self._answer.add(SILENCE)
                 continue
             if raw is None:
                 return
@@ -182,22 +177,22 @@ class _Answering:
             if self._query is not None:
                 await self._on_message_while_held(raw, routed, pooled, server)
                 continue
-            self._record.received += len(raw)
+            self._record.bytes_received += len(raw)
             await self._route.learn(self._exchange, raw)
             await self._say(*routed.to_client)
 
     def _seconds_to_wait(self) -> float | None:
         """Return the seconds to wait for the server's next message, None if without limit."""
         ping = PING if self._streams else None
-        left = self._driver.session.patience(self._mark, self._read.ids)
+        seconds = self._driver.session.patience(self._mark, self._read.ids)
         if self._query is not None:
-            left = max(0.0, self._query_ends - self._loop.time())
-        return min((each for each in (left, ping) if each is not None), default=None)
+            seconds = max(0.0, self._query_ends - self._loop.time())
+        return min((each for each in (seconds, ping) if each is not None), default=None)
 
     async def _on_message_while_held(
         self, raw: bytes, routed: Routed, pooled: PooledRequest, server: PooledServer
     ) -> None:
-        if address(raw).answers == self._query:
+        if correlate(raw).answers == self._query:
             await self._continue_call(routed, pooled, server)
         elif self._answer is not None and self._answer.started:
             await self._say(*routed.to_client)
@@ -216,37 +211,37 @@ class _Answering:
     async def _finish(self, lines: list[bytes], reason: str = "") -> web.StreamResponse:
         await self._say(*lines)
         ended = self._answer is not None and self._answer.started and not reason
-        if not self._responded and self._read.method != _LISTEN and not ended:
+        if not self._responded and self._read.method != LISTEN and not ended:
             await self._say(message.error(self._key, FAILED, reason or "there is no answer"))
         self._answer = self._answer or self._begin("stream")
         try:
             return await self._answer.end()
         finally:
-            self._record.sent = self._answer.sent
+            self._record.bytes_sent = self._answer.bytes_sent
 
     async def _say(self, *lines: bytes) -> None:
         """Send messages to the client; the first one decides the form and the status."""
         for line in lines:
             await others(len(line))
-            responds = address(line).answers == self._key
+            responds = correlate(line).answers == self._key
             self._responded |= responds
             if self._answer is None:
                 status = envelope.status_of(envelope.error_code(line)) if responds else 200
-                json = status != 200 or (responds and self._read.wanted != "stream")
+                json = status != 200 or (responds and self._read.accepts != "stream")
                 self._answer = self._begin("json" if json else "stream", status)
-            await self._answer.put(unframed(line))
+            await self._answer.add(unframed(line))
 
     def _begin(self, form: str, status: int = 200) -> ResponseWriter:
-        json = form == "json" or self._read.wanted == "json"
-        wanted: Wanted = "json" if json else "stream"
-        return ResponseWriter(self._request, wanted, streams=not json, expected=1, status=status)
+        json = form == "json" or self._read.accepts == "json"
+        accepts: Wanted = "json" if json else "stream"
+        return ResponseWriter(self._request, accepts, streams=not json, expected=1, status=status)
 
     @property
     def _streams(self) -> bool:
         """True if an event stream has begun, or may begin."""
         if self._answer is not None:
             return self._answer.started
-        return self._read.wanted in ("stream", "either")
+        return self._read.accepts in ("stream", "either")
 
     def _abort(self) -> None:
         if self._request.transport is not None:

@@ -47,7 +47,7 @@ class EventStream:
         *,
         carries: bool = True,
         keeps: bool = False,
-        named: bool = True,
+        with_ids: bool = True,
     ) -> None:
         self.number = number
         self.ids = set(ids)
@@ -56,15 +56,15 @@ class EventStream:
         self.over = False
         self.received = 0
         """Bytes of the server's responses to it, before they were shaped."""
-        self.lost = 0
+        self.dropped = 0
         """How many waiting events were dropped."""
         self._keeps = keeps
-        self._heard = False  # before the first connection, events wait for it
-        self._named = named
+        self._was_connected = False  # before the first connection, events wait for it
+        self._with_ids = with_ids
         self._hurried = False
         self._waiting: deque[StoredEvent] = deque()
         self._size = 0
-        self._moved = asyncio.Event()
+        self._change = asyncio.Event()
         self._connection: _Connection | None = None
 
     @property
@@ -72,44 +72,44 @@ class EventStream:
         """True while a client is connected."""
         return self._connection is not None
 
-    def put(self, said: StoredEvent) -> None:
+    def add(self, event: StoredEvent) -> None:
         """Add an event, to be sent as soon as a client is connected."""
-        if self._connection is None and self._heard and not self._keeps:
+        if self._connection is None and self._was_connected and not self._keeps:
             return
-        self._waiting.append(said)
-        self._size += len(said.data)
+        self._waiting.append(event)
+        self._size += len(event.data)
         if self._connection is not None:
             self._connection.news.set()
             return
         while len(self._waiting) > _MOST_KEPT or self._size > _MOST_KEPT_BYTES:
             self._size -= len(self._waiting.popleft().data)
-            self.lost += 1
+            self.dropped += 1
 
-    def replay(self, said: Iterable[StoredEvent]) -> None:
+    def replay(self, event: Iterable[StoredEvent]) -> None:
         """Replace all waiting events by these: a client has reconnected."""
-        self._waiting = deque(said)
+        self._waiting = deque(event)
         self._size = sum(len(each.data) for each in self._waiting)
 
     def finish(self) -> None:
         """Record that no more events follow."""
         self.over = True
-        self._moved.set()
+        self._change.set()
         if self._connection is not None:
             self._connection.news.set()
 
     def hurry(self) -> None:
         """Stop waiting for slow clients: the end is near."""
         self._hurried = True
-        self._moved.set()
+        self._change.set()
 
     async def room(self) -> None:
         """Wait while a connected client is far behind; disconnect one that reads nothing."""
         while self._connection is not None and self._size > _MOST_BEHIND and not self._hurried:
             connection, behind = self._connection, self._connection.behind
-            self._moved.clear()
+            self._change.clear()
             try:
                 async with asyncio.timeout(_STUCK):
-                    await self._moved.wait()
+                    await self._change.wait()
             except TimeoutError:
                 if connection is self._connection and connection.behind >= behind:
                     connection.abort()
@@ -119,10 +119,10 @@ class EventStream:
         self,
         request: web.BaseRequest,
         answer: ResponseWriter,
-        asked: AccessRecord,
+        record: AccessRecord,
         *,
         pings: bool,
-        first: Iterable[Event] = (),
+        leading: Iterable[Event] = (),
     ) -> web.StreamResponse:
         """Send all events to a client, until the stream ends, or the client leaves or reconnects.
 
@@ -134,11 +134,11 @@ class EventStream:
             earlier.news.set()
         try:
             await answer.begin()
-            for event in first:
-                await answer.put(event)
+            for event in leading:
+                await answer.add(event)
             response = await answer.end(await self._tell(connection, answer, pings=pings))
         finally:
-            asked.sent, asked.received = answer.sent, self.received
+            record.bytes_sent, record.bytes_received = answer.bytes_sent, self.received
             self._leave(connection)
         return response
 
@@ -148,13 +148,13 @@ class EventStream:
         """Send the events except the very last, which is returned: it ends the answer."""
         while self._connection is connection:
             while self._waiting and self._connection is connection:
-                said = self._waiting.popleft()
-                self._size -= len(said.data)
+                event = self._waiting.popleft()
+                self._size -= len(event.data)
                 if self.over and not self._waiting:
-                    self._moved.set()
-                    return self._event(said)
-                await answer.put(self._event(said))
-                self._moved.set()
+                    self._change.set()
+                    return self._event(event)
+                await answer.add(self._event(event))
+                self._change.set()
             if self.over:
                 return None
             connection.news.clear()
@@ -166,23 +166,23 @@ class EventStream:
                     await answer.keep_alive(SILENCE)
         return None
 
-    def _event(self, said: StoredEvent) -> Event:
-        id = said.id if self._named else None
-        if said.data:
-            return unframed(said.data, id)
+    def _event(self, event: StoredEvent) -> Event:
+        id = event.id if self._with_ids else None
+        if event.data:
+            return unframed(event.data, id)
         # No event name: a client that does not know this kind of event may still accept any data.
-        raw = sse.written(b"", event=None, id=id, retry=RETRY)
+        raw = sse.encode_event(b"", event=None, id=id, retry=RETRY)
         return Event(raw, b"", id, None, RETRY)
 
     def _leave(self, connection: "_Connection") -> None:
         if self._connection is not connection:
             return
         self._connection = None
-        self._heard = True
+        self._was_connected = True
         if not self._keeps:
             self._waiting.clear()
             self._size = 0
-        self._moved.set()
+        self._change.set()
 
 
 class _Connection:

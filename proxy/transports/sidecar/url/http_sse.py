@@ -17,16 +17,16 @@ from yarl import URL
 
 from proxy.errors import AbridgeError
 from proxy.session.outputs import Probe
-from proxy.transports.client.endpoint import HttpResponse
+from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http.sse import Event, TooLong, replaced
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.request import PostedBody, RequestRefused
-from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
+from proxy.transports.sidecar.response_writer import ResponseWriter
 from proxy.transports.sidecar.route import AccessRecord, Route, RouteLimits
 from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
 from proxy.transports.sidecar.url.probes import Probing, Rejected, TakenBack
-from proxy.transports.sidecar.url.upstream import Lost, Upstream
+from proxy.transports.sidecar.url.upstream import Upstream
 
 ENDPOINT = "endpoint"
 """The event that names the endpoint."""
@@ -44,16 +44,16 @@ class Elsewhere(AbridgeError):
 class SseSession(Struct):
     """An open stream: the endpoint for the client's messages, and the response with the answers.
 
-    `held` are the calls that wait for the proxy's own queries. Messages of the proxy in the
-    client's name are sent like the client's last message, which `asked` holds.
+    `tasks` are the calls that wait for the proxy's own queries. Messages of the proxy in the
+    client's name are sent like the client's last message, which is `last_post`.
     """
 
     url: URL
     exchange: RequestContext
     answer: ResponseWriter
-    held: "set[asyncio.Task[None]]" = msgspec.field(default_factory=set)
+    tasks: "set[asyncio.Task[None]]" = msgspec.field(default_factory=set)
     timer: Timer | None = None
-    asked: tuple[web.BaseRequest, PostedBody] | None = None
+    last_post: tuple[web.BaseRequest, PostedBody] | None = None
 
     @property
     def driver(self) -> Driver:
@@ -85,103 +85,98 @@ class Streams:
         self._streams: dict[str, SseSession] = {}
 
     async def follow(
-        self, answer: ResponseWriter, upstream: HttpResponse, asked: AccessRecord
+        self, answer: ResponseWriter, upstream: HttpResponse, record: AccessRecord
     ) -> None:
         """Pass on a stream until it ends, with the proxy's endpoint in place of the server's."""
         name = secrets.token_urlsafe(16)
         exchange = self._callers.alone(post.NOTHING, name)
         try:
-            async for event in self._upstream.events(upstream, asked):
+            async for event in self._upstream.events(upstream, record):
                 if event.event == ENDPOINT:
-                    url = named(event, upstream.url)
-                    made = self._streams[name] = SseSession(url, exchange, answer)
-                    made.timer = Timer(exchange.driver, partial(self._overdue, made))
-                    await answer.put(announcement(event, name))
+                    url = endpoint_of(event, upstream.url)
+                    session = self._streams[name] = SseSession(url, exchange, answer)
+                    session.timer = Timer(exchange.driver, partial(self._overdue, session))
+                    await answer.add(announcement(event, name))
                 else:
                     for each in await self._translated(exchange, event):
-                        await answer.put(each)
-        except (Lost, TooLong, Elsewhere) as broken:
-            asked.failure = f"the server's stream broke off: {broken}"
-            for line in exchange.driver.ended(asked.failure):
-                await answer.put(unframed(line))
+                        await answer.add(each)
+        except (ConnectionLost, TooLong, Elsewhere) as broken:
+            record.failure = f"the server's stream broke off: {broken}"
+            await answer.add_messages(exchange.driver.ended(record.failure))
         finally:
             stream = self._streams.pop(name, None)
             if stream is not None:
-                for task in stream.held:
+                for task in stream.tasks:
                     task.cancel()
                 assert stream.timer is not None
                 stream.timer.stop()
 
     async def posted(
-        self, request: web.BaseRequest, name: str, asked: AccessRecord
+        self, request: web.BaseRequest, name: str, record: AccessRecord
     ) -> web.StreamResponse:
         """Send a message to the endpoint of a stream, which will carry its answer.
 
-        Raises RequestRefused if the stream has ended or the message cannot be read, and Lost.
+        Raises ConnectionLost, and RequestRefused if the stream has ended or the message is none.
         """
         stream = self._streams.get(name)
         if stream is None:
             raise RequestRefused(404, post.INVALID, "the stream of this endpoint is over")
-        read = await post.read(request, self._route, self._limits, asked)
-        sent = await stream.driver.from_client(read.raw)
-        asked.client = stream.driver.session.client or ""
-        self._probing.taken_back(sent.to_server)
-        for line in sent.to_client:
-            await stream.answer.put(unframed(line))
+        read = await post.read(request, self._route, self._limits, record)
+        routed = await stream.driver.from_client(read.raw)
+        record.client = stream.driver.session.client or ""
+        self._probing.taken_back(routed.to_server)
+        await stream.answer.add_messages(routed.to_client)
         self._watch(stream, request, read)
-        for probe in sent.probes:
+        for probe in routed.queries:
             # Its client sends nothing more until this POST is accepted.
-            task = self._probing.spawn(self._held(request, stream, read, probe))
-            stream.held.add(task)
-            task.add_done_callback(stream.held.discard)
-        if not sent.to_server:
-            asked.answered_by = "proxy"
+            task = self._probing.spawn(self._finish_held(request, stream, read, probe))
+            stream.tasks.add(task)
+            task.add_done_callback(stream.tasks.discard)
+        if not routed.to_server:
+            record.answered_by = "proxy"
             return web.Response(status=202, text="Accepted")
-        async with self._upstream.ask(request, sent.to_server[0], url=stream.url) as upstream:
-            return await self._upstream.pass_on(request, upstream, asked)
+        async with self._upstream.ask(request, routed.to_server[0], url=stream.url) as upstream:
+            return await self._upstream.pass_on(request, upstream, record)
 
-    async def _held(
+    async def _finish_held(
         self, request: web.BaseRequest, stream: SseSession, read: PostedBody, probe: Probe
     ) -> None:
         """Carry out the decision on a held call; its answer comes on the stream."""
         exchange = msgspec.structs.replace(stream.exchange, post=read)
         try:
-            sent = await self._probing.ask(request, exchange, probe, stream.url)
-            for line in sent.to_client:
-                await stream.answer.put(unframed(line))
+            routed = await self._probing.ask(request, exchange, probe, stream.url)
+            await stream.answer.add_messages(routed.to_client)
             self._watch(stream, request, read)
-            for raw in sent.to_server:
+            for raw in routed.to_server:
                 async with self._upstream.ask(request, raw, url=stream.url) as upstream:
                     if upstream.status >= 300:
-                        raise Lost(f"the server answered HTTP {upstream.status}")
-        except (Lost, Rejected) as cause:
-            for line in exchange.end(str(cause)):
-                await stream.answer.put(unframed(line))
+                        raise ConnectionLost(f"the server answered HTTP {upstream.status}")
+        except (ConnectionLost, Rejected) as cause:
+            await stream.answer.add_messages(exchange.end(str(cause)))
         except (TakenBack, ConnectionError):
             return
 
     def _watch(self, stream: SseSession, request: web.BaseRequest, read: PostedBody) -> None:
         """Start the deadline of calls, after which the proxy answers them."""
-        stream.asked = request, read
+        stream.last_post = request, read
         assert stream.timer is not None
         stream.timer.start()
 
-    def _overdue(self, stream: SseSession, sent: Routed) -> None:
-        assert stream.asked is not None
-        self._probing.give_up(*stream.asked, sent.to_server, stream.url)
-        self._probing.spawn(self._said(stream, sent.to_client))
+    def _overdue(self, stream: SseSession, routed: Routed) -> None:
+        assert stream.last_post is not None
+        self._probing.give_up(*stream.last_post, routed.to_server, stream.url)
+        self._probing.spawn(self._say(stream, routed.to_client))
 
-    async def _said(self, stream: SseSession, lines: list[bytes]) -> None:
+    async def _say(self, stream: SseSession, lines: list[bytes]) -> None:
         with suppress(ConnectionError):
-            for line in lines:
-                await stream.answer.put(unframed(line))
+            await stream.answer.add_messages(lines)
 
 
-def named(event: Event, asked: URL) -> URL:
-    """Return the endpoint that an event of a stream at `asked` names; raises Elsewhere."""
+def endpoint_of(event: Event, base: URL) -> URL:
+    """Return the endpoint that an event of a stream at `base` names; raises Elsewhere."""
     try:
-        url = asked.join(URL((event.data or b"").decode()))
-        same = url.origin() == asked.origin()
+        url = base.join(URL((event.data or b"").decode()))
+        same = url.origin() == base.origin()
     except ValueError:
         raise Elsewhere("the server names an endpoint that is no URL") from None
     if not same:

@@ -16,18 +16,18 @@ from yarl import URL
 
 from proxy.document import message
 from proxy.errors import AbridgeError
-from proxy.session import probe
+from proxy.session.guards import cancellation
 from proxy.session.outputs import Probe
 from proxy.transports.client import request as posting
-from proxy.transports.client.endpoint import HttpResponse
-from proxy.transports.correlation import address, elements
+from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
+from proxy.transports.correlation import correlate, elements
 from proxy.transports.driver import Routed
 from proxy.transports.http import body, sse
 from proxy.transports.http.negotiation import STREAM
 from proxy.transports.sidecar.request import SESSION, PostedBody
 from proxy.transports.sidecar.route import AccessRecord
 from proxy.transports.sidecar.session_registry import RequestContext
-from proxy.transports.sidecar.url.upstream import Lost, Upstream, request_id
+from proxy.transports.sidecar.url.upstream import Upstream, request_id
 
 _TAKEN_BACK = 5.0  # seconds for a server to accept a cancellation
 _NOBODY = "nobody can be asked anything before the call that this is about"
@@ -73,23 +73,23 @@ class Probing:
         self,
         request: web.BaseRequest,
         exchange: RequestContext,
-        asked: Probe,
+        query: Probe,
         url: URL | None = None,
     ) -> Routed:
         """Send a query, and return the messages that follow from it; raises TakenBack, Rejected.
 
         With a `url`, that of HTTP+SSE, the answer comes on another stream.
         """
-        id = asked.token.removeprefix(exchange.mark)
+        id = query.token.removeprefix(exchange.mark)
         answer = self._awaited[id] = asyncio.get_running_loop().create_future()
-        asking = asyncio.create_task(self._ask(request, exchange, asked.raw, answer, id, url))
+        asking = asyncio.create_task(self._ask(request, exchange, query.raw, answer, id, url))
         try:
             await asyncio.wait(
-                {answer, asking}, timeout=asked.seconds, return_when=asyncio.FIRST_COMPLETED
+                {answer, asking}, timeout=query.seconds, return_when=asyncio.FIRST_COMPLETED
             )
         except asyncio.CancelledError:
             exchange.drop()
-            self.give_up(request, exchange.post, [probe.cancellation(id)], url)
+            self.give_up(request, exchange.post, [cancellation(id)], url)
             raise
         finally:
             del self._awaited[id]
@@ -101,14 +101,14 @@ class Probing:
         if answer.done():
             return await exchange.driver.from_server(answer.result(), exchange.mark)
         if asking.done():
-            return await exchange.driver.unanswered(asked.token, asking.result())
-        self.give_up(request, exchange.post, [probe.cancellation(id)], url)
-        sent = await exchange.driver.unanswered(asked.token)
-        return sent._replace(to_server=[raw for raw in sent.to_server if not _cancels(raw, id)])
+            return await exchange.driver.unanswered(query.token, asking.result())
+        self.give_up(request, exchange.post, [cancellation(id)], url)
+        routed = await exchange.driver.unanswered(query.token)
+        return routed._replace(to_server=[raw for raw in routed.to_server if not _cancels(raw, id)])
 
     def answered(self, raw: bytes) -> bool:
         """Accept an answer to a query that came on another stream; return False for all else."""
-        key = address(raw).answers if self._awaited else None
+        key = correlate(raw).answers if self._awaited else None
         if key not in self._awaited:
             return False
         _settle(self._awaited[key], raw)
@@ -119,7 +119,7 @@ class Probing:
         if self._awaited:
             for line in lines:
                 for each in elements(line):
-                    answer = self._awaited.get(address(each).cancels or b"")
+                    answer = self._awaited.get(correlate(each).cancels or b"")
                     if answer is not None:
                         answer.cancel()
 
@@ -160,7 +160,7 @@ class Probing:
                 if url is None:
                     await self._events(request, exchange, upstream, answer, id)
                     return "the server ended its stream before it had answered"
-        except Lost as cause:
+        except ConnectionLost as cause:
             return str(cause)
         except (sse.TooLong, body.TooLarge) as cause:
             return f"the server's answer is too long: {cause}"
@@ -176,7 +176,7 @@ class Probing:
         id: bytes,
     ) -> str:
         status = upstream.status
-        raw = await self._upstream.whole(upstream)
+        raw = await self._upstream.read(upstream)
         about = id in posting.answered(raw)
         ended = status == 404 and SESSION in request.headers and not (read.modern or about)
         if status == 401 or ended or (status == 403 and "WWW-Authenticate" in upstream.headers):
@@ -210,18 +210,18 @@ class Probing:
                     await self._upstream.decline(request, exchange.post, key, _NOBODY)
                 else:
                     await self._hear(exchange, raw)
-        except Lost as broken:
-            raise Lost(f"the server's stream broke off: {broken}") from None
+        except ConnectionLost as broken:
+            raise ConnectionLost(f"the server's stream broke off: {broken}") from None
 
     async def _tell(
         self, request: web.BaseRequest, read: PostedBody, raw: bytes, url: URL | None
     ) -> None:
-        with suppress(Lost, body.TooLarge, TimeoutError):
+        with suppress(ConnectionLost, body.TooLarge, TimeoutError):
             async with (
                 asyncio.timeout(_TAKEN_BACK),
                 self._upstream.ask(request, raw, None if url else read, url, own=True) as upstream,
             ):
-                await self._upstream.whole(upstream)
+                await self._upstream.read(upstream)
 
 
 def _settle(answer: "asyncio.Future[bytes]", raw: bytes) -> None:
@@ -230,4 +230,4 @@ def _settle(answer: "asyncio.Future[bytes]", raw: bytes) -> None:
 
 
 def _cancels(raw: bytes, id: bytes) -> bool:
-    return address(raw).cancels == id
+    return correlate(raw).cancels == id

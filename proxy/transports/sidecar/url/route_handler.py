@@ -18,8 +18,8 @@ from multidict import CIMultiDict
 from proxy.document import message
 from proxy.session.outputs import Probe
 from proxy.transports.aio import others
-from proxy.transports.client.endpoint import HttpResponse
-from proxy.transports.correlation import address
+from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
+from proxy.transports.correlation import correlate
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import body, sse
 from proxy.transports.http import hop_headers as passing
@@ -32,9 +32,9 @@ from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
 from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
 from proxy.transports.sidecar.url import http_sse as legacy
 from proxy.transports.sidecar.url.probes import Probing, Rejected, TakenBack
-from proxy.transports.sidecar.url.upstream import Lost, Upstream, request_id
+from proxy.transports.sidecar.url.upstream import Upstream, request_id
 
-Say = Callable[[RequestContext, ResponseWriter | None, list[bytes]], None]
+Say = Callable[[RequestContext, ResponseWriter | None, list[bytes]], object]
 
 
 class QueryWait:
@@ -65,7 +65,7 @@ class QueryWait:
         self._exchange = exchange
         self._give_up = give_up
         self._say = say
-        self._left = False
+        self._ended = False
         self._timeout: asyncio.Timeout | None = None
         self._timer: Timer | None = None
 
@@ -98,19 +98,19 @@ class QueryWait:
 
     def leave(self) -> None:
         """Record that the answer is about to end: no more messages fit in it."""
-        self._left = True
+        self._ended = True
 
-    def _overdue(self, sent: Routed) -> None:
+    def _overdue(self, routed: Routed) -> None:
         of = self._exchange
-        self._give_up(sent.to_server)
-        if self._left:
-            self._say(of, None, sent.to_client)
+        self._give_up(routed.to_server)
+        if self._ended:
+            self._say(of, None, routed.to_client)
             return
         self.over = not of.driver.session.awaits(of.mark, of.post.ids)
         if self.answer is not None and not self.over:
-            self._say(of, self.answer, sent.to_client)
+            self._say(of, self.answer, routed.to_client)
             return
-        self.ours += sent.to_client
+        self.ours += routed.to_client
         if self.over and not self.busy and self._timeout is not None:
             self._timeout.reschedule(asyncio.get_running_loop().time())
 
@@ -145,7 +145,7 @@ class UrlRoute:
         """Return None: whether its server can answer is not checked in advance."""
         return None
 
-    def population(self) -> tuple[int, int]:
+    def counts(self) -> tuple[int, int]:
         """Return the number of known sessions, and no servers: these are not child processes."""
         return len(self._callers), 0
 
@@ -161,62 +161,57 @@ class UrlRoute:
             await asyncio.sleep(self._limits.idle)
             self._callers.rest()
 
-    async def handle(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         """Answer one request."""
         try:
             if request.method == "POST" and not self._route.passes:
                 if (name := request.query.get(legacy.QUERY)) is not None:
-                    return await self._legacy.posted(request, name, asked)
-                return await self._post(request, asked)
-            return await self._other(request, asked)
-        except RequestRefused as refused:
-            asked.answered_by, asked.failure = "proxy", str(refused)
-            return refused.response()
-        except Lost as lost:
-            asked.answered_by, asked.failure = "proxy", str(lost)
-            return RequestRefused(502, FAILED, str(lost)).response()
+                    return await self._legacy.posted(request, name, record)
+                return await self._post(request, record)
+            return await self._other(request, record)
+        except ConnectionLost as error:
+            raise RequestRefused(502, FAILED, str(error)) from None
 
-    async def _post(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
-        read = await post.read(request, self._route, self._limits, asked)
+    async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
+        read = await post.read(request, self._route, self._limits, record)
         exchange = await self._callers.exchange(request, read)
         driver = exchange.driver
-        sent = await driver.from_client(read.raw, exchange.mark, exchange.scope)
-        asked.client = driver.session.client or ""
-        self._probing.taken_back(sent.to_server)
+        routed = await driver.from_client(read.raw, exchange.mark, exchange.scope)
+        record.client = driver.session.client or ""
+        self._probing.taken_back(routed.to_server)
         try:
-            for probe in sent.probes:
-                sent = await self._decided(request, exchange, probe, sent.told)
-            if not sent.to_server:
-                asked.answered_by = "proxy"
+            for probe in routed.queries:
+                routed = await self._decide(request, exchange, probe, routed.notifications)
+            if not routed.to_server:
+                record.answered_by = "proxy"
                 if not read.ids:
                     return web.Response(status=202)
                 answer = _answer(request, read, streams=False)
-                return await self._finish(answer, sent.to_client, asked)
-            raw = sent.to_server[0]
-            ours = [*await self._told(exchange, sent.told), *sent.to_client]
+                return await self._finish(answer, routed.to_client, record)
+            raw = routed.to_server[0]
+            ours = [*await self._notify(exchange, routed.notifications), *routed.to_client]
             waiting = QueryWait(
                 exchange,
                 ours,
                 lambda lines: self._probing.give_up(request, read, lines),
-                self._say_late,
+                lambda *late: self._probing.spawn(self._send_late(*late)),
             )
             async with waiting, self._upstream.ask(request, raw, read) as upstream:
-                return await self._answered(request, exchange, waiting, upstream, asked)
+                return await self._answered(request, exchange, waiting, upstream, record)
             answer = waiting.answer or _answer(request, read, streams=False)
-            asked.answered_by, asked.failure = "proxy", _LATE
-            return await self._finish(answer, ours, asked)
+            record.answered_by, record.failure = "proxy", _LATE
+            return await self._finish(answer, ours, record)
         except Rejected as rejected:
-            return self._rejected(request, exchange, rejected, asked)
-        except Lost as lost:
+            return self._rejected(request, exchange, rejected, record)
+        except ConnectionLost:
             exchange.drop()
-            asked.answered_by, asked.failure = "proxy", str(lost)
-            return RequestRefused(502, FAILED, str(lost)).response(*read.ids[:1])
+            raise
         finally:
             if exchange.mark:
                 exchange.drop()
 
-    async def _decided(
-        self, request: web.BaseRequest, exchange: RequestContext, probe: Probe, told: list[bytes]
+    async def _decide(
+        self, request: web.BaseRequest, exchange: RequestContext, probe: Probe, notices: list[bytes]
     ) -> Routed:
         """Return the decision on a held call; `told` are the messages to its client meanwhile.
 
@@ -224,30 +219,30 @@ class UrlRoute:
         """
         [id] = exchange.post.ids
         try:
-            sent = await self._probing.ask(request, exchange, probe)
+            routed = await self._probing.ask(request, exchange, probe)
         except TakenBack as cause:
             # The server has never received it, so no answer could come.
-            return Routed([], [message.error(id, message.CANCELLED, str(cause))], told, [])
-        mine = [raw for raw in sent.to_client if address(raw).answers == id]
-        for line in sent.to_client:
+            return Routed([], [message.error(id, message.CANCELLED, str(cause))], notices, [])
+        mine = [raw for raw in routed.to_client if correlate(raw).answers == id]
+        for line in routed.to_client:
             if line not in mine:
                 await self._spare(exchange, line)
-        if not (sent.to_server or mine):
+        if not (routed.to_server or mine):
             mine = [message.error(id, post.INVALID, "another request has the same id")]
-        return Routed(sent.to_server, mine, [*told, *sent.told], [])
+        return Routed(routed.to_server, mine, [*notices, *routed.notifications], [])
 
     def _rejected(
         self,
         request: web.BaseRequest,
         exchange: RequestContext,
         rejected: Rejected,
-        asked: AccessRecord,
+        record: AccessRecord,
     ) -> web.Response:
         """Answer a held call with the server's answer to the query, which rejects this client."""
         exchange.drop()
         upstream = rejected.upstream
         self._forget_ended(request, upstream)
-        asked.received = asked.sent = len(rejected.raw)
+        record.bytes_received = record.bytes_sent = len(rejected.raw)
         return web.Response(
             status=upstream.status,
             reason=upstream.reason,
@@ -262,36 +257,29 @@ class UrlRoute:
 
     async def _spare(self, exchange: RequestContext, line: bytes) -> None:
         """Send a client a message it can do without, if it has a stream for such."""
-        if await self._told(exchange, [line]):
+        if await self._notify(exchange, [line]):
             self._log.debug("a message that came while a call was held was dropped")
 
-    async def _told(self, exchange: RequestContext, told: list[bytes]) -> list[bytes]:
+    async def _notify(self, exchange: RequestContext, notices: list[bytes]) -> list[bytes]:
         """Send a client messages that answer nothing; return them if it has no stream for such."""
         stream = self._listening.get(exchange.driver)
         if stream is None:
-            return told
+            return notices
         try:
             async with asyncio.timeout(_PROMPT):
-                for line in told:
-                    await stream.put(unframed(line))
+                await stream.add_messages(notices)
         except (TimeoutError, ConnectionError):  # it is not read, or the client has gone
-            return told
+            return notices
         return []
 
-    def _say_late(
-        self, exchange: RequestContext, answer: ResponseWriter | None, lines: list[bytes]
-    ) -> None:
-        self._probing.spawn(self._said_late(exchange, answer, lines))
-
-    async def _said_late(
+    async def _send_late(
         self, exchange: RequestContext, answer: ResponseWriter | None, lines: list[bytes]
     ) -> None:
         with suppress(ConnectionError):
             if answer is None:
-                await self._told(exchange, lines)
-                return
-            for line in lines:
-                await answer.put(unframed(line))
+                await self._notify(exchange, lines)
+            else:
+                await answer.add_messages(lines)
 
     async def _answered(
         self,
@@ -299,7 +287,7 @@ class UrlRoute:
         exchange: RequestContext,
         waiting: QueryWait,
         upstream: HttpResponse,
-        asked: AccessRecord,
+        record: AccessRecord,
     ) -> web.StreamResponse:
         """Pass on an upstream's answer, with the messages that the proxy adds."""
         read, ours = exchange.post, waiting.ours
@@ -309,43 +297,45 @@ class UrlRoute:
         kind = upstream.content_type
         good = 200 <= upstream.status < 300
         if ours and good and kind not in (JSON, STREAM):
-            # The server got no request of the batch, or does not answer those that it got.
+            # The server got no request, or does not answer it.
             lines = [*ours, *exchange.end("the server gave no answer")]
             waiting.leave()
-            return await self._finish(_answer(request, read, streams=False), lines, asked)
+            return await self._finish(_answer(request, read, streams=False), lines, record)
         if good and kind not in (JSON, STREAM) and exchange.withholds and not _empty(upstream):
             # A client that ignores the content type would find data that a rule withholds.
-            said = upstream.headers.get("Content-Type", "it has no Content-Type")
-            asked.failure = f"the server's answer is neither JSON nor an event stream: {said}"
-            lines = exchange.end(asked.failure)
+            content_type = upstream.headers.get("Content-Type", "it has no Content-Type")
+            record.failure = (
+                f"the server's answer is neither JSON nor an event stream: {content_type}"
+            )
+            lines = exchange.end(record.failure)
             waiting.leave()
-            return await self._finish(_answer(request, read, streams=False), lines, asked)
+            return await self._finish(_answer(request, read, streams=False), lines, record)
         if not read.ids or not good or kind not in (JSON, STREAM):
             exchange.drop()
-            return await self._upstream.pass_on(request, upstream, asked)
-        passed = passing.to_client(upstream.headers)
-        answer = _answer(request, read, kind == STREAM, upstream.status, passed)
+            return await self._upstream.pass_on(request, upstream, record)
+        headers = passing.to_client(upstream.headers)
+        answer = _answer(request, read, kind == STREAM, upstream.status, headers)
         if kind == STREAM:
             # The client may read slowly, and a head that has begun must not be sent again.
             waiting.busy = True
             await answer.begin()
             while ours:
-                await answer.put(unframed(ours.pop(0)))
+                await answer.add(unframed(ours.pop(0)))
             waiting.answer, waiting.busy = answer, False
             if not waiting.over:
-                await self._events(request, answer, exchange, upstream, asked, waiting)
+                await self._events(request, answer, exchange, upstream, record, waiting)
             waiting.leave()
             if waiting.over:
-                asked.answered_by, asked.failure = "proxy", _LATE
-            return await self._finish(answer, ours, asked)
+                record.answered_by, record.failure = "proxy", _LATE
+            return await self._finish(answer, ours, record)
         # Nothing is sent before the answer is complete: a failure can still become an error.
         try:
-            raw = await self._upstream.whole(upstream)
+            raw = await self._upstream.read(upstream)
         except body.TooLarge as large:
-            asked.failure = f"the server's answer is too long: {large}"
-            lines = exchange.end(asked.failure)
+            record.failure = f"the server's answer is too long: {large}"
+            lines = exchange.end(record.failure)
         else:
-            asked.received = len(raw)
+            record.bytes_received = len(raw)
             waiting.busy = True
             lines = await self._tell(exchange, raw)
             if len(read.ids) == 1 and exchange.withholds:
@@ -353,16 +343,15 @@ class UrlRoute:
                 lines = [each for each in lines if message.fails(each)]
             lines += exchange.end(_UNANSWERED)
         waiting.leave()
-        return await self._finish(answer, [*ours, *lines], asked)
+        return await self._finish(answer, [*ours, *lines], record)
 
     async def _finish(
-        self, answer: ResponseWriter, lines: list[bytes], asked: AccessRecord
+        self, answer: ResponseWriter, lines: list[bytes], record: AccessRecord
     ) -> web.StreamResponse:
-        for line in lines[:-1]:
-            await answer.put(unframed(line))
+        await answer.add_messages(lines[:-1])
         await others(len(lines[-1]) if lines else 0)
         response = await answer.end(unframed(lines[-1]) if lines else None)
-        asked.sent = answer.sent
+        record.bytes_sent = answer.bytes_sent
         return response
 
     async def _events(
@@ -371,32 +360,32 @@ class UrlRoute:
         answer: ResponseWriter,
         exchange: RequestContext,
         upstream: HttpResponse,
-        asked: AccessRecord,
+        record: AccessRecord,
         waiting: QueryWait | None = None,
     ) -> None:
         """Pass on a stream of events until it ends, or no more of it is needed."""
         resumable = False
         cause = "the server ended its stream before it had answered"
         try:
-            async for event in self._upstream.events(upstream, asked):
+            async for event in self._upstream.events(upstream, record):
                 resumable |= event.id is not None and not exchange.mark
-                if exchange.post.wanted == "json" and (id := request_id(event)) is not None:
+                if exchange.post.accepts == "json" and (id := request_id(event)) is not None:
                     await self._upstream.decline(request, exchange.post, id, _UNASKED)
                 if waiting is not None:
                     waiting.busy = True
                 for each in await self._translated(exchange, event):
-                    await answer.put(each)
+                    await answer.add(each)
                 if waiting is not None:
                     waiting.busy = False
                 if answer.complete or (waiting is not None and waiting.over):
                     return
-        except (Lost, sse.TooLong) as broken:
+        except (ConnectionLost, sse.TooLong) as broken:
             cause = f"the server's stream broke off: {broken}"
-            asked.failure = cause
+            record.failure = cause
         if not resumable:
-            for line in exchange.end(cause):
-                asked.failure = cause
-                await answer.put(unframed(line))
+            lines = exchange.end(cause)
+            record.failure = cause if lines else record.failure
+            await answer.add_messages(lines)
 
     async def _translated(self, exchange: RequestContext, event: Event) -> list[Event]:
         """Return the events for the client: usually the event itself."""
@@ -417,11 +406,11 @@ class UrlRoute:
             return []
         if exchange.post.modern and exchange.post.method == "tools/list":
             self._upstream.listed(raw)
-        sent = await exchange.driver.from_server(raw, exchange.mark)
+        routed = await exchange.driver.from_server(raw, exchange.mark)
         await self._callers.share(exchange)
-        return sent.to_client
+        return routed.to_client
 
-    async def _other(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:
+    async def _other(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         """Pass on a request that brings no message: GET, DELETE, and any other method."""
         raw = b""
         if request.body_exists:
@@ -434,33 +423,33 @@ class UrlRoute:
                 raise RequestRefused(400, post.NOT_JSON, str(cause)) from None
         session = request.headers.get(SESSION)
         if session is not None:
-            asked.session = post.digest(session)
+            record.session = post.digest(session)
         async with self._upstream.ask(request, raw) as upstream:
             self._forget_ended(request, upstream)
             streams = upstream.content_type == STREAM and not self._route.passes
             if not streams or not 200 <= upstream.status < 300:
-                return await self._upstream.pass_on(request, upstream, asked)
-            passed = passing.to_client(upstream.headers)
-            answer = _answer(request, post.NOTHING, True, upstream.status, passed)
+                return await self._upstream.pass_on(request, upstream, record)
+            headers = passing.to_client(upstream.headers)
+            answer = _answer(request, post.NOTHING, True, upstream.status, headers)
             await answer.begin()
             if session is not None:
                 exchange = await self._callers.of_session(request, post.NOTHING, session)
                 self._listening[exchange.driver] = answer
                 try:
-                    await self._events(request, answer, exchange, upstream, asked)
+                    await self._events(request, answer, exchange, upstream, record)
                 finally:
                     if self._listening.get(exchange.driver) is answer:
                         del self._listening[exchange.driver]
             else:
-                await self._legacy.follow(answer, upstream, asked)
-            return await self._finish(answer, [], asked)
+                await self._legacy.follow(answer, upstream, record)
+            return await self._finish(answer, [], record)
 
     def _forget_ended(self, request: web.BaseRequest, upstream: HttpResponse) -> None:
         session = request.headers.get(SESSION)
         ended = request.method == "DELETE" and 200 <= upstream.status < 300
         # For a GET, 404 may only mean that there is no such stream.
-        lost = request.method != "GET" and upstream.status == 404
-        if session is not None and (ended or lost):
+        unknown = request.method != "GET" and upstream.status == 404
+        if session is not None and (ended or unknown):
             self._callers.ended(session)
 
 
@@ -470,10 +459,10 @@ def _empty(upstream: HttpResponse) -> bool:
 
 def _without_message(event: Event) -> list[Event]:
     """Return the fields of an event that the client needs without its message: id and retry."""
-    named = [] if event.id is None else [f"id: {event.id}"]
-    named += [] if event.retry is None else [f"retry: {event.retry}"]
-    raw = "\n".join([*named, "", ""]).encode()
-    return [Event(raw, None, event.id, None, event.retry)] if named else []
+    fields = [] if event.id is None else [f"id: {event.id}"]
+    fields += [] if event.retry is None else [f"retry: {event.retry}"]
+    raw = "\n".join([*fields, "", ""]).encode()
+    return [Event(raw, None, event.id, None, event.retry)] if fields else []
 
 
 def _answer(
@@ -481,14 +470,14 @@ def _answer(
     read: PostedBody,
     streams: bool,
     status: int = 200,
-    passed: CIMultiDict[str] | None = None,
+    headers: CIMultiDict[str] | None = None,
 ) -> ResponseWriter:
     return ResponseWriter(
         request,
-        read.wanted,
+        read.accepts,
         streams=streams,
         expected=len(read.ids),
         batch=read.batch,
         status=status,
-        headers=passed or CIMultiDict(),
+        headers=headers or CIMultiDict(),
     )

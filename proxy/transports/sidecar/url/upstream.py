@@ -1,6 +1,6 @@
 """The server behind a route: requests to it in the client's name, and its unchanged answers.
 
-Every failure on that side is a Lost, so that it is never taken for a client's fault.
+Every failure on that side is a ConnectionLost, so that it is never taken for a client's fault.
 """
 
 import re
@@ -14,7 +14,7 @@ from yarl import URL
 from proxy.document import message
 from proxy.document.message import string_at
 from proxy.document.tree import ABSENT
-from proxy.errors import AbridgeError, DocumentError
+from proxy.errors import DocumentError
 from proxy.transports.client.endpoint import (
     ConnectionLost,
     HttpClient,
@@ -32,10 +32,6 @@ from proxy.transports.sidecar.route import AccessRecord, Route
 _OF_ONE_MESSAGE = re.compile(
     r"(x-)?idempotency-key|mcp-param-.*|(content-|repr-)?digest|content-md5|signature(-input)?"
 )
-
-
-class Lost(AbridgeError):
-    """The upstream could not be reached, or ended before its answer did."""
 
 
 class Upstream:
@@ -66,97 +62,94 @@ class Upstream:
         *,
         own: bool = False,
     ) -> AsyncIterator[HttpResponse]:
-        """Send `raw` as the client sent its request; raises Lost.
+        """Send `raw` as the client sent its request; raises ConnectionLost.
 
         If `own`, the message is the proxy's own, and headers that are true of the client's message
         only are left out. A connection with more to come is closed at the end: that notifies the
         server.
         """
-        passed = self._headers(request, raw, read, own)
+        headers = self._headers(request, raw, read, own)
         async with AsyncExitStack() as open:
             try:
                 response = await open.enter_async_context(
                     self._endpoint.request(
-                        request.method, passed, raw or None, url=url or self._url(request)
+                        request.method, headers, raw or None, url=url or self._url(request)
                     )
                 )
-            except RedirectRefused as cause:
-                raise Lost(cause.brief) from None
-            except ConnectionLost as cause:
-                raise Lost(f"the server cannot be reached: {cause}") from None
+            except RedirectRefused as error:
+                raise ConnectionLost(error.brief) from None
+            except ConnectionLost as error:
+                raise ConnectionLost(f"the server cannot be reached: {error}") from None
             if response.status < 200:
                 # No other protocol was requested, and the bytes that follow may be no HTTP.
                 response.close()
-                said = f"the server answers with the status {response.status}"
-                raise Lost(f"{said}, which is no answer")
+                reason = f"the server answers with the status {response.status}"
+                raise ConnectionLost(f"{reason}, which is no answer")
             yield response
 
     async def decline(
-        self, request: web.BaseRequest, read: PostedBody, id: bytes, said: str
+        self, request: web.BaseRequest, read: PostedBody, id: bytes, reason: str
     ) -> None:
         """Answer a request of the server with an error, lest it wait for the client."""
-        raw = message.error(id, FAILED, said)
-        with suppress(Lost, body.TooLarge):
+        raw = message.error(id, FAILED, reason)
+        with suppress(ConnectionLost, body.TooLarge):
             async with self.ask(request, raw, read) as upstream:
-                await self.whole(upstream)
+                await self.read(upstream)
 
-    async def whole(self, response: HttpResponse) -> bytes:
-        """Return the body of an answer; raises Lost, body.TooLarge."""
+    async def read(self, response: HttpResponse) -> bytes:
+        """Return the body of an answer; raises ConnectionLost, body.TooLarge."""
         try:
             return await response.read(self._limit)
-        except body.Unreadable as cause:
-            raise Lost(f"the server's answer cannot be read: {cause}") from None
-        except ConnectionLost as cause:
-            raise Lost(f"the server's answer broke off: {cause}") from None
+        except body.Unreadable as error:
+            raise ConnectionLost(f"the server's answer cannot be read: {error}") from None
+        except ConnectionLost as error:
+            raise ConnectionLost(f"the server's answer broke off: {error}") from None
 
-    async def events(self, response: HttpResponse, asked: AccessRecord) -> AsyncIterator[Event]:
-        """Yield the events of an answer; raises Lost, sse.TooLong."""
+    async def events(self, response: HttpResponse, record: AccessRecord) -> AsyncIterator[Event]:
+        """Yield the events of an answer; raises ConnectionLost, sse.TooLong."""
         try:
             async for event in response.events(self._limit):
-                asked.received = response.received
+                record.bytes_received = response.received
                 yield event
-        except (ConnectionLost, body.Unreadable) as cause:
-            raise Lost(str(cause)) from None
+        except body.Unreadable as error:
+            raise ConnectionLost(str(error)) from None
         finally:
-            asked.received = response.received
+            record.bytes_received = response.received
 
     async def pass_on(
-        self, request: web.BaseRequest, response: HttpResponse, asked: AccessRecord
+        self, request: web.BaseRequest, response: HttpResponse, record: AccessRecord
     ) -> web.StreamResponse:
         """Pass on an answer unchanged, in its encoding.
 
-        Raises Lost; if the client has received a part by then, its connection is closed.
+        Raises ConnectionLost; if the client has received a part by then, its connection is closed.
         """
-        passed = web.StreamResponse(
+        answer = web.StreamResponse(
             status=response.status,
             reason=response.reason,
             headers=passing.to_client(response.headers, whole=True),
         )
-        pieces = response.encoded_chunks()
-        try:
-            first = await anext(pieces, b"")
-        except ConnectionLost as cause:
-            raise Lost(str(cause)) from None
+        chunks = response.encoded_chunks()
+        first = await anext(chunks, b"")
         if not first and request.method != "HEAD":
             # Explicit, so that no type is added for an empty body.
-            passed.content_length = 0
-        await passed.prepare(request)
+            answer.content_length = 0
+        await answer.prepare(request)
         try:
             if first:
-                await passed.write(first)
-            async for chunk in pieces:
-                await passed.write(chunk)
-        except ConnectionLost as cause:
+                await answer.write(first)
+            async for chunk in chunks:
+                await answer.write(chunk)
+        except ConnectionLost:
             # The announced body cannot be completed: close the connection so that the client
             # notices.
             if request.transport is not None:
                 request.transport.abort()
-            raise Lost(str(cause)) from None
+            raise
         finally:
-            asked.received = response.received
-        await passed.write_eof()
-        asked.sent = asked.received
-        return passed
+            record.bytes_received = response.received
+        await answer.write_eof()
+        record.bytes_sent = record.bytes_received
+        return answer
 
     def _url(self, request: web.BaseRequest) -> URL:
         url = self._endpoint.url
@@ -175,19 +168,19 @@ class Upstream:
         route = self._route
         # A token that opens this route is not for the upstream.
         credentials = route.auth == "forward" and not route.access.opened_by(request.headers)
-        passed = passing.to_upstream(request.headers, credentials=credentials, fixed=route.headers)
-        for name in [each for each in passed if own and _OF_ONE_MESSAGE.fullmatch(each.lower())]:
-            passed.popall(name, None)
+        fields = passing.to_upstream(request.headers, credentials=credentials, fixed=route.headers)
+        for name in [each for each in fields if own and _OF_ONE_MESSAGE.fullmatch(each.lower())]:
+            fields.popall(name, None)
         if read is None:
-            return passed
-        passed["Accept"] = accept.MEDIA_TYPES
+            return fields
+        fields["Accept"] = accept.MEDIA_TYPES
         if read.modern and raw != read.raw:
             # A rule has changed the call: adapt its headers.
             tool = None if read.first is None else string_at(read.first.params, "name")
             for _, name in self._parameters.get(tool or "", ()):
-                passed.popall(name, None)
-            passed.update(headers.request_headers(raw, self._parameters))
-        return passed
+                fields.popall(name, None)
+            fields.update(headers.request_headers(raw, self._parameters))
+        return fields
 
 
 def request_id(event: Event) -> bytes | None:

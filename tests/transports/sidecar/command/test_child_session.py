@@ -424,7 +424,7 @@ async def test_a_session_owes_no_more_answers_than_it_may(
             [
                 {
                     "jsonrpc": "2.0",
-                    "id": None,
+                    "id": 4,
                     "error": {
                         "code": -1,
                         "message": "3 requests of this session have no answer yet, the most there "

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from proxy.session.probe import cancellation
+from proxy.session.guards import cancellation
 from proxy.transports.log import Log
 from proxy.transports.sidecar.command.child import ChildServer
 from proxy.transports.sidecar.command.pool import Pool, PooledRequest, PooledServer
@@ -37,7 +37,7 @@ async def pool(servers: int = 1, limit: int = 1 << 20) -> AsyncIterator[Pool]:
     async def start() -> ChildServer:
         return await ChildServer.start([sys.executable, "-c", SERVER], None, Log("error"), limit)
 
-    made = Pool(start, servers, Log("error"), limit)
+    made = Pool(start, servers, Log("error"))
     try:
         yield made
     finally:

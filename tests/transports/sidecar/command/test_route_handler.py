@@ -274,8 +274,8 @@ async def test_the_log_of_a_request_names_its_session_by_a_digest() -> None:
         assert (called.method, called.tool, called.client) == ("tools/call", "echo", "test")
         assert called.session == begun.session != ""
         assert client.session not in (called.session, begun.session)
-        assert called.received > 0
-        assert called.sent > called.received
+        assert called.bytes_received > 0
+        assert called.bytes_sent > called.bytes_received
         assert called.answered_by == "upstream"
 
 

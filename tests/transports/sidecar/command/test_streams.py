@@ -27,7 +27,7 @@ class Serving:
     async def close(self) -> None:
         pass
 
-    def population(self) -> tuple[int, int]:
+    def counts(self) -> tuple[int, int]:
         return 0, 0
 
     def unready(self) -> str | None:
@@ -45,14 +45,14 @@ def said(number: int, data: bytes = b"{}") -> StoredEvent:
 
 async def test_what_is_said_before_anybody_came_is_said_to_the_first() -> None:
     stream = EventStream(1)
-    stream.put(said(1))
+    stream.add(said(1))
     stream.finish()
     async with standing(Serving(stream)) as made:
         got = await made.ask("GET")
         assert got.body == b"id: 1-1\nevent: message\ndata: {}\n\n"
         assert got.ended
         assert (await made.ask("GET")).body == b""
-        assert made.asked[0].sent == len(got.body)
+        assert made.asked[0].bytes_sent == len(got.body)
 
 
 async def test_what_is_said_while_nobody_hears_is_for_the_history_alone() -> None:
@@ -65,13 +65,13 @@ async def test_what_is_said_while_nobody_hears_is_for_the_history_alone() -> Non
         writer.close()
         while stream.connected:
             await asyncio.sleep(0.01)
-        stream.put(said(1))
+        stream.add(said(1))
         stream.finish()
         assert (await made.ask("GET")).body == b""
 
 
 async def test_a_stream_that_keeps_says_later_what_nobody_heard() -> None:
-    stream = EventStream(1, keeps=True, named=False)
+    stream = EventStream(1, keeps=True, with_ids=False)
     serving = Serving(stream)
     async with standing(serving) as made:
         _, writer = await made.send("GET")
@@ -79,7 +79,7 @@ async def test_a_stream_that_keeps_says_later_what_nobody_heard() -> None:
         writer.close()
         while stream.connected:
             await asyncio.sleep(0.01)
-        stream.put(said(1))
+        stream.add(said(1))
         stream.finish()
         assert (await made.ask("GET")).body == b"event: message\ndata: {}\n\n"
 
@@ -88,13 +88,13 @@ def test_what_waits_for_nobody_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(streams, "_MOST_KEPT", 3)
     stream = EventStream(1, keeps=True)
     for number in range(5):
-        stream.put(said(number))
-    assert stream.lost == 2
+        stream.add(said(number))
+    assert stream.dropped == 2
 
 
 async def test_an_event_without_data_tells_the_client_when_to_come_back() -> None:
     stream = EventStream(1)
-    stream.put(said(1, b""))
+    stream.add(said(1, b""))
     stream.finish()
     async with standing(Serving(stream)) as made:
         [event] = sse.Events(1000).feed((await made.ask("GET")).body)
@@ -107,14 +107,14 @@ async def test_silence_is_broken_by_a_comment(monkeypatch: pytest.MonkeyPatch) -
     async with standing(Serving(stream)) as made:
         reader, writer = await made.send("GET")
         assert await asyncio.wait_for(reader.readuntil(b": \n\n"), 10)
-        stream.put(said(1))
+        stream.add(said(1))
         assert await asyncio.wait_for(reader.readuntil(b"data: {}\n\n"), 10)
         writer.close()
 
 
 async def test_what_is_replayed_takes_the_place_of_what_waits() -> None:
     stream = EventStream(1)
-    stream.put(said(1, b"1"))
+    stream.add(said(1, b"1"))
     stream.replay([said(2, b"2"), said(3, b"3")])
     stream.finish()
     async with standing(Serving(stream)) as made:
@@ -131,7 +131,7 @@ async def reading(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter
 
 async def flood(stream: EventStream, count: int) -> None:
     for number in range(count):
-        stream.put(said(number, b"x" * 1_000_000))
+        stream.add(said(number, b"x" * 1_000_000))
         await stream.room()
 
 

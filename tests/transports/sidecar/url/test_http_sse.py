@@ -219,12 +219,12 @@ async def test_the_end_of_the_stream_ends_what_is_held() -> None:
 async def test_an_endpoint_of_another_origin_is_refused(endpoint: str) -> None:
     event = Event(b"", endpoint.encode(), event="endpoint")
     with pytest.raises(legacy.Elsewhere, match="endpoint"):
-        legacy.named(event, URL("http://127.0.0.1:2/sse"))
+        legacy.endpoint_of(event, URL("http://127.0.0.1:2/sse"))
 
 
 def test_an_absolute_endpoint_of_the_same_origin_is_good() -> None:
     event = Event(b"", b"http://127.0.0.1:2/x?y=1", event="endpoint")
-    url = legacy.named(event, URL("http://127.0.0.1:2/sse"))
+    url = legacy.endpoint_of(event, URL("http://127.0.0.1:2/sse"))
     assert str(url) == "http://127.0.0.1:2/x?y=1"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from proxy.ruleset.guard import Allow
 from proxy.ruleset.rule import RuleSet
-from proxy.transports.http.sse import written
+from proxy.transports.http.sse import encode_event
 from tests.given import answer, call, document, line, said, texts
 from tests.transports.guarded import asked, guarded, onward, told
 from tests.transports.http.raw import Request, chunk, head, response, upstream
@@ -211,12 +211,12 @@ def streamed(*events: bytes) -> bytes:
 async def test_what_is_no_answer_goes_on_the_stream_that_the_client_listens_to() -> None:
     def question(request: Request) -> bytes:
         id = json.loads(asked(request.body))
-        return streamed(written(NOTE), written(answer(document([1]), id)))
+        return streamed(encode_event(NOTE), encode_event(answer(document([1]), id)))
 
     async with proxied(guarded(told), question) as (proxy, server), listening(proxy) as stream:
         got = await proxy.post(WRITE, mcp_session_id="s")
         assert texts(got.body) == ["[1]"]
-        assert await heard(stream) == written(NOTE)
+        assert await heard(stream) == encode_event(NOTE)
     assert server.names() == ["status"]
 
 
@@ -225,8 +225,8 @@ async def test_an_answer_may_come_on_the_stream_that_the_client_listens_to() -> 
 
     async def question(request: Request) -> bytes:
         raw = answer(document([1]), json.loads(asked(request.body)))
-        server.events.put_nowait(b"id: 7\n" + written(raw))
-        server.events.put_nowait(written(NOTE))
+        server.events.put_nowait(b"id: 7\n" + encode_event(raw))
+        server.events.put_nowait(encode_event(NOTE))
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -235,7 +235,7 @@ async def test_an_answer_may_come_on_the_stream_that_the_client_listens_to() -> 
         assert texts((await proxy.post(WRITE, mcp_session_id="s")).body) == ["done"]
         # How far the stream is the client may need to know.
         assert await heard(stream) == b"id: 7\n\n"
-        assert await heard(stream) == written(NOTE)
+        assert await heard(stream) == encode_event(NOTE)
 
 
 async def test_a_late_answer_is_shown_on_no_stream() -> None:
@@ -250,9 +250,9 @@ async def test_a_late_answer_is_shown_on_no_stream() -> None:
     async with proxied(rules, question) as (proxy, server), listening(proxy) as stream:
         got = await proxy.post(WRITE, mcp_session_id="s")
         assert texts(got.body) == ["no answer in time"]
-        server.events.put_nowait(written(answer(document([1]), json.loads(ids[0]))))
-        server.events.put_nowait(written(NOTE))
-        assert await heard(stream) == written(NOTE)
+        server.events.put_nowait(encode_event(answer(document([1]), json.loads(ids[0]))))
+        server.events.put_nowait(encode_event(NOTE))
+        assert await heard(stream) == encode_event(NOTE)
 
 
 # Calls with equal ids

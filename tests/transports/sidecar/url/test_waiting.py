@@ -15,13 +15,13 @@ from proxy.session.session import Session
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Key, Memory
 from proxy.transports.driver import Driver
-from proxy.transports.http.sse import written
+from proxy.transports.http.sse import encode_event
 from proxy.transports.log import Log
 from proxy.transports.sidecar.request import NOTHING
 from proxy.transports.sidecar.session_registry import RequestContext
 from proxy.transports.sidecar.url.route_handler import QueryWait
 from proxy.transports.workers.pool import Workers
-from tests.given import answer, call, document, line, rules, said, texts
+from tests.given import answer, call, document, line, said, texts
 from tests.transports.http.raw import Request, Upstream, chunk, head, response, upstream
 from tests.transports.http.standing import BOTH, Got, Standing, before
 
@@ -52,7 +52,7 @@ async def nothing(writer: asyncio.StreamWriter) -> None:
 
 async def begun(writer: asyncio.StreamWriter) -> None:
     """Begin a stream."""
-    writer.write(head(content_type=STREAM, transfer_encoding="chunked") + chunk(written(NOTE)))
+    writer.write(head(content_type=STREAM, transfer_encoding="chunked") + chunk(encode_event(NOTE)))
 
 
 class Server:
@@ -173,7 +173,7 @@ async def test_of_a_batch_what_is_late_is_said_while_the_rest_is_waited_for() ->
     async def listed_later(writer: asyncio.StreamWriter) -> None:
         await begun(writer)
         await later.wait()
-        writer.write(chunk(written(answer({"tools": []}, 8))))
+        writer.write(chunk(encode_event(answer({"tools": []}, 8))))
 
     both = b"[" + call("slow", id=7) + b"," + line(id=8, method="tools/list") + b"]"
     async with waiting(listed_later) as (proxy, server, there):
@@ -231,7 +231,7 @@ async def test_an_answer_on_the_stream_that_a_client_listens_to_is_in_time() -> 
         _, writer = await proxy.send("POST", call("slow", id=7), accept=BOTH, mcp_session_id="s")
         await asyncio.wait_for(server.called.wait(), 20)
         writer.transport.abort()
-        server.events.put_nowait(written(answer(said("done"), 7)))
+        server.events.put_nowait(encode_event(answer(said("done"), 7)))
         await asyncio.wait_for(listening.readuntil(b'"done"}]}}\n\n'), 20)
         # One that begins later has the same time: when it is late, the first would have been too.
         got = await proxy.post(call("slow", id=8), mcp_session_id="s")
@@ -291,8 +291,7 @@ async def test_without_a_deadline_nothing_is_timed() -> None:
         assert server.told.empty()
 
 
-PAGES = rules("- {tools: list, response: [{paginate: {at: items, limit: 1, max_limit: 99}}]}")
-ITEMS = answer(document({"items": ["x" * 1_000_000] * 30}))
+LARGE = answer(document({"items": ["x" * 1_000_000] * 30}), 2)
 
 
 async def test_an_answer_that_has_begun_is_gone_on_with_where_its_client_reads_slowly() -> None:
@@ -304,17 +303,14 @@ async def test_an_answer_that_has_begun_is_gone_on_with_where_its_client_reads_s
         if b"cancelled" in request.body:
             cancelled.set()
             writer.write(response(b"", "202 Accepted"))
-        elif b"slow" in request.body:
+        else:
             await begun(writer)
+            writer.write(chunk(encode_event(LARGE)))
             await reader.read()
             raise ConnectionResetError
-        else:
-            writer.write(response(ITEMS))
 
-    later, slow = call("list", {"offset": 1, "limit": 29}, id=2), call("slow", id=3)
-    async with upstream(script) as there, before(there.url, PAGES, deadline=5.0) as proxy:
-        await proxy.post(call("list", {}), mcp_session_id="s")
-        batch = b"[%b,%b]" % (later, slow)
+    async with upstream(script) as there, before(there.url, deadline=5.0) as proxy:
+        batch = b"[%b,%b]" % (call("large", id=2), call("slow", id=3))
         reader, writer = await proxy.send("POST", batch, accept=BOTH, mcp_session_id="s")
         assert isinstance(writer.transport, asyncio.ReadTransport)
         writer.transport.pause_reading()
@@ -323,6 +319,6 @@ async def test_an_answer_that_has_begun_is_gone_on_with_where_its_client_reads_s
             writer.transport.resume_reading()
             got = Got.read(await reader.read())
         writer.close()
-        page, *_, late = events(got)
-        assert (json.loads(page)["id"], json.loads(late)["id"], got.ended) == (2, 3, True)
+        _, large, late = events(got)
+        assert (json.loads(large)["id"], json.loads(late)["id"], got.ended) == (2, 3, True)
         assert "no answer within 5 seconds" in texts(late)[0]

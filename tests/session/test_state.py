@@ -1,12 +1,18 @@
 """What is counted and logged of a session, and when a rule is out of service."""
 
+import json
+
 import msgspec
 import pytest
 
-from proxy.ruleset.rule import RuleSet
+from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.session.inflight import PendingRequest
 from proxy.session.outputs import Shape
+from proxy.session.state import SessionState
 from proxy.shaping import pipeline
-from tests.given import answer, call, document, rules, texts
+from proxy.storage.meter import Meters
+from tests.given import answer, call, document, result, rule, rules, texts
+from tests.given import said as said_
 from tests.samples import (
     ABS,
     DROP,
@@ -18,6 +24,7 @@ from tests.samples import (
     SECRET,
     after,
     asked,
+    items,
     list_tools,
     own,
 )
@@ -153,3 +160,40 @@ def test_what_is_no_fault_of_the_rules_does_not_put_it_out_of_service() -> None:
         failure = pipeline.failure(asked_for.job, "the start of a worker process: no descriptors")
         talk.session.shaped(asked_for.job, msgspec.structs.replace(failure, blameless=True))
     assert after(talk, FITS) == [answer(document(1))]
+
+
+# Refusals
+
+CODED = """
+name: coded
+errors: [{recast: {cases: [{match: busy, to: {code: BUSY, message: '{text}'}}]}}]
+"""
+
+
+def test_a_refusal_has_the_form_that_its_rule_gives_errors_unless_the_rule_is_in_shadow() -> None:
+    state = SessionState(lambda *_: EMPTY, Meters().of, print)
+    active = PendingRequest(b"", b"1", "tools/call", "get", rule(CODED))
+    shadow = PendingRequest(b"", b"1", "tools/call", "get", rule(f"mode: shadow\n{CODED}"))
+    coded = json.loads(texts(state.refusal(active, "busy"))[0])
+    assert coded == {"code": "BUSY", "message": "busy"}
+    assert texts(state.refusal(shadow, "busy")) == ["busy"]
+
+
+def test_a_refusal_of_a_modern_request_names_its_type() -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    reply = Talk(PAGES).replied(call("list", {"limit": 0}, _meta=meta))
+    assert result(reply)["resultType"] == "complete"
+
+
+# Stale snapshots
+
+DROPPING = "{tools: list, response: [{paginate: {at: items, limit: 2, drop_on: [delete]}}]}"
+
+
+@pytest.mark.parametrize(("tool", "stale"), [("delete", True), ("get", False)])
+def test_a_call_that_makes_pages_stale_drops_their_snapshot(tool: str, stale: bool) -> None:
+    talk = Talk(rules(f"- {DROPPING}"))
+    talk.exchange(call("list"), answer(ITEMS))
+    talk.exchange(call(tool, id=2), answer(said_("done"), 2))
+    reply = talk.replied(call("list", {"offset": 2}, id=3))
+    assert (result(reply).get("isError", False), stale or items(reply)) == (stale, stale or [3, 4])

@@ -1,4 +1,4 @@
-"""What a call is refused for, and what of it reaches the server."""
+"""Messages of the client: who it is, what it cancels, which rule its calls meet."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from proxy.ruleset.rule import Hidden, RuleFile, RuleSet
 from proxy.ruleset.selection import Selection
 from proxy.session.outputs import LoadSnapshot, Reply
-from tests.given import answer, call, document, file, line, result, rules, texts
+from tests.given import answer, call, document, file, line, result, rules, said, texts
 from tests.samples import (
     ABS_PAGES,
     DROP,
@@ -22,9 +22,160 @@ from tests.samples import (
     asked,
     items,
     list_tools,
+    listing,
     own,
 )
 from tests.talk import Talk
+from tests.transports.guarded import guarded, onward
+
+# Who the client is
+
+
+def test_only_messages_about_tools_wait_for_the_rules() -> None:
+    talk = Talk(DROP)
+
+    talk.client(line(id=1, method="initialize", params={"clientInfo": {"name": "c"}}))
+    talk.server(answer({"serverInfo": {"name": "s"}}))
+    talk.client(line(id=2, method="resources/list"))
+    talk.server(answer({"resources": []}, 2))
+    assert talk.asked == []
+
+    talk.client(call("get"))
+    assert set(talk.asked) == {("s", "c")}
+
+
+def test_the_names_of_client_and_server_come_with_stateless_requests_too() -> None:
+    talk = Talk(DROP)
+    meta = {"io.modelcontextprotocol/clientInfo": {"name": "c"}}
+    discovered = {"_meta": {"io.modelcontextprotocol/serverInfo": {"name": "s"}}}
+
+    talk.client(line(id=1, method="server/discover", params={"_meta": meta}))
+    talk.server(answer(discovered))
+
+    assert (talk.session.server, talk.session.client) == ("s", "c")
+
+
+def test_a_client_that_names_itself_lists_by_the_rules_that_it_will_call_by() -> None:
+    talk = Talk(PAGES)
+    meta = {"io.modelcontextprotocol/clientInfo": {"name": "c"}}
+    talk.exchange(line(id=99, method="tools/list", params={"_meta": meta}), listing(own()))
+    assert talk.asked[-1] == (None, "c")
+
+
+def test_a_client_may_name_itself_in_any_call() -> None:
+    talk = Talk(DROP)
+
+    talk.client(call("get", _meta={"io.modelcontextprotocol/clientInfo": {"name": "c"}}))
+
+    assert talk.session.client == "c"
+
+
+# What answers the server
+
+
+def test_the_clients_answer_with_the_id_of_a_call_does_not_answer_it() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+    reply = answer({"roots": []})
+
+    talk.client(reply)
+
+    assert talk.to_server[-1] == reply
+    assert texts(talk.got(answer(SECRET))) == ['{"a":1}']
+
+
+# What is cancelled
+
+
+def test_a_call_that_was_cancelled_is_forgotten_and_a_late_answer_passes() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get", id="a"))
+    cancel = line(method="notifications/cancelled", params={"requestId": "a"})
+
+    talk.client(cancel)
+
+    assert talk.to_server[-1] == cancel
+    assert talk.got(answer(SECRET, "a")) == answer(SECRET, "a")
+    assert talk.session.ended("gone") == ()
+
+
+def test_a_late_answer_to_a_cancelled_call_is_not_let_through_by_a_rule_that_withholds() -> None:
+    talk = Talk(rules("- {tools: get, on_failure: refuse, response: [{drop: secret}]}"))
+    talk.client(call("get"))
+    talk.client(line(method="notifications/cancelled", params={"requestId": 1}))
+    assert texts(talk.got(answer(SECRET))) == ['{"a":1}']
+
+
+@pytest.mark.parametrize("params", [{}, {"requestId": None}, {"requestId": [1]}, [], None, 5])
+def test_an_odd_cancellation_passes(params: Any) -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+
+    talk.client(line(method="notifications/cancelled", params=params))
+
+    assert len(talk.to_server) == 2
+    assert texts(talk.got(answer(SECRET))) == ['{"a":1}']
+
+
+# What two readers could read in two ways
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"gone"},"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"gone"},'
+        b'"params":{"name":"get"}}',
+    ],
+)
+def test_a_message_with_two_methods_or_params_is_refused_where_rules_protect(raw: bytes) -> None:
+    talk = Talk(HIDE)
+    assert json.loads(talk.replied(raw))["id"] == 7
+    plain = Talk()
+    plain.client(raw)
+    assert plain.to_server == [raw]
+
+
+def test_a_message_that_only_has_the_word_in_it_passes_where_rules_protect() -> None:
+    talk = Talk(HIDE)
+    raw = b'{ "jsonrpc": "2.0", "id": 7, "method": "prompts/get", "params": {"name": "call it"} }'
+    talk.client(raw)
+    assert talk.to_server == [raw]
+
+
+SAFE = rules("- {name: guard, tools: get, on_failure: refuse, response: [{drop: secret}]}")
+TWICE = "a request with this id has no answer yet"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (call("get"), call("other")),
+        (call("other"), call("get")),
+        (call("get"), line(id=1, method="ping")),
+        (call("get"), line(id=1, method="tools/list")),
+    ],
+)
+def test_no_second_request_of_an_id_gets_around_a_rule_that_withholds(
+    first: bytes, second: bytes
+) -> None:
+    talk = Talk(SAFE)
+    talk.client(first)
+
+    refused = json.loads(talk.replied(second))
+    assert refused["id"] == 1
+    assert TWICE in json.dumps(refused)
+    assert (b"secret" in talk.got(answer(SECRET))) == (b"other" in first)
+    assert texts(talk.exchange(call("get"), answer(SECRET))) == ['{"a":1}']
+
+
+def test_where_nothing_is_withheld_an_id_that_waits_is_the_servers_to_judge() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+    talk.client(call("other"))
+
+    assert talk.to_server == [call("get"), call("other")]
+
 
 # Which rule applies
 
@@ -157,7 +308,7 @@ def test_a_call_that_cannot_be_read_does_not_get_around_a_rule() -> None:
 
     assert talk.to_server == [other]
     assert json.loads(talk.to_client[0])["id"] == 7
-    assert texts(talk.to_client[0])[0].startswith("the call cannot be read: ")
+    assert texts(talk.to_client[0])[0].startswith("the message cannot be read: ")
 
 
 def test_doubled_arguments_of_a_guarded_tool_are_sent_once() -> None:
@@ -335,7 +486,7 @@ def test_what_names_a_snapshot_is_short_however_long_the_call_is() -> None:
 
     assert items(talk.replied(call("list", {"text": first, "offset": 4}))) == [5]
     assert items(talk.replied(call("list", {"text": second, "offset": 2}))) == [9]
-    assert max(len(key.call or "") for key in vars(talk.store)["_kept"]) < 1000
+    assert max(len(key.call or "") for key in talk.store._snapshots) < 1000
 
 
 @pytest.mark.fault(39, "inside")
@@ -545,3 +696,127 @@ def test_a_tool_without_a_widget_keeps_its_budget(meta: Any) -> None:
     list_tools(talk, {**APP, "_meta": meta})
 
     assert len(talk.exchange(call("chart"), ROWS)) < 12_000
+
+
+def test_a_batch_that_cannot_be_read_does_not_carry_a_guarded_call_past_its_rule() -> None:
+    talk = Talk(HIDE)
+    ping = line(id=2, method="ping")
+    strange = call("gone", id=1)[:-1] + b',"x":NaN}'
+    talk.client(b"[" + b",".join((strange, ping, line(method="notifications/x"))) + b"]")
+    assert talk.to_server == []
+    assert sorted(json.loads(raw)["id"] for raw in talk.to_client) == [1, 2]
+    assert len(talk.log) == 1
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        b'"method":"tools/call","params":{"name":"gone"},"method":"ping"',
+        b'"method":"tools/call","params":{"name":"gone"},"params":{"name":"get"}',
+        b'"method":"tools/call","params":{"name":"gone","name":"get"}',
+        b'"method":"tools/call","params":{"name":"gone"},"Method":"ping"',
+        b'"method":"tools/call","params":{"name":"gone","Name":"get"}',
+    ],
+)
+def test_what_cannot_be_read_and_may_be_read_in_two_ways_goes_nowhere(members: bytes) -> None:
+    talk = Talk(HIDE)
+    raw = b'\xef\xbb\xbf{"jsonrpc":"2.0","id":7,%b}' % members
+    reply = talk.replied(raw)
+    assert json.loads(reply)["id"] == 7
+    assert b"the message cannot be read" in reply
+    plain = Talk()
+    plain.client(raw)
+    assert plain.to_server == [raw]
+
+
+def test_a_batch_that_cannot_be_read_and_calls_nothing_guarded_passes() -> None:
+    talk = Talk(HIDE)
+    raw = b"[" + call("get")[:-1] + b',"x":NaN}]'
+    talk.client(raw)
+    assert talk.to_server == [raw]
+
+
+# Batches
+
+
+def batched(*messages: bytes) -> bytes:
+    return b"[" + b", ".join(messages) + b"]"
+
+
+def test_a_batch_passes_as_it_is_both_ways_and_its_calls_are_counted() -> None:
+    talk = Talk(DROP)
+    batch = batched(call("get", id=1), call("other", id=2), line(method="x"), b"5")
+    talk.client(batch)
+    both = batched(answer(SECRET, 1), answer(SECRET, 2), line(method="x"))
+    talk.server(both)
+    assert (talk.to_server, talk.to_client) == ([batch], [both])
+    assert {(row.tool, row.outcome) for row in talk.counted()} == {
+        ("get", "untouched"),
+        ("other", "untouched"),
+    }
+    assert talk.session.ended("gone") == ()
+
+
+def test_each_request_of_a_batch_without_an_answer_is_answered_at_the_end() -> None:
+    talk = Talk(DROP)
+    talk.client(batched(call("get", id=1), line(id=2, method="ping"), line(id=None, method="x")))
+    ended = [json.loads(each.raw) for each in talk.session.ended("gone") if hasattr(each, "raw")]
+    assert [each["id"] for each in ended] == [1, 2]
+
+
+PING = line(id=2, method="ping")
+
+
+@pytest.mark.parametrize(
+    ("protecting", "first"),
+    [
+        (HIDE, call("gone")),
+        (HIDE, line(id=1, method="tools/list")),
+        (HIDE, line(id=1, method="ping", Method="tools/call", params={"name": "gone"})),
+        (SAFE, call("get")),
+        (rules("- {tools: get, arguments: {n: {maximum: 5}}}"), call("get", {"n": 1})),
+        (guarded(onward), call("write", {})),
+    ],
+)
+def test_a_batch_with_a_call_that_a_rule_protects_is_refused(
+    protecting: RuleSet, first: bytes
+) -> None:
+    talk = Talk(protecting)
+    talk.client(batched(first, PING, line(method="notifications/x")))
+    assert talk.to_server == []
+    assert [json.loads(raw)["id"] for raw in talk.to_client] == [1, 2]
+    assert all(b"send each call in a message of its own" in raw for raw in talk.to_client)
+    assert len(talk.log) == 1
+    talk.client(batched(PING))
+    assert talk.to_server == [batched(PING)]
+
+
+def test_a_batch_does_not_use_the_id_of_a_call_whose_response_is_withheld() -> None:
+    talk = Talk(SAFE)
+    talk.client(call("get"))
+    talk.client(batched(line(id=1, method="ping")))
+    assert talk.to_server == [call("get")]
+    assert texts(talk.got(answer(SECRET))) == ['{"a":1}']
+
+
+def test_a_batch_of_the_server_is_split_if_a_rule_is_for_one_of_its_responses() -> None:
+    talk = Talk(DROP)
+    talk.client(call("get"))
+    talk.server(batched(answer(SECRET), PING))
+    assert (texts(talk.to_client[0]), talk.to_client[1:]) == (['{"a":1}'], [PING])
+
+
+def test_a_late_response_to_a_query_is_not_passed_on_in_a_batch() -> None:
+    talk = Talk(guarded(onward))
+    talk.client(call("write", {}))
+    talk.silence()
+    talk.server(batched(answer(said("late"), json.loads(talk.probes[0].raw)["id"]), PING))
+    assert talk.to_client == [PING]
+
+
+def test_arrays_in_a_batch_pass_however_deep() -> None:
+    talk = Talk(DROP)
+    deep = b"[" * 300 + b'{"jsonrpc":"2.0","method":"x"}' + b"]" * 300
+    talk.client(deep)
+    talk.server(deep)
+    assert (talk.to_server, talk.to_client) == ([deep], [deep])

@@ -1,0 +1,445 @@
+"""Messages of the client: calls are refused, answered from a snapshot, or sent on; outputs are
+relative to the client.
+
+Every other message is forwarded, unless another reader may see a call in it that a rule must stop.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from proxy.document import message
+from proxy.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, id_key, string_at
+from proxy.document.tree import ABSENT, Number, encode, loads, text
+from proxy.errors import DocumentError, Refusal
+from proxy.ruleset.clients import client_for
+from proxy.ruleset.rule import Rule
+from proxy.session import guards, responses
+from proxy.session.active_rules import Plans
+from proxy.session.ambiguity import (
+    ambiguous,
+    differs,
+    disguised,
+    has_twin_members,
+    repeats_a_name,
+    tool_called,
+)
+from proxy.session.inflight import PendingRequest
+from proxy.session.outputs import DropSnapshots, Forward, LoadSnapshot, Output, Reply, Shape
+from proxy.session.state import ID_IN_USE, SessionState
+from proxy.session.tool_lists import announce_changes
+from proxy.session.tools.arguments import VIEW, ArgumentPlan, Completed, complete, implied
+from proxy.storage.snapshots import Key, Snapshot
+
+_MOST_KEY = 500  # bytes of a call in a snapshot's key; a longer one is hashed
+_AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
+_IN_BATCH = "a rule protects a call of this batch: send each call in a message of its own"
+
+
+def may_call(raw: bytes) -> bool:
+    """Return True if some reader may see a tool call in a message; fast, and False is certain.
+
+    >>> may_call(rb'{"method":"tools/c\\u0061ll"}'), may_call(b'{"method":"ping"}')
+    (True, False)
+    """
+    return b"call" in raw or b"\\u" in raw
+
+
+def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tuple[Output, ...]:
+    """Process one message, parsed as `read`."""
+    key = read.key
+    if may_call(raw) and bytes(read.method) != b'"tools/call"' and _disguised(state, raw, read):
+        # Another reader might see a tool call in it.
+        reason = "the message has two members of one name"
+        if key is None or read.responds:
+            state.log(f"{reason}, and was dropped")
+            return ()
+        return (Reply(message.error(key, -32600, reason)),)
+    if read.method is ABSENT:
+        return (Forward(raw),)
+    try:
+        method = read.verb or ""
+    except DocumentError:
+        return (Forward(raw),)
+    if key is None or key == b"null":
+        return _notification(state, raw, read, exchange, method)
+    pending = PendingRequest(exchange, key, method)
+    earlier = state.inflight.at_server(exchange + key)
+    if earlier is not None and earlier.withholds:
+        # The withheld response would be taken for the response to this request, and be sent.
+        state.log(f"{method}: refused: {ID_IN_USE}")
+        return (Reply(pending.error(ID_IN_USE)),)
+    if method == "tools/call":
+        outputs = call(state, raw, read, pending)
+        return (*announce_changes(state), *outputs) if state.rules.outdated else outputs
+    if method == "initialize":
+        state.rules.rename(client=string_at(read.params, "clientInfo", "name"))
+    elif method in ("server/discover", "tools/list"):
+        state.rules.rename(client=string_at(read.params, "_meta", CLIENT_INFO, "name"))
+        pending.next_page = string_at(read.params, "cursor") is not None
+    elif method == "tasks/result":
+        task = string_at(read.params, "taskId") or ""
+        pending = responses.call_of_task(state, task, pending)
+    return state.send(raw, pending)
+
+
+def _disguised(state: SessionState, raw: bytes, read: Message) -> bool:
+    """Return True if another reader may see a call in a message, and a rule must stop calls."""
+    state.rules.now()
+    return state.rules.guards and (
+        disguised(Raw(raw), "method", "params")
+        or (read.method is not ABSENT and has_twin_members(Raw(raw)))
+    )
+
+
+def _notification(
+    state: SessionState, raw: bytes, read: Message, exchange: bytes, method: str
+) -> tuple[Output, ...]:
+    if method == "notifications/cancelled":
+        query = _cancel(state, read, exchange)
+        if query is not None:
+            # The server has not received the call yet.
+            return (Forward(guards.cancellation(query)),)
+    if method == "tools/call":
+        # It expects no response, but a server may run it all the same.
+        outputs = call(state, raw, read, PendingRequest(exchange, b"null", method))
+        state.inflight.retire(exchange + b"null")
+        for output in outputs:
+            if isinstance(output, LoadSnapshot):
+                del state.suspended[output.token]
+        return tuple(each for each in outputs if isinstance(each, Forward | DropSnapshots))
+    return (Forward(raw),)
+
+
+def _cancel(state: SessionState, read: Message, exchange: bytes) -> bytes | None:
+    """Forget the request that the client cancels; return the id of its open query, if any."""
+    try:
+        params = message.members(read.params) if read.params is not ABSENT else {}
+    except DocumentError:
+        return None
+    if "requestId" not in params:
+        return None
+    slot = exchange + id_key(bytes(params["requestId"]))
+    pending = state.inflight.find(slot)
+    if pending is not None and pending.query:
+        state.inflight.retire(slot)
+        return pending.query.removeprefix(exchange)
+    if pending is not None and pending.withholds:
+        # The rule applies to a late response too.
+        state.inflight.deadlines.stop(slot)
+    else:
+        state.inflight.retire(slot)
+    return None
+
+
+# Calls
+
+
+class _Params(Struct):
+    """The members of the params of tools/call that the proxy reads."""
+
+    name: Raw = ABSENT
+    arguments: Raw = ABSENT
+    task: Raw = ABSENT
+    meta: Raw = msgspec.field(default=ABSENT, name="_meta")
+    answers: Raw = msgspec.field(default=ABSENT, name="inputResponses")
+    state: Raw = msgspec.field(default=ABSENT, name="requestState")
+
+
+_PARAMS = msgspec.json.Decoder(_Params)
+
+
+def call(
+    state: SessionState, raw: bytes, read: Message, pending: PendingRequest
+) -> tuple[Output, ...]:
+    """Refuse a call, load its snapshot, or send it on, as its rule demands."""
+    try:
+        params = _PARAMS.decode(read.params) if read.params is not ABSENT else _Params()
+        tool = None if params.name is ABSENT else text(params.name)
+    except (msgspec.DecodeError, DocumentError):
+        return state.send(raw, pending)
+    pending.tool, pending.scope = tool or "", state.scope
+    if params.meta is not ABSENT:
+        _read_meta(state, params.meta, pending)
+    rules = state.rules
+    rules.now()
+    if rules.guards and (
+        disguised(Raw(raw), "method", "params")
+        or (tool is None and disguised(read.params, "name", "arguments"))
+        or (tool is not None and (has_twin_members(Raw(raw)) or ambiguous(read.params)))
+    ):
+        state.log(f"{tool or 'a tool'}: refused: {_AMBIGUOUS}")
+        return state.refuse(pending, _AMBIGUOUS)
+    if tool is None:
+        return state.send(raw, pending)
+    covering = rules.covering(tool)
+    if covering.hidden is not None:
+        pending.rule = covering.hiding
+        reason = covering.hidden.message.replace("{tool}", tool)
+        line = message.error(pending.id, covering.hidden.code, reason)
+        return state.reply(pending, "hidden", line)
+    if not covering.plans:
+        return state.send_call(raw, pending)
+    try:
+        arguments = {} if params.arguments is ABSENT else loads(bytes(params.arguments))
+        if not isinstance(arguments, dict):
+            arguments = {}
+        if arguments and rules.facts(tool) is None and (own := implied(arguments)):
+            covering = rules.unlisted(tool, own)
+        pending.rule, plan = _applying(state, tool, covering.plans, arguments)
+        completed = _complete(plan, covering.plans, arguments)
+        return _send_completed(state, raw, read, params, pending, plan, completed)
+    except Refusal as refusal:
+        return state.refuse(pending, str(refusal))
+    except (DocumentError, RecursionError) as error:
+        if covering.guarded:
+            return state.refuse(pending, f"the call cannot be read: {error}")
+        pending.rule = None
+        return state.send_call(raw, pending)
+
+
+def _read_meta(state: SessionState, meta: Raw, pending: PendingRequest) -> None:
+    state.rules.rename(client=string_at(meta, CLIENT_INFO, "name"))
+    pending.modern = (string_at(meta, PROTOCOL_VERSION) or "") >= "2026"
+    if state.inflight.deadlines.seconds is not None:
+        token = responses.progress_token(meta)
+        pending.progress_token = pending.exchange + token if token else b""
+
+
+def _applying(
+    state: SessionState, tool: str, plans: Plans, arguments: dict[str, Any]
+) -> tuple[Rule | None, ArgumentPlan]:
+    """Return the first rule that applies; raises Refusal if a protecting `when` fails."""
+    for rule, plan in plans:
+        try:
+            if rule.when is None or rule.applies(arguments):
+                return rule, plan
+        except Refusal as error:
+            reason = f"{rule.name}: `when` failed: {error}"
+            if rule.failure_policy.protects:
+                raise Refusal(reason) from error
+            state.log(f"{tool}: {reason}")
+    return None, ArgumentPlan()
+
+
+def _complete(plan: ArgumentPlan, plans: Plans, arguments: dict[str, Any]) -> Completed:
+    if not any(each.entries for _, each in plans):
+        return Completed(arguments, arguments, False, {}, {})
+    return complete(plan, [other for _, other in plans if other is not plan], arguments)
+
+
+def _send_completed(
+    state: SessionState,
+    raw: bytes,
+    read: Message,
+    params: _Params,
+    pending: PendingRequest,
+    plan: ArgumentPlan,
+    completed: Completed,
+) -> tuple[Output, ...]:
+    rule, view = pending.rule, completed.steering.get(VIEW)
+    if rule is not None and rule is state.rules.budget and _in_code_mode(state, params.meta):
+        rule = pending.rule = None if view is None else _unbounded(rule)
+    # A server that reads the other of two equal members must not bypass a rule or its `when`.
+    twofold = (
+        params.arguments is not ABSENT
+        and state.rules.guards
+        and state.rules.covering(pending.tool).guarded
+        and repeats_a_name(params.arguments)
+    )
+    if completed.changed or twofold:
+        raw = message.with_arguments(raw, read.params, completed.upstream)
+    pending.as_task = params.task is not ABSENT
+    pending.cacheable = params.answers is ABSENT and params.state is ABSENT
+    if rule is None:
+        return state.send_call(raw, pending)
+    pending.arguments = completed.arguments
+    pending.plan = plan
+    pending.view = view
+    if rule.snapshot_step.restart is not None:
+        pending.key = _snapshot_key(pending, rule, completed)
+    if pending.key is not None and pending.cacheable and (view is not None or completed.resumes):
+        pending.line = raw
+        return (LoadSnapshot(state.suspended.add(pending), pending.key),)
+    return _send_or_guard(state, raw, pending, rule)
+
+
+def _send_or_guard(
+    state: SessionState, raw: bytes, pending: PendingRequest, rule: Rule
+) -> tuple[Output, ...]:
+    """Send a call on, unless its rule's guard decides otherwise."""
+    if rule.guard is not None and rule.mode == "active":
+        return guards.decide(state, raw, pending, rule.guard, None)
+    return state.send_call(raw, pending)
+
+
+def _in_code_mode(state: SessionState, meta: Raw) -> bool:
+    """Return True if a program gets the result: it would not notice that parts are missing."""
+    mark = None if meta is ABSENT else client_for(state.rules.client).code_mode
+    return mark is not None and (string_at(meta, *mark[0]) or "").startswith(mark[1])
+
+
+def _unbounded(budget: Rule) -> Rule:
+    """Return the budget rule without its bound, so that a view is answered whole."""
+    from proxy.transforms.abridge import Abridge
+
+    return replace(budget, pipeline=(Abridge(),), max_bytes=None)
+
+
+# Snapshots
+
+
+def _snapshot_key(pending: PendingRequest, rule: Rule, completed: Completed) -> Key:
+    """Return the key of a call: its tool, rule and arguments, without windows and views.
+
+    The rule counts as it is now: a snapshot of an earlier rule of the same name may hold more than
+    the current rule would keep.
+    """
+    call = encode(
+        [pending.tool, completed.upstream, completed.own, rule.snapshot_key], ordered=True
+    )
+    if len(call) <= _MOST_KEY:
+        return Key(pending.scope, rule.name, call.decode())
+    # Imported late: it takes 3 ms, and few calls are as long.
+    from hashlib import sha256
+
+    return Key(pending.scope, rule.name, sha256(call).hexdigest())
+
+
+def loaded(
+    state: SessionState, pending: PendingRequest, snapshot: Snapshot | None, failure: str | None
+) -> tuple[Output, ...]:
+    """Continue a call that waited for its snapshot.
+
+    `failure` is the reason why the snapshot could not be looked up.
+    """
+    rule = pending.rule
+    assert rule is not None
+    advice = pending.start_again
+    if rule.circuit_breaker.open:
+        reason = f"nothing is shown in parts while rule {rule.name!r} is out of service; "
+        return state.refuse(pending, reason + advice.removesuffix(" first"))
+    if snapshot is not None and (pending.view is not None or not _is_error(snapshot)):
+        return (Shape(responses.job(state, pending, rule, snapshot=snapshot)),)
+    repeatable = _is_repeatable(state, pending, rule)
+    if failure is not None:
+        # A second run of the tool might give other pages than those already read, or repeat its
+        # side effects.
+        reason = f"what was kept of the earlier answer is out of reach: {failure}; try again later"
+        return state.refuse(pending, f"{reason}, or {advice}" if repeatable else reason)
+    if repeatable:
+        line, pending.line = pending.line, b""
+        return _send_or_guard(state, line, pending, rule)
+    return state.refuse(
+        pending,
+        "nothing is kept of an earlier answer to this call (it expired, or was never given); "
+        + advice,
+    )
+
+
+def _is_repeatable(state: SessionState, pending: PendingRequest, rule: Rule) -> bool:
+    facts = state.rules.facts(pending.tool)
+    if facts is not None and facts.reads_only:
+        return True
+    return any(getattr(step, "refetch", None) for step in rule.pipeline)
+
+
+def _is_error(snapshot: Snapshot) -> bool:
+    """Return True if the snapshot is of an error, which has no pages: a new call may succeed."""
+    from proxy.shaping.result.frame import Frame
+
+    return Frame.decode(snapshot.frame).error
+
+
+# Batches, and lines that cannot be parsed
+
+
+def take_irregular(
+    state: SessionState, raw: bytes, exchange: bytes, error: DocumentError | None = None
+) -> tuple[Output, ...]:
+    """Process a batch, or a line that cannot be parsed for the reason `error`.
+
+    It is forwarded unless it may hold a call that a rule must stop; then each request in it is
+    refused. Batches exist in revision 2025-03-26 alone: their calls are counted, not shaped.
+    """
+    import json
+
+    state.rules.now()
+    try:
+        value = json.loads(raw, parse_float=Number)
+    except (ValueError, RecursionError):
+        if not (state.rules.guards and may_call(raw)):
+            return (Forward(raw),)
+        # Another reader may parse more of it, and see a tool call.
+        id = message.request_id(raw[:512], raw[-512:]) or b"null"
+        line = message.error(id, -32700, f"the message cannot be read: {error}")
+        return state.reply(PendingRequest(exchange, id, ""), "refused", line)
+    elements = value if isinstance(value, list) else [value]
+    messages = [each for each in elements if isinstance(each, dict)]
+    requests = [(each, _request_of(each, exchange)) for each in messages]
+    ambiguous = may_call(raw) and (repeats_a_name(Raw(raw)) or any(map(differs, messages)))
+    if (ambiguous and state.rules.guards) or any(_is_protected(state, *each) for each in requests):
+        return _refuse_all(state, [pending for _, pending in requests], error)
+    for _, pending in requests:
+        if pending is not None and error is None:
+            state.send(b"", pending)
+    return (Forward(raw),)
+
+
+def _request_of(decoded: dict[str, Any], exchange: bytes) -> PendingRequest | None:
+    """Return the request that a decoded message is, None for any other message."""
+    id = _key_of(decoded.get("id"))
+    if not id or "method" not in decoded:
+        return None
+    tool = tool_called(decoded)
+    if tool is None:
+        return PendingRequest(exchange, id, "")
+    params = decoded.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    token = _key_of(meta.get("progressToken")) if isinstance(meta, dict) else b""
+    token = exchange + token if token else b""
+    return PendingRequest(exchange, id, "tools/call", tool, progress_token=token)
+
+
+def _key_of(value: Any) -> bytes:
+    """Return the id_key of a decoded id or progress token; empty if it is none."""
+    import json
+
+    if value is None:
+        return b""
+    try:
+        return id_key(encode(value))
+    except UnicodeEncodeError:  # UTF-8 has no lone surrogates
+        return id_key(json.dumps(value, separators=(",", ":")).encode())
+
+
+def _is_protected(
+    state: SessionState, decoded: dict[str, Any], pending: PendingRequest | None
+) -> bool:
+    """Return True if a rule must see a message, or a withheld response would be taken for its."""
+    tool = tool_called(decoded)
+    if tool is not None and state.rules.covering(tool).guarded:
+        return True
+    earlier = None if pending is None else state.inflight.at_server(pending.slot)
+    if earlier is not None and earlier.withholds:
+        return True
+    return state.rules.guards and decoded.get("method") == "tools/list"
+
+
+def _refuse_all(
+    state: SessionState, requests: list[PendingRequest | None], error: DocumentError | None
+) -> tuple[Output, ...]:
+    outputs: list[Output] = []
+    code, reason = -32600, _IN_BATCH
+    if error is not None:
+        code, reason = -32700, f"the message cannot be read: {error}"
+    for pending in requests:
+        if pending is None:
+            state.log(f"a message without an id was dropped: {reason}")
+        else:
+            call = bool(pending.tool)
+            line = pending.error(reason) if call else message.error(pending.id, code, reason)
+            outputs += state.reply(pending, "refused", line)
+    return tuple(outputs)
