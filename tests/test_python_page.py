@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 from proxy.ruleset.guard import Decision
-from proxy.ruleset.loading.plugins import ROLES
+from proxy.ruleset.loading.plugins import KINDS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "rules" / "PYTHON.md").read_text()
@@ -61,5 +61,5 @@ def test_the_page_does_what_it_says_from_the_first_block_to_the_last(tmp_path: P
 
 def test_the_page_has_every_member_and_every_decision() -> None:
     rows = re.findall(r"^\| `(\w+)", PAGE, re.MULTILINE)
-    assert set(ROLES["transforms"].members) <= set(rows)
+    assert set(KINDS["transforms"].members) <= set(rows)
     assert {kind.__name__ for kind in get_args(Decision)} <= set(rows)

@@ -18,7 +18,7 @@ from proxy.ruleset.rule import Rule
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from proxy.shaping.result.frame import Copy
-from proxy.shaping.result.locate import LocatedDocument
+from proxy.shaping.result.read import LocatedDocument
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
 from proxy.testing.choice import choices
@@ -159,7 +159,7 @@ def _steps(play: Replay, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
         assert job.raw is not None
         # `response` steps do not run on errors, and `errors` steps run only on errors.
         whole = shape(replace(job, rule=replace(rule, errors=(), mode="active")))
-        if play.before.error is None and whole.word != "error":
+        if play.before.error is None and whole.outcome != "error":
             yield _step("received", None, answers.read(job.raw))
             reading = play.document(rule)
             told.document = None if reading is None else plain(reading.document.cell[0])
@@ -195,7 +195,7 @@ def _of_response(job: ShapeJob, rule: Rule, told: _Told) -> Iterator[dict[str, A
         slips = _slips(step, told.document, job.arguments)
         outcome = shape(replace(job, rule=part), told.observe)
         answer = answers.read(outcome.raw)
-        said = answer.text if outcome.word == "refused" else outcome.said
+        said = answer.text if outcome.outcome == "refused" else outcome.log_line
         yield _step(
             step.name,
             "response",
@@ -240,7 +240,7 @@ def _of_error(play: Replay, rule: Rule) -> Iterator[dict[str, Any]]:
             again.answer,
             () if after is None else after.missing[len(before.missing if before else ()) :],
             () if after is None else after.warnings[len(before.warnings if before else ()) :],
-            None if after is None else after.said,
+            None if after is None else after.log_line,
         )
         before = after
 
@@ -291,16 +291,16 @@ def _vocabulary(rule: Rule) -> dict[str, list[str]]:
 def _sizes(answer: ClientView) -> dict[str, int | None]:
     return {
         "wire": len(answer.line),
-        "visible": answer.shown.most,
-        "structured": answer.shown.structured,
-        "text": answer.shown.text,
+        "visible": answer.visible_size.most,
+        "structured": answer.visible_size.structured,
+        "text": answer.visible_size.text,
     }
 
 
 def _shown(answer: ClientView) -> dict[str, Any]:
     """Return the bytes and first lines that a model reads, as structuredContent and as text."""
     structured = answer.text if answer.structured is None else bytes(answer.structured).decode()
-    sizes = answer.shown
+    sizes = answer.visible_size
     return {
         "structured": {"bytes": sizes.to("structured"), "lines": _first_lines(structured)},
         "text": {"bytes": sizes.to("text"), "lines": _first_lines(answer.text)},
@@ -322,7 +322,7 @@ def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
     for client in CLIENTS:
         limit = client.limit_bytes
         if limit is not None:
-            was, is_ = before.shown.to(client.shows), after.shown.to(client.shows)
+            was, is_ = before.visible_size.to(client.shows), after.visible_size.to(client.shows)
             yield {
                 "client": client.name,
                 "limit": limit,

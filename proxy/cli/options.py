@@ -265,7 +265,9 @@ def header(text: str, environment: "Mapping[str, str]") -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon:
         raise AbridgeError("a header is written like 'Authorization: Bearer ${TOKEN}'")
-    return config_model.name(name.strip()), config_model.value(value.strip(), environment)
+    return config_model.header_name(name.strip()), config_model.header_value(
+        value.strip(), environment
+    )
 
 
 def _from_environment(environment: "Mapping[str, str]") -> Options:

@@ -72,7 +72,7 @@ OPTIONS = (
         "--listen",
         "address to listen on (default: 127.0.0.1:8808)",
         "HOST:PORT",
-        _read(config_model.address),
+        _read(config_model.listen_address),
     ),
     Option("--config", "YAML file of routes, limits and all else", "F", str),
     _OF_RUN["rules"],
@@ -84,7 +84,7 @@ OPTIONS = (
         "--store",
         "redis://HOST:PORT/N, which replicas share (default: memory)",
         "URL",
-        _read(config_model.store),
+        _read(config_model.store_url),
     ),
     _OF_RUN["ledger"],
     Option("--insecure", "let others than this machine connect without a token", default=False),
@@ -225,14 +225,14 @@ def _top(
     if upstream is not None:
         top["upstream"] = upstream
     if environment.get(TOKEN_VARIABLE):
-        top["token_env"] = config_model.token_in(TOKEN_VARIABLE, environment)
+        top["token_env"] = config_model.token_from_env(TOKEN_VARIABLE, environment)
     return top
 
 
 def _config(file: str | None, top: Mapping[str, Any], environment: Mapping[str, str]) -> Config:
     """Return the routes. Raises RuleErrors for problems in a file."""
     if file is None:
-        return Config((RouteSpec(path=config_model.RoutePath("/mcp"), **top),))
+        return Config((RouteSpec(path="/mcp", **top),))
     try:
         raw = content(file, MAX_BYTES + 1)
     except (OSError, AbridgeError) as error:

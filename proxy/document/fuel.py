@@ -63,18 +63,18 @@ def characters(text: str) -> int:
     return len(text) // (16 if text.isascii() else 4)
 
 
-def pay(value: Any, fuel: Fuel, *, written: bool = False) -> None:
-    """Burn the fuel for a walk through all of a value, plain or not, before the walk.
+def charge(value: Any, fuel: Fuel, times: int = 1) -> None:
+    """Burn the fuel for so many walks through all of a value, plain or not, before the walk.
 
     A part that occurs in several places counts in each of them, at any depth: raises OutOfFuel for
-    a cycle. `written`: texts are also written as ASCII, which takes up to 12 bytes per character.
+    a cycle.
     """
     left = fuel.left
     waiting = [value]
     while waiting and left >= 0:
         item = waiting.pop()
         if isinstance(item, str):
-            left -= characters(item) * 4 if written else characters(item)
+            left -= characters(item)
         elif isinstance(item, list):
             left -= 1 + len(item)
             waiting += item
@@ -83,9 +83,9 @@ def pay(value: Any, fuel: Fuel, *, written: bool = False) -> None:
             waiting += item
             waiting += item.values()
         elif isinstance(item, int):
-            left -= item.bit_length() >> (5 if written else 7)
+            left -= item.bit_length() >> 7
         elif type(item) is Raw:
             left -= len(memoryview(item)) >> 6
         elif isinstance(item, Struct):
             waiting += astuple(item)
-    fuel.burn(fuel.left - left)
+    fuel.burn((fuel.left - left) * times)

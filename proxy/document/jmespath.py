@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from jmespath import Options
+from jmespath.functions import Functions, signature
 from jmespath.visitor import TreeInterpreter
 
-from proxy.document.fuel import ARRAY, COMPARED, OBJECT, Fuel, pay
-from proxy.document.functions import ArgumentFunctions, MeteredFunctions
+from proxy.document.fuel import ARRAY, COMPARED, OBJECT, Fuel, characters, charge
 from proxy.document.lookups import Lookups
 from proxy.document.tree import Number
 
@@ -83,7 +83,7 @@ class Interpreter(TreeInterpreter):
             if len(left) != len(right):
                 return False
             if kind is not str:
-                pay(left, self.fuel)
+                charge(left, self.fuel)
             elif len(left) >= COMPARED:
                 self.fuel.burn(len(left) // COMPARED)
         # In Python, 1 equals True; in JMESPath it does not.
@@ -188,3 +188,64 @@ def _slices(node: Any) -> bool:
 _ORDERED = {int, float, str, Number}
 _SIZED = {str, list, dict}
 _EMPTY: tuple[Any, ...] = ("", [], {})
+
+
+# Functions that go through all of an argument. The others go through its outermost level, or
+# evaluate an expression over each element, which is charged by itself.
+_DEEP = {"abs", "avg", "ceil", "contains", "floor", "join", "max", "min", "sort", "sum"}
+_DEEP |= {"to_number", "to_string"}
+_WRITTEN = 4  # `to_string` writes up to 12 bytes for each byte of a text
+
+
+class MeteredFunctions(Functions):
+    """The functions of JMESPath, which burn fuel."""
+
+    def __init__(self, fuel: Fuel) -> None:
+        self._fuel = fuel
+
+    def call_function(self, function_name: str, resolved_args: Any) -> Any:
+        if function_name in _DEEP:
+            times = _WRITTEN if function_name == "to_string" else 1
+            charge(_visited(function_name, resolved_args), self._fuel, times)
+        else:
+            self._fuel.burn(ARRAY + sum(map(_outer_units, resolved_args)))
+        return super().call_function(function_name, resolved_args)
+
+    def _create_key_func(self, *by: Any) -> Callable[[Any], Any]:
+        key = super()._create_key_func(*by)  # type: ignore[misc]
+
+        def charged(element: Any) -> Any:
+            value = key(element)
+            if type(value) is str:
+                self._fuel.burn(len(value) >> 8)  # keys are compared
+            return value
+
+        return charged
+
+
+class ArgumentFunctions(MeteredFunctions):
+    """The functions of MeteredFunctions, and `argument('name')`: an argument of the call."""
+
+    def __init__(self, fuel: Fuel, arguments: Mapping[str, Any]) -> None:
+        super().__init__(fuel)
+        self._arguments = arguments
+
+    @signature({"types": ["string"]})
+    def _func_argument(self, name: str) -> Any:
+        return self._arguments.get(name)
+
+
+def _visited(function_name: str, arguments: list[Any]) -> list[Any]:
+    """Return all values that a function goes through: `join` writes its separator repeatedly."""
+    if function_name == "join" and len(arguments) == 2 and isinstance(arguments[1], list):
+        return [arguments[1], [arguments[0]] * len(arguments[1])]
+    return arguments
+
+
+def _outer_units(value: Any) -> int:
+    """Return the units for a copy of the outermost level of a value."""
+    if isinstance(value, str):
+        return characters(value)
+    if isinstance(value, dict):
+        return 4 * len(value)  # with the table of its names
+    return len(value) if isinstance(value, list) else 0

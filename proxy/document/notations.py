@@ -5,6 +5,8 @@ ends. Nothing is evaluated, and the work grows with the length of the text, not 
 Errors of JSON itself (a missing comma, unbalanced brackets) are left to its decoder.
 """
 
+from typing import Literal
+
 from msgspec.json import encode
 
 from proxy.errors import DocumentError
@@ -116,49 +118,23 @@ def _call_end(text: str, position: int) -> int:
 def _string(body: str) -> str:
     r"""Write the inside of a Python string as a JSON string.
 
-    >>> _string(r"it\'s \x41 \U0001f600 \ud800")
-    '"it\'s \\u0041 😀 \\ud800"'
+    >>> _string(r"it\'s \x41 \U0001f600 \ud83d\ude00 \ud800")
+    '"it\'s A 😀 😀 \ufffd"'
     """
     import re
 
     if "\\" not in body:
         return encode(body).decode()
-    parts: list[str] = []
-    position = 0
-    for found in re.finditer(
-        r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", body, re.DOTALL
-    ):
-        parts.append(encode(body[position : found.start()]).decode()[1:-1])
-        position = found.end()
-        byte, short, long, sign = found.groups()
-        if byte is not None:
-            parts.append(f"\\u00{byte}")
-        elif short is not None:
-            parts.append(f"\\u{short}")
-        elif long is not None:
-            code = int(long, 16)
-            parts.append(f"\\u{code:04x}" if code < 0x10000 else chr(min(code, 0x10FFFF)))
-        elif sign in _ESCAPES:
-            parts.append(_ESCAPES[sign])
-        else:
-            raise DocumentError(f"a Python string with the escape {found[0]!r}")
-    parts.append(encode(body[position:]).decode()[1:-1])
-    return f'"{"".join(parts)}"'
+    known = re.match(rf"(?:[^\\]|\\(?:{_ESCAPE}))*+", body, re.DOTALL)
+    end = known.end() if known else 0
+    if end < len(body):
+        raise DocumentError(f"a Python string with the escape {body[end : end + 2]!r}")
+    text = body.encode("latin-1", "backslashreplace").decode("unicode_escape")
+    # Joins the halves of characters; a lone one becomes U+FFFD.
+    return encode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).decode()
 
 
-_ESCAPES = {
-    "'": "'",
-    '"': '\\"',
-    "\\": "\\\\",
-    "n": "\\n",
-    "r": "\\r",
-    "t": "\\t",
-    "b": "\\b",
-    "f": "\\f",
-    "a": "\\u0007",
-    "v": "\\u000b",
-    "\n": "",
-}
+_ESCAPE = r"""['"\\abfnrtv\n]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}"""
 
 
 def yaml(text: str) -> tuple[str, int]:
@@ -245,12 +221,9 @@ class _Writer:
     def _scalar(self, event: object) -> None:
         value: str = event.value  # type: ignore[attr-defined]
         start_of_value = self._lead(scalar=True)
-        if start_of_value or not event.implicit[0]:  # type: ignore[attr-defined]
-            word = encode(value).decode()
-        else:
-            word = _scalar(value)
+        plain = not start_of_value and event.implicit[0]  # type: ignore[attr-defined]
         start = len(self.out)
-        self._emit(word)
+        self._emit(_scalar(value) if plain else encode(value).decode())
         anchor = event.anchor  # type: ignore[attr-defined]
         if anchor is not None:
             self.anchored[anchor] = (start, len(self.out))
@@ -275,23 +248,18 @@ class _Level:
         self.count = 0
 
 
-def _scalar(value: str) -> str:
-    """Write a plain scalar by the core schema of YAML 1.2; a string if JSON has no such value."""
+def _scalar(text: str) -> str:
+    """Write a plain scalar; a string if JSON has no such value."""
     import re
 
-    if value in ("", "~", "null", "Null", "NULL"):
-        return "null"
-    if value in ("true", "True", "TRUE", "false", "False", "FALSE"):
-        return value.lower()
-    if re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", value):
-        return value
-    if re.fullmatch(r"[-+]?[0-9]{1,4000}", value):
-        return str(int(value))
-    if re.fullmatch(r"0o[0-7]+|0x[0-9a-fA-F]+", value):
-        return str(int(value, 0))
-    if re.fullmatch(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", value):
-        return _decimal(value)
-    return encode(value).decode()
+    kind = scalar_kind(text)
+    if kind == "text":
+        return encode(text).decode()
+    if kind in ("null", "boolean"):
+        return "null" if kind == "null" else text.lower()
+    if re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", text):
+        return text
+    return _decimal(text) if kind == "float" else str(int(text, 0 if kind == "based" else 10))
 
 
 def _decimal(value: str) -> str:
@@ -300,3 +268,30 @@ def _decimal(value: str) -> str:
     mantissa, mark, exponent = value.lstrip("+-").lower().partition("e")
     whole, _, fraction = mantissa.partition(".")
     return f"{sign}{whole.lstrip('0') or '0'}.{fraction or '0'}{mark}{exponent}"
+
+
+ScalarKind = Literal["null", "boolean", "integer", "based", "float", "text"]
+
+
+def scalar_kind(text: str) -> ScalarKind:
+    """Return the kind of a plain YAML scalar by the core schema (YAML 1.2, section 10.3.2).
+
+    >>> scalar_kind("~"), scalar_kind("on"), scalar_kind("010"), scalar_kind("0x1F")
+    ('null', 'text', 'integer', 'based')
+    """
+    import re
+
+    if text in ("", "~", "null", "Null", "NULL"):
+        return "null"
+    if text in ("true", "True", "TRUE", "false", "False", "FALSE"):
+        return "boolean"
+    if text[0] not in "0123456789+-.":
+        return "text"
+    match = re.fullmatch(_NUMBER, text)
+    return "text" if match is None else match.lastgroup or "float"  # type: ignore[return-value]
+
+
+_NUMBER = (
+    r"(?P<integer>[-+]?[0-9]+)|(?P<based>0o[0-7]+|0x[0-9a-fA-F]+)"
+    r"|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+)

@@ -141,16 +141,16 @@ class Ledger:
     def close(self, timeout: float = 2.0) -> bool:
         """Record the remaining counts and end the thread; False if that exceeds `timeout`."""
         self._closing.set()
-        self._meters.counted.set()
+        self._meters.wake_drain.set()
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
         while True:
-            self._meters.counted.wait()
+            self._meters.wake_drain.wait()
             if self._closing.wait(_AFTER_CALL):
                 break
-            self._meters.counted.clear()
+            self._meters.wake_drain.clear()
             self._flush()
             if self._closing.wait(self._interval):
                 break
@@ -205,7 +205,7 @@ class LedgerFile:
 
         self._max_bytes = max_bytes
         self._clock = clock
-        self._pruned = 0  # when rows were last deleted for their age
+        self._last_prune = 0  # when rows were last deleted for their age
         _create(path)
         self._db = sqlite3.connect(path, timeout=patience, isolation_level=None)
         try:
@@ -231,11 +231,11 @@ class LedgerFile:
         """Add `rows` and `warnings` to the sums of this minute: all or none."""
         now = int(self._clock())
         with _transaction(self._db):
-            if now - self._pruned > _DAY:
-                self._pruned = now
+            if now - self._last_prune > _DAY:
+                self._last_prune = now
                 for table in _KEYS:
                     _delete(self._db, table, now - KEPT_DAYS * _DAY)
-            if _used(self._db) > self._max_bytes:
+            if _used_bytes(self._db) > self._max_bytes:
                 _make_room(self._db, now, self._max_bytes // 2)
             _add(self._db, "calls", now, rows)
             _add(self._db, "warnings", now, warnings)
@@ -364,12 +364,12 @@ def _make_room(db: "sqlite3.Connection", now: int, max_bytes: int) -> None:
     hours. That changes no report over days. If there are too many names, the oldest rows go.
     """
     for age, span in _SPANS:
-        if _used(db) > max_bytes:
+        if _used_bytes(db) > max_bytes:
             for table in _KEYS:
                 _select_sums(db, table, "MAX(time)", span, now - age)
                 _delete(db, table, now - age)
                 _insert_sums(db, table)
-    while _used(db) > max_bytes and _drop_half(db):
+    while _used_bytes(db) > max_bytes and _drop_half(db):
         pass
 
 
@@ -384,7 +384,7 @@ def _drop_half(db: "sqlite3.Connection") -> bool:
     return count > 0
 
 
-def _used(db: "sqlite3.Connection") -> int:
+def _used_bytes(db: "sqlite3.Connection") -> int:
     pages = _pragma(db, "page_count") - _pragma(db, "freelist_count")
     return pages * _pragma(db, "page_size")
 

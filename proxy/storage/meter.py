@@ -119,8 +119,8 @@ class Meters:
     counted as OTHER once there are very many sums.
 
     >>> meters = Meters()
-    >>> meters.of("github", "codex").passed("get_me", 120)
-    >>> meters.of("github", None).passed("get_me", 80)
+    >>> meters.of("github", "codex").count_untouched("get_me", 120)
+    >>> meters.of("github", None).count_untouched("get_me", 80)
     >>> [(row.server, row.client, row.wire_before) for row in meters.drain()]
     [('github', 'codex', 120), ('github', None, 80)]
     """
@@ -130,7 +130,7 @@ class Meters:
         observe: Callable[[Row], None] | None = None,
         observe_warning: Callable[[Warnings], None] | None = None,
     ) -> None:
-        self.counted = Event()
+        self.wake_drain = Event()
         """Set by each count; the thread that drains waits for it, and clears it first."""
         self._observe = observe
         self._observe_warning = observe_warning
@@ -200,8 +200,8 @@ class Meters:
 
     def _wake(self) -> None:
         # The thread that drains would sleep while there are counts to write.
-        if not self.counted.is_set():  # 20 times cheaper than to set it
-            self.counted.set()
+        if not self.wake_drain.is_set():  # 20 times cheaper than to set it
+            self.wake_drain.set()
 
 
 class Meter:
@@ -214,7 +214,7 @@ class Meter:
         self._server = server
         self._client = client
 
-    def passed(self, tool: str, wire: int) -> None:
+    def count_untouched(self, tool: str, wire: int) -> None:
         """Count a response of `wire` bytes that was sent without being decoded.
 
         The part that the model reads is unknown without decoding, so the whole message counts as
@@ -228,7 +228,7 @@ class Meter:
         >>> meters = Meters()
         >>> meter = meters.of(None, None)
         >>> meter.count("list_issues", "issues", Sizes(9_000, 900, 8_000, 800), "shaped")
-        >>> meter.passed("get_me", 120), meter.passed("get_me", 80)
+        >>> meter.count_untouched("get_me", 120), meter.count_untouched("get_me", 80)
         (None, None)
         >>> [(row.tool, row.calls, row.visible_before, row.visible_after) for row in meters.drain()]
         [('list_issues', 1, 8000, 800), ('get_me', 2, 200, 200)]

@@ -21,8 +21,9 @@ try:
     from redis.backoff import NoBackoff
     from redis.retry import Retry
 except ModuleNotFoundError as error:
-    said = "snapshots in redis need the redis package: pip install 'mcp-abridge[redis]'"
-    raise StoreError(said) from error
+    raise StoreError(
+        "snapshots in redis need the redis package: pip install 'mcp-abridge[redis]'"
+    ) from error
 
 _PREFIX = "mcp-abridge"
 _TIMEOUT = 1.0  # seconds, to connect and for each reply: the sum of both is the longest wait
@@ -83,10 +84,12 @@ class Redis:
             pool.make_connection()
         except (ValueError, TypeError):
             # The cause is omitted, because it may quote a part of the password.
-            said = "the URL of a redis store is written like redis://user:password@host:6379/0"
-            raise StoreError(said) from None
-        at = pool.connection_kwargs
-        self._place = at.get("path") or f"{at.get('host', 'localhost')}:{at.get('port', 6379)}"
+            raise StoreError(
+                "the URL of a redis store is written like redis://user:password@host:6379/0"
+            ) from None
+        options = pool.connection_kwargs
+        host, port = options.get("host", "localhost"), options.get("port", 6379)
+        self._address = options.get("path") or f"{host}:{port}"
         self._client = redis.Redis(connection_pool=pool)
         self._lock = Lock()
         self._failure = ""
@@ -111,13 +114,13 @@ class Redis:
     def get(self, key: Key) -> Snapshot | None:
         """Return the snapshot of `key`, which then counts as just used. Raises StoreError."""
         names, name = _names(key)
-        named, raw, *_ = self._ask(
+        is_member, raw, *_ = self._ask(
             ("SISMEMBER", names, name),
             ("GET", name),
             ("EXPIRE", name, self._seconds),
             ("EXPIRE", names, self._seconds),
         )
-        return _unpacked(raw) if named and raw else None
+        return _unpacked(raw) if is_member and raw else None
 
     def drop(self, key: Key) -> None:
         """Drop the snapshot of `key`, or all of a scope and rule. Raises StoreError."""
@@ -143,7 +146,7 @@ class Redis:
                     pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
                 answers = pipeline.execute(raise_on_error=False)
         except (redis.ConnectionError, redis.TimeoutError) as error:
-            failure = self._said(error)
+            failure = self._message(error)
             with self._lock:
                 self._failure, self._again = failure, time.monotonic() + _PAUSE
             raise StoreError(failure) from error
@@ -165,13 +168,13 @@ class Redis:
             return answer
         if "WRONGTYPE" in str(answer):
             return None
-        raise StoreError(self._said(answer)) from answer
+        raise StoreError(self._message(answer)) from answer
 
-    def _said(self, error: redis.RedisError) -> str:
-        what = next(words for kind, words in _FAILURES if isinstance(error, kind))
+    def _message(self, error: redis.RedisError) -> str:
+        failure = next(text for kind, text in _FAILURES if isinstance(error, kind))
         # redis-py puts the command in front, with a part of the stored value.
-        cause = str(error).rpartition(" of pipeline caused error: ")[2]
-        return f"redis at {self._place} {what}: {cause.rstrip('.')}"
+        reason = str(error).rpartition(" of pipeline caused error: ")[2]
+        return f"redis at {self._address} {failure}: {reason.rstrip('.')}"
 
 
 def _names(key: Key) -> tuple[str, str]:

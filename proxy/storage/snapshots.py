@@ -80,15 +80,15 @@ class Memory:
     ) -> None:
         """Keep at most `number` snapshots, `size` bytes in all, `seconds` after their last use."""
         self._number, self._size, self._seconds = number, size, seconds
-        self._kept: OrderedDict[Key, tuple[float, Snapshot]] = OrderedDict()
-        self._calls: dict[Key, set[Key]] = {}  # by the key of the rule: its keys in _kept
+        self._snapshots: OrderedDict[Key, tuple[float, Snapshot]] = OrderedDict()
+        self._calls: dict[Key, set[Key]] = {}  # by the key of the rule: its keys in _snapshots
         self._bytes = 0
         self._lock = Lock()
         if ages:
             Thread(target=self._age, name="snapshots", daemon=True).start()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._snapshots)
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
         """Store `snapshot`; if it is larger than the whole store, just drop the earlier one."""
@@ -96,21 +96,21 @@ class Memory:
             self._forget(key)
             if snapshot.size > self._size:
                 return
-            self._kept[key] = (time.monotonic(), snapshot)
+            self._snapshots[key] = (time.monotonic(), snapshot)
             self._calls.setdefault(_of_rule(key), set()).add(key)
             self._bytes += snapshot.size
-            while len(self._kept) > self._number or self._bytes > self._size:
-                self._forget(next(iter(self._kept)))
+            while len(self._snapshots) > self._number or self._bytes > self._size:
+                self._forget(next(iter(self._snapshots)))
 
     def get(self, key: Key) -> Snapshot | None:
         """Return the snapshot of `key`, which then counts as just used; None if there is none."""
         with self._lock:
             self._expire()
-            if key not in self._kept:
+            if key not in self._snapshots:
                 return None
-            _, snapshot = self._kept[key]
-            self._kept[key] = (time.monotonic(), snapshot)
-            self._kept.move_to_end(key)
+            _, snapshot = self._snapshots[key]
+            self._snapshots[key] = (time.monotonic(), snapshot)
+            self._snapshots.move_to_end(key)
             return snapshot
 
     def drop(self, key: Key) -> None:
@@ -128,13 +128,13 @@ class Memory:
 
     def _expire(self) -> None:
         past = time.monotonic() - self._seconds
-        while self._kept and next(iter(self._kept.values()))[0] < past:
-            self._forget(next(iter(self._kept)))
+        while self._snapshots and next(iter(self._snapshots.values()))[0] < past:
+            self._forget(next(iter(self._snapshots)))
 
     def _forget(self, key: Key) -> None:
-        if key not in self._kept:
+        if key not in self._snapshots:
             return
-        self._bytes -= self._kept.pop(key)[1].size
+        self._bytes -= self._snapshots.pop(key)[1].size
         calls = self._calls[_of_rule(key)]
         calls.remove(key)
         if not calls:

@@ -23,7 +23,7 @@ from proxy.testing import answer as answers
 from proxy.testing import exchange as exchanges
 from proxy.testing import walk
 from proxy.testing.choice import choices
-from proxy.testing.differences import differences, same, shown, to_json
+from proxy.testing.differences import abbreviated, differences, same, to_json
 from proxy.testing.exchange import RecordedExchange
 from proxy.testing.play import Replay
 
@@ -88,12 +88,12 @@ def check_case(file: RuleFile, rule: Rule, case: Case) -> list[str]:
     """Run one case of `rule`; return the differences from the expectation, empty if it passes."""
     log: list[str] = []
     try:
-        played = play_case(file, rule, case)
-        log = played.play.log
-        messages = [line for always in _ALWAYS for line in always(played)]
+        trial = play_case(file, rule, case)
+        log = trial.play.log
+        messages = [line for always in _ALWAYS for line in always(trial)]
         for key, check in CHECKS.items():
             if not messages and case.get(key, False) is not False:
-                messages = list(check(played, expand(case[key])))
+                messages = list(check(trial, expand(case[key])))
     except (AbridgeError, OSError, RecursionError) as error:
         messages = [str(error)]
     notes = [f"note: {line}" for line in dict.fromkeys(log) if line not in messages]
@@ -236,41 +236,41 @@ def _only_tool(rule: Rule) -> str | None:
 # The checks of every case.
 
 
-def _expects_something(played: PlayedCase) -> Iterator[str]:
-    if not CHECKS.keys() & played.case.keys():
+def _expects_something(trial: PlayedCase) -> Iterator[str]:
+    if not CHECKS.keys() & trial.case.keys():
         yield f"nothing is expected: write one of {', '.join(CHECKS)}"
 
 
-def _the_rule_applies(played: PlayedCase) -> Iterator[str]:
-    play, applied = played.play, played.play.applied
-    if applied is not None and applied is not played.rule:
+def _the_rule_applies(trial: PlayedCase) -> Iterator[str]:
+    play, applied = trial.play, trial.play.applied
+    if applied is not None and applied is not trial.rule:
         yield f"the rule {applied.name!r} ({applied.place}) takes this call"
-    elif applied is None and not {"untouched", "refused"} & played.case.keys():
+    elif applied is None and not {"untouched", "refused"} & trial.case.keys():
         reasons = {
             id(each.rule): each.reason
             for each in choices(play.rules, play.exchange.tool, play.exchange.arguments)
         }
-        reason = f"the rule does not apply to this call: {reasons[id(played.rule)]}"
-        yield f"{reason}; the arguments are {shown(play.exchange.arguments)}"
+        reason = f"the rule does not apply to this call: {reasons[id(trial.rule)]}"
+        yield f"{reason}; the arguments are {abbreviated(play.exchange.arguments)}"
 
 
-def _nothing_fails(played: PlayedCase) -> Iterator[str]:
-    for _, outcome in played.play.shaped:
-        if outcome.word == "failed":
-            yield outcome.said or "the rule failed"
-    if played.rule.guard is not None and played.play.calls:
+def _nothing_fails(trial: PlayedCase) -> Iterator[str]:
+    for _, outcome in trial.play.shaped:
+        if outcome.outcome == "failed":
+            yield outcome.log_line or "the rule failed"
+    if trial.rule.guard is not None and trial.play.calls:
         # If the guard withholds the call, that is a normal answer, and may be expected.
-        failed = f"the guard {played.rule.guard.name!r} failed: "
-        yield from (line for line in played.play.log if failed in line)
-    if len(played.play.calls) > 1:
-        yield f"the server was called {len(played.play.calls)} times for one answer"
-    if not {"refused", "upstream", "asks"} & played.case.keys() and not played.play.calls:
-        reason = f"nothing reached the server: {played.play.answer.text}"
+        failed = f"the guard {trial.rule.guard.name!r} failed: "
+        yield from (line for line in trial.play.log if failed in line)
+    if len(trial.play.calls) > 1:
+        yield f"the server was called {len(trial.play.calls)} times for one answer"
+    if not {"refused", "upstream", "asks"} & trial.case.keys() and not trial.play.calls:
+        reason = f"nothing reached the server: {trial.play.answer.text}"
         yield f"{reason}; where that is meant, write `refused` or `upstream: null`"
 
 
-def _both_copies_agree(played: PlayedCase) -> Iterator[str]:
-    play, before = played.play, played.play.document(played.rule)
+def _both_copies_agree(trial: PlayedCase) -> Iterator[str]:
+    play, before = trial.play, trial.play.document(trial.rule)
     if before is None or not play.calls or play.answer.failed or play.answer.structured is None:
         return
     copies = answers.copies(play.answer, before)
@@ -290,20 +290,20 @@ _ALWAYS: tuple[Callable[[PlayedCase], Iterator[str]], ...] = (
 # The expectations of a case: one function for each key.
 
 
-def _refuses(played: PlayedCase, expected: Any) -> Iterator[str]:
-    play = played.play
+def _refuses(trial: PlayedCase, expected: Any) -> Iterator[str]:
+    play = trial.play
     if play.calls:
-        yield f"refused: the call reached the server, with {shown(play.calls[0])}"
+        yield f"refused: the call reached the server, with {abbreviated(play.calls[0])}"
     elif not play.answer.failed:
         yield "refused: the call was answered without an error"
     elif not isinstance(expected, str):
         yield from _some(differences(expected, answers.value(play.answer.text), "refused"))
     elif play.answer.text != expected:
-        yield f"refused: expected {shown(expected)}, found {shown(play.answer.text)}"
+        yield f"refused: expected {abbreviated(expected)}, found {abbreviated(play.answer.text)}"
 
 
-def _expect_error(played: PlayedCase, expected: Any) -> Iterator[str]:
-    answer = played.play.answer
+def _expect_error(trial: PlayedCase, expected: Any) -> Iterator[str]:
+    answer = trial.play.answer
     if not answer.failed:
         yield "expect_error: the answer is not an error"
     elif answer.error is None and answer.structured is not None:
@@ -313,31 +313,31 @@ def _expect_error(played: PlayedCase, expected: Any) -> Iterator[str]:
         yield from _some(differences(expected, actual))
 
 
-def _asks(played: PlayedCase, expected: dict[str, Any]) -> Iterator[str]:
-    if played.play.queries:
-        yield from _some(differences(expected, played.play.queries[0], "asks"))
+def _asks(trial: PlayedCase, expected: dict[str, Any]) -> Iterator[str]:
+    if trial.play.queries:
+        yield from _some(differences(expected, trial.play.queries[0], "asks"))
     else:
         yield "asks: nothing was asked"
 
 
-def _warns(played: PlayedCase, expected: list[str]) -> Iterator[str]:
-    actual = sorted(played.play.warnings)
+def _warns(trial: PlayedCase, expected: list[str]) -> Iterator[str]:
+    actual = sorted(trial.play.warnings)
     if actual != sorted(expected):
-        yield f"warns: expected {shown(sorted(expected))}, found {shown(actual)}"
+        yield f"warns: expected {abbreviated(sorted(expected))}, found {abbreviated(actual)}"
 
 
-def _upstream(played: PlayedCase, expected: dict[str, Any] | None) -> Iterator[str]:
+def _upstream(trial: PlayedCase, expected: dict[str, Any] | None) -> Iterator[str]:
     if expected is None:
-        if played.play.calls:
-            yield f"upstream: the call reached the server, with {shown(played.play.calls[0])}"
-    elif played.play.calls:
-        yield from _some(differences(expected, played.play.calls[0], "upstream"))
+        if trial.play.calls:
+            yield f"upstream: the call reached the server, with {abbreviated(trial.play.calls[0])}"
+    elif trial.play.calls:
+        yield from _some(differences(expected, trial.play.calls[0], "upstream"))
     else:
         yield "upstream: nothing reached the server"
 
 
-def _untouched(played: PlayedCase, expected: bool) -> Iterator[str]:
-    before, after = played.play.exchange.response, played.play.answer.line
+def _untouched(trial: PlayedCase, expected: bool) -> Iterator[str]:
+    before, after = trial.play.exchange.response, trial.play.answer.line
     if before != after:
         yield "untouched: the response was changed:"
         try:
@@ -347,12 +347,12 @@ def _untouched(played: PlayedCase, expected: bool) -> Iterator[str]:
         yield from lines or [f"{before[:200]!r} became {after[:200]!r}"]
 
 
-def _expect(played: PlayedCase, expected: Any) -> Iterator[str]:
-    yield from _some(differences(expected, played.document))
+def _expect(trial: PlayedCase, expected: Any) -> Iterator[str]:
+    yield from _some(differences(expected, trial.document))
 
 
-def _expect_text(played: PlayedCase, expected: str | list[str]) -> Iterator[str]:
-    texts = list(played.play.answer.texts)
+def _expect_text(trial: PlayedCase, expected: str | list[str]) -> Iterator[str]:
+    texts = list(trial.play.answer.texts)
     if isinstance(expected, list):
         yield from _some(differences(expected, texts))
     elif not texts:
@@ -363,21 +363,21 @@ def _expect_text(played: PlayedCase, expected: str | list[str]) -> Iterator[str]
         yield from _some(line for line in lines if line[:3] not in ("---", "+++"))
 
 
-def _expect_at(played: PlayedCase, expected: dict[str, Any]) -> Iterator[str]:
-    document = played.root
+def _expect_at(trial: PlayedCase, expected: dict[str, Any]) -> Iterator[str]:
+    document = trial.root
     for text, value in expected.items():
         path = Path.parse(text)
         actual = [plain(slot.get()) for slot in select(document.root, path)]
         if not actual:
-            yield f"{text}: expected {shown(value)}, found nothing"
+            yield f"{text}: expected {abbreviated(value)}, found nothing"
         elif len(actual) > 1 or (_several(document, path) and not same(value, actual[0])):
             yield from _some(differences(value, actual, text))
         else:
             yield from _some(differences(value, actual[0], text))
 
 
-def _expect_keys(played: PlayedCase, expected: dict[str, int]) -> Iterator[str]:
-    document = played.root
+def _expect_keys(trial: PlayedCase, expected: dict[str, int]) -> Iterator[str]:
+    document = trial.root
     for text, number in expected.items():
         slots = list(select(document.root, Path.parse(text)))
         if not slots:
@@ -385,37 +385,37 @@ def _expect_keys(played: PlayedCase, expected: dict[str, int]) -> Iterator[str]:
         for slot in slots:
             value = slot.open()
             if not isinstance(value, dict):
-                yield f"{text}: expected {number} keys, found {shown(plain(value))}"
+                yield f"{text}: expected {number} keys, found {abbreviated(plain(value))}"
             elif len(value) != number:
                 yield f"{text}: expected {number} keys, found {len(value)}: {', '.join(value)}"
 
 
-def _absent(played: PlayedCase, paths: str | list[str]) -> Iterator[str]:
-    document = played.root
+def _absent(trial: PlayedCase, paths: str | list[str]) -> Iterator[str]:
+    document = trial.root
     for text in [paths] if isinstance(paths, str) else paths:
         slots = list(select(document.root, Path.parse(text)))
         if slots:
             more = f" and in {len(slots) - 1} more places" if len(slots) > 1 else ""
-            yield f"{text}: expected nothing, found {shown(plain(slots[0].get()))}{more}"
+            yield f"{text}: expected nothing, found {abbreviated(plain(slots[0].get()))}{more}"
 
 
-def _max_bytes(played: PlayedCase, limit: int) -> Iterator[str]:
-    size = played.play.answer.shown.most
+def _max_bytes(trial: PlayedCase, limit: int) -> Iterator[str]:
+    size = trial.play.answer.visible_size.most
     if size > limit:
         yield f"max_bytes: {size} visible bytes are more than {limit}"
 
 
-def _min_reduction(played: PlayedCase, factor: float) -> Iterator[str]:
-    before, after = played.play.before.shown.most, played.play.answer.shown.most
+def _min_reduction(trial: PlayedCase, factor: float) -> Iterator[str]:
+    before, after = trial.play.before.visible_size.most, trial.play.answer.visible_size.most
     if before < factor * after:
         times = f"{before / after:.1f}"
         yield f"min_reduction: {before} visible bytes to {after} is {times} times, not {factor:g}"
 
 
-def _rejoins(played: PlayedCase, expected: bool) -> Iterator[str]:
-    play = played.play
-    yield from _some(walk.mismatches(played.rule, play.exchange, play.opening, play.ask))
-    yield from _nothing_fails(played)
+def _rejoins(trial: PlayedCase, expected: bool) -> Iterator[str]:
+    play = trial.play
+    yield from _some(walk.mismatches(trial.rule, play.exchange, play.opening, play.ask))
+    yield from _nothing_fails(trial)
 
 
 CHECKS: dict[str, Callable[[PlayedCase, Any], Iterator[str]]] = {

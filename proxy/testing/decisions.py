@@ -48,7 +48,7 @@ class _Watched(Struct, frozen=True):
         return decision
 
 
-def watched(rules: RuleSet, note: Callable[[Decided], None]) -> RuleSet:
+def recording_guards(rules: RuleSet, note: Callable[[Decided], None]) -> RuleSet:
     """Return `rules` with guards that decide the same and pass each decision to `note`."""
 
     def of(rule: Rule) -> Rule:

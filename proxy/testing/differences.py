@@ -39,13 +39,14 @@ def differences(expected: Any, actual: Any, path: str = "") -> Iterator[str]:
             yield from differences(element, actual_element, f"{path}[{index}]")
     # JSON's true is not its 1, though Python's is.
     elif isinstance(expected, bool) is not isinstance(actual, bool) or expected != actual:
-        yield f"{f'{path}: ' if path else ''}expected {shown(expected)}, found {shown(actual)}"
+        where = f"{path}: " if path else ""
+        yield f"{where}expected {abbreviated(expected)}, found {abbreviated(actual)}"
 
 
-def shown(value: Any) -> str:
+def abbreviated(value: Any) -> str:
     """Return a value as JSON, shortened if it is long.
 
-    >>> shown([1, "a"]), len(shown("x" * 1000))
+    >>> abbreviated([1, "a"]), len(abbreviated("x" * 1000))
     ('[1,"a"]', 214)
     """
     if value is _ABSENT:

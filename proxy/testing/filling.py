@@ -50,14 +50,14 @@ class FillError(AbridgeError):
     """A case that cannot be filled."""
 
 
-def _expectation(played: PlayedCase) -> str:
+def _expectation(trial: PlayedCase) -> str:
     """Return the line of YAML that expects the actual result."""
-    play = played.play
+    play = trial.play
     if not play.calls:
         return f"refused: {_yaml(play.answer.text)}"
     if play.answer.line == play.exchange.response:
         return "untouched: true"
-    line = f"expect: {_yaml(played.document)}"
+    line = f"expect: {_yaml(trial.document)}"
     if len(line) > MAX_CHARS:
         raise FillError(f"{len(line)} characters are too many; write expect_at or max_bytes")
     return line

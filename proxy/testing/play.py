@@ -26,7 +26,7 @@ from proxy.session.outputs import (
 from proxy.session.session import Session
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
-from proxy.shaping.result.locate import LocatedDocument
+from proxy.shaping.result.read import LocatedDocument
 from proxy.storage.meter import Meters, OutcomeKind
 from proxy.storage.snapshots import Memory
 from proxy.testing import answer as answers
@@ -34,7 +34,7 @@ from proxy.testing import exchange as exchanges
 from proxy.testing import walk
 from proxy.testing.answer import ClientView
 from proxy.testing.choice import applying
-from proxy.testing.decisions import Decided, watched
+from proxy.testing.decisions import Decided, recording_guards
 from proxy.testing.exchange import RecordedExchange
 
 Server = Callable[[bytes], bytes | None]
@@ -140,7 +140,9 @@ class Replay(InMemoryTransport):
         self.queries: list[dict[str, Any]] = []
         self.decisions: list[Decided] = []
         self._first_call, self._query_result = first_call, query_result
-        super().__init__(watched(rules, self.decisions.append), self._serve, self._serve_query)
+        super().__init__(
+            recording_guards(rules, self.decisions.append), self._serve, self._serve_query
+        )
         arguments, applied = exchange.arguments, self.applied
         first = arguments if applied is None else walk.start(applied, arguments)
         if first == arguments or not first_call:

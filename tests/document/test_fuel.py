@@ -1,7 +1,7 @@
 import pytest
 from msgspec import Raw, Struct
 
-from proxy.document.fuel import LITTLE, MOST, Fuel, pay
+from proxy.document.fuel import LITTLE, MOST, Fuel, charge
 from proxy.errors import OutOfFuel
 
 
@@ -23,9 +23,9 @@ def test_what_is_spent_stays_spent() -> None:
             fuel.burn(11)
 
 
-def paid(value: object, *, written: bool = False) -> int:
+def paid(value: object, times: int = 1) -> int:
     fuel = Fuel()
-    pay(value, fuel, written=written)
+    charge(value, fuel, times)
     return MOST - fuel.left
 
 
@@ -47,9 +47,8 @@ def test_a_value_is_paid_for_by_what_there_is_of_it(value: object, units: int) -
     assert paid(value) == units
 
 
-def test_what_is_written_in_ascii_costs_more() -> None:
-    assert (paid("x" * 64, written=True), paid("é" * 64, written=True)) == (16, 64)
-    assert paid(2**1280, written=True) == 40
+def test_several_walks_cost_as_often() -> None:
+    assert paid(["x" * 64, 2**1280], 4) == 4 * paid(["x" * 64, 2**1280])
 
 
 @pytest.mark.fault(36, "inside")
@@ -61,4 +60,4 @@ def test_what_stands_in_several_places_is_paid_for_in_each() -> None:
     for _ in range(50):
         value = [value, value]
     with pytest.raises(OutOfFuel):
-        pay(value, Fuel(LITTLE))
+        charge(value, Fuel(LITTLE))

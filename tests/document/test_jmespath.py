@@ -4,6 +4,7 @@ import resource
 import subprocess
 import sys
 import tracemalloc
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import jmespath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jmespath.exceptions import JMESPathError
+from jmespath.functions import Functions
 from jmespath.visitor import TreeInterpreter
 
 from proxy.document.fuel import LITTLE, MOST, Fuel
-from proxy.document.jmespath import Interpreter
+from proxy.document.jmespath import Interpreter, MeteredFunctions
 from proxy.document.patterns import Expression, PatternError
 from proxy.document.tree import loads
 from proxy.errors import OutOfFuel, Refusal
@@ -196,3 +199,46 @@ def test_a_text_that_is_no_expression_is_known_before_it_burns_anything() -> Non
         Expression("a[")
     with pytest.raises(OutOfFuel):
         Expression("a").bind({}, Fuel(0))({})
+
+
+LARGE: list[Any] = [["x" * 4096] * 1000, list(range(1000)), {str(n): n for n in range(1000)}]
+
+
+@pytest.mark.parametrize("name", Functions.FUNCTION_TABLE)
+def test_every_function_is_charged_by_the_size_of_its_arguments(name: str) -> None:
+    units = []
+    for value in (*LARGE, "x" * 16_000, 10**3990):
+        fuel = Fuel()
+        with suppress(JMESPathError):
+            MeteredFunctions(fuel).call_function(name, [value])
+        units.append(MOST - fuel.left)
+    assert min(units[:4]) >= 1000 or name in ("map", "sort_by", "max_by", "min_by")
+    assert units[4] >= 100 or name not in ("abs", "sum", "to_string")
+
+
+@pytest.mark.fault(36, "inside")
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("join", ["", ["x" * 1000] * 1000]), ("join", ["x" * 1000, [""] * 1000])],
+)
+def test_nothing_is_made_that_is_not_paid_for(name: str, arguments: list[Any]) -> None:
+    with pytest.raises(OutOfFuel):
+        MeteredFunctions(Fuel(1000)).call_function(name, arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "said"),
+    [
+        ("nosuch(@)", 1, "Unknown function: nosuch()"),
+        ("sum(@)", ["a"], "In function sum(), invalid type for value: a"),
+        ("sum(@, @)", [1], "Expected 1 argument for function sum(), received 2"),
+        ("sort_by(@, &a)", [{"a": 1}, {"a": "b"}], "In function sort_by(), invalid type"),
+        ("join(@, @)", "a", "In function join(), invalid type for value: a"),
+    ],
+)
+def test_an_argument_that_a_function_does_not_take_is_refused(
+    text: str, value: Any, said: str
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        Expression(text).search(value)
+    assert str(refused.value).startswith(said)

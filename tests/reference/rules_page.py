@@ -16,7 +16,7 @@ from msgspec import Meta, Struct, UnsetType
 from proxy.cli.schema import descriptions
 from proxy.document.paths import ROOT, Path
 from proxy.document.sizes import Size
-from proxy.ruleset.loading import config_model as configkeys
+from proxy.ruleset.loading import config_model
 from proxy.ruleset.loading.convert import LISTS, MAPS, TEXTS, UNIONS, fields
 from proxy.ruleset.loading.rule_model import (
     CaseSpec,
@@ -154,19 +154,11 @@ _NAMED: dict[Any, str] = {
     Part: "a part of the shape",
     Bounds: "its [bounds](#bounds-of-an-argument)",
     CaseSpec: "a [test](#keys-of-a-test)",
-    configkeys.ListenAddress: "`HOST:PORT`",
-    configkeys.Command: "`{command: [WORD, ...]}`",
-    configkeys.Host: "a name",
-    configkeys.LimitsSpec: "a mapping of [limits](#limits)",
-    configkeys.Origin: "an origin",
-    configkeys.RoutePath: "a path",
-    configkeys.RuleFileName: "a path or a name",
+    config_model.ListenAddress: "`HOST:PORT`",
+    config_model.Command: "`{command: [WORD, ...]}`",
+    config_model.LimitsSpec: "a mapping of [limits](#limits)",
     Size: "a size",
-    configkeys.StoreUrl: "`memory`, or a URL",
-    configkeys.TokenFromEnv: "the name of a variable",
-    configkeys.TokenFile: "the path of a file",
-    configkeys.Url: "a URL",
-    configkeys.HeaderValue: "a text",
+    config_model.TokenFile: "the path of a file",
 }
 # Types that have a section of their own, or are no mapping of options.
 _ELSEWHERE = frozenset(
@@ -200,7 +192,8 @@ def words(kind: Any) -> str:
         return TEXTS[kind][0]
     shape, inside = get_origin(kind), get_args(kind)
     if shape is Annotated:
-        return words(inside[0]) + _limit(inside[1:])
+        title = next((mark.title for mark in inside[1:] if isinstance(mark, Meta)), None)
+        return title or words(inside[0]) + _limit(inside[1:])
     if shape is Literal:
         *most, last = [f"`{each}`" for each in inside]
         return f"{', '.join(most)} or {last}" if most else last

@@ -116,8 +116,8 @@ def recorded(path: str, **options: Any) -> tuple[Ledger, list[str]]:
     meter = meters.of("github", "codex")
     ledger = Ledger(path, meters, warn=log.append, interval=60, **options)
     meter.count("list_issues", "issues", SIZES, "shaped")
-    meter.passed("get_me", 30)
-    meter.passed("get_me", 30)
+    meter.count_untouched("get_me", 30)
+    meter.count_untouched("get_me", 30)
     assert ledger.close(timeout=30)
     return ledger, log
 
@@ -166,7 +166,7 @@ def test_calls_of_one_kind_in_a_minute_are_one_row(path: str, clock: Clock) -> N
 def test_the_first_call_is_recorded_long_before_the_interval_is_over(path: str) -> None:
     meters = Meters()
     ledger = Ledger(path, meters, warn=pytest.fail, interval=60)
-    meters.of(None, None).passed("get_me", 30)
+    meters.of(None, None).count_untouched("get_me", 30)
     until(lambda: os.path.exists(path) and bool(rows(path)))
     assert ledger.close(timeout=30)
 
@@ -175,7 +175,7 @@ def test_calls_and_warnings_are_recorded_while_the_process_runs(path: str) -> No
     meters = Meters()
     ledger = Ledger(path, meters, warn=pytest.fail, interval=0.01)
     for number in range(1, 4):
-        meters.of(None, None).passed(f"tool {number}", 30)
+        meters.of(None, None).count_untouched(f"tool {number}", 30)
         until(lambda: os.path.exists(path) and len(rows(path)) == number)  # noqa: B023
         meters.of(None, None).warned("get", "jobs", "kind")
         until(lambda: warnings(path) == [Counted("jobs", "kind", number)])  # noqa: B023
@@ -269,7 +269,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 for number in range(2_000):
     meter.count("list_issues", "issues", Sizes(1_000, 100, 900, 90), "shaped")
-    meter.passed("get_me", 30)
+    meter.count_untouched("get_me", 30)
 print(ledger.close(timeout=120), ledger.unrecorded)
 """
     processes = [start(script, path, f"server {number}") for number in range(8)]
@@ -407,7 +407,7 @@ def test_a_lock_that_is_released_in_time_costs_no_row(path: str) -> None:
     with closing(sqlite3.connect(filled(path), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         ledger = Ledger(path, meters, warn=pytest.fail, interval=60, patience=60)
-        meters.of(None, None).passed("get_me", 30)
+        meters.of(None, None).count_untouched("get_me", 30)
         assert not ledger.close(timeout=0.05)
         other.execute("ROLLBACK")
         assert ledger.close(timeout=60)
@@ -469,7 +469,7 @@ def test_recording_stops_once_and_goes_on_counting_what_it_loses(path: str) -> N
     losses: list[int] = []
     ledger = Ledger(path, meters, warn=log.append, lose=losses.append, interval=0.01)
     for number in range(1, 4):
-        meters.of(None, None).passed("get_me", 30)
+        meters.of(None, None).count_untouched("get_me", 30)
         until(lambda: ledger.unrecorded >= number)  # noqa: B023
     assert ledger.close(timeout=30)
 

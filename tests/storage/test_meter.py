@@ -24,10 +24,10 @@ def test_calls_are_summed_by_tool_rule_outcome_server_and_client_until_a_drain()
     meters = Meters()
     meter = meters.of("github", "codex")
     for wire in (120, 80):
-        meter.passed("get_me", wire)
+        meter.count_untouched("get_me", wire)
     for rule in ("issues", None, "issues"):
         meter.count("list_issues", rule, SIZES, "shaped")
-    meters.of("github", None).passed("get_me", 7)
+    meters.of("github", None).count_untouched("get_me", 7)
 
     assert meters.drain() == [
         Row("get_me", None, "untouched", 2, 200, 200, 200, 200, "github", "codex"),
@@ -64,10 +64,10 @@ def test_after_a_thousand_tools_of_a_process_the_rest_are_counted_together() -> 
     meters = Meters()
     meter = meters.of(None, None)
     for number in range(1_000):
-        meter.passed(f"tool {number}", 1)
+        meter.count_untouched(f"tool {number}", 1)
     meters.drain()
     for number in range(100_000):
-        meter.passed(f"tool {number}", 1)
+        meter.count_untouched(f"tool {number}", 1)
     meter.count("one more", "rule", SIZES, "shaped")
     meter.count("tool 7", "rule", SIZES, "shaped")
 
@@ -97,9 +97,9 @@ def test_after_a_thousand_kinds_of_warnings_the_rest_are_counted_together() -> N
 def test_after_a_hundred_servers_or_clients_the_rest_are_counted_together() -> None:
     meters = Meters()
     for number in range(1_000):
-        meters.of("github", f"client {number}").passed("get_me", 1)
-        meters.of(f"server {number}", "client 7").passed("get_me", 1)
-    meters.of(None, None).passed("get_me", 1)
+        meters.of("github", f"client {number}").count_untouched("get_me", 1)
+        meters.of(f"server {number}", "client 7").count_untouched("get_me", 1)
+    meters.of(None, None).count_untouched("get_me", 1)
 
     calls = {(row.server, row.client): row.calls for row in meters.drain()}
 
@@ -126,7 +126,7 @@ def test_meters_that_nobody_drains_keep_counting_in_bounded_memory() -> None:
     assert sum(row.calls for row in rows) == 50_000
     assert sum(row.wire_after for row in rows) == 50_000 * 100
     assert sum(each.count for each in warnings) == 50_000
-    meters.of("github", "client 49").passed("tool 999", 1)
+    meters.of("github", "client 49").count_untouched("tool 999", 1)
     assert [row.tool for row in meters.drain()] == ["tool 999"]
 
 
@@ -135,7 +135,7 @@ def test_long_names_are_kept_in_part() -> None:
     long = "x" * 1_000_000
     for last in ("a", "b"):
         meter = meters.of(long + last, long + last)
-        meter.passed(long + last, 1)
+        meter.count_untouched(long + last, 1)
         meter.warned(long + last, "rule", long + last)
 
     [row] = meters.drain()
@@ -165,7 +165,7 @@ def test_threads_that_count_while_another_drains_lose_no_call() -> None:
     def count() -> None:
         meter = meters.of("github", current_thread().name)
         for _ in range(20_000):
-            meter.passed("get_me", 3)
+            meter.count_untouched("get_me", 3)
             meter.count("list_issues", "issues", SIZES, "shaped")
             meter.warned("list_issues", "issues", "recast: no case fits")
 

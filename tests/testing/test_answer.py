@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 
 from proxy.errors import DocumentError
-from proxy.shaping.result.visible import VisibleSize
+from proxy.shaping.result.frame import VisibleSize
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
 from tests.given import answer, document, line, rule, said
@@ -30,7 +30,7 @@ def test_texts_and_structured_content_are_read() -> None:
     assert found.texts == ("a", "b")
     assert found.structured is not None
     assert bytes(found.structured) == b'{"x":1}'
-    assert found.shown == VisibleSize(7, 2)
+    assert found.visible_size == VisibleSize(7, 2)
     assert (found.failed, found.error, found.text) == (False, None, "a\nb")
 
 

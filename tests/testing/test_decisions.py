@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from proxy.ruleset.guard import Allow, Decision, Query, QueryResult
 from proxy.ruleset.rule import Rule, RuleFile, RuleSet
-from proxy.testing.decisions import Decided, watched
+from proxy.testing.decisions import Decided, recording_guards
 from proxy.transforms.base import Call, Parameter, Warned
 from tests.given import rule
 
@@ -28,7 +28,7 @@ class Careful(Struct, frozen=True):
 
 def watching(note: list[Decided], *rules: Rule) -> tuple[Rule, ...]:
     file = RuleFile(name="rules.yaml", rules=rules)
-    [watched_file] = watched(RuleSet((file,)), note.append).files
+    [watched_file] = recording_guards(RuleSet((file,)), note.append).files
     return watched_file.rules
 
 

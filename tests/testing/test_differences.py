@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from proxy.document.tree import Number
-from proxy.testing.differences import differences, same, shown
+from proxy.testing.differences import abbreviated, differences, same
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_a_place_can_be_given() -> None:
 
 
 def test_a_long_value_is_shortened() -> None:
-    assert shown("x" * 300) == '"' + "x" * 199 + "… (302 chars)"
+    assert abbreviated("x" * 300) == '"' + "x" * 199 + "… (302 chars)"

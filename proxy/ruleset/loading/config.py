@@ -19,7 +19,7 @@ to another upstream. config_model has every key.
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +27,25 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from proxy.document.sizes import Size
-from proxy.errors import AbridgeError, Problem
-from proxy.ruleset.loading import checks as consistency
-from proxy.ruleset.loading import config_model as configkeys
-from proxy.ruleset.loading import yaml_nodes as positions
+from proxy.errors import Problem
+from proxy.ruleset.loading import checks, config_model, yaml_nodes
 from proxy.ruleset.loading.config_model import (
     NO_DEFAULTS,
     NO_RULES,
     TOKEN,
+    Command,
     ConfigSpec,
     LimitsSpec,
     RouteSpec,
 )
-from proxy.ruleset.loading.convert import BAD, NodeConverter, Reader, fields, found, sized
+from proxy.ruleset.loading.convert import (
+    INVALID,
+    NodeConverter,
+    Reader,
+    fields,
+    read_size,
+    value_text,
+)
 from proxy.ruleset.loading.yaml_errors import SourceError, quote
 from proxy.ruleset.loading.yaml_nodes import Node
 
@@ -48,7 +54,7 @@ class Config(Struct, frozen=True):
     """A loaded configuration."""
 
     routes: tuple[RouteSpec, ...]
-    store: configkeys.StoreUrl | None = None
+    store: config_model.StoreUrl | None = None
     limits: LimitsSpec = LimitsSpec()
 
 
@@ -63,70 +69,62 @@ def read(
     file: str,
     raw: bytes,
     environment: Mapping[str, str],
-    given: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | None = None,
 ) -> LoadedConfig:
     """Read the bytes of a configuration; `file` is its name, and paths are relative to its folder.
 
-    `given` are values from elsewhere (flags), by key: each replaces the value at the top of the
+    `overrides` are values from elsewhere (flags), by key: each replaces the value at the top of the
     file.
 
     >>> text = b"version: 1\\nupstream: http://server:3000/mcp\\nroutes: [{path: /mcp, tool: [a]}]"
     >>> print(read("serve.yaml", text, {}).problems[0])
     serve.yaml:3:23: unknown key 'tool' of a route; did you mean 'tools'?
     """
-    root, slips = positions.read(file, raw)
+    root, problems = yaml_nodes.read(file, raw)
     if root is None:
-        return LoadedConfig(None, tuple(slips))
-    notes = NodeConverter(file, _readers(Path(file).parent, environment))
-    made = None
+        return LoadedConfig(None, tuple(problems))
+    converter = NodeConverter(file, _readers(Path(file).parent, environment))
+    config = None
     try:
         if b"\\" in raw:
-            consistency.characters(notes, root)
-        made = _config(notes, root, given or {})
-    except SourceError as stop:
-        slips.append(Problem(file, stop.line, stop.column, str(stop)))
-    problems = sorted({*slips, *notes.problems})
-    return LoadedConfig(None if problems else made, tuple(problems))
+            checks.surrogates(converter, root)
+        config = _config(converter, root, overrides or {})
+    except SourceError as error:
+        problems.append(Problem(file, error.line, error.column, str(error)))
+    problems = sorted({*problems, *converter.problems})
+    return LoadedConfig(None if problems else config, tuple(problems))
 
 
 def _readers(folder: Path, environment: Mapping[str, str]) -> dict[Any, Reader]:
     texts: dict[Any, Callable[[str], Any]] = {
-        configkeys.Url: configkeys.url,
-        configkeys.StoreUrl: configkeys.store,
-        configkeys.RoutePath: configkeys.place,
-        configkeys.Host: configkeys.host,
-        configkeys.Origin: configkeys.origin,
-        configkeys.HeaderName: configkeys.name,
-        configkeys.HeaderValue: lambda text: configkeys.value(text, environment),
-        configkeys.RuleFileName: lambda text: configkeys.rules(text, folder),
-        configkeys.TokenFromEnv: lambda text: configkeys.token_in(text, environment),
-        configkeys.TokenFile: lambda text: configkeys.tokens_of(folder / text),
+        config_model.Url: config_model.url,
+        config_model.StoreUrl: config_model.store_url,
+        config_model.RoutePath: config_model.route_path,
+        config_model.Host: config_model.host,
+        config_model.Origin: config_model.origin,
+        config_model.ListenAddress: config_model.listen_address,
+        config_model.HeaderName: config_model.header_name,
+        config_model.HeaderValue: lambda text: config_model.header_value(text, environment),
+        config_model.RuleFileName: lambda text: config_model.rule_file_name(text, folder),
+        config_model.TokenFromEnv: lambda text: config_model.token_from_env(text, environment),
+        config_model.TokenFile: lambda text: config_model.token_file(folder / text),
     }
-    readers = {kind: _text(make) for kind, make in texts.items()}
-    own = {Size: sized, configkeys.ListenAddress: _address, configkeys.Command: _command}
-    return {**own, **readers}
+    readers = {kind: _text_reader(read) for kind, read in texts.items()}
+    return {Size: read_size, Command: _command, **readers}
 
 
-def _text(make: Callable[[str], Any]) -> Reader:
-    def read(notes: NodeConverter, node: Node, label: str) -> Any:
-        text = notes.value(node, str, label)
-        if text is BAD:
-            return BAD
-        try:
-            return make(text)
-        except AbridgeError as error:
-            return notes.report(node, f"{label}: {error}")
+def _text_reader(read: Callable[[str], Any]) -> Reader:
+    def reader(converter: NodeConverter, node: Node, label: str) -> Any:
+        if read is config_model.listen_address and type(node.value) is int:
+            # A port alone: report the missing host.
+            node = replace(node, value=str(node.value))
+        text = converter.convert(node, str, label)
+        return INVALID if text is INVALID else converter.read_text(node, read, label)
 
-    return read
+    return reader
 
 
-def _address(notes: NodeConverter, node: Node, label: str) -> Any:
-    if type(node.value) is int:  # a port alone: report the missing host
-        node = replace(node, value=str(node.value))
-    return _text(configkeys.address)(notes, node, label)
-
-
-def _command(notes: NodeConverter, node: Node, label: str) -> Any:
+def _command(converter: NodeConverter, node: Node, label: str) -> Any:
     line = node.value.get("command")
     if line is not None and isinstance(line.value, str) and not line.invalid:
         try:
@@ -134,143 +132,141 @@ def _command(notes: NodeConverter, node: Node, label: str) -> Any:
         except ValueError:  # a quotation without an end
             words = line.value.split()
         if len(words) > 1:
-            written = ", ".join(word if _PLAIN.fullmatch(word) else quote(word) for word in words)
-            return notes.report(line, f"command: {found(line)} is one word; write [{written}]")
-    return notes.made(
-        node, configkeys.Command, notes.members(node, configkeys.Command, label), label
-    )
+            example = ", ".join(word if _PLAIN.fullmatch(word) else quote(word) for word in words)
+            message = f"command: {value_text(line)} is one word; write [{example}]"
+            return converter.report(line, message)
+    return converter.build(node, Command, converter.members(node, Command, label), label)
 
 
 _PLAIN = re.compile(r"-{0,2}[A-Za-z_/][\w./@=+-]*", re.ASCII)
 
 
-def _config(notes: NodeConverter, root: Node, given: Mapping[str, Any]) -> Config | None:
+def _config(converter: NodeConverter, root: Node, overrides: Mapping[str, Any]) -> Config | None:
     if not isinstance(root.value, dict):
-        notes.report(root, f"expected a mapping with version and routes, found {found(root)}")
+        message = f"expected a mapping with version and routes, found {value_text(root)}"
+        converter.report(root, message)
         return None
-    own = {word: node for word, node in root.value.items() if not word.startswith("x-")}
-    shared = {word: node for word, node in own.items() if word in _SHARED}
-    for word in own.keys() - fields(ConfigSpec).keys() - shared.keys():
-        if word in NO_DEFAULTS:
-            notes.report(root.keys[word], f"{word!r} is each route's own; it has no default")
+    own = {key: node for key, node in root.value.items() if not key.startswith("x-")}
+    head_nodes = {key: node for key, node in own.items() if key in fields(ConfigSpec)}
+    defaults = {key: node for key, node in own.items() if key in _DEFAULTS}
+    for key in own.keys() - head_nodes.keys() - defaults.keys():
+        if key in NO_DEFAULTS:
+            converter.report(root.keys[key], f"{key!r} is each route's own; it has no default")
         else:
-            known = [*fields(ConfigSpec), *_SHARED]
-            notes.unknown(root.keys[word], "key", known, " of a configuration")
-    values = {word: node for word, node in own.items() if word in fields(ConfigSpec)}
-    head = notes.members(replace(root, value=values), ConfigSpec, "a configuration", "key")
-    for word, node in shared.items():
-        notes.value(node, _SHARED[word].type, word)
-    defaults = {word: node for word, node in shared.items() if word not in _replaced(given)}
-    starts = replace(root, value=defaults)
-    top = {*defaults, *given}
-    routes: list[tuple[Node, RouteSpec | None]] = []
-    for node in _routes(notes, root):
-        nearer = _replaced(node.value, top)
-        merged = notes.members(_merged(starts, node, nearer), RouteSpec, "a route", "key")
-        used = {word: value for word, value in given.items() if word not in nearer}
-        routes.append((node, _made(notes, node, {**used, **merged})))
-    if not routes:
-        routes = [(root, _made(notes, starts, _alone(notes, starts, given)))]
-    _once(notes, routes)
-    if notes.problems:
+            known = [*fields(ConfigSpec), *_DEFAULTS]
+            converter.report_unknown(root.keys[key], "key", known, " of a configuration")
+    head = converter.members(replace(root, value=head_nodes), ConfigSpec, "a configuration", "key")
+    for key, node in defaults.items():
+        converter.convert(node, _DEFAULTS[key].type, key)
+    overridden = _overridden(overrides)
+    defaults = {key: node for key, node in defaults.items() if key not in overridden}
+    nodes = _route_nodes(converter, root)
+    # Without routes there is one, and all that stands at the top is its own.
+    single = {**defaults, "path": replace(root, value="/mcp")}
+    routes: list[tuple[Node, RouteSpec]] = []
+    for node in nodes or [replace(root, value=single)]:
+        nearer = _overridden(node.value, {*defaults, *overrides}) if nodes else set()
+        merged = _merge(replace(root, value=defaults), node, nearer)
+        values = {key: value for key, value in overrides.items() if key not in nearer}
+        values |= converter.members(merged, RouteSpec, "a route", "key")
+        route = _route(converter, node, values)
+        if route is not None:
+            routes.append((node, route))
+    _distinct(converter, routes)
+    if converter.problems:
         return None
-    made = tuple(route for _, route in routes if route is not None)
-    return Config(made, head.get("store"), head.get("limits", LimitsSpec()))
+    specs = tuple(route for _, route in routes)
+    return Config(specs, head.get("store"), head.get("limits", LimitsSpec()))
 
 
-_SHARED = {word: field for word, field in fields(RouteSpec).items() if word not in NO_DEFAULTS}
+# Keys that may stand at the top, for all routes.
+_DEFAULTS = {key: field for key, field in fields(RouteSpec).items() if key not in NO_DEFAULTS}
 # A nearer value of either key replaces both.
 _TOKENS = ("token_env", "token_file")
-# Credentials for the upstream beside them, never for another upstream.
+# Credentials belong to the upstream beside them: a route with another upstream inherits none.
 _CREDENTIALS = ("headers", "auth")
 
 
-def _replaced(nearer: Iterable[str], top: Iterable[str] = ()) -> set[str]:
+def _overridden(nearer: Iterable[str], top: Iterable[str] = ()) -> set[str]:
     """Return the keys whose values at the top are overridden by nearer ones."""
-    words = set(nearer)
-    if words & set(_TOKENS):
-        words |= set(_TOKENS)
-    if "upstream" in words and "upstream" in top:
-        words |= set(_CREDENTIALS)
-    return words
+    keys = set(nearer)
+    if keys & set(_TOKENS):
+        keys |= set(_TOKENS)
+    if "upstream" in keys and "upstream" in top:
+        keys |= set(_CREDENTIALS)
+    return keys
 
 
-def _routes(notes: NodeConverter, root: Node) -> list[Node]:
+def _route_nodes(converter: NodeConverter, root: Node) -> list[Node]:
     node = root.value.get("routes")
     if node is None or node.invalid:
         return []
     nodes = node.value if isinstance(node.value, list) else [node]
     for each in nodes:
         if not isinstance(each.value, dict) and not each.invalid:
-            notes.report(each, f"expected a route, a mapping with path, found {found(each)}")
+            message = f"expected a route, a mapping with path, found {value_text(each)}"
+            converter.report(each, message)
     return [each for each in nodes if isinstance(each.value, dict)]
 
 
-def _merged(defaults: Node, route: Node, nearer: set[str]) -> Node:
-    kept = {word: node for word, node in defaults.value.items() if word not in nearer}
-    value = {**kept, **route.value}
+def _merge(defaults: Node, route: Node, nearer: set[str]) -> Node:
+    inherited = {key: node for key, node in defaults.value.items() if key not in nearer}
+    value = {**inherited, **route.value}
     return replace(route, value=value, keys={**defaults.keys, **route.keys})
 
 
-def _alone(notes: NodeConverter, root: Node, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the only route of a file that lists none."""
-    own = {word: notes.value(node, _SHARED[word].type, word) for word, node in root.value.items()}
-    return {"path": configkeys.RoutePath("/mcp"), **own, **given}
-
-
-def _made(notes: NodeConverter, node: Node, values: dict[str, Any]) -> RouteSpec | None:
+def _route(converter: NodeConverter, node: Node, values: dict[str, Any]) -> RouteSpec | None:
     """Check the keys of a route against each other, and return the route."""
-    read = {word: value for word, value in values.items() if value is not BAD}
-    own = {word: place for word, place in node.value.items() if word in read}
-    if "upstream" not in values or values["upstream"] is None:
-        notes.report(node, "a route: 'upstream' is missing")
-    if all(own.get(word) and own[word].value is not None for word in _TOKENS):
-        notes.report(node.keys["token_file"], "'token_env' and 'token_file' cannot stand together")
-    if NO_RULES in (read.get("rules") or ()) and len(read["rules"]) > 1:
-        notes.report(own.get("rules", node), f"rules: {NO_RULES!r} stands alone")
-    for word, reason in _meaningless(read):
-        if word in own:
-            notes.report(node.keys[word], f"{word!r} means nothing {reason}")
-    if isinstance(read.get("upstream"), configkeys.Command) and read.get("passes"):
-        notes.report(node.keys["passes"], "'passes' needs the URL of an upstream, not a command")
-    if len(read) < len(values):
+    valid = {key: value for key, value in values.items() if value is not INVALID}
+    own = {key: each for key, each in node.value.items() if key in valid}
+    if values.get("upstream") is None:
+        converter.report(node, "a route: 'upstream' is missing")
+    if all(own.get(key) and own[key].value is not None for key in _TOKENS):
+        message = "'token_env' and 'token_file' cannot stand together"
+        converter.report(node.keys["token_file"], message)
+    if NO_RULES in (valid.get("rules") or ()) and len(valid["rules"]) > 1:
+        converter.report(own.get("rules", node), f"rules: {NO_RULES!r} stands alone")
+    for key, reason in _useless_keys(valid):
+        if key in own:
+            converter.report(node.keys[key], f"{key!r} means nothing {reason}")
+    if isinstance(valid.get("upstream"), Command) and valid.get("passes"):
+        message = "'passes' needs the URL of an upstream, not a command"
+        converter.report(node.keys["passes"], message)
+    if len(valid) < len(values):
         return None
-    route = RouteSpec(**read)
+    route = RouteSpec(**valid)
     if TOKEN in route.path and not route.tokens:
         message = f"path: {TOKEN} needs a token to compare with: token_env or token_file"
-        notes.report(own["path"], message)
-    if route.torn is not None:
-        said = [own[word] for word in ("auth", *_TOKENS, "path") if word in own]
-        notes.report(said[0] if said else node, f"auth: {route.torn}")
+        converter.report(own["path"], message)
+    if route.auth_conflict is not None:
+        at = next((own[key] for key in ("auth", *_TOKENS, "path") if key in own), node)
+        converter.report(at, f"auth: {route.auth_conflict}")
     if route.passes and TOKEN in route.path:
-        notes.report(own["path"], f"path: with 'passes', the {TOKEN} in it would go to the server")
+        message = f"path: with 'passes', the {TOKEN} in it would go to the server"
+        converter.report(own["path"], message)
     return route
 
 
-def _meaningless(read: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    if read.get("passes"):
-        words = ("rules", "budget", "tools", "deadline_seconds", "malformed_status")
-        yield from ((word, "where everything passes") for word in words)
-    if isinstance(read.get("upstream"), configkeys.Command):
-        yield from ((word, "to a command") for word in ("headers", "auth"))
+def _useless_keys(valid: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if valid.get("passes"):
+        keys = ("rules", "budget", "tools", "deadline_seconds", "malformed_status")
+        yield from ((key, "where everything passes") for key in keys)
+    if isinstance(valid.get("upstream"), Command):
+        yield from ((key, "to a command") for key in _CREDENTIALS)
 
 
-def _once(notes: NodeConverter, routes: Iterable[tuple[Node, RouteSpec | None]]) -> None:
+def _distinct(converter: NodeConverter, routes: list[tuple[Node, RouteSpec]]) -> None:
     """Report routes whose path an earlier route of the same listener already takes."""
-    seen: list[tuple[int, RouteSpec]] = []
-    for node, route in routes:
-        if route is None:
-            continue
-        for line, other in seen:
-            if other.listen == route.listen and _same(other.path, route.path):
-                message = f"path: {route.path} is taken by the route in line {line}"
-                notes.report(node.value.get("path", node), message)
+    for index, (node, route) in enumerate(routes):
+        for earlier, other in routes[:index]:
+            if other.listen == route.listen and _overlap(other.path, route.path):
+                message = f"path: {route.path} is taken by the route in line {earlier.line}"
+                converter.report(node.value.get("path", node), message)
                 break
-        seen.append((node.line, route))
 
 
-def _same(first: str, second: str) -> bool:
-    """Return True if a path may match both, and neither is more specific."""
+def _overlap(first: str, second: str) -> bool:
+    """Return True if both paths may match the same one, and neither is more specific."""
     one, other = first.rstrip("/").split("/"), second.rstrip("/").split("/")
     if len(one) != len(other) or (TOKEN in one) != (TOKEN in other):
         return False

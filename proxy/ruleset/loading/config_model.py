@@ -70,66 +70,20 @@ class ListenAddress(str):
             return self.host == "localhost"
 
 
-class Url(str):
-    """The URL of an upstream: `http://server:3000/mcp`."""
-
-    __slots__ = ()
-
-
-class RoutePath(str):
-    """The path of a route: `/mcp`, `/mcp/{token}`."""
-
-    __slots__ = ()
-
-
-class Host(str):
-    """A value that a Host header may have: `mcp.example.org`, `localhost:8808`, `*.example.org`."""
-
-    __slots__ = ()
+# Texts with a notation of their own; the title is the word for one in the reference.
+Url = Annotated[str, Meta(title="a URL")]
+RoutePath = Annotated[str, Meta(title="a path")]
+Host = Annotated[str, Meta(title="a name")]
+Origin = Annotated[str, Meta(title="an origin")]
+HeaderName = Annotated[str, Meta(title="the name of a header")]
+HeaderValue = Annotated[Secret, Meta(title="a text")]
+RuleFileName = Annotated[str, Meta(title="a path or a name")]
+TokenFromEnv = Annotated[Secret, Meta(title="the name of a variable")]
+StoreUrl = Annotated[Secret, Meta(title="`memory`, or a URL")]
 
 
-class Origin(str):
-    """A value that an Origin header may have: `https://app.example.org`."""
-
-    __slots__ = ()
-
-
-class HeaderName(str):
-    """The name of a header."""
-
-    __slots__ = ()
-
-
-class HeaderValue(Secret):
-    """The value of a header, in which `${NAME}` is replaced by an environment variable."""
-
-    __slots__ = ()
-
-
-class RuleFileName(str):
-    """A rule file, a directory of them, the name of a bundled one, or `none`.
-
-    Paths are relative to the configuration.
-    """
-
-    __slots__ = ()
-
-
-class TokenFromEnv(Secret):
-    """A token, given by the name of the environment variable that holds it."""
-
-    __slots__ = ()
-
-
-class TokenFile:
+class TokenFile(tuple[Secret, ...]):
     """The tokens in a file, one in each line; its path is relative to the configuration."""
-
-    def __init__(self, tokens: tuple[Secret, ...]) -> None:
-        self.tokens = tokens
-
-
-class StoreUrl(Secret):
-    """The store of windows and views: `memory`, or the URL of a Redis, `redis://redis:6379/0`."""
 
     __slots__ = ()
 
@@ -217,11 +171,11 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
     @property
     def tokens(self) -> tuple[Secret, ...]:
         """The tokens that open the route; empty if the route needs none."""
-        named = () if self.token_env is None else (self.token_env,)
-        return named if self.token_file is None else (*named, *self.token_file.tokens)
+        token = () if self.token_env is None else (self.token_env,)
+        return (*token, *(self.token_file or ()))
 
     @property
-    def torn(self) -> str | None:
+    def auth_conflict(self) -> str | None:
         """The mistake if Authorization would have to hold two credentials, or None.
 
         The token that opens a route is never for the upstream.
@@ -235,11 +189,7 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
 
 
 class ConfigSpec(Struct, frozen=True, kw_only=True):
-    """A configuration of `serve`, without the keys that are defaults of its routes.
-
-    `store` is `memory`, or the URL of a Redis that replicas share. Without `routes` there is one
-    route, `/mcp`.
-    """
+    """A configuration of `serve`, without the keys that are defaults of its routes."""
 
     version: Literal[1]
     """The version of the configuration: 1."""
@@ -255,45 +205,50 @@ class ConfigSpec(Struct, frozen=True, kw_only=True):
 NO_DEFAULTS = frozenset(("path", "passes"))
 
 
-def address(text: str) -> ListenAddress:
-    """Read the address to listen on; raises AbridgeError."""
+# Each function below reads one notation; all raise AbridgeError.
+
+
+def listen_address(text: str) -> ListenAddress:
+    """Read the address to listen on."""
     host, colon, port = text.rpartition(":")
-    named = _HOST.fullmatch(host) is not None and not host.startswith("*")
-    if not (colon and named and port.isascii() and port.isdigit() and int(port) < 65536):
+    if not (colon and _is_host(host) and port.isascii() and port.isdigit() and int(port) < 65536):
         advice = f"; write 127.0.0.1:{text}" if text.isascii() and text.isdigit() else ""
         raise AbridgeError(f"expected HOST:PORT, found {text!r}{advice}")
     return ListenAddress(text)
 
 
+def _is_host(text: str) -> bool:
+    return _HOST.fullmatch(text) is not None and not text.startswith("*")
+
+
 def url(text: str) -> Url:
-    """Read the URL of an upstream; raises AbridgeError."""
-    wrong = f"expected a URL such as http://server:3000/mcp, found {_shown(text)}"
+    """Read the URL of an upstream."""
     try:
         parts = urlsplit(text)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-            raise AbridgeError(wrong)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        raise AbridgeError(wrong) from None
-    if parts.fragment or not text.isprintable() or " " in text:
-        raise AbridgeError(wrong)
-    return Url(text)
+        usable = False
+    if not usable or "#" in text or not text.isprintable() or " " in text:
+        example = "expected a URL such as http://server:3000/mcp"
+        raise AbridgeError(f"{example}, found {_without_password(text)}")
+    return text
 
 
-def _shown(text: str) -> str:
+def _without_password(text: str) -> str:
     # The part before an @ may be a password.
     return repr(re.sub(r"//[^/]*@", "//***@", text))
 
 
-def store(text: str) -> StoreUrl:
-    """Read the store of windows and views; raises AbridgeError."""
+def store_url(text: str) -> StoreUrl:
+    """Read the store of windows and views."""
     if text != MEMORY and text.partition("://")[0] not in STORES:
-        wanted = "expected memory or a URL such as redis://redis:6379/0"
-        raise AbridgeError(f"{wanted}, found {_shown(text)}")
-    return StoreUrl(text)
+        example = "expected memory or a URL such as redis://redis:6379/0"
+        raise AbridgeError(f"{example}, found {_without_password(text)}")
+    return Secret(text)
 
 
-def place(text: str) -> RoutePath:
-    """Read the path of a route; raises AbridgeError."""
+def route_path(text: str) -> RoutePath:
+    """Read the path of a route."""
     if not text.startswith("/") or re.search(r"[?#%\s\\]|//", text):
         raise AbridgeError(f"expected a path such as /mcp, found {text!r}")
     if text in RESERVED:
@@ -304,36 +259,35 @@ def place(text: str) -> RoutePath:
     braces = [segment for segment in segments if "{" in segment or "}" in segment]
     if braces not in ([], [TOKEN]):
         raise AbridgeError(f"a path may have one segment {TOKEN} and no other in braces")
-    return RoutePath(text)
+    return text
 
 
 def host(text: str) -> Host:
-    """Read an allowed value of a Host header; raises AbridgeError."""
+    """Read an allowed value of a Host header."""
     if _HOST.fullmatch(text) is None:
         raise AbridgeError(f"expected a name such as mcp.example.org, found {text!r}")
-    return Host(text)
+    return text
 
 
 def origin(text: str) -> Origin:
-    """Read an origin; raises AbridgeError."""
+    """Read an allowed value of an Origin header."""
     scheme, separator, rest = text.partition("://")
-    named = _HOST.fullmatch(rest) is not None and not rest.startswith("*")
-    if not (separator and scheme.isalnum() and named):
+    if not (separator and scheme.isalnum() and _is_host(rest)):
         raise AbridgeError(f"expected an origin such as https://app.example.org, found {text!r}")
-    return Origin(text)
+    return text
 
 
-def name(text: str) -> HeaderName:
-    """Read the name of a header; raises AbridgeError."""
+def header_name(text: str) -> HeaderName:
+    """Read the name of a header."""
     if _HEADER.fullmatch(text) is None:
         raise AbridgeError(f"{text!r} is no name of a header")
-    if text.lower() in _OURS:
+    if text.lower() in _OWN_HEADERS:
         raise AbridgeError(f"the header {text!r} is the proxy's own")
-    return HeaderName(text)
+    return text
 
 
 # They frame a message, or are those of the proxy's own requests.
-_OURS = frozenset(
+_OWN_HEADERS = frozenset(
     (
         "accept",
         "accept-encoding",
@@ -353,69 +307,66 @@ _OURS = frozenset(
 )
 
 
-def value(text: str, environment: Mapping[str, str]) -> HeaderValue:
-    """Replace the names of environment variables by their values.
+def header_value(text: str, environment: Mapping[str, str]) -> HeaderValue:
+    """Read the value of a header, in which `${NAME}` is a variable of the environment.
 
-    >>> str(value("Bearer ${TOKEN}", {"TOKEN": "abc"}))
+    >>> str(header_value("Bearer ${TOKEN}", {"TOKEN": "abc"}))
     'Bearer abc'
-
-    Raises AbridgeError if a variable is not set.
     """
 
-    def named(found: re.Match[str]) -> str:
-        if not found[2] or not found[1]:
+    def variable(match: re.Match[str]) -> str:
+        if not match[2] or not match[1]:
             raise AbridgeError("'${' begins the name of a variable, which ends with '}'")
-        return variable(found[1], environment)
+        return _variable(match[1], environment)
 
-    filled = _VARIABLE.sub(named, text)
-    if _VALUE.fullmatch(filled) is None:
+    value = _VARIABLE.sub(variable, text)
+    if _VALUE.fullmatch(value) is None:
         raise AbridgeError("a header has no line breaks or other control characters")
-    return HeaderValue(filled)
+    return Secret(value)
 
 
-def variable(named: str, environment: Mapping[str, str]) -> str:
-    """Return the value of an environment variable; raises AbridgeError if it is not set."""
-    if named not in environment:
-        advice = did_you_mean(named, environment)
-        raise AbridgeError(f"the variable {named!r} is not set{advice}")
-    return environment[named]
+def _variable(name: str, environment: Mapping[str, str]) -> str:
+    if name not in environment:
+        advice = did_you_mean(name, environment)
+        raise AbridgeError(f"the variable {name!r} is not set{advice}")
+    return environment[name]
 
 
-def token_in(named: str, environment: Mapping[str, str]) -> TokenFromEnv:
-    """Return the token in a variable of the environment; raises AbridgeError."""
-    found = variable(named, environment).strip()
-    if _BEARER.fullmatch(found) is None:
-        raise AbridgeError(f"the variable {named!r} holds no token, {_TOKEN_IS}")
-    return TokenFromEnv(found)
+def token_from_env(name: str, environment: Mapping[str, str]) -> TokenFromEnv:
+    """Read the token in a variable of the environment."""
+    token = _variable(name, environment).strip()
+    if _BEARER.fullmatch(token) is None:
+        raise AbridgeError(f"the variable {name!r} holds no token, {_TOKEN_IS}")
+    return Secret(token)
 
 
-def tokens_of(path: Path) -> TokenFile:
-    """Return the tokens in a file, one in each line; raises AbridgeError."""
+def token_file(path: Path) -> TokenFile:
+    """Read the tokens in a file, one in each line."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise AbridgeError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
         lines = []
-    found = [line.strip() for line in lines if line.strip()]
-    if not found or not all(map(_BEARER.fullmatch, found)):
+    tokens = [line.strip() for line in lines if line.strip()]
+    if not tokens or not all(map(_BEARER.fullmatch, tokens)):
         raise AbridgeError(f"{path}: holds no token, {_TOKEN_IS}")
-    return TokenFile(tuple(map(Secret, found)))
+    return TokenFile(map(Secret, tokens))
 
 
 _TOKEN_IS = "which is a text of ASCII characters without spaces"
 
 
-def rules(text: str, folder: Path) -> RuleFileName:
-    """Read the name of rule files, a path relative to `folder`; raises AbridgeError."""
+def rule_file_name(text: str, folder: Path) -> RuleFileName:
+    """Read a rule file, a directory of them, a bundled name, or `none`; paths begin at `folder`."""
     if "/" in text or Path(text).suffix:
         path = folder / text
         if not path.exists():
             raise AbridgeError(f"no such file or directory: {str(path)!r}")
         # Still a path if the configuration is in the current directory.
-        return RuleFileName(path if "/" in str(path) or path.suffix else f"./{path}")
-    words = [*library(), NO_RULES]
-    if text not in words:
-        advice = did_you_mean(text, words) or f"; known: {', '.join(words)}"
+        return str(path) if "/" in str(path) or path.suffix else f"./{path}"
+    names = [*library(), NO_RULES]
+    if text not in names:
+        advice = did_you_mean(text, names) or f"; known: {', '.join(names)}"
         raise AbridgeError(f"no bundled rule file is named {text!r}{advice}")
-    return RuleFileName(text)
+    return text

@@ -4,6 +4,7 @@ The Structs are the only description of the contents of a rule file: both the lo
 for editors are based on them.
 """
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -11,7 +12,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern
@@ -22,7 +23,7 @@ from proxy.ruleset.loading.yaml_errors import MAX_PROBLEMS, SourceError, quote, 
 from proxy.ruleset.loading.yaml_nodes import Node, plain_value
 from proxy.transforms import TRANSFORMS
 
-BAD: Any = object()
+INVALID: Any = object()
 """Marks a value whose problem was reported."""
 
 Reader = Callable[["NodeConverter", Node, str], Any]
@@ -30,9 +31,8 @@ Reader = Callable[["NodeConverter", Node, str], Any]
 
 def _expression(text: str) -> Expression:
     expression = Expression(text)
-    wrong = mistake(expression)
-    if wrong:
-        raise AbridgeError(wrong)
+    if reason := mistake(expression):
+        raise AbridgeError(reason)
     return expression
 
 
@@ -43,23 +43,23 @@ TEXTS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     Pattern: ("a regular expression", Pattern),
     Expression: ("a JMESPath expression", _expression),
 }
-# Wrong words that resemble no known word, and the words they are meant as.
-MEANT = {
+LISTS = (tuple, list, Sequence)
+MAPS = (dict, Mapping)
+UNIONS = (Union, UnionType)
+# Wrong keys that resemble no known key, and the keys they are meant as.
+_SYNONYMS = {
     "preflight": "guard",
     "transforms": "response",
     "max_length": "max_chars",
     "max_chars": "max_length",
 }
-LISTS = (tuple, list, Sequence)
-MAPS = (dict, Mapping)
-UNIONS = (Union, UnionType)
 
 
 class NodeConverter:
-    """Reads the values of one file, and collects the problems.
+    """Converts the values of one file, and collects the problems.
 
     `readers` maps types with a notation of their own to the functions that read them. Every reader
-    takes a label, the prefix of messages about the value, and returns BAD if it reported.
+    takes a label, the prefix of messages about the value, and returns INVALID if it reported.
     """
 
     def __init__(self, file: str, readers: Mapping[Any, Reader]) -> None:
@@ -73,172 +73,183 @@ class NodeConverter:
         return sorted(self._problems)
 
     def report(self, node: Node, message: str) -> Any:
-        """Report a problem at `node`, and return BAD; raises SourceError if there are too many."""
-        self._note({Problem(self.file, node.line, node.column, message): None})
-        return BAD
+        """Report a problem at `node`, and return INVALID; raises SourceError if too many."""
+        self._add({Problem(self.file, node.line, node.column, message): None})
+        return INVALID
 
-    def _note(self, problems: dict[Problem, None]) -> None:
+    def _add(self, problems: dict[Problem, None]) -> None:
         self._problems |= problems
         if len(self._problems) >= MAX_PROBLEMS:
             raise too_many()
 
-    def unknown(self, node: Node, what: str, known: Iterable[str], of: str = "") -> Any:
-        """Report that the word at `node` is not a known `what`, and the most similar known word."""
+    def report_unknown(self, node: Node, noun: str, names: Iterable[str], of: str = "") -> Any:
+        """Report that the word at `node` is none of `names`, and the most similar name."""
         if node.invalid:
-            return BAD
-        words = list(known)
-        meant = MEANT.get(node.value)
-        advice = f"; did you mean {meant!r}?" if meant in words else did_you_mean(node.value, words)
-        if node.value in TRANSFORMS and "response" in words:
+            return INVALID
+        names = list(names)
+        synonym = _SYNONYMS.get(node.value)
+        if node.value in TRANSFORMS and "response" in names:
             advice = f"; it is a step: response: [{{{node.value}: ...}}]"
-        advice = advice or f"; known: {', '.join(words)}"
-        return self.report(node, f"unknown {what} {found(node)}{of}{advice}")
+        elif synonym in names:
+            advice = f"; did you mean {synonym!r}?"
+        else:
+            advice = did_you_mean(node.value, names) or f"; known: {', '.join(names)}"
+        return self.report(node, f"unknown {noun} {value_text(node)}{of}{advice}")
 
-    def value(self, node: Node, kind: Any, label: str) -> Any:
-        """Read `node` as a value of the type `kind`."""
+    def convert(self, node: Node, kind: Any, label: str) -> Any:
+        """Convert `node` to a value of the type `kind`."""
         if node.invalid:
-            return BAD
+            return INVALID
         if kind in self.readers:
             return self.readers[kind](self, node, label)
         if kind is Any:
             return plain_value(node)
-        shape = get_origin(kind)
-        if shape is Annotated:
+        origin = get_origin(kind)
+        if origin is Annotated:
             return self._bounded(node, get_args(kind), label)
-        if shape in UNIONS:
-            return self._either(node, get_args(kind), label)
-        if not fits(node, kind) and not (shape in LISTS and fits(node, get_args(kind)[0])):
-            return self._unfit(node, (kind,), label)
-        if shape in LISTS:
+        if origin in UNIONS:
+            return self._union(node, get_args(kind), label)
+        if not (fits(node, kind) or _fits_element(node, kind)):
+            return self._report_type(node, (kind,), label)
+        if origin in LISTS:
             # A single value stands for a list of one.
             nodes = node.value if isinstance(node.value, list) else [node]
-            read = [self.value(each, get_args(kind)[0], label) for each in nodes]
-            return BAD if BAD in read else tuple(read)
-        if shape in MAPS:
+            values = [self.convert(each, get_args(kind)[0], label) for each in nodes]
+            return INVALID if INVALID in values else tuple(values)
+        if origin in MAPS:
             return self._mapping(node, get_args(kind), label)
         if kind in TEXTS:
-            try:
-                return TEXTS[kind][1](node.value)
-            except AbridgeError as error:
-                return self.report(node, f"{label}: {error}")
-            except RecursionError:
-                return self.report(node, f"{label}: {found(node)} is nested too deeply")
-        if isinstance(kind, type) and issubclass(kind, Struct):
-            return self.made(node, kind, self.members(node, kind, label), label)
-        return node.value
+            return self.read_text(node, TEXTS[kind][1], label)
+        if _is_struct(kind):
+            return self.build(node, kind, self.members(node, kind, label), label)
+        if kind in _PLAIN or origin is Literal:
+            return node.value
+        # A class that a rule file names may declare any type.
+        raise TypeError(f"no rule file can hold a value of the type {kind}")
+
+    def read_text(self, node: Node, read: Callable[[str], Any], label: str) -> Any:
+        """Convert a text with `read`; reports the AbridgeError that it raises."""
+        try:
+            return read(node.value)
+        except AbridgeError as error:
+            return self.report(node, f"{label}: {error}")
+        except RecursionError:
+            return self.report(node, f"{label}: {value_text(node)} is nested too deeply")
 
     def members(
-        self, node: Node, kind: type[Struct], label: str, what: str = "option"
+        self, node: Node, kind: type[Struct], label: str, noun: str = "option"
     ) -> dict[str, Any]:
-        """Read each member of a mapping as the field that has its name in YAML."""
-        known = fields(kind)
+        """Convert each member of a mapping to the type of the field with its name in YAML."""
+        options = fields(kind)
         values: dict[str, Any] = {}
-        meant: set[str | None] = set()
-        for word, member in node.value.items():
-            if word in known:
-                values[word] = self.value(member, known[word].type, word)
+        misspelt: set[str | None] = set()
+        for key, member in node.value.items():
+            if key in options:
+                values[key] = self.convert(member, options[key].type, key)
             else:
-                values[word] = self.unknown(node.keys[word], what, known, f" of {label}")
-                meant.add(nearest(word, known))
-        for word, field in known.items():
-            # A misspelt word is not reported as missing too.
-            if field.required and word not in values:
-                missing = f"{label}: {word!r} is missing"
-                values[word] = BAD if word in meant else self.report(node, missing)
+                values[key] = self.report_unknown(node.keys[key], noun, options, f" of {label}")
+                misspelt.add(nearest(key, options))
+        for key, option in options.items():
+            if option.required and key not in values:
+                values[key] = INVALID
+                # A misspelt key is not reported as missing too.
+                if key not in misspelt:
+                    self.report(node, f"{label}: {key!r} is missing")
         return values
 
-    def made(self, node: Node, kind: type[Struct], values: dict[str, Any], label: str) -> Any:
-        """Make the Struct with these values, which were read from `node`."""
-        if BAD in values.values():
-            return BAD
-        known = fields(kind)
+    def build(self, node: Node, kind: type[Struct], values: dict[str, Any], label: str) -> Any:
+        """Return the Struct with these values, which come from `node`."""
+        if INVALID in values.values():
+            return INVALID
+        options = fields(kind)
         try:
-            return kind(**{known[word].name: value for word, value in values.items()})
+            return kind(**{options[key].name: value for key, value in values.items()})
         except OptionErrors as errors:
             for each in errors.wrong:
-                self.report(led(node, each), f"{label}: {each.message}")
-            return BAD
+                self.report(node_at(node, each), f"{label}: {each.message}")
+            return INVALID
         except (ValueError, AbridgeError) as error:
-            named = re.match(r"'?(\w+)'?:?", str(error))
-            place = node.value.get(named[1]) if named and isinstance(node.value, dict) else None
-            return self.report(place or node, f"{label}: {error}")
+            # A message that begins with the name of an option is reported at that option.
+            match = re.match(r"'?(\w+)'?:?", str(error))
+            option = node.value.get(match[1]) if match and isinstance(node.value, dict) else None
+            return self.report(option or node, f"{label}: {error}")
 
     def _mapping(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
-        name, kind = kinds
-        names = [self.value(key, name, label) for key in node.keys.values()]
-        values = [self.value(node.value[word], kind, word or label) for word in node.keys]
-        return BAD if BAD in names or BAD in values else dict(zip(names, values, strict=True))
+        key_kind, kind = kinds
+        keys = [self.convert(key, key_kind, label) for key in node.keys.values()]
+        values = [self.convert(node.value[key], kind, key or label) for key in node.keys]
+        return INVALID if INVALID in (*keys, *values) else dict(zip(keys, values, strict=True))
 
-    def _either(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
-        fitting = [kind for kind in kinds if fits(node, kind)] or [
-            kind for kind in kinds if get_origin(kind) in LISTS and fits(node, get_args(kind)[0])
-        ]
+    def _union(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
+        fitting = [kind for kind in kinds if fits(node, kind)]
+        fitting = fitting or [kind for kind in kinds if _fits_element(node, kind)]
         if not fitting:
-            return self._unfit(node, kinds, label)
-        attempts: list[tuple[int, int, NodeConverter]] = []
+            return self._report_type(node, kinds, label)
+        attempts: list[NodeConverter] = []
         for kind in fitting:
             attempt = NodeConverter(self.file, self.readers)
             try:
-                value = attempt.value(node, kind, label)
+                value = attempt.convert(node, kind, label)
             except SourceError:
-                value = BAD
-            if value is not BAD:
+                value = INVALID
+            if value is not INVALID:
                 return value
-            attempts.append((-_known(node, kind), len(attempt._problems), attempt))
-        # Of several mappings, the intended one knows the most words.
-        known, _, likely = min(attempts, key=lambda each: each[:2])
-        if known and [each[0] for each in attempts].count(known) > 1:
-            expected = " or ".join(map(described, fitting))
-            words = ", ".join(node.value)
-            return self.report(node, f"{label}: expected {expected}, found {{{words}}}")
-        self._note(likely._problems)
-        return BAD
+            attempts.append(attempt)
+        # Of several mappings, the intended one has most of the keys.
+        shared = [_shared_keys(node, kind) for kind in fitting]
+        if max(shared) and shared.count(max(shared)) > 1:
+            expected = " or ".join(map(type_text, fitting))
+            keys = ", ".join(node.value)
+            return self.report(node, f"{label}: expected {expected}, found {{{keys}}}")
+        pairs = zip(shared, attempts, strict=True)
+        likely = [attempt._problems for count, attempt in pairs if count == max(shared)]
+        self._add(min(likely, key=len))
+        return INVALID
 
     def _bounded(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
         kind, *marks = kinds
-        value = self.value(node, kind, label)
-        if value is BAD:
-            return BAD
-        for mark in marks:
-            for name, (broken, words) in _LIMITS.items():
-                limit = getattr(mark, name) if isinstance(mark, Meta) else None
-                if limit is not None and broken(value, limit):
-                    return self.report(node, f"{label}: {words.format(found(node), limit)}")
+        value = self.convert(node, kind, label)
+        limits = ((mark, name) for mark in marks for name in _LIMITS)
+        for mark, name in limits if value is not INVALID else ():
+            breaks, text = _LIMITS[name]
+            limit = getattr(mark, name, None)
+            if limit is not None and breaks(value, limit):
+                return self.report(node, f"{label}: {text.format(value_text(node), limit)}")
         return value
 
-    def _unfit(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
+    def _report_type(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
         # That null is allowed too does not help the author.
-        wanted = [kind for kind in kinds if kind is not NoneType] or kinds
-        expected = " or ".join(dict.fromkeys(described(kind) for kind in wanted))
+        shown = [kind for kind in kinds if kind is not NoneType] or kinds
+        expected = " or ".join(dict.fromkeys(map(type_text, shown)))
         advice = next(filter(None, (_advice(node.value, kind) for kind in kinds)), "")
-        return self.report(node, f"{label}: expected {expected}, found {found(node)}{advice}")
+        return self.report(node, f"{label}: expected {expected}, found {value_text(node)}{advice}")
 
 
-def sized(notes: NodeConverter, node: Node, label: str) -> Any:
+def read_size(converter: NodeConverter, node: Node, label: str) -> Any:
     """Read a number of bytes, or a text like `8kB`."""
     if node.invalid:
-        return BAD
+        return INVALID
     if type(node.value) is int:
         return node.value
     try:
         return size(str(node.value))
     except ValueError:
-        wanted = f"{label}: expected a size such as 8kB, 256MB or 1GiB, found {found(node)}"
-        return notes.report(node, wanted)
+        example = "expected a size such as 8kB, 256MB or 1GiB"
+        return converter.report(node, f"{label}: {example}, found {value_text(node)}")
 
 
-def led(node: Node, wrong: OptionError) -> Node:
+def node_at(node: Node, error: OptionError) -> Node:
     """Return the node of a mistake inside `node`, or the nearest node around it."""
-    place = node
-    for depth, word in enumerate(wrong.at, 1):
+    inner = node
+    for depth, step in enumerate(error.at, 1):
         # A single value may stand for a list of one.
-        if isinstance(place.value, dict) and word in place.value:
-            key, place = place.keys[str(word)], place.value[word]
-            if wrong.of_key and depth == len(wrong.at):
+        if isinstance(inner.value, dict) and step in inner.value:
+            key, inner = inner.keys[str(step)], inner.value[step]
+            if error.of_key and depth == len(error.at):
                 return key
-        elif isinstance(place.value, list) and isinstance(word, int):
-            place = place.value[word]
-    return place
+        elif isinstance(inner.value, list) and isinstance(step, int):
+            inner = inner.value[step]
+    return inner
 
 
 @lru_cache
@@ -249,90 +260,75 @@ def fields(kind: type[Struct]) -> dict[str, msgspec.structs.FieldInfo]:
 
 def fits(node: Node, kind: Any) -> bool:
     """Return True if `node` has the outer shape of the type `kind`, whatever it holds."""
-    value, shape = node.value, get_origin(kind)
+    value, origin = node.value, get_origin(kind)
     if kind is Any:
         return True
-    if shape is Annotated:
+    if origin is Annotated:
         return fits(node, get_args(kind)[0])
-    if shape in UNIONS:
+    if origin in UNIONS:
         return any(fits(node, each) for each in get_args(kind))
-    if shape is Literal:
+    if origin is Literal:
         return any(value == each and type(value) is type(each) for each in get_args(kind))
-    if shape in LISTS:
+    if origin in LISTS:
         return isinstance(value, list)
-    if shape in MAPS:
+    if origin in MAPS:
         return isinstance(value, dict)
     if kind in TEXTS:
         return isinstance(value, str)
     if kind in _PLAIN:
         return type(value) is kind or (kind is float and type(value) is int)
-    return isinstance(value, dict) if issubclass(kind, Struct) else True
+    return isinstance(value, dict) or not _is_struct(kind)
 
 
-def unreadable(kind: Any, within: frozenset[Any] = frozenset()) -> Any:
-    """Return the part of the type `kind` that no rule file value can be read as, or None.
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)
 
-    >>> unreadable(dict[str, int | None]), unreadable(tuple[set[str], ...])
-    (None, set[str])
-    """
-    shape, inside = get_origin(kind), get_args(kind)
-    if kind is Any or kind in TEXTS or kind in _PLAIN or shape is Literal or kind in within:
-        return None
-    if shape is Annotated:
-        inside = inside[:1]
-    elif shape is tuple and inside[1:] != (Ellipsis,):
-        return kind
-    elif isinstance(kind, type) and issubclass(kind, Struct):
-        inside = tuple(field.type for field in fields(kind).values())
-    elif shape not in (*LISTS, *MAPS, *UNIONS):
-        return kind
-    parts = (unreadable(each, within | {kind}) for each in inside if each is not Ellipsis)
-    return next((found for found in parts if found is not None), None)
+
+def _fits_element(node: Node, kind: Any) -> bool:
+    return get_origin(kind) in LISTS and fits(node, get_args(kind)[0])
 
 
 _PLAIN = {int: "a whole number", float: "a number", bool: "true or false", NoneType: "nothing"}
 _LIMITS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
-    "ge": (lambda value, limit: value < limit, "{} is less than the minimum of {}"),
-    "gt": (lambda value, limit: value <= limit, "{} is not more than {}"),
-    "le": (lambda value, limit: value > limit, "{} is greater than the maximum of {}"),
-    "lt": (lambda value, limit: value >= limit, "{} is not less than {}"),
+    "ge": (operator.lt, "{} is less than the minimum of {}"),
+    "gt": (operator.le, "{} is not more than {}"),
+    "le": (operator.gt, "{} is greater than the maximum of {}"),
+    "lt": (operator.ge, "{} is not less than {}"),
     "min_length": (lambda value, limit: len(value) < limit, "{} has a length of less than {}"),
     "max_length": (lambda value, limit: len(value) > limit, "{} has a length of more than {}"),
 }
 
 
-def _known(node: Node, kind: Any) -> int:
-    """Count the members of a mapping whose names a Struct knows."""
-    if not (isinstance(kind, type) and issubclass(kind, Struct) and isinstance(node.value, dict)):
-        return 0
-    return len(fields(kind).keys() & node.value.keys())
+def _shared_keys(node: Node, kind: Any) -> int:
+    """Count the members of a mapping whose names a Struct has."""
+    known = fields(kind) if _is_struct(kind) and isinstance(node.value, dict) else ()
+    return sum(key in known for key in node.value) if known else 0
 
 
-def described(kind: Any) -> str:
+def type_text(kind: Any) -> str:
     """Return a description of a value of the type `kind`."""
-    shape, inside = get_origin(kind), get_args(kind)
-    if shape is Annotated:
-        return described(inside[0])
-    if shape in UNIONS:
-        return " or ".join(map(described, inside))
-    if shape is Literal:
-        return ("one of " if len(inside) > 1 else "") + ", ".join(map(repr, inside))
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return type_text(inner[0])
+    if origin in UNIONS:
+        return " or ".join(map(type_text, inner))
+    if origin is Literal:
+        return ("one of " if len(inner) > 1 else "") + ", ".join(map(repr, inner))
     if kind in TEXTS:
         return TEXTS[kind][0]
-    if shape in LISTS:
-        return f"{described(inside[0])} or a list" if inside[0] in TEXTS else "a list"
-    if shape is None and isinstance(kind, type) and issubclass(kind, Struct):
+    if origin in LISTS:
+        return f"{type_text(inner[0])} or a list" if inner[0] in TEXTS else "a list"
+    if _is_struct(kind):
         return f"{{{', '.join(fields(kind))}}}" if len(fields(kind)) < 4 else "a mapping of options"
     return _PLAIN.get(kind, "a mapping")
 
 
-def found(node: Node) -> str:
+def value_text(node: Node) -> str:
     """Return a description of the value of `node`."""
     value = node.value
-    if isinstance(value, dict):
-        return "a mapping" if value else "an empty mapping"
-    if isinstance(value, list):
-        return "a list" if value else "an empty list"
+    if isinstance(value, dict | list):
+        noun = "mapping" if isinstance(value, dict) else "list"
+        return f"a {noun}" if value else f"an empty {noun}"
     if isinstance(value, str):
         return repr(value if len(value) <= 60 else value[:60] + "…")
     return "nothing" if value is None else repr(value).lower()
@@ -345,13 +341,15 @@ def _advice(value: Any, kind: Any) -> str:
     """Return advice on what to write in place of `value`, empty if that is not plain."""
     if get_origin(kind) in (Annotated, *LISTS):
         kind = get_args(kind)[0]
-    if get_origin(kind) is Literal and isinstance(value, str):
-        return did_you_mean(value, [each for each in get_args(kind) if isinstance(each, str)])
     if kind in TEXTS and isinstance(value, bool | int | float):
         return f"; quote it: {quote(str(value).lower())}"
-    if kind is bool and isinstance(value, str) and value.lower() in {*_YES, "true", "false"}:
+    if not isinstance(value, str):
+        return ""
+    if get_origin(kind) is Literal:
+        return did_you_mean(value, [each for each in get_args(kind) if isinstance(each, str)])
+    if kind is bool and value.lower() in {*_YES, "true", "false"}:
         return f"; write {_YES.get(value.lower(), value.lower())}"
-    if kind in (int, float) and isinstance(value, str):
-        digits = value.replace("_", "")
-        return f"; write {digits}" if digits.lstrip("+-").isdecimal() and digits.isascii() else ""
+    digits = value.replace("_", "")
+    if kind in (int, float) and digits.lstrip("+-").isdecimal() and digits.isascii():
+        return f"; write {digits}"
     return ""

@@ -21,45 +21,45 @@ def mistake(expression: Expression) -> str | None:
     """
     from jmespath.functions import Functions
 
-    known = {name: entry["signature"] for name, entry in Functions.FUNCTION_TABLE.items()}
-    known["argument"] = ({"types": ["string"]},)
-    quoted = expression.quoted
+    signatures = {name: entry["signature"] for name, entry in Functions.FUNCTION_TABLE.items()}
+    signatures["argument"] = ({"types": ["string"]},)
+    quoted_names = expression.quoted
     for node in _nodes(expression.tree):
-        if wrong := _compared(node, quoted):
-            return wrong
+        if reason := _compared_name(node, quoted_names):
+            return reason
         if node["type"] != "function_expression":
             continue
-        name, given = node["value"], len(node["children"])
-        if name not in known:
-            return f"unknown JMESPath function {name!r}{did_you_mean(name, known)}"
-        wanted = len(known[name])
-        variadic = bool(known[name]) and "variadic" in known[name][-1]
-        if given < wanted or (given > wanted and not variadic):
-            count = f"{wanted} argument{'s' * (wanted != 1)}{' or more' * variadic}"
-            return f"the JMESPath function {name!r} takes {count}, found {given}"
+        name, count = node["value"], len(node["children"])
+        if name not in signatures:
+            return f"unknown JMESPath function {name!r}{did_you_mean(name, signatures)}"
+        needed = len(signatures[name])
+        variadic = bool(signatures[name]) and "variadic" in signatures[name][-1]
+        if count < needed or (count > needed and not variadic):
+            expected = f"{needed} argument{'s' * (needed != 1)}{' or more' * variadic}"
+            return f"the JMESPath function {name!r} takes {expected}, found {count}"
     return None
 
 
-def _compared(node: dict[str, Any], quoted: set[str]) -> str | None:
+def _compared_name(node: dict[str, Any], quoted_names: set[str]) -> str | None:
     """Return the mistake of a text or a literal that is written as a name, or None."""
     for field, other in compared(node):
         name = field["value"]
-        if name in ("true", "false") and name not in quoted:
+        if name in ("true", "false") and name not in quoted_names:
             return f"{name} is a name, and no literal; did you mean `{name}` in backticks?"
-        # On the left side, or beside a text, a quoted name is meant as a member.
+        # On the right side, or beside another name, a quoted name is meant as a text.
         text = field is node["children"][1] or other["type"] == "field"
-        if name in quoted and text and other["type"] != "literal" and _PLAIN.fullmatch(name):
-            said = f'"{name}" in double quotes is a name, as {name} is'
-            return f"{said}; did you mean {name!r} in single quotes?"
+        if name in quoted_names and text and other["type"] != "literal" and _PLAIN.fullmatch(name):
+            reason = f'"{name}" in double quotes is a name, as {name} is'
+            return f"{reason}; did you mean {name!r} in single quotes?"
     return None
 
 
-def slip(condition: Expression) -> str | None:
+def condition_mistake(condition: Expression) -> str | None:
     """Return the mistake in a rule's `when`, or None.
 
-    >>> slip(Expression("action == status"))
+    >>> condition_mistake(Expression("action == status"))
     "action == status compares two arguments; did you mean 'status' in single quotes?"
-    >>> slip(Expression("action == 'status'")) is None
+    >>> condition_mistake(Expression("action == 'status'")) is None
     True
     """
     for node in _nodes(condition.tree):
@@ -67,19 +67,19 @@ def slip(condition: Expression) -> str | None:
             return "`when` sees the arguments themselves: write name, not argument('name')"
         if node["type"] != "comparator":
             continue
-        left, right = node["children"]
-        if left["type"] in _PLACES and right["type"] == "field":
-            sign, word = _SIGNS.get(node["value"], "=="), right["value"]
-            place = left["value"] if left["type"] == "field" else "..."
-            meant = f"`{word}` in backticks" if word in _LITERALS else f"{word!r} in single quotes"
-            return f"{place} {sign} {word} compares two arguments; did you mean {meant}?"
+        first, second = node["children"]
+        if first["type"] in _REFERENCES and second["type"] == "field":
+            sign, name = _SIGNS.get(node["value"], "=="), second["value"]
+            argument = first["value"] if first["type"] == "field" else "..."
+            literal = name in ("true", "false", "null")
+            meaning = f"`{name}` in backticks" if literal else f"{name!r} in single quotes"
+            return f"{argument} {sign} {name} compares two arguments; did you mean {meaning}?"
     return None
 
 
 # Such a name needs no quotes: if it has quotes, it is probably meant as a text.
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_PLACES = {"field", "subexpression", "index_expression"}
-_LITERALS = {"true", "false", "null"}
+_REFERENCES = {"field", "subexpression", "index_expression"}
 _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 
 

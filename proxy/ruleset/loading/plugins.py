@@ -11,119 +11,83 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module, invalidate_caches
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec
-from itertools import chain
 from pathlib import Path
 from threading import Lock
-from types import ModuleType
 from typing import Any
 
 from msgspec import Struct
 
 from proxy.document.patterns import Pattern
 from proxy.errors import BESIDE_RULES, AbridgeError, did_you_mean
-from proxy.ruleset.guard import Guard
-from proxy.ruleset.loading.convert import fields, unreadable
 from proxy.transforms import TRANSFORMS
-from proxy.transforms.base import Parameter, Transform
+from proxy.transforms.base import Parameter
 
 FLAG = "--allow-python"
+
+
+class PluginKind(Struct, frozen=True):
+    """A kind of plugin: its noun, its class variables, and its methods with their parameters."""
+
+    noun: str
+    variables: tuple[str, ...]
+    methods: Mapping[str, tuple[str, ...]]
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members that every class of this kind has."""
+        return (*self.variables, "parameters", *self.methods)
+
+
+KINDS = {
+    "transforms": PluginKind(
+        "transform",
+        ("name", "shorthand", "window", "cuts"),
+        {"__call__": ("root", "call"), "reshape": ("schema",)},
+    ),
+    "guards": PluginKind("guard", ("name", "shorthand"), {"__call__": ("call", "result")}),
+}
+"""The kinds of plugins, by the key at the top of a rule file."""
+
+_VARIABLES: dict[str, tuple[Any, str]] = {
+    "name": (str, "ClassVar[str] = ..."),
+    "shorthand": (str | None, "ClassVar[str | None] = None"),
+    "window": (bool, "ClassVar[bool] = False"),
+    "cuts": (bool, "ClassVar[bool] = False"),
+}
+# `contract` is the name of a step that the pipeline adds itself.
+_OWN_NAMES = frozenset((*TRANSFORMS, "contract"))
+_PACKAGE = re.compile(rf"\b{BESIDE_RULES}\d+(?=\.)")
+_REFERENCE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
+_TYPES = ("string", "integer", "number", "boolean", "array", "object")
 
 
 class PythonError(AbridgeError):
     """Unusable Python that a rule file names; the message has the mistake and the remedy."""
 
 
-class PluginKind(Struct, frozen=True):
-    """A kind of plugin: its `noun`, its Protocol, and the parameters of its methods."""
+class PluginLoader(Struct, frozen=True):
+    """Loads the Python that rule files in `folder` may name, if it is `allowed`."""
 
-    noun: str
-    protocol: type
-    takes: Mapping[str, tuple[str, ...]]
-
-    @property
-    def members(self) -> tuple[str, ...]:
-        """The members that every class of this kind has."""
-        own = [name for name in vars(self.protocol) if name in self.takes or name == "parameters"]
-        return (*self.protocol.__annotations__, *own)
-
-
-ROLES = {
-    "transforms": PluginKind(
-        "transform", Transform, {"__call__": ("root", "call"), "reshape": ("schema",)}
-    ),
-    "guards": PluginKind("guard", Guard, {"__call__": ("call", "found")}),
-}
-"""The kinds of plugins, by the key at the top of a rule file."""
-
-# `contract` is the name of a step that the pipeline adds itself.
-_TAKEN = frozenset((*TRANSFORMS, "contract"))
-_PACKAGE = re.compile(rf"\b{BESIDE_RULES}\d+(?=\.)")
-_REFERENCE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
-_TYPES = ("string", "integer", "number", "boolean", "array", "object")
-
-
-class Python:
-    """The Python that rule files in one folder may name, if it is `allowed`."""
-
-    def __init__(self, folder: Path, *, allowed: bool) -> None:
-        self._folder = folder
-        self._allowed = allowed
-        self._loaded: dict[str, ModuleType | PythonError] = {}
+    folder: Path
+    allowed: bool
 
     def load(self, reference: str, key: str) -> type:
-        """Return the class that `module:Class` names, checked for its role; raises PythonError."""
+        """Return the class that `module:Class` names, checked for its key; raises PythonError."""
         if _REFERENCE.fullmatch(reference) is None or ".py:" in reference:
-            raise PythonError(f"expected 'module:Class', found {reference!r}{_meant(reference)}")
-        if not self._allowed:
-            said = f"{reference!r} is Python code, which runs only with {FLAG}"
-            raise PythonError(said)
-        module, _, name = reference.partition(":")
-        kind: type = _named(self._module(module), name, self._shown(module))
-        check(kind, ROLES[key], reference)
-        return kind
-
-    def _module(self, name: str) -> ModuleType:
-        # A module that failed is not run again for its next class.
-        if name not in self._loaded:
-            try:
-                self._loaded[name] = self._imported(name)
-            except PythonError as wrong:
-                self._loaded[name] = wrong
-        found = self._loaded[name]
-        if isinstance(found, PythonError):
-            raise found
-        return found
-
-    def _imported(self, name: str) -> ModuleType:
-        file = self._file(name)
-        whole = f"{_package(file.parent)}.{file.stem}" if file.is_file() else name
-        try:
-            invalidate_caches()
-            return import_module(whole)
-        except (Exception, SystemExit) as error:
-            if isinstance(error, ModuleNotFoundError) and error.name in _opening(whole):
-                raise PythonError(self._missing(name)) from None
-            raise PythonError(_raised(error, self._shown(name), file)) from error
-
-    def _file(self, name: str) -> Path:
-        return self._folder.joinpath(*name.split(".")).with_suffix(".py")
-
-    def _shown(self, name: str) -> str:
-        file = self._file(name)
-        return str(file) if file.is_file() else f"the module {name!r}"
-
-    def _missing(self, name: str) -> str:
-        beside = sorted(path.stem for path in self._file(name).parent.glob("*.py"))
-        advice = did_you_mean(name, beside)
-        return f"no module {name!r}: no file {self._file(name)}, and none is installed{advice}"
-
-
-def check(kind: Any, role: PluginKind, reference: str) -> None:
-    """Raise PythonError if a class does not meet the requirements of its role."""
-    # Each check relies on the checks before it.
-    found = chain(_struct(kind), _lacks(kind, role), _wrong(kind, role), _options(kind))
-    for wrong in found:
-        raise PythonError(f"{reference!r} {wrong}")
+            raise PythonError(f"expected 'module:Class', found {reference!r}{_advice(reference)}")
+        if not self.allowed:
+            raise PythonError(f"{reference!r} is Python code, which runs only with {FLAG}")
+        module_name, _, name = reference.partition(":")
+        file = self.folder.joinpath(*module_name.split(".")).with_suffix(".py")
+        module = _load_module(module_name, file)
+        if not hasattr(module, name):
+            classes = [word for word, value in vars(module).items() if isinstance(value, type)]
+            source = str(file) if file.is_file() else f"the module {module_name!r}"
+            raise PythonError(f"{source} has no class {name!r}{did_you_mean(name, classes)}")
+        cls: type = getattr(module, name)
+        for mistake in _mistakes(cls, KINDS[key]):
+            raise PythonError(f"{reference!r} {mistake}")
+        return cls
 
 
 def check_parameters(step: Any) -> None:
@@ -139,100 +103,78 @@ def check_parameters(step: Any) -> None:
             raise PythonError(f"the schema of its parameter {name!r} has no type; known: {known}")
         try:
             Pattern(parameter.schema.get("pattern", ""))
-        except AbridgeError as wrong:
-            raise PythonError(f"the pattern of its parameter {name!r}: {wrong}") from None
+        except AbridgeError as error:
+            raise PythonError(f"the pattern of its parameter {name!r}: {error}") from None
 
 
-def _struct(kind: Any) -> Iterator[str]:
-    if not (isinstance(kind, type) and issubclass(kind, Struct)):
-        name = getattr(kind, "__name__", "Name")
+def _mistakes(cls: Any, kind: PluginKind) -> Iterator[str]:
+    """Yield the mistakes in a class; each check relies on the checks before it."""
+    name = getattr(cls, "__name__", "Name")
+    if not (isinstance(cls, type) and issubclass(cls, Struct)):
         yield f"is no msgspec Struct; write class {name}(Struct, frozen=True)"
-    elif not kind.__struct_config__.frozen:
-        yield f"can change while it is in use; write class {kind.__name__}(Struct, frozen=True)"
+    elif not cls.__struct_config__.frozen:
+        yield f"can change while it is in use; write class {name}(Struct, frozen=True)"
+    if hasattr(cls, "reshape") and "reshape" not in kind.members:
+        yield f"is a transform, not a {kind.noun}; name it under 'transforms'"
+    # Not hasattr: every class can be called.
+    members = {member for base in cls.__mro__ for member in vars(base)}
+    if missing := [member for member in kind.members if member not in members]:
+        advice = "; name a guard under 'guards'" if "reshape" in missing else ""
+        yield f"is no {kind.noun}: it has no {', '.join(missing)}{advice}"
+    for variable in kind.variables:
+        expected, declaration = _VARIABLES[variable]
+        if not isinstance(getattr(cls, variable), expected):
+            yield f"has no usable {variable}; write {variable}: {declaration}"
+    if cls.name in _OWN_NAMES:
+        yield f"has the name {cls.name!r}, which a step of the proxy's own has; choose another one"
+    if "window" in kind.members and cls.window:
+        yield "cannot be a window: let 'paginate' or 'truncate' follow it"
+    for method, parameters in kind.methods.items():
+        if not _takes(getattr(cls, method), parameters):
+            yield f"has no usable {method}; write def {method}(self, {', '.join(parameters)})"
+    options = cls.__struct_encode_fields__
+    if cls.shorthand not in (None, *options):
+        advice = did_you_mean(cls.shorthand, options)
+        yield f"has the shorthand {cls.shorthand!r}, which is no option{advice}"
 
 
-def _lacks(kind: type, role: PluginKind) -> Iterator[str]:
-    lacking = [name for name in role.members if not _has(kind, name)]
-    if not lacking:
-        others = [name for name in ROLES["transforms"].members if name not in role.members]
-        if others and all(_has(kind, name) for name in others):
-            yield f"is no guard: it has {_listed(others)}; name a transform under 'transforms'"
-        return
-    other = next(each for each in ROLES.values() if each is not role)
-    if all(_has(kind, name) for name in other.members):
-        said = f"; if it is a {other.noun}, name it under '{other.noun}s'"
-    else:
-        said = ""
-    yield f"is no {role.noun}: it has no {_listed(lacking, 'or')}{said}"
-
-
-def _wrong(kind: Any, role: PluginKind) -> Iterator[str]:
-    name, shorthand = kind.name, kind.shorthand
-    if not isinstance(name, str) or not name:
-        yield "has no text as its name; write name: ClassVar[str] = ..."
-    elif name in _TAKEN:
-        yield f"has the name {name!r}, which a step of the proxy's own has; choose another one"
-    if not isinstance(shorthand, str | None):
-        yield "has a shorthand that is no option; write shorthand: ClassVar[str | None] = None"
-    for word in ("window", "cuts"):
-        if word in role.members and not isinstance(getattr(kind, word), bool):
-            yield f"has no true or false in {word}; write {word}: ClassVar[bool] = False"
-    if "window" in role.members and kind.window is True:
-        yield (
-            "cannot be a window (window = True): only the proxy's own are; let 'paginate' or "
-            "'truncate' follow it"
-        )
-    for method, names in role.takes.items():
-        yield from _method(getattr(kind, method), method, names)
-
-
-def _method(method: Any, name: str, names: tuple[str, ...]) -> Iterator[str]:
+def _takes(method: Any, parameters: tuple[str, ...]) -> bool:
     import inspect
 
-    wanted = f"def {name}(self, {', '.join(names)})"
-    if not callable(method):
-        yield f"has a {name} that is no method; write {wanted}"
-        return
-    if inspect.iscoroutinefunction(method):
-        yield f"has an async {name}, but nothing waits for it; write {wanted}"
     try:
-        inspect.signature(method).bind(None, *names)
-    except TypeError:
-        yield f"has a {name} that takes other arguments; write {wanted}"
+        inspect.signature(method).bind(None, *parameters)
+    except TypeError:  # not callable, or with other parameters
+        return False
+    # Nothing would wait for it.
+    return not inspect.iscoroutinefunction(method)
 
 
-def _options(kind: type[Struct]) -> Iterator[str]:
+def _load_module(name: str, file: Path) -> Any:
+    full_name = f"{_package(file.parent)}.{file.stem}" if file.is_file() else name
     try:
-        known = fields(kind)
-    except Exception as error:  # an annotation may be any expression
-        yield f"has options whose types cannot be read: {type(error).__name__}: {error}"
-        return
-    for word, option in known.items():
-        strange = unreadable(option.type)
-        if strange is not None:
-            said = getattr(strange, "__qualname__", None) if isinstance(strange, type) else None
-            yield f"has an option {word!r} of type {said or strange}, which no rule file can hold"
-    shorthand = kind.shorthand  # type: ignore[attr-defined]
-    if shorthand is not None and shorthand not in known:
-        yield f"has the shorthand {shorthand!r}, which is no option{did_you_mean(shorthand, known)}"
+        invalidate_caches()
+        return import_module(full_name)
+    except (Exception, SystemExit) as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing and f"{full_name}.".startswith(f"{missing}."):
+            advice = did_you_mean(name, sorted(path.stem for path in file.parent.glob("*.py")))
+            message = f"no module {name!r}: no file {file}, and none is installed{advice}"
+            raise PythonError(message) from None
+        raise PythonError(_import_failure(error, name, file)) from error
 
 
-def _has(kind: type, name: str) -> bool:
-    # Not hasattr: every class can be called.
-    return any(name in vars(each) for each in kind.__mro__)
+def _import_failure(error: BaseException, name: str, file: Path) -> str:
+    from traceback import extract_tb
 
-
-def _named(module: ModuleType, name: str, shown: str) -> Any:
-    found = getattr(module, name, None)
-    if found is None:
-        own = [word for word, each in vars(module).items() if _is_own(each, module)]
-        advice = did_you_mean(name, own) or (f"; known: {', '.join(own)}" if own else "")
-        raise PythonError(f"{shown} has no class {name!r}{advice}")
-    return found
-
-
-def _is_own(found: Any, module: ModuleType) -> bool:
-    return isinstance(found, type) and found.__module__ == module.__name__
+    trace = extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in trace if frame.filename == str(file.absolute())]
+    source = str(file) if file.is_file() else f"the module {name!r}"
+    position = f"{source}:{lines[-1]}" if lines else source
+    text = _PACKAGE.sub("", f"{type(error).__name__}: {error}".removesuffix(": "))
+    advice = ""
+    if isinstance(error, ModuleNotFoundError) and file.with_name(f"{error.name}.py").is_file():
+        advice = f"; what lies beside it is imported by 'from .{error.name} import ...'"
+    return f"{position} raises {' '.join(text.split())}{advice}"
 
 
 _packages: dict[Path, str] = {}
@@ -253,51 +195,11 @@ def _package(folder: Path) -> str:
         return name
 
 
-def _opening(name: str) -> set[str]:
-    """Return a module's name and those of the packages that hold it."""
-    parts = name.split(".")
-    return {".".join(parts[: count + 1]) for count in range(len(parts))}
-
-
-def _raised(error: BaseException, shown: str, file: Path) -> str:
-    """Return the message on an exception from the import of a module, with its line."""
-    said, line = str(error), _line(error, file)
-    if isinstance(error, SyntaxError) and error.filename == str(file.absolute()):
-        said, line = error.msg, error.lineno
-    said = " ".join(_PACKAGE.sub("", f"{type(error).__name__}: {said}".removesuffix(": ")).split())
-    return f"{shown}{f':{line}' if line else ''} raises {said}{_advice(error, file)}"
-
-
-def _line(error: BaseException, file: Path) -> int | None:
-    """Return the line of `file` that ran last."""
-    last, frame = None, error.__traceback__
-    while frame is not None:
-        if frame.tb_frame.f_code.co_filename == str(file.absolute()):
-            last = frame.tb_lineno
-        frame = frame.tb_next
-    return last
-
-
-def _advice(error: BaseException, file: Path) -> str:
-    if not isinstance(error, ModuleNotFoundError) or error.name is None:
-        return ""
-    if _PACKAGE.match(error.name):
-        return ""
-    if file.with_name(f"{error.name}.py").is_file():
-        return f"; what lies beside it is imported by 'from .{error.name} import ...'"
-    return "; it must be installed where mcp-abridge is"
-
-
-def _meant(reference: str) -> str:
+def _advice(reference: str) -> str:
     """Return advice on an invalid reference, empty if the intended one is not plain."""
     # Python itself has a dot in place of the colon.
     dotted = ":" not in reference and not reference.endswith(".py")
     path, _, name = reference.rpartition("." if dotted else ":")
     module = path.removeprefix("./").removesuffix(".py").replace("/", ".")
-    meant = f"{module}:{name}"
-    return f"; write {meant!r}" if _REFERENCE.fullmatch(meant) else ""
-
-
-def _listed(words: list[str], last: str = "and") -> str:
-    *most, end = words
-    return f"{', '.join(most)} {last} {end}" if most else end
+    corrected = f"{module}:{name}"
+    return f"; write {corrected!r}" if _REFERENCE.fullmatch(corrected) else ""

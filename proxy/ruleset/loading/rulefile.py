@@ -8,10 +8,9 @@ from msgspec.structs import replace
 
 from proxy.document.sizes import Size
 from proxy.errors import Problem
-from proxy.ruleset.loading import checks as consistency
-from proxy.ruleset.loading import yaml_nodes as positions
-from proxy.ruleset.loading.convert import BAD, NodeConverter, fields, found, sized
-from proxy.ruleset.loading.plugins import ROLES, Python
+from proxy.ruleset.loading import checks, yaml_nodes
+from proxy.ruleset.loading.convert import INVALID, NodeConverter, fields, read_size, value_text
+from proxy.ruleset.loading.plugins import KINDS, PluginLoader
 from proxy.ruleset.loading.rule_model import (
     NO_DEFAULTS,
     CaseSpec,
@@ -24,7 +23,7 @@ from proxy.ruleset.loading.rule_model import (
     RuleSpec,
     Steps,
 )
-from proxy.ruleset.loading.steps import Names, part
+from proxy.ruleset.loading.steps import Names, read_part
 from proxy.ruleset.loading.yaml_errors import SourceError
 from proxy.ruleset.loading.yaml_nodes import MAX_BYTES, Node
 from proxy.ruleset.rule import Hidden, Rule, RuleFile
@@ -51,121 +50,129 @@ def read(file: str, raw: bytes, *, allow_python: bool = False) -> LoadedRules:
     >>> read("r.yaml", b"version: 1\\nrules: [{tools: a, respons: []}]").problems[0].message
     "unknown key 'respons' of a rule; did you mean 'response'?"
     """
-    root, slips = positions.read(file, raw)
+    root, problems = yaml_nodes.read(file, raw)
     if root is None:
-        return LoadedRules(None, tuple(slips), readable=False)
-    names = Names(Python(Path(file).parent, allowed=allow_python))
-    own = {Part: part, Size: sized, RuleNodes: _rules, Defaults: _defaults}
-    notes = NodeConverter(file, {**names.readers, **own})
-    made = None
+        return LoadedRules(None, tuple(problems), readable=False)
+    names = Names(PluginLoader(Path(file).parent, allowed=allow_python))
+    own = {Part: read_part, Size: read_size, RuleNodes: _rules, Defaults: _defaults}
+    converter = NodeConverter(file, {**names.readers, **own})
+    rules = None
     try:
         if b"\\" in raw:
-            consistency.characters(notes, root)
-        made = _file(notes, names, root)
-    except SourceError as stop:
-        slips.append(Problem(file, stop.line, stop.column, str(stop)))
-    problems = sorted({*slips, *notes.problems})
-    return LoadedRules(None if problems else made, tuple(problems))
+            checks.surrogates(converter, root)
+        rules = _file(converter, names, root)
+    except SourceError as error:
+        problems.append(Problem(file, error.line, error.column, str(error)))
+    problems = sorted({*problems, *converter.problems})
+    return LoadedRules(None if problems else rules, tuple(problems))
 
 
-def _file(notes: NodeConverter, names: Names, root: Node) -> RuleFile | None:
+def _file(converter: NodeConverter, names: Names, root: Node) -> RuleFile | None:
     if not isinstance(root.value, dict):
-        notes.report(root, f"expected a mapping with version and rules, found {found(root)}")
+        message = f"expected a mapping with version and rules, found {value_text(root)}"
+        converter.report(root, message)
         return None
     # The names that the file defines come first, in any order: the defaults may use them.
-    ordered = sorted(root.value.items(), key=lambda pair: pair[0] not in ROLES)
-    own = {word: node for word, node in ordered if not word.startswith("x-")}
-    head = notes.members(replace(root, value=own), RuleFileSpec, "a rule file", "key")
-    defaults, entries = head.get("defaults", Defaults()), head.get("rules", RuleNodes())
-    starts = Defaults().node if defaults is BAD else defaults.node
-    nodes = [_merged(starts, node) for node in (() if entries is BAD else entries.nodes)]
-    written = [(node, notes.members(node, RuleSpec, "a rule", "key")) for node in nodes]
-    consistency.order(notes, written)
-    made = [_rule(notes, names, node, members) for node, members in written]
-    if notes.problems:
+    ordered = sorted(root.value.items(), key=lambda pair: pair[0] not in KINDS)
+    own = {key: node for key, node in ordered if not key.startswith("x-")}
+    head = converter.members(replace(root, value=own), RuleFileSpec, "a rule file", "key")
+    valid = {key: value for key, value in head.items() if value is not INVALID}
+    defaults = valid.get("defaults", Defaults()).node
+    nodes = [_merge(defaults, node) for node in valid.get("rules", RuleNodes()).nodes]
+    pairs = [(node, converter.members(node, RuleSpec, "a rule", "key")) for node in nodes]
+    checks.order(converter, pairs)
+    rules = [_rule(converter, names, node, members) for node, members in pairs]
+    if converter.problems:
         return None
-    rules = tuple(rule for rule in made if rule is not None)
-    expose, server = head.get("expose"), head.get("server")
-    return RuleFile(name=notes.file, rules=rules, server=server, expose=expose)
+    return RuleFile(
+        name=converter.file,
+        rules=tuple(rule for rule in rules if rule is not None),
+        server=valid.get("server"),
+        expose=valid.get("expose"),
+    )
 
 
-def _rules(notes: NodeConverter, node: Node, label: str) -> Any:
+def _rules(converter: NodeConverter, node: Node, label: str) -> Any:
     nodes = node.value if isinstance(node.value, list) else [node]
     for each in nodes:
         if not (isinstance(each.value, dict) or each.invalid):
-            notes.report(each, f"expected a rule, a mapping with tools, found {found(each)}")
+            message = f"expected a rule, a mapping with tools, found {value_text(each)}"
+            converter.report(each, message)
     return RuleNodes(tuple(each for each in nodes if isinstance(each.value, dict)))
 
 
-def _defaults(notes: NodeConverter, node: Node, label: str) -> Any:
+def _defaults(converter: NodeConverter, node: Node, label: str) -> Any:
     if not isinstance(node.value, dict):
-        return notes.report(node, f"{label}: expected a mapping, found {found(node)}")
-    known = {word: option for word, option in fields(RuleSpec).items() if word not in NO_DEFAULTS}
-    for word, member in node.value.items():
-        if word in known:
-            notes.value(member, known[word].type, word)
-        elif word in NO_DEFAULTS:
-            notes.report(node.keys[word], f"{word!r} is each rule's own; it has no default")
+        return converter.report(node, f"{label}: expected a mapping, found {value_text(node)}")
+    options = {key: field for key, field in fields(RuleSpec).items() if key not in NO_DEFAULTS}
+    for key, member in node.value.items():
+        if key in options:
+            converter.convert(member, options[key].type, key)
+        elif key in NO_DEFAULTS:
+            converter.report(node.keys[key], f"{key!r} is each rule's own; it has no default")
         else:
-            notes.unknown(node.keys[word], "key", known, " of a rule")
-    value = {word: member for word, member in node.value.items() if word in known}
+            converter.report_unknown(node.keys[key], "key", options, " of a rule")
+    value = {key: member for key, member in node.value.items() if key in options}
     return Defaults(replace(node, value=value))
 
 
-def _merged(defaults: Node, rule: Node) -> Node:
+def _merge(defaults: Node, rule: Node) -> Node:
     value, keys = {**defaults.value, **rule.value}, {**defaults.keys, **rule.keys}
     return replace(rule, value=value, keys=keys)
 
 
-def _rule(notes: NodeConverter, names: Names, node: Node, members: dict[str, Any]) -> Rule | None:
+def _rule(
+    converter: NodeConverter, names: Names, node: Node, members: dict[str, Any]
+) -> Rule | None:
     """Check the keys of a rule against each other, and return the rule."""
-    read = {word: value for word, value in members.items() if value is not BAD}
-    steps = read.get("response", Steps()).placed
-    consistency.whole_tool(notes, node, read)
-    consistency.windows(notes, steps)
-    consistency.errors(notes, read.get("errors", Steps()).placed)
-    schema = consistency.contract(notes, node, read)
-    if "arguments" in read:
-        consistency.arguments(notes, node.value["arguments"], read["arguments"], steps)
-    if "tests" in node.value and "tools" in read:
-        guarding = members.get("guard", GuardSpec())
-        guarded = guarding is BAD or guarding.placed is not None
-        consistency.tests(notes, node.value["tests"], read["tools"], guarded=guarded)
+    valid = {key: value for key, value in members.items() if value is not INVALID}
+    steps = valid.get("response", Steps()).placed
+    checks.whole_tool(converter, node, valid)
+    checks.windows(converter, steps)
+    checks.errors(converter, valid.get("errors", Steps()).placed)
+    schema = checks.contract(converter, node, valid)
+    if "arguments" in valid:
+        checks.arguments(converter, node.value["arguments"], valid["arguments"], steps)
+    if "tests" in node.value and "tools" in valid:
+        # A guard with a mistake is a guard.
+        guard = members.get("guard", GuardSpec())
+        guarded = guard is INVALID or guard.placed is not None
+        checks.tests(converter, node.value["tests"], valid["tools"], guarded=guarded)
     pipeline = [step for _, step in steps]
-    if read.get("validate") is not None and isinstance(schema, dict):
-        pipeline.append(Contract(schema, refuses=read["validate"] == "refuse"))
-    if read.get("max_bytes") is not None:
-        bound = {"max_bytes": read["max_bytes"]}
+    if valid.get("validate") is not None and isinstance(schema, dict):
+        pipeline.append(Contract(schema, refuses=valid["validate"] == "refuse"))
+    if valid.get("max_bytes") is not None:
+        budget = {"max_bytes": valid["max_bytes"]}
         abridge: Any = TRANSFORMS["abridge"]
-        pipeline.append(notes.made(node.value["max_bytes"], abridge, bound, "max_bytes"))
-    if len(read) < len(members) or schema is BAD or BAD in pipeline:
+        pipeline.append(converter.build(node.value["max_bytes"], abridge, budget, "max_bytes"))
+    if len(valid) < len(members) or schema is INVALID or INVALID in pipeline:
         return None
-    written = RuleSpec(**{**read, "output_schema": schema})
-    hide, error_if = written.hide, written.error_if
-    errors = tuple(step for _, step in written.errors.placed)
-    guard = written.guard.placed[1] if written.guard.placed else None
+    spec = RuleSpec(**{**valid, "output_schema": schema})
+    hide, error_if = spec.hide, spec.error_if
+    errors = tuple(step for _, step in spec.errors.placed)
+    guard = spec.guard.placed[1] if spec.guard.placed else None
     return Rule(
-        name=written.name or ", ".join(written.tools),
+        name=spec.name or ", ".join(spec.tools),
         pipeline=tuple(pipeline),
-        drop_blocks=written.blocks.drop if written.blocks else (),
+        drop_blocks=spec.blocks.drop if spec.blocks else (),
         errors=errors,
         guard=guard,
         foreign=any(map(names.foreign, (*pipeline, *errors, guard))),
         hide=hide if isinstance(hide, Hidden) else Hidden() if hide else None,
         error_if=error_if.match if isinstance(error_if, Match) else error_if,
-        tests=tuple(map(_plain, written.tests)),
+        tests=tuple(map(_case, spec.tests)),
         test_lines=_lines(node.value.get("tests")),
-        place=f"{notes.file}:{node.line}",
-        **{word: getattr(written, word) for word in _SAME},
+        place=f"{converter.file}:{node.line}",
+        **{key: getattr(spec, key) for key in _SAME},
     )
 
 
 # The keys that mean the same in a file and in a Rule.
 _SAME = tuple(
-    word
-    for word in RuleSpec.__struct_fields__
-    if word in Rule.__struct_fields__
-    and word not in ("name", "errors", "guard", "hide", "error_if", "tests")
+    key
+    for key in RuleSpec.__struct_fields__
+    if key in Rule.__struct_fields__
+    and key not in ("name", "errors", "guard", "hide", "error_if", "tests")
 )
 
 
@@ -175,13 +182,13 @@ def _lines(tests: Node | None) -> tuple[int, ...]:
     return tuple(each.line for each in (tests.value if isinstance(tests.value, list) else [tests]))
 
 
-def _plain(case: CaseSpec) -> dict[str, Any]:
-    """Return the keys of a test as they are written, without absent ones."""
-    said: dict[str, Any] = {}
-    for word, option in fields(CaseSpec).items():
-        value = getattr(case, word)
+def _case(case: CaseSpec) -> dict[str, Any]:
+    """Return the keys of a test as they are in the file, without absent ones."""
+    keys: dict[str, Any] = {}
+    for key, option in fields(CaseSpec).items():
+        value = getattr(case, key)
+        if isinstance(value, QuerySpec):
+            value = {"tool": value.tool, "arguments": value.arguments}
         if value != option.default:
-            if isinstance(value, QuerySpec):
-                value = {"tool": value.tool, "arguments": value.arguments}
-            said[word] = list(map(str, value)) if isinstance(value, tuple) else value
-    return said
+            keys[key] = list(map(str, value)) if isinstance(value, tuple) else value
+    return keys

@@ -7,36 +7,44 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from proxy.errors import did_you_mean, nearest
-from proxy.ruleset.loading.convert import BAD, MAPS, NodeConverter, Reader, fields, fits, found
-from proxy.ruleset.loading.plugins import ROLES, Python, PythonError, check_parameters
+from proxy.ruleset.loading.convert import (
+    INVALID,
+    MAPS,
+    NodeConverter,
+    Reader,
+    fields,
+    fits,
+    value_text,
+)
+from proxy.ruleset.loading.plugins import KINDS, PluginLoader, PythonError, check_parameters
 from proxy.ruleset.loading.rule_model import GuardSpec, PluginClasses, RuleSpec, Steps
 from proxy.ruleset.loading.yaml_nodes import Node
 from proxy.transforms import TRANSFORMS
 from proxy.transforms.shapes import SOURCES, Part
 
 
-def part(notes: NodeConverter, node: Node, label: str) -> Any:
+def read_part(converter: NodeConverter, node: Node, label: str) -> Any:
     """Read a part of a shape; see Recast."""
     if isinstance(node.value, list):
-        elements = [notes.value(each, Part, label) for each in node.value]
-        return BAD if any(each is BAD for each in elements) else tuple(elements)
+        elements = [converter.convert(each, Part, label) for each in node.value]
+        return INVALID if any(each is INVALID for each in elements) else tuple(elements)
     if not isinstance(node.value, dict):
         return node.value
-    source = _meant(node)
+    source = _source(node)
     if source is not None:
-        return notes.value(node, source, label)
-    members = {word: notes.value(each, Part, word) for word, each in node.value.items()}
-    return BAD if any(each is BAD for each in members.values()) else members
+        return converter.convert(node, source, label)
+    members = {key: converter.convert(each, Part, key) for key, each in node.value.items()}
+    return INVALID if any(each is INVALID for each in members.values()) else members
 
 
-def _meant(node: Node) -> type[Struct] | None:
+def _source(node: Node) -> type[Struct] | None:
     """Return the source that a mapping denotes, None if it is a part of the shape itself."""
     for kind in SOURCES:
-        known = fields(kind)
-        mark = next(iter(known))
-        # A mapping or a list is no name, path or expression; a word like no known one is no typo.
-        named = mark in node.value and not isinstance(node.value[mark].value, dict | list)
-        if named and all(word in known or nearest(word, known) for word in node.value):
+        options = fields(kind)
+        value = node.value.get(next(iter(options)))
+        # A mapping or a list is no name, path or expression; a key like no option is no typo.
+        is_source = value is not None and not isinstance(value.value, dict | list)
+        if is_source and all(key in options or nearest(key, options) for key in node.value):
             return kind
     return None
 
@@ -44,99 +52,101 @@ def _meant(node: Node) -> type[Struct] | None:
 class Names:
     """The names of steps and guards in one file; the file's own names must be read first."""
 
-    def __init__(self, python: Python) -> None:
-        self._python = python
-        # BAD marks an unusable class, which was reported at its name.
-        self._own: dict[str, dict[str, Any]] = {key: {} for key in ROLES}
+    def __init__(self, plugins: PluginLoader) -> None:
+        self._plugins = plugins
+        # INVALID marks an unusable class, which was reported at its name.
+        self._own: dict[str, dict[str, Any]] = {key: {} for key in KINDS}
         self.readers: dict[Any, Reader] = {
-            PluginClasses: self._named,
+            PluginClasses: self._classes,
             Steps: self._steps,
-            GuardSpec: self._guarding,
+            GuardSpec: self._guard,
         }
 
-    def foreign(self, made: object) -> bool:
+    def foreign(self, step: object) -> bool:
         """Return True if a step or a guard is of a class that the file names."""
-        return any(type(made) is kind for own in self._own.values() for kind in own.values())
+        return any(type(step) is cls for own in self._own.values() for cls in own.values())
 
-    def _named(self, notes: NodeConverter, node: Node, label: str) -> Any:
-        """Read `{name: module:Class}`, the value of a key of ROLES."""
+    def _classes(self, converter: NodeConverter, node: Node, label: str) -> Any:
+        """Read `{name: module:Class}`, the value of a key of KINDS."""
         if not isinstance(node.value, dict):
-            return notes.value(node, dict[str, str], label)
+            return converter.convert(node, dict[str, str], label)
         own = self._own[label]
         for name, reference in node.value.items():
-            own[name] = self._class(notes, node.keys[name], reference, label)
-        return BAD if BAD in own.values() else PluginClasses(own)
+            own[name] = self._class(converter, node.keys[name], reference, label)
+        return INVALID if INVALID in own.values() else PluginClasses(own)
 
-    def _class(self, notes: NodeConverter, name: Node, reference: Node, key: str) -> Any:
+    def _class(self, converter: NodeConverter, name: Node, reference: Node, key: str) -> Any:
         if name.value in TRANSFORMS:
-            said = f"{key}: {name.value!r} is a transform of the proxy's own; take another name"
-            return notes.report(name, said)
-        written = notes.value(reference, str, key)
-        if written is BAD:
-            return BAD
-        try:
-            return self._python.load(written, key)
-        except PythonError as wrong:
-            return notes.report(reference, f"{key}: {wrong}")
+            message = f"{name.value!r} is a transform of the proxy's own; take another name"
+            return converter.report(name, f"{key}: {message}")
+        text = converter.convert(reference, str, key)
+        if text is INVALID:
+            return INVALID
+        return converter.read_text(reference, lambda text: self._plugins.load(text, key), key)
 
-    def _steps(self, notes: NodeConverter, node: Node, label: str) -> Any:
-        # Wrong steps are reported; the others are still checked against each other.
-        return Steps(tuple(pair for pair in self._placed(notes, node, label) if pair[1] is not BAD))
+    def _steps(self, converter: NodeConverter, node: Node, label: str) -> Any:
+        # Invalid steps are reported; the others are still checked against each other.
+        pairs = self._pairs(converter, node, label)
+        return Steps(tuple(pair for pair in pairs if pair[1] is not INVALID))
 
-    def _placed(self, notes: NodeConverter, node: Node, label: str) -> Iterator[tuple[Node, Any]]:
+    def _pairs(
+        self, converter: NodeConverter, node: Node, label: str
+    ) -> Iterator[tuple[Node, Any]]:
+        """Yield each step with its node; a list in the list is spliced in."""
         if isinstance(node.value, list):
             for each in node.value:
-                yield from self._placed(notes, each, label)
+                yield from self._pairs(converter, each, label)
         else:
-            yield node, self._step(notes, node, label)
+            yield node, self._step(converter, node, label)
 
-    def _step(self, notes: NodeConverter, node: Node, label: str) -> Any:
+    def _step(self, converter: NodeConverter, node: Node, label: str) -> Any:
         """Read `{transform: options}`, or only the name of a transform that needs no options."""
         if node.invalid:
-            return BAD
-        parts = _parts(node)
-        if parts is None:
-            several = _many(node, "; begin each with '- '")
-            return notes.report(node, f"expected one step, {{transform: options}}, found {several}")
-        word, options = parts
-        if word.value in TRANSFORMS:
-            return _made(notes, options, TRANSFORMS[word.value], word.value)
+            return INVALID
+        pair = _name_and_options(node)
+        if pair is None:
+            entries = _entries_text(node, "; begin each with '- '")
+            message = f"expected one step, {{transform: options}}, found {entries}"
+            return converter.report(node, message)
+        name, options = pair
         own = self._own["transforms"]
-        if word.value in own:
-            return _own_made(notes, options, own[word.value], word.value)
-        if word.value in self._own["guards"]:
-            said = f"{word.value!r} is a guard: a rule names it by its key 'guard'"
-            return notes.report(word, said)
-        if word.value in fields(RuleSpec):
-            other = ", or write abridge: {max_bytes: N}" * (word.value == "max_bytes")
-            said = f"is a key of the rule, not a step; move it out of {label!r}{other}"
-            return notes.report(word, f"{word.value!r} {said}")
-        return notes.unknown(word, "transform", dict.fromkeys((*TRANSFORMS, *own)))
+        if name.value in TRANSFORMS:
+            return _build(converter, options, TRANSFORMS[name.value], name.value)
+        if name.value in own:
+            return _build_own(converter, options, own[name.value], name.value)
+        if name.value in self._own["guards"]:
+            message = f"{name.value!r} is a guard: a rule names it by its key 'guard'"
+            return converter.report(name, message)
+        if name.value in fields(RuleSpec):
+            other = ", or write abridge: {max_bytes: N}" * (name.value == "max_bytes")
+            message = f"is a key of the rule, not a step; move it out of {label!r}{other}"
+            return converter.report(name, f"{name.value!r} {message}")
+        return converter.report_unknown(name, "transform", dict.fromkeys((*TRANSFORMS, *own)))
 
-    def _guarding(self, notes: NodeConverter, node: Node, label: str) -> Any:
+    def _guard(self, converter: NodeConverter, node: Node, label: str) -> Any:
         """Read `{guard: options}`, or a guard that needs no options."""
         if node.invalid:
-            return BAD
+            return INVALID
         if node.value is None:
             return GuardSpec()
-        parts = _parts(node)
-        if parts is None:
-            said = f"{label}: expected one guard, {{name: options}}, found {_many(node)}"
-            return notes.report(node, said)
-        word, options = parts
+        pair = _name_and_options(node)
+        if pair is None:
+            message = f"{label}: expected one guard, {{name: options}}, found {_entries_text(node)}"
+            return converter.report(node, message)
+        name, options = pair
         own = self._own["guards"]
-        if word.value in own:
-            made = _own_made(notes, options, own[word.value], word.value)
-            return BAD if made is BAD else GuardSpec((node, made))
-        if word.value in (*TRANSFORMS, *self._own["transforms"]):
-            said = f"{label}: {word.value!r} is a transform: a step of 'response' or of 'errors'"
-            return notes.report(word, said)
-        named = f"name its class at the top: guards: {{{word.value}: 'module:Class'}}"
-        advice = did_you_mean(word.value, own) or f"; {named}"
-        return notes.report(word, f"unknown guard {found(word)}{advice}")
+        if name.value in own:
+            guard = _build_own(converter, options, own[name.value], name.value)
+            return INVALID if guard is INVALID else GuardSpec((node, guard))
+        if name.value in (*TRANSFORMS, *self._own["transforms"]):
+            message = f"{name.value!r} is a transform: a step of 'response' or of 'errors'"
+            return converter.report(name, f"{label}: {message}")
+        example = f"name its class at the top: guards: {{{name.value}: 'module:Class'}}"
+        advice = did_you_mean(name.value, own) or f"; {example}"
+        return converter.report(name, f"unknown guard {value_text(name)}{advice}")
 
 
-def _parts(node: Node) -> tuple[Node, Node] | None:
+def _name_and_options(node: Node) -> tuple[Node, Node] | None:
     """Return the nodes of a name and its options, None unless there is one of each."""
     if isinstance(node.value, str):
         return node, replace(node, value={})
@@ -146,52 +156,52 @@ def _parts(node: Node) -> tuple[Node, Node] | None:
     return None
 
 
-def _own_made(notes: NodeConverter, options: Node, kind: Any, name: str) -> Any:
-    """Return `_made` of a class of the file; reports any exception that it raises."""
-    if kind is BAD:
-        return BAD
+def _build_own(converter: NodeConverter, options: Node, kind: Any, name: str) -> Any:
+    """Build a step or guard of a class of the file; reports any exception that it raises."""
+    if kind is INVALID:
+        return INVALID
     try:
-        made = _made(notes, options, kind, name)
-        if made is not BAD:
-            check_parameters(made)
-        return made
-    except PythonError as wrong:
-        return notes.report(options, f"{name}: {wrong}")
+        step = _build(converter, options, kind, name)
+        if step is not INVALID:
+            check_parameters(step)
+        return step
+    except PythonError as error:
+        return converter.report(options, f"{name}: {error}")
     except Exception as error:  # it may do anything with its options
-        return notes.report(options, f"{name}: {type(error).__name__}: {error}")
+        return converter.report(options, f"{name}: {type(error).__name__}: {error}")
 
 
-def _made(notes: NodeConverter, options: Node, kind: Any, name: str) -> Any:
-    """Return the step or guard with these options."""
+def _build(converter: NodeConverter, options: Node, kind: Any, name: str) -> Any:
+    """Build the step or guard with these options."""
     if options.invalid:
-        return BAD
+        return INVALID
     if options.value is None:
         options = replace(options, value={})
-    short = _short(kind, options)
-    if short is not None:
-        values = {short: notes.value(options, fields(kind)[short].type, name)}
-    elif isinstance(options.value, dict):
-        values = notes.members(options, kind, name)
-    else:
-        known = ", ".join(fields(kind))
-        wanted = f"options ({known})" if known else "no options"
-        return notes.report(options, f"{name}: expected {wanted}, found {found(options)}")
-    return notes.made(options, kind, values, name)
+    shorthand = _shorthand(kind, options)
+    if shorthand is not None:
+        value = converter.convert(options, fields(kind)[shorthand].type, name)
+        return converter.build(options, kind, {shorthand: value}, name)
+    if isinstance(options.value, dict):
+        values = converter.members(options, kind, name)
+        return converter.build(options, kind, values, name)
+    known = ", ".join(fields(kind))
+    expected = f"options ({known})" if known else "no options"
+    return converter.report(options, f"{name}: expected {expected}, found {value_text(options)}")
 
 
-def _short(kind: Any, options: Node) -> str | None:
+def _shorthand(kind: Any, options: Node) -> str | None:
     """Return the shorthand option if `options` is its value, None if it is a mapping of options."""
-    short: str | None = kind.shorthand
-    if short is None or not isinstance(options.value, dict):
-        return short
+    name: str | None = kind.shorthand
+    if name is None or not isinstance(options.value, dict):
+        return name
     # If the value is a mapping too, its keys are free, and one may be an option's name.
-    own = fields(kind)[short].type
-    named = short in options.value and fits(options.value[short], own)
-    return short if get_origin(own) in MAPS and not named else None
+    value_kind = fields(kind)[name].type
+    has_option = name in options.value and fits(options.value[name], value_kind)
+    return name if get_origin(value_kind) in MAPS and not has_option else None
 
 
-def _many(node: Node, advice: str = "") -> str:
+def _entries_text(node: Node, advice: str = "") -> str:
     if isinstance(node.value, dict) and node.value:
         names = " and ".join(map(repr, list(node.value)[:3]))
         return f"{names} in one{advice}"
-    return found(node)
+    return value_text(node)

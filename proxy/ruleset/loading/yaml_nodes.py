@@ -4,7 +4,6 @@ Scalars follow the core schema of YAML 1.2, so `on`, `no`, `12:30` and dates are
 ten. Size, depth and the expansion of aliases are bounded for any text.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from math import isinf
 from typing import Any
@@ -13,6 +12,7 @@ import yaml
 from msgspec import Struct
 from yaml.reader import ReaderError
 
+from proxy.document.notations import scalar_kind
 from proxy.errors import Problem
 from proxy.ruleset.loading.yaml_errors import (
     MAX_DEPTH,
@@ -180,34 +180,19 @@ class _NodeBuilder:
         self.errors.append(error_at(source.start_mark, message))
 
     def _scalar(self, source: yaml.ScalarNode) -> Scalar:
-        """Resolve a plain scalar by section 10.3.2 of YAML 1.2."""
+        """Return the value of a plain scalar."""
         text = str(source.value)
-        if text in _WORDS:
-            return _WORDS[text]
-        if text[:1] not in _NUMERIC or not (match := _NUMBER.fullmatch(text)):
+        kind = scalar_kind(text)
+        if kind == "text":
             return text
+        if kind in ("null", "boolean"):
+            return None if kind == "null" else text.lower() == "true"
         if len(text) > MAX_DIGITS:
             self.report(source, f"a number of {len(text)} digits; quote it")
             return text
-        if match["decimal"]:
-            return int(text)
-        if match["based"]:
-            return int(text, 0)
+        if kind != "float":
+            return int(text, 0 if kind == "based" else 10)
         number = float(text)
         if isinf(number):
             self.report(source, f"{text} is too large a number; quote it")
         return number
-
-
-_WORDS: dict[str, Scalar] = {
-    "": None,
-    "~": None,
-    **dict.fromkeys(("null", "Null", "NULL"), None),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
-_NUMERIC = frozenset("0123456789+-.")
-_NUMBER = re.compile(
-    r"(?P<decimal>[-+]?[0-9]+)|(?P<based>0o[0-7]+|0x[0-9a-fA-F]+)"
-    r"|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
-)

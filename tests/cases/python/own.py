@@ -85,3 +85,8 @@ class Careful(Struct, frozen=True):
         if found.document == "yes":
             return Allow(facts={"asked": "may"})
         return Respond({"status": "blocked"})
+
+
+class Strange(Noise, frozen=True):
+    name: ClassVar[str] = "strange"
+    kinds: set[str] = set()

@@ -12,9 +12,7 @@ from proxy.ruleset.loading.config_model import (
     LimitsSpec,
     ListenAddress,
     RouteSpec,
-    RuleFileName,
-    TokenFromEnv,
-    Url,
+    Secret,
 )
 from proxy.ruleset.loading.convert import fields
 from tests.rulecases import expected
@@ -122,7 +120,7 @@ def test_headers_and_credentials_of_one_upstream_never_go_to_another() -> None:
 def test_headers_at_the_top_are_for_every_route_where_no_upstream_stands_beside_them() -> None:
     text = "headers: {X-Key: secret}\nroutes: [{path: /a, upstream: http://a.test}]"
     assert set(routes(text)[0].headers or ()) == {"X-Key"}
-    given = Url("http://b.test")
+    given = "http://b.test"
     assert routes(text, upstream=given)[0].headers is None
 
 
@@ -164,8 +162,8 @@ def test_what_is_said_elsewhere_stands_in_for_the_top_and_not_for_a_route() -> N
     )
     given = {
         "listen": ListenAddress("127.0.0.1:3"),
-        "rules": (RuleFileName("none"),),
-        "token_env": TokenFromEnv("x"),
+        "rules": ("none",),
+        "token_env": Secret("x"),
     }
     first, second = routes(text, **given)
     assert (first.listen, second.listen) == ("127.0.0.1:3", "127.0.0.1:2")
@@ -174,7 +172,7 @@ def test_what_is_said_elsewhere_stands_in_for_the_top_and_not_for_a_route() -> N
 
 
 def test_an_upstream_said_elsewhere_is_enough() -> None:
-    (route,) = routes("routes: [{path: /a}]", upstream=Url("http://b.test"))
+    (route,) = routes("routes: [{path: /a}]", upstream="http://b.test")
     assert route.upstream == "http://b.test"
     (route,) = routes("limits: {children: 2}", upstream=Command(("server",)))
     assert route.upstream == Command(("server",))

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from proxy.errors import AbridgeError
-from proxy.ruleset.loading import config_model as configkeys
+from proxy.ruleset.loading import config_model
 from proxy.ruleset.loading.config_model import (
     ListenAddress,
     Secret,
-    address,
     host,
+    listen_address,
     origin,
-    place,
-    tokens_of,
+    route_path,
+    token_file,
     url,
 )
 
@@ -33,7 +33,7 @@ from proxy.ruleset.loading.config_model import (
     ],
 )
 def test_an_address_has_a_host_and_a_port(text: str, at: str, port: int, loopback: bool) -> None:
-    found = address(text)
+    found = listen_address(text)
     assert (found, found.host, found.port, found.loopback) == (text, at, port, loopback)
 
 
@@ -42,7 +42,7 @@ def test_an_address_has_a_host_and_a_port(text: str, at: str, port: int, loopbac
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(AbridgeError, match="expected HOST:PORT"):
-        address(text)
+        listen_address(text)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_url_has_no_fragment_and_nothing_that_cannot_be_seen(text: str) -> Non
 
 
 def test_a_message_about_a_url_does_not_show_its_password() -> None:
-    for make in (url, configkeys.store):
+    for make in (url, config_model.store_url):
         with pytest.raises(AbridgeError) as raised:
             make("ftp://me:password@a.test")
         assert "password" not in str(raised.value)
@@ -77,12 +77,12 @@ def test_a_message_about_a_url_does_not_show_its_password() -> None:
 
 @pytest.mark.parametrize("text", ["memory", "redis://a", "rediss://:x@a:1/2", "unix:///run/redis"])
 def test_a_store_is_memory_or_a_redis(text: str) -> None:
-    assert configkeys.store(text) == text
+    assert config_model.store_url(text) == text
 
 
 @pytest.mark.parametrize("text", ["/", "/mcp", "/a/b/", "/mcp/{token}", "/{token}/a"])
 def test_a_path_may_hold_one_token(text: str) -> None:
-    assert place(text) == text
+    assert route_path(text) == text
 
 
 @pytest.mark.parametrize(
@@ -91,13 +91,13 @@ def test_a_path_may_hold_one_token(text: str) -> None:
 )
 def test_what_is_no_path_of_a_route_is_refused(text: str) -> None:
     with pytest.raises(AbridgeError):
-        place(text)
+        route_path(text)
 
 
 @pytest.mark.parametrize("text", ["/{name}", "/a{token}", "/{token}/{token}", "/{token", "/}"])
 def test_no_other_braces_stand_in_a_path(text: str) -> None:
     with pytest.raises(AbridgeError, match="may have one segment"):
-        place(text)
+        route_path(text)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_is_no_origin_is_refused(text: str) -> None:
 @pytest.mark.parametrize("name", ["", "X Y", "X:", "X\n", "é", "Host", "content-LENGTH"])
 def test_headers_that_cannot_be_set_are_refused(name: str) -> None:
     with pytest.raises(AbridgeError):
-        configkeys.name(name)
+        config_model.header_name(name)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_headers_that_cannot_be_set_are_refused(name: str) -> None:
     [("", ""), ("plain $A {A} $", "plain $A {A} $"), ("${A}", "1"), ("x${A}y${B}", "x1y${A}")],
 )
 def test_a_variable_is_filled_in_once(text: str, value: str) -> None:
-    assert str(configkeys.value(text, {"A": "1", "B": "${A}"})) == value
+    assert str(config_model.header_value(text, {"A": "1", "B": "${A}"})) == value
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_value_that_cannot_be_filled_in_says_why_and_shows_nothing(
     text: str, message: str
 ) -> None:
     with pytest.raises(AbridgeError) as raised:
-        configkeys.value(text, {"A": "secret\r\nX: y"})
+        config_model.header_value(text, {"A": "secret\r\nX: y"})
     assert str(raised.value) == message
 
 
@@ -165,12 +165,12 @@ def test_a_file_without_tokens_is_refused(tmp_path: Path, held: bytes) -> None:
     path = tmp_path / "tokens"
     path.write_bytes(held)
     with pytest.raises(AbridgeError, match="holds no token"):
-        tokens_of(path)
+        token_file(path)
 
 
 @pytest.mark.parametrize(
-    ("make", "text"), [(address, "a:1"), (url, "http://a"), (host, "a"), (place, "/a")]
+    ("make", "text"), [(listen_address, "a:1"), (url, "http://a"), (host, "a"), (route_path, "/a")]
 )
 def test_a_value_is_still_a_text(make: Callable[[str], str], text: str) -> None:
     assert isinstance(make(text), str)
-    assert isinstance(address("a:1"), ListenAddress)
+    assert isinstance(listen_address("a:1"), ListenAddress)

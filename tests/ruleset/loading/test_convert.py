@@ -6,7 +6,7 @@ from msgspec import Meta, Struct, field
 
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern
-from proxy.ruleset.loading.convert import BAD, NodeConverter
+from proxy.ruleset.loading.convert import INVALID, NodeConverter
 from proxy.ruleset.loading.yaml_nodes import read
 
 Count = Annotated[int, Meta(ge=1, le=9)]
@@ -40,12 +40,12 @@ class Required(Struct, frozen=True):
     paths: tuple[Path, ...]
 
 
-def tried(text: str, kind: Any = Options) -> tuple[Any, list[str]]:
+def convert(text: str, kind: Any = Options) -> tuple[Any, list[str]]:
     root, problems = read("r.yaml", text.encode())
     assert root is not None
-    notes = NodeConverter("r.yaml", {})
-    value = notes.value(root, kind, "it")
-    return value, [str(problem) for problem in [*problems, *notes.problems]]
+    converter = NodeConverter("r.yaml", {})
+    value = converter.convert(root, kind, "it")
+    return value, [str(problem) for problem in [*problems, *converter.problems]]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def tried(text: str, kind: Any = Options) -> tuple[Any, list[str]]:
 def test_a_mapping_is_read_as_the_struct_that_declares_its_members(
     text: str, options: Options
 ) -> None:
-    assert tried(text) == (options, [])
+    assert convert(text) == (options, [])
 
 
 @pytest.mark.parametrize(
@@ -100,17 +100,17 @@ def test_a_mapping_is_read_as_the_struct_that_declares_its_members(
     ],
 )
 def test_a_value_that_does_not_fit_is_reported_at_its_place(text: str, message: str) -> None:
-    value, problems = tried(text)
-    assert value is BAD
+    value, problems = convert(text)
+    assert value is INVALID
     assert f"r.yaml:{message}" in problems
 
 
 def test_an_option_that_must_be_there_is_named() -> None:
-    assert tried("{}", Required) == (BAD, ["r.yaml:1:1: it: 'paths' is missing"])
+    assert convert("{}", Required) == (INVALID, ["r.yaml:1:1: it: 'paths' is missing"])
 
 
 def test_every_wrong_member_is_reported_not_the_first_alone() -> None:
-    _, problems = tried("{count: 0, deep: 1, names: [1, 2], at: 'a.'}")
+    _, problems = convert("{count: 0, deep: 1, names: [1, 2], at: 'a.'}")
     assert [problem.split(": ", 1)[1] for problem in problems] == [
         "count: 0 is less than the minimum of 1",
         "deep: expected true or false, found 1",
@@ -123,21 +123,21 @@ def test_every_wrong_member_is_reported_not_the_first_alone() -> None:
 def test_what_was_reported_once_is_not_reported_again() -> None:
     root, _ = read("r.yaml", b"[&a {count: 0}, *a]")
     assert root is not None
-    notes = NodeConverter("r.yaml", {})
-    assert notes.value(root, tuple[Options, ...], "it") is BAD
-    assert len(notes.problems) == 1
+    converter = NodeConverter("r.yaml", {})
+    assert converter.convert(root, tuple[Options, ...], "it") is INVALID
+    assert len(converter.problems) == 1
 
 
 def test_a_scalar_that_slipped_is_not_reported_a_second_time() -> None:
-    assert tried("{count: *five}")[1] == [
+    assert convert("{count: *five}")[1] == [
         "r.yaml:1:9: a leading '*' is a YAML alias, and no anchor has that name; "
         "quote the glob: '*five'"
     ]
 
 
 def test_an_expression_nested_beyond_reason_is_a_problem_like_any_other() -> None:
-    value, problems = tried("where: " + "(" * 5_000 + "a" + ")" * 5_000)
-    assert value is BAD
+    value, problems = convert("where: " + "(" * 5_000 + "a" + ")" * 5_000)
+    assert value is INVALID
     assert len(problems) == 1
     assert "where: " in problems[0]
 
@@ -145,5 +145,7 @@ def test_an_expression_nested_beyond_reason_is_a_problem_like_any_other() -> Non
 def test_a_notation_of_its_own_is_read_by_its_own_reader() -> None:
     root, _ = read("r.yaml", b"a-b")
     assert root is not None
-    notes = NodeConverter("r.yaml", {Inner: lambda _, node, label: Inner(f"{label}:{node.value}")})
-    assert notes.value(root, Inner, "it") == Inner("it:a-b")
+    converter = NodeConverter(
+        "r.yaml", {Inner: lambda _, node, label: Inner(f"{label}:{node.value}")}
+    )
+    assert converter.convert(root, Inner, "it") == Inner("it:a-b")

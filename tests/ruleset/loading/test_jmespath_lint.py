@@ -1,7 +1,7 @@
 import pytest
 
 from proxy.document.patterns import Expression
-from proxy.ruleset.loading.jmespath_lint import mistake, slip
+from proxy.ruleset.loading.jmespath_lint import condition_mistake, mistake
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,14 @@ from proxy.ruleset.loading.jmespath_lint import mistake, slip
     ],
 )
 def test_a_condition_that_cannot_be_meant_is_explained(text: str, message: str) -> None:
-    assert slip(Expression(text)) == message
+    assert condition_mistake(Expression(text)) == message
 
 
 @pytest.mark.parametrize(
     "text", ["action == 'status'", "force == `true`", "a && !b", "length(items) > `3`", "'x' == a"]
 )
 def test_a_condition_that_compares_with_a_constant_is_right(text: str) -> None:
-    assert slip(Expression(text)) is None
+    assert condition_mistake(Expression(text)) is None
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,19 @@ from typing import Any
 import pytest
 
 from proxy.document.paths import Path
-from proxy.ruleset.loading.convert import BAD, NodeConverter
-from proxy.ruleset.loading.steps import part
+from proxy.ruleset.loading.convert import INVALID, NodeConverter
+from proxy.ruleset.loading.steps import read_part
 from proxy.ruleset.loading.yaml_nodes import read
 from proxy.transforms.project import FromPath
 from proxy.transforms.shapes import FromArgument, Part
 
 
-def tried(text: str) -> tuple[Any, list[str]]:
+def convert(text: str) -> tuple[Any, list[str]]:
     root, _ = read("r.yaml", text.encode())
     assert root is not None
-    notes = NodeConverter("r.yaml", {Part: part})
-    value = notes.value(root, Part, "it")
-    return value, [str(problem) for problem in notes.problems]
+    converter = NodeConverter("r.yaml", {Part: read_part})
+    value = converter.convert(root, Part, "it")
+    return value, [str(problem) for problem in converter.problems]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def tried(text: str) -> tuple[Any, list[str]]:
     ],
 )
 def test_a_part_is_read_as_it_is_meant(text: str, value: Any) -> None:
-    assert tried(text) == (value, [])
+    assert convert(text) == (value, [])
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_a_part_is_read_as_it_is_meant(text: str, value: Any) -> None:
     ],
 )
 def test_a_source_that_is_wrong_is_reported_at_its_place(text: str, message: str) -> None:
-    assert tried(text) == (BAD, [f"r.yaml:{message}"])
+    assert convert(text) == (INVALID, [f"r.yaml:{message}"])

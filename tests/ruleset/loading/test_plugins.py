@@ -6,20 +6,17 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from proxy.ruleset.guard import Guard
-from proxy.ruleset.loading.plugins import ROLES, Python, PythonError, check_parameters
+from proxy.ruleset.loading.plugins import KINDS, PluginLoader, PythonError, check_parameters
 from proxy.transforms import TRANSFORMS
-from proxy.transforms.base import Parameter, Transform
+from proxy.transforms.base import Parameter
 
 BOTH = """
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from proxy.document.tree import Slot
-from proxy.ruleset.guard import Allow, Decision, QueryResult
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.plugin import Allow, Call, Decision, Parameter, QueryResult, Schema, Slot
 
 
 class Noise(Struct, frozen=True):
@@ -53,13 +50,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path()
 
 
-def put(file: Path, text: str) -> None:
+def write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
 
 
 def load(reference: str, key: str = "transforms", folder: Path | None = None) -> type:
-    return Python(folder or Path(), allowed=True).load(reference, key)
+    return PluginLoader(folder or Path(), allowed=True).load(reference, key)
 
 
 def refusal(reference: str, key: str = "transforms") -> str:
@@ -69,35 +66,30 @@ def refusal(reference: str, key: str = "transforms") -> str:
 
 
 def test_nothing_is_run_that_is_not_allowed(here: Path) -> None:
-    put(here / "noise.py", "raise SystemExit('it was run')")
-    with pytest.raises(PythonError) as caught:
-        Python(here, allowed=False).load("noise:Noise", "transforms")
-    said = "'noise:Noise' is Python code, which runs only with --allow-python"
-    assert str(caught.value) == said
+    write(here / "noise.py", "raise SystemExit('it was run')")
+    message = "'noise:Noise' is Python code, which runs only with --allow-python"
+    with pytest.raises(PythonError, match=message):
+        PluginLoader(here, allowed=False).load("noise:Noise", "transforms")
 
 
-def test_a_class_is_found_in_a_file_beside_the_rules(here: Path) -> None:
-    put(here / "noise.py", BOTH)
+def test_a_class_comes_from_a_file_beside_the_rules_or_in_folders_below(here: Path) -> None:
+    write(here / "noise.py", BOTH)
+    write(here / "lib" / "shop" / "noise.py", BOTH)
     assert load("noise:Noise").__name__ == "Noise"
     assert load("noise:Gate", "guards").__name__ == "Gate"
-
-
-def test_dots_in_a_module_are_folders(here: Path) -> None:
-    put(here / "lib" / "shop" / "noise.py", BOTH)
     assert load("lib.shop.noise:Noise").__name__ == "Noise"
 
 
 def test_what_is_not_beside_the_rules_may_be_installed(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(here / "site" / "noise_of_a_package" / "steps.py", BOTH)
+    write(here / "site" / "noise_of_a_package" / "steps.py", BOTH)
     monkeypatch.syspath_prepend(here / "site")
-    found = load("noise_of_a_package.steps:Noise")
-    assert found.__module__ == "noise_of_a_package.steps"
+    assert load("noise_of_a_package.steps:Noise").__module__ == "noise_of_a_package.steps"
 
 
 def test_a_file_beside_the_rules_comes_before_what_is_installed(here: Path) -> None:
-    put(here / "json.py", BOTH)
+    write(here / "json.py", BOTH)
     assert load("json:Noise").__name__ == "Noise"
     import json
 
@@ -105,49 +97,40 @@ def test_a_file_beside_the_rules_comes_before_what_is_installed(here: Path) -> N
 
 
 def test_two_folders_may_each_have_a_module_of_one_name(here: Path) -> None:
-    for folder, name in (("a", "first"), ("b", "second")):
-        put(here / folder / "hints.py", BOTH.replace('"noise"', f'"{name}"', 1))
-    first = load("hints:Noise", folder=here / "a")
-    second = load("hints:Noise", folder=here / "b")
-    assert (vars(first)["name"], vars(second)["name"]) == ("first", "second")
+    for folder in ("a", "b"):
+        write(here / folder / "hints.py", BOTH.replace('"noise"', f'"{folder}"', 1))
+    classes = [load("hints:Noise", folder=here / folder) for folder in ("a", "b")]
+    assert [vars(each)["name"] for each in classes] == ["a", "b"]
 
 
 def test_a_file_is_run_once_however_often_it_is_named(here: Path) -> None:
-    put(here / "lib" / "noise.py", f"{BOTH}\nwith open('runs', 'a') as out: out.write('x')")
+    write(here / "lib" / "noise.py", f"{BOTH}\nwith open('runs', 'a') as out: out.write('x')")
     first = load("lib.noise:Noise")
-    assert load("lib.noise:Noise") is first
     assert load("noise:Noise", folder=here / "lib") is first
     assert load("noise:Noise", folder=(here / "lib").absolute()) is first
     assert (here / "runs").read_text() == "x"
 
 
-def test_a_file_that_fails_is_tried_once_for_each_reading(here: Path) -> None:
-    put(here / "noise.py", "with open('runs', 'a') as out: out.write('x')\n1 / 0")
-    python = Python(here, allowed=True)
-    for _ in range(2):
-        with pytest.raises(PythonError):
-            python.load("noise:Noise", "transforms")
-    assert (here / "runs").read_text() == "x"
-    put(here / "noise.py", BOTH)
+def test_a_file_that_failed_is_run_again_by_the_next_reading(here: Path) -> None:
+    write(here / "noise.py", "1 / 0")
+    assert "ZeroDivisionError" in refusal("noise:Noise")
+    write(here / "noise.py", BOTH)
     assert load("noise:Noise").__name__ == "Noise"
 
 
 def test_modules_beside_each_other_import_each_other_with_a_dot(here: Path) -> None:
-    put(here / "codes.py", "CODES = ('slow',)")
-    put(here / "noise.py", f"from .codes import CODES\n{BOTH}\nNoise.codes = CODES")
+    write(here / "codes.py", "CODES = ('slow',)")
+    write(here / "noise.py", f"from .codes import CODES\n{BOTH}\nNoise.codes = CODES")
     assert vars(load("noise:Noise"))["codes"] == ("slow",)
     assert "codes" not in sys.modules
 
 
+# tests/cases/bad/python.yaml has more of the first kind.
 @pytest.mark.parametrize(
-    ("reference", "said"),
+    ("reference", "message"),
     [
-        ("noise", "expected 'module:Class', found 'noise'"),
         ("noise.py", "expected 'module:Class', found 'noise.py'"),
         ("lib.a.B", "expected 'module:Class', found 'lib.a.B'; write 'lib.a:B'"),
-        ("noise.py:Noise", "expected 'module:Class', found 'noise.py:Noise'; write 'noise:Noise'"),
-        ("./lib/a.py:B", "expected 'module:Class', found './lib/a.py:B'; write 'lib.a:B'"),
-        ("a:b.C", "expected 'module:Class', found 'a:b.C'"),
         (
             "niose:Noise",
             "no module 'niose': no file niose.py, and none is installed; did you mean 'noise'?",
@@ -158,201 +141,117 @@ def test_modules_beside_each_other_import_each_other_with_a_dot(here: Path) -> N
             "no module 'json.nothing': no file json/nothing.py, and none is installed",
         ),
         ("noise:Nosie", "noise.py has no class 'Nosie'; did you mean 'Noise'?"),
-        ("noise:Zebra", "noise.py has no class 'Zebra'; known: Noise, Gate"),
         ("json:Zebra", "the module 'json' has no class 'Zebra'"),
         ("noise:Any", "'noise:Any' is no msgspec Struct; write class Any(Struct, frozen=True)"),
         (
             "json:dumps",
             "'json:dumps' is no msgspec Struct; write class dumps(Struct, frozen=True)",
         ),
+        (
+            "noise:Gate",
+            "'noise:Gate' is no transform: it has no window, cuts, reshape; "
+            "name a guard under 'guards'",
+        ),
     ],
 )
-def test_what_is_not_there_is_said_with_what_is(reference: str, said: str, here: Path) -> None:
-    put(here / "noise.py", BOTH)
-    assert refusal(reference) == said
+def test_a_reference_that_leads_to_no_class_is_reported(
+    reference: str, message: str, here: Path
+) -> None:
+    write(here / "noise.py", BOTH)
+    assert refusal(reference) == message
+
+
+def test_a_transform_under_guards_is_reported(here: Path) -> None:
+    write(here / "noise.py", BOTH)
+    message = "'noise:Noise' is a transform, not a guard; name it under 'transforms'"
+    assert refusal("noise:Noise", "guards") == message
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("\n1 / 0", "noise.py:2 raises ZeroDivisionError: division by zero"),
-        ("def a(:", "noise.py:1 raises SyntaxError: invalid syntax"),
-        ("raise SystemExit", "noise.py:1 raises SystemExit"),
-        ("def a():\n    raise KeyError('x')\na()", "noise.py:2 raises KeyError: 'x'"),
+        ("\n1 / 0", ":2 raises ZeroDivisionError: division by zero"),
+        ("def a(:", " raises SyntaxError: invalid syntax (noise.py, line 1)"),
+        ("raise SystemExit", ":1 raises SystemExit"),
+        ("def a():\n    raise KeyError('x')\na()", ":2 raises KeyError: 'x'"),
         (
             "import no_such_module",
-            "noise.py:1 raises ModuleNotFoundError: No module named 'no_such_module'; "
-            "it must be installed where mcp-abridge is",
+            ":1 raises ModuleNotFoundError: No module named 'no_such_module'",
         ),
         (
             "from codes import CODES",
-            "noise.py:1 raises ModuleNotFoundError: No module named 'codes'; "
+            ":1 raises ModuleNotFoundError: No module named 'codes'; "
             "what lies beside it is imported by 'from .codes import ...'",
         ),
-        (
-            "from .cods import CODES",
-            "noise.py:1 raises ModuleNotFoundError: No module named '.cods'",
-        ),
-        (
-            "from .broken import x",
-            "noise.py:1 raises ImportError: cannot import name 'x' from '.broken' (broken.py)",
-        ),
-        ("raise ValueError('a\\nb')", "noise.py:1 raises ValueError: a b"),
+        ("from .cods import CODES", ":1 raises ModuleNotFoundError: No module named '.cods'"),
+        ("raise ValueError('a\\nb')", ":1 raises ValueError: a b"),
     ],
 )
-def test_what_a_module_raises_is_said_with_its_line(text: str, said: str, here: Path) -> None:
-    put(here / "codes.py", "CODES = ()")
-    put(here / "broken.py", "")
-    put(here / "noise.py", text)
-    assert refusal("noise:Noise").replace(f"{here.absolute()}/", "") == said
+def test_an_exception_of_a_module_is_reported_with_its_line(
+    text: str, message: str, here: Path
+) -> None:
+    write(here / "codes.py", "CODES = ()")
+    write(here / "noise.py", text)
+    assert refusal("noise:Noise") == f"noise.py{message}"
 
 
 WRONG = [
+    ("Noise(Struct, frozen=True)", "Noise(Struct)", "can change while it is in use; write class "),
+    ("Noise(Struct, frozen=True)", "Noise", "is no msgspec Struct; write class Noise(Struct, "),
+    ("def reshape", "def _reshape", "is no transform: it has no reshape; name a guard under "),
+    ("    cuts: ClassVar[bool] = False\n", "", "is no transform: it has no cuts"),
+    ("def __call__(self, root", "def call(self, root", "is no transform: it has no __call__"),
+    ("[str] =", "[Any] = 3 #", "has no usable name; write name: ClassVar[str] = ..."),
+    ('= "noise"', '= "keep"', "has the name 'keep', which a step of the proxy's own has; choose "),
+    ('= "noise"', '= "contract"', "has the name 'contract', which a step of the proxy's own has"),
     (
-        '(Struct, frozen=True):\n    name: ClassVar[str] = "noise"',
-        '(Struct):\n    name: ClassVar[str] = "noise"',
-        "can change while it is in use; write class Noise(Struct, frozen=True)",
+        "[str | None] = None",
+        "[Any] = 3",
+        "has no usable shorthand; write shorthand: ClassVar[str | None] = None",
     ),
     (
-        "class Noise(Struct, frozen=True)",
-        "class Noise",
-        "is no msgspec Struct; write class Noise(Struct, frozen=True)",
-    ),
-    (
-        "def reshape",
-        "def _reshape",
-        "is no transform: it has no reshape; if it is a guard, name it under 'guards'",
-    ),
-    (
-        "    cuts: ClassVar[bool] = False\n",
-        "",
-        "is no transform: it has no cuts; if it is a guard, name it under 'guards'",
-    ),
-    (
-        "    shorthand: ClassVar[str | None] = None\n    window: ClassVar[bool] = False",
-        "    shorthand: ClassVar[str | None]",
-        "is no transform: it has no shorthand or window",
-    ),
-    (
-        "def __call__(self, root: Slot",
-        "def call(self, root: Slot",
-        "is no transform: it has no __call__",
-    ),
-    (
-        'name: ClassVar[str] = "noise"',
-        'name: str = "noise"',
-        "has no text as its name; write name: ClassVar[str] = ...",
-    ),
-    (
-        '= "noise"',
-        '= "keep"',
-        "has the name 'keep', which a step of the proxy's own has; choose another one",
-    ),
-    (
-        '= "noise"',
-        '= "contract"',
-        "has the name 'contract', which a step of the proxy's own has; choose another one",
-    ),
-    (
-        "[str | None] = None\n    window",
-        "[Any] = 3\n    window",
-        "has a shorthand that is no option; write shorthand: ClassVar[str | None] = None",
-    ),
-    (
-        "None] = None\n    window",
-        'None] = "word"\n    words: str = ""\n    window',
+        "None] = None\n",
+        'None] = "word"\n    words: str = ""\n',
         "has the shorthand 'word', which is no option; did you mean 'words'?",
     ),
     (
         "cuts: ClassVar[bool] = False",
         "cuts: ClassVar[Any] = 0",
-        "has no true or false in cuts; write cuts: ClassVar[bool] = False",
+        "has no usable cuts; write cuts: ClassVar[bool] = False",
     ),
     (
         "window: ClassVar[bool] = False",
         "window: ClassVar[bool] = True",
-        "cannot be a window (window = True): only the proxy's own are; let 'paginate' or "
-        "'truncate' follow it",
+        "cannot be a window: let 'paginate' or 'truncate' follow it",
     ),
     (
         "(self, root: Slot, call: Call)",
         "(self, root: Slot)",
-        "has a __call__ that takes other arguments; write def __call__(self, root, call)",
+        "has no usable __call__; write def __call__(self, root, call)",
     ),
-    (
-        "(self, schema: Schema)",
-        "(self)",
-        "has a reshape that takes other arguments; write def reshape(self, schema)",
-    ),
-    (
-        "    def __call__(self, root",
-        "    async def __call__(self, root",
-        "has an async __call__, but nothing waits for it; write def __call__(self, root, call)",
-    ),
+    ("(self, schema: Schema)", "(self)", "has no usable reshape; write def reshape(self, schema)"),
+    ("    def __call__", "    async def __call__", "has no usable __call__; write def __call__("),
     (
         "    def reshape(self, schema: Schema) -> Schema | None:\n        return None",
         "    reshape: ClassVar[int] = 3",
-        "has a reshape that is no method; write def reshape(self, schema)",
+        "has no usable reshape; write def reshape(self, schema)",
     ),
 ]
 
 
-@pytest.mark.parametrize(("before", "after", "said"), WRONG)
-def test_a_class_that_is_no_transform_is_said_to_lack_what_it_lacks(
-    before: str, after: str, said: str, here: Path
+@pytest.mark.parametrize(("before", "after", "message"), WRONG)
+def test_a_class_that_is_no_transform_is_reported_with_the_remedy(
+    before: str, after: str, message: str, here: Path
 ) -> None:
     assert before in BOTH
-    put(here / "noise.py", BOTH.replace(before, after, 1))
-    assert refusal("noise:Noise") == f"'noise:Noise' {said}"
+    write(here / "noise.py", BOTH.replace(before, after, 1))
+    assert refusal("noise:Noise").startswith(f"'noise:Noise' {message}")
 
 
-def test_a_guard_and_a_transform_are_told_apart(here: Path) -> None:
-    put(here / "noise.py", BOTH)
-    assert refusal("noise:Gate") == (
-        "'noise:Gate' is no transform: it has no window, cuts or reshape; if it is a guard, name "
-        "it under 'guards'"
-    )
-    assert refusal("noise:Noise", "guards") == (
-        "'noise:Noise' is no guard: it has window, cuts and reshape; name a transform under "
-        "'transforms'"
-    )
-
-
-@pytest.mark.parametrize(
-    ("option", "shown"),
-    [
-        ("set[str]", "set[str]"),
-        ("list", "list"),
-        ("tuple[int, str]", "tuple[int, str]"),
-        ("dict[str, bytes] | None", "bytes"),
-        ("Mapping[str, Sequence[complex]]", "complex"),
-        ("object", "object"),
-    ],
-)
-def test_an_option_that_no_rule_file_can_hold_is_said(option: str, shown: str, here: Path) -> None:
-    before = "    def __call__(self, root"
-    put(here / "noise.py", BOTH.replace(before, f"    words: {option}\n\n{before}", 1))
-    assert refusal("noise:Noise") == (
-        f"'noise:Noise' has an option 'words' of type {shown}, which no rule file can hold"
-    )
-
-
-def test_annotations_that_cannot_be_read_are_said(here: Path) -> None:
-    before = "    def __call__(self, root"
-    put(here / "noise.py", BOTH.replace(before, f'    words: "Wrods"\n\n{before}', 1))
-    assert refusal("noise:Noise") == (
-        "'noise:Noise' has options whose types cannot be read: NameError: name 'Wrods' is not "
-        "defined"
-    )
-
-
-def test_our_own_transforms_have_all_that_is_asked_of_others() -> None:
-    wanted = ("name", "shorthand", "window", "cuts", "parameters", "__call__", "reshape")
-    assert ROLES["transforms"].members == wanted
-    assert ROLES["guards"].members == ("name", "shorthand", "parameters", "__call__")
-    assert {role.protocol for role in ROLES.values()} == {Transform, Guard}
-    for kind in TRANSFORMS.values():
-        assert all(any(name in vars(each) for each in kind.__mro__) for name in wanted)
+def test_the_proxys_own_transforms_have_all_members_that_others_need() -> None:
+    for cls in TRANSFORMS.values():
+        members = {member for base in cls.__mro__ for member in vars(base)}
+        assert set(KINDS["transforms"].members) <= members
 
 
 class _Adding(Struct, frozen=True):
@@ -360,7 +259,7 @@ class _Adding(Struct, frozen=True):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "message"),
     [
         (["word"], "its parameters are ['word'], not a mapping of names to Parameter"),
         ({"word": 3}, "its parameter 'word' is 3, not a Parameter(schema)"),
@@ -376,12 +275,8 @@ class _Adding(Struct, frozen=True):
         ),
     ],
 )
-def test_arguments_that_cannot_be_advertised_are_said(parameters: object, said: str) -> None:
+def test_arguments_that_cannot_be_advertised_are_reported(parameters: object, message: str) -> None:
+    check_parameters(_Adding({"word": Parameter({"type": "string", "pattern": "^a"})}))
     with pytest.raises(PythonError) as caught:
         check_parameters(_Adding(parameters))
-    assert str(caught.value) == said
-
-
-def test_arguments_that_can_be_advertised_are_right() -> None:
-    check_parameters(_Adding({"word": Parameter({"type": "string", "pattern": "^a"})}))
-    check_parameters(_Adding({}))
+    assert str(caught.value) == message

@@ -7,7 +7,7 @@ from proxy.ruleset.rule import Rule
 from tests.rulecases import PYTHON
 
 HEAD = """version: 1
-transforms: {noise: "own:Noise"}
+transforms: {noise: "own:Noise", strange: "own:Strange"}
 guards: {gate: "own:Gate", odd: "own:Odd"}
 """
 
@@ -20,8 +20,8 @@ def rule(text: str) -> Rule:
     found = reading(f"rules: [{text}]")
     assert found.problems == ()
     assert found.rules is not None
-    [made] = found.rules.rules
-    return made
+    [step] = found.rules.rules
+    return step
 
 
 def problems(text: str) -> list[str]:
@@ -42,22 +42,22 @@ def problems(text: str) -> list[str]:
     ],
 )
 def test_a_step_of_an_own_name_is_read_as_ours_are(step: str, words: tuple[str, ...]) -> None:
-    [made] = rule(f"{{tools: a, response: [{step}]}}").pipeline
-    assert type(made).__name__ == "Noise"
-    assert vars(type(made))["words"].__get__(made) == words
+    [loaded] = rule(f"{{tools: a, response: [{step}]}}").pipeline
+    assert type(loaded).__name__ == "Noise"
+    assert vars(type(loaded))["words"].__get__(loaded) == words
 
 
 def test_own_steps_stand_beside_ours_in_response_and_in_errors() -> None:
-    made = rule("{tools: a, response: [noise, {drop: b}, [noise]], errors: noise, max_bytes: 400}")
-    assert [step.name for step in made.pipeline] == ["noise", "drop", "noise", "abridge"]
-    assert [step.name for step in made.errors] == ["noise"]
+    step = rule("{tools: a, response: [noise, {drop: b}, [noise]], errors: noise, max_bytes: 400}")
+    assert [step.name for step in step.pipeline] == ["noise", "drop", "noise", "abridge"]
+    assert [step.name for step in step.errors] == ["noise"]
 
 
 @pytest.mark.parametrize("guard", ["gate", "{gate: {}}", "{gate: null}", "{gate: {level: 1}}"])
 def test_a_guard_is_read_with_its_options(guard: str) -> None:
-    made = rule(f"{{tools: a, guard: {guard}}}")
-    assert repr(made.guard) == "Gate(level=1)"
-    assert made.pipeline == ()
+    step = rule(f"{{tools: a, guard: {guard}}}")
+    assert repr(step.guard) == "Gate(level=1)"
+    assert step.pipeline == ()
 
 
 def test_a_rule_takes_the_guard_of_the_defaults_back_with_null() -> None:
@@ -97,6 +97,10 @@ def test_a_rule_knows_whether_anything_of_it_is_not_ours(keys: str, foreign: boo
         ("response: [{noise: {fails: at once}}]", "39: noise: KeyError: 'no such thing'"),
         ("response: [{noise: {fails: later}}]", "39: noise: RuntimeError: not now"),
         ("response: [{noise: 3}]", "39: noise: expected a text or a list, found 3; quote it: '3'"),
+        (
+            "response: [{strange: {kinds: [a]}}]",
+            "41: strange: TypeError: no rule file can hold a value of the type set[str]",
+        ),
         ("guard: {gate: {levl: 2}}", "35: unknown option 'levl' of gate; did you mean 'level'?"),
         ("guard: {gate: 2}", "34: gate: expected options (level), found 2"),
         (

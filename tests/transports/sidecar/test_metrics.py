@@ -38,8 +38,8 @@ def test_what_meters_count_is_counted_by_tool_stage_and_outcome() -> None:
     metrics = Metrics()
     meters = Meters(metrics.observe)
     meters.of("github", "codex").count("list", "rule", Sizes(1_000, 100, 900, 90), "shaped")
-    meters.of("github", None).passed("list", 7)
-    meters.of(None, None).passed("get_me", 30)
+    meters.of("github", None).count_untouched("list", 7)
+    meters.of(None, None).count_untouched("get_me", 30)
 
     meters.of(None, None).count("reindex", "preflight", Sizes(0, 40, 0, 30), "answered")
 
