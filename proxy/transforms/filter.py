@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from proxy.document.gather import column
+from proxy.document.gather import column_values
 from proxy.document.paths import DEEP, ROOT, Path, blocked, places
 from proxy.document.patterns import Expression, Pattern, PatternError, truthy
 from proxy.document.tree import Slot, Value, opened, plain, row_type
@@ -90,7 +90,7 @@ class Filter(Struct, frozen=True):
             if not isinstance(value, list):
                 call.missing += [str(self.at) or "[]"] if value is not None else []
                 continue
-            looked = value if self.where is not None else column(unopened, self.field)
+            looked = value if self.where is not None else column_values(unopened, self.field)
             kept = [
                 element
                 for element, seen in zip(value, looked, strict=True)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from msgspec import Raw, Struct
 
-from proxy.document.measure import most_of, outgrows
+from proxy.document.measure import exceeds, growth_limit
 from proxy.document.paths import ROOT, Path, select
 from proxy.document.patterns import Expression
 from proxy.document.tree import Pieces, Slot, plain, raw
@@ -56,8 +56,8 @@ class Jmespath(Struct, frozen=True):
             except Refusal as cause:
                 # The rule's own expression does not fit: the call is not at fault.
                 raise TransformError(self.name, cause) from cause
-            most = most_of(len(memoryview(before)))
-            if outgrows(result, most, call.fuel):
+            most = growth_limit(len(memoryview(before)))
+            if exceeds(result, most, call.fuel):
                 raise AbridgeError(f"{self.expression.text!r} gives more than {most} bytes")
             slot.set(Pieces(result) if _pieces(value, result) else result)
         if not found:

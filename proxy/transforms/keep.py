@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from msgspec import UNSET, Struct
 
-from proxy.document.gather import reading
+from proxy.document.gather import row_type_for
 from proxy.document.paths import ROOT, Path, PathMatches, Paths, blocked, places
 from proxy.document.tree import Pieces, Slot, Value, one_row, opened, rows
 from proxy.errors import ShapeMismatch
@@ -79,7 +79,7 @@ class KeepPlan:
         self._paths = paths
         self._made = made
         self._plans = {name: self._after(after) for name, after in paths.names.items()}
-        self.row = reading(paths)
+        self.row = row_type_for(paths)
 
     def keep(self, value: Value, seen: PathMatches, *, typed: bool = True) -> Value:
         """Return the kept parts of `value`, and record in `seen` which paths exist."""

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Raw, Struct, field
 
-from proxy.document.measure import member, reading, size, weigh
+from proxy.document.measure import encoded_size, member, size, writeback_at
 from proxy.document.paths import ROOT, Name, Path, Step
 from proxy.document.sizes import Size
 from proxy.document.tree import Pieces, Slot, Value, compact, encode, level, text
@@ -201,7 +201,7 @@ class Paginate(Struct, frozen=True):
             }
             if isinstance(window.value, Pieces):
                 page = Pieces(page)
-                closing = reading(root.document, window.path)
+                closing = writeback_at(root.document, window.path)
                 if closing is not None:
                     closing.more = more
             notice = self._write(window, page, said, names)
@@ -386,13 +386,13 @@ def _remark(members: dict[str, Value]) -> str:
 
 def _weight(root: Slot, window: Window) -> Callable[[Value], int]:
     """Return the function that gives the bytes of an element and its separator."""
-    document, closing = root.document, reading(root.document, window.path)
+    closing = writeback_at(root.document, window.path)
     if closing is None:
-        return lambda element: weigh(document, element) + 1
+        return lambda element: encoded_size(element) + 1
     separator = closing.sources[0][2].separator
     if separator is None:
-        return lambda element: weigh(document, compact(encode(element)).decode()) - 1
-    return lambda element: weigh(document, f"{text(element)}{separator}") - 2
+        return lambda element: encoded_size(compact(encode(element)).decode()) - 1
+    return lambda element: encoded_size(f"{text(element)}{separator}") - 2
 
 
 def _texts(steps: tuple[Step, ...]) -> list[str]:

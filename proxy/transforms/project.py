@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from msgspec import UNSET, Raw, Struct, defstruct, field
 from msgspec.structs import astuple
 
-from proxy.document.fuel import Fuel, pay
-from proxy.document.gather import gather, reading
+from proxy.document.fuel import Fuel, charge
+from proxy.document.gather import row_type_for, values_at
 from proxy.document.paths import ROOT, Name, Path, Paths, bare, blocked, places
 from proxy.document.patterns import Expression
 from proxy.document.tree import Pieces, Slot, Value, encode, one_row, opened, plain, rows
@@ -209,7 +209,7 @@ class ProjectPlan:
         needed = [path for column in columns for path in _needed(column)]
         paths = Paths.of(needed)
         self.columns = columns
-        self.row = reading(paths)
+        self.row = row_type_for(paths)
         self.heads = list(paths.names)
         places = {Path(steps=(Name(name),)): f"f{at}" for at, name in enumerate(self.heads)}
         self.fields = [
@@ -291,7 +291,7 @@ class Making:
             if field is not None and objects and isinstance(objects[0], Struct):
                 found = list(map(attrgetter(field), objects))
             else:
-                found = [gather(each, steps) for each in objects]
+                found = [values_at(each, steps) for each in objects]
             if evaluate is not None:
                 found = [_computed(evaluate, value, self._fuel) for value in found]
             if any(value is not UNSET for value in found):
@@ -336,5 +336,5 @@ def _computed(evaluate: Callable[[Any], Any], value: Value, fuel: Fuel) -> Value
         # The rule's own expression does not fit: the call is not at fault.
         raise TransformError(Project.name, cause) from cause
     if isinstance(found, dict | list):
-        pay(found, fuel)  # an expression can repeat parts without end
+        charge(found, fuel)  # an expression can repeat parts without end
     return UNSET if found is None else found

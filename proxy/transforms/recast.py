@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from proxy.document.fuel import pay
-from proxy.document.gather import gather
+from proxy.document.fuel import charge
+from proxy.document.gather import values_at
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern, truthy
 from proxy.document.tree import Slot, Value, compact, encode, opened, plain, raw, row_type, text
@@ -133,7 +133,7 @@ class Recast(Struct, frozen=True, dict=True):
 
     def _check(self, made: Value) -> None:
         for path, words in self.vocabulary.items():
-            found = stranger(gather(made, path.steps), words)
+            found = stranger(values_at(made, path.steps), words)
             if found is not None:
                 message = f"{_shown(found)} is none of the words of {path.text!r}"
                 raise TransformError(self.name, ValueError(message))
@@ -221,13 +221,13 @@ class Filling:
 
     def _found(self, source: Source) -> Value | UnsetType:
         if isinstance(source, FromPath):
-            return gather(self._looked.value, source.path.steps)
+            return values_at(self._looked.value, source.path.steps)
         if isinstance(source, FromArgument):
             found = self._looked.call.argument(source.argument)
         else:
             over = self._captures if self._matched else UNSET
             found = self._looked.evaluated(source.jmespath, over)
-            pay(found, self._looked.call.fuel)  # an expression can repeat parts without end
+            charge(found, self._looked.call.fuel)  # an expression can repeat parts without end
         return UNSET if found is None else found
 
     def _text(self, said: str) -> str | None:

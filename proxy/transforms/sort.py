@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from msgspec import UNSET, Raw, Struct
 
-from proxy.document.gather import column
+from proxy.document.gather import column_values
 from proxy.document.paths import DEEP, ROOT, Path, blocked, places
 from proxy.document.tree import Number, Slot, Value, level
 from proxy.schema.derive import at, reordered, thinned
@@ -49,7 +49,7 @@ class Sort(Struct, frozen=True):
             if not isinstance(value, list):
                 call.missing += [str(self.at) or "[]"] if value is not None else []
                 continue
-            found = column(unopened, self.by)
+            found = column_values(unopened, self.by)
             if value and all(each is UNSET for each in found):
                 call.missing.append(str(self.at.then(self.by)))
             keys = list(map(key, found))

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct, field
 
-from proxy.document.measure import fitting, member, size
+from proxy.document.measure import chars_that_fit, member, size
 from proxy.document.paths import ROOT, Path
 from proxy.document.tree import Pieces, Slot, encode
 from proxy.schema.derive import at
@@ -156,7 +156,7 @@ class Truncate(Struct, frozen=True):
         window = rest[:length]
         if call.bound is not None:
             room = self._room(slot, call, len(said))
-            window = window[: max(fitting(slot.document, window, room), 1)]
+            window = window[: max(chars_that_fit(window, room), 1)]
         if self.boundary == "word" and len(window) < len(rest):
             window = window[: _boundary(rest, len(window), backwards)]
         return window[::-1] if backwards else window
