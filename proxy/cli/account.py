@@ -18,7 +18,7 @@ from proxy.ruleset.rule import Rule
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
 from proxy.shaping.result.frame import Copy
-from proxy.shaping.result.locate import LocatedDocument
+from proxy.shaping.result.read import LocatedDocument
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
 from proxy.testing.choice import choices
@@ -159,7 +159,7 @@ def _steps(play: Replay, rule: Rule, told: _Told) -> Iterator[dict[str, Any]]:
         assert job.raw is not None
         # `response` steps do not run on errors, and `errors` steps run only on errors.
         whole = shape(replace(job, rule=replace(rule, errors=(), mode="active")))
-        if play.before.error is None and whole.word != "error":
+        if play.before.error is None and whole.outcome != "error":
             yield _step("received", None, answers.read(job.raw))
             reading = play.document(rule)
             told.document = None if reading is None else plain(reading.document.cell[0])
@@ -195,7 +195,7 @@ def _of_response(job: ShapeJob, rule: Rule, told: _Told) -> Iterator[dict[str, A
         slips = _slips(step, told.document, job.arguments)
         outcome = shape(replace(job, rule=part), told.observe)
         answer = answers.read(outcome.raw)
-        said = answer.text if outcome.word == "refused" else outcome.said
+        said = answer.text if outcome.outcome == "refused" else outcome.log_line
         yield _step(
             step.name,
             "response",
@@ -240,7 +240,7 @@ def _of_error(play: Replay, rule: Rule) -> Iterator[dict[str, Any]]:
             again.answer,
             () if after is None else after.missing[len(before.missing if before else ()) :],
             () if after is None else after.warnings[len(before.warnings if before else ()) :],
-            None if after is None else after.said,
+            None if after is None else after.log_line,
         )
         before = after
 

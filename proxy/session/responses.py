@@ -169,7 +169,7 @@ def job(
         shows=client_for(state.rules.client).shows,
         modern=pending.modern,
         token=state.suspended.add(pending),
-        aside=rule.circuit_breaker.open,
+        bypass=rule.circuit_breaker.open,
     )
 
 
@@ -188,7 +188,7 @@ def shaped(
         if len(state.stored) > _MOST_STORED:
             state.stored.popitem(last=False)
         return StoreSnapshot(key, result.snapshot), forward
-    if key in state.stored and job.raw is not None and result.word != "error":
+    if key in state.stored and job.raw is not None and result.outcome != "error":
         # The server answered the same call again: a view of the old response would mislead.
         del state.stored[key]
         return DropSnapshots(key), forward
