@@ -37,8 +37,7 @@ from proxy.shaping.result.read import (
 from proxy.shaping.result.write import add_structured, write_for
 from proxy.shaping.steps import Observer
 from proxy.storage.snapshots import Snapshot
-from proxy.transforms.base import Call, Notice, Warned
-from proxy.transforms.notices import DROPPED
+from proxy.transforms.base import DROPPED, Call, Notice, Warned
 
 
 def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:

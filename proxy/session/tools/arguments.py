@@ -15,8 +15,8 @@ from proxy.document.patterns import Pattern
 from proxy.document.tree import Number
 from proxy.errors import OutOfFuel, Refusal
 from proxy.ruleset.rule import Bounds, Messages, Rule
+from proxy.schema.walk import types
 from proxy.transforms.base import Parameter, Schema, Transform
-from proxy.transforms.notices import kinds
 
 VIEW = "view"
 _PAGE, _ABRIDGED = "page_", "abridged_"  # prefixes for names that the tool itself uses
@@ -116,7 +116,7 @@ def _idle(rule: Rule) -> Iterator[Transform]:
     """Yield the steps that page a whole array but get an object whenever the rule gets one."""
     schema: Schema | None = {"type": "object"}
     for step in () if rule.foreign or rule.document in ("text", "blocks") else rule.pipeline:
-        if schema is None or kinds(schema) != {"object"}:
+        if schema is None or types(schema) != {"object"}:
             return
         if step.name == "paginate" and getattr(step, "at", None) == ROOT:
             yield step

@@ -18,8 +18,7 @@ from proxy.shaping.result.frame import (
     with_text,
 )
 from proxy.shaping.result.read import is_error, is_final, locate, parse
-from proxy.transforms.base import Notice
-from proxy.transforms.notices import free
+from proxy.transforms.base import Notice, unused_name
 
 Written = tuple[dict[str, Raw], VisibleSize]
 """The members of a written result, and its size as a model sees it."""
@@ -95,7 +94,7 @@ def _with_notices(
         return copies, notices
     root = document.root.open()
     for notice in notices:
-        root[free(root, notice.name)] = notice.value
+        root[unused_name(root, notice.name)] = notice.value
     return copies, []
 
 
