@@ -217,7 +217,7 @@ class _Steps:
             assert job.raw is not None
             # `response` steps do not run on errors, and `errors` steps run only on errors.
             whole = shape(replace(job, rule=replace(rule, errors=(), mode="active")))
-            on_response = replay.before.error is None and whole.word != "error"
+            on_response = replay.before.error is None and whole.outcome != "error"
             if on_response or on_error:
                 yield _step("received", None, answers.read(job.raw))
             if on_response:
@@ -240,7 +240,7 @@ class _Steps:
             mistakes = _mistakes(step, self._document, job.arguments)
             result = shape(replace(job, rule=part), self._observe)
             answer = answers.read(result.raw)
-            message = answer.text if result.word == "refused" else result.said
+            message = answer.text if result.outcome == "refused" else result.log_line
             yield _step(
                 step.name,
                 "response",
@@ -272,7 +272,7 @@ class _Steps:
                 again.answer,
                 result.missing[len(missing) :],
                 result.warnings[len(warnings) :],
-                result.said,
+                result.log_line,
             )
             missing, warnings = result.missing, result.warnings
 

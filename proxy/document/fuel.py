@@ -63,7 +63,7 @@ def characters(text: str) -> int:
     return len(text) // (16 if text.isascii() else 4)
 
 
-def pay(value: Any, fuel: Fuel, times: int = 1) -> None:
+def charge(value: Any, fuel: Fuel, times: int = 1) -> None:
     """Burn the fuel for so many walks through all of a value, plain or not, before the walk.
 
     A part that occurs in several places counts in each of them, at any depth: raises OutOfFuel for

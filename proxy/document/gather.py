@@ -13,31 +13,32 @@ from proxy.document.paths import Deep, Each, Index, Name, Path, Paths, Step, fit
 from proxy.document.tree import Value, one_row, opened, row_type, rows
 
 
-def reading(paths: Paths) -> type[Struct] | None:
+def row_type_for(paths: Paths) -> type[Struct] | None:
     """Return the row type that reads the members in `paths`; None unless all are plain names."""
     if not paths.plain or paths.ends:
         return None
-    inner = {name: row for name, after in paths.names.items() if (row := reading(after))}
+    inner = {name: row for name, after in paths.names.items() if (row := row_type_for(after))}
     return row_type(paths.names, inner)
 
 
-def column(array: Value, path: Path) -> list[Value]:
+def column_values(array: Value, path: Path) -> list[Value]:
     """Return the value at `path` in each element of an array, UNSET if an element has none.
 
     >>> from msgspec import Raw
-    >>> column(Raw(b'[{"a": {"n": null}}, {"b": 1}]'), Path.parse("a.n"))[1]
+    >>> column_values(Raw(b'[{"a": {"n": null}}, {"b": 1}]'), Path.parse("a.n"))[1]
     UNSET
     """
     row = _row(path)
     found = None if row is None else rows(array, row)
-    return [gather(each, path.steps) for each in (opened(array) if found is None else found)]
+    return [values_at(each, path.steps) for each in (opened(array) if found is None else found)]
 
 
-def gather(value: Value, steps: tuple[Step, ...]) -> Value | UnsetType:
+def values_at(value: Value, steps: tuple[Step, ...]) -> Value | UnsetType:
     """Return the value at `steps` below `value`, or a list of values through arrays and patterns.
 
     >>> from msgspec import Raw
-    >>> [bytes(name) for name in gather(Raw(b'[{"n": 1}, {}, {"n": 1.0}]'), Path.parse("n").steps)]
+    >>> rows = Raw(b'[{"n": 1}, {}, {"n": 1.0}]')
+    >>> [bytes(name) for name in values_at(rows, Path.parse("n").steps)]
     [b'1', b'1.0']
     """
     if not steps:
@@ -50,27 +51,27 @@ def gather(value: Value, steps: tuple[Step, ...]) -> Value | UnsetType:
         if row is not None:
             field = _fields(type(row)).get(step.text)
             member = UNSET if field is None else getattr(row, field)
-            return member if member is UNSET else gather(member, rest)
+            return member if member is UNSET else values_at(member, rest)
     inner = value if isinstance(value, list) else opened(value)
     if isinstance(inner, list):
         if isinstance(step, Index):
             at = step.position
-            return gather(inner[at], rest) if -len(inner) <= at < len(inner) else UNSET
+            return values_at(inner[at], rest) if -len(inner) <= at < len(inner) else UNSET
         further = rest if isinstance(step, Each) else steps
-        return [found for each in inner if (found := gather(each, further)) is not UNSET]
+        return [found for each in inner if (found := values_at(each, further)) is not UNSET]
     if not isinstance(inner, dict) or not isinstance(step, Name):
         return UNSET
     if not step.glob:
-        return gather(inner[step.text], rest) if step.text in inner else UNSET
+        return values_at(inner[step.text], rest) if step.text in inner else UNSET
     named = [member for name, member in inner.items() if fits(step, name)]
-    return [found for member in named if (found := gather(member, rest)) is not UNSET]
+    return [found for member in named if (found := values_at(member, rest)) is not UNSET]
 
 
 def _deep(value: Value, steps: tuple[Step, ...]) -> Iterator[Value]:
     inner = opened(value)
     # A name steps into the elements of an array: the loop below visits them.
     if not (isinstance(inner, list) and steps and isinstance(steps[0], Name)):
-        found = gather(inner, steps)
+        found = values_at(inner, steps)
         if found is not UNSET:
             yield found
     below = inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else ()
@@ -80,7 +81,7 @@ def _deep(value: Value, steps: tuple[Step, ...]) -> Iterator[Value]:
 
 @lru_cache(maxsize=64)
 def _row(path: Path) -> type[Struct] | None:
-    return reading(Paths.of([path]))
+    return row_type_for(Paths.of([path]))
 
 
 @lru_cache(maxsize=256)

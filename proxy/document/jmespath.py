@@ -14,7 +14,7 @@ from jmespath import Options
 from jmespath.functions import Functions, signature
 from jmespath.visitor import TreeInterpreter
 
-from proxy.document.fuel import ARRAY, COMPARED, OBJECT, Fuel, characters, pay
+from proxy.document.fuel import ARRAY, COMPARED, OBJECT, Fuel, characters, charge
 from proxy.document.lookups import Lookups
 from proxy.document.tree import Number
 
@@ -83,7 +83,7 @@ class Interpreter(TreeInterpreter):
             if len(left) != len(right):
                 return False
             if kind is not str:
-                pay(left, self.fuel)
+                charge(left, self.fuel)
             elif len(left) >= COMPARED:
                 self.fuel.burn(len(left) // COMPARED)
         # In Python, 1 equals True; in JMESPath it does not.
@@ -206,7 +206,7 @@ class MeteredFunctions(Functions):
     def call_function(self, function_name: str, resolved_args: Any) -> Any:
         if function_name in _DEEP:
             times = _WRITTEN if function_name == "to_string" else 1
-            pay(_visited(function_name, resolved_args), self._fuel, times)
+            charge(_visited(function_name, resolved_args), self._fuel, times)
         else:
             self._fuel.burn(ARRAY + sum(map(_outer_units, resolved_args)))
         return super().call_function(function_name, resolved_args)

@@ -103,22 +103,22 @@ class TextWriteback:
                 slot.set(said)
 
 
-def weigh(document: Document, value: Value) -> int:
-    """Count the bytes of `value` as JSON in `document`."""
+def encoded_size(value: Value) -> int:
+    """Count the bytes of `value` as compact JSON."""
     return len(compact(encode(value)))
 
 
 def size(document: Document) -> int:
     """Count the bytes of the whole document as it will be written."""
-    total = weigh(document, document.cell[0])
+    total = encoded_size(document.cell[0])
     for closing in document.closers:
         if isinstance(closing, TextWriteback):
             for slot, said in closing.texts():
-                total += weigh(document, said) - weigh(document, slot.get())
+                total += encoded_size(said) - encoded_size(slot.get())
     return total
 
 
-def reading(document: Document, path: Path) -> TextWriteback | None:
+def writeback_at(document: Document, path: Path) -> TextWriteback | None:
     """Return the TextWriteback of the text that `path` leads into, if any."""
     for closing in reversed(document.closers):
         if (
@@ -129,17 +129,17 @@ def reading(document: Document, path: Path) -> TextWriteback | None:
     return None
 
 
-def fitting(document: Document, said: str, room: int) -> int:
+def chars_that_fit(said: str, room: int) -> int:
     r"""Count the characters at the start of `said` that take at most `room` bytes in a JSON string.
 
-    >>> fitting(Document(None), 'ab"\n', 4), fitting(Document(None), "äöü", 5)
+    >>> chars_that_fit('ab"\n', 4), chars_that_fit("äöü", 5)
     (3, 2)
     """
     said = said[: max(room, 0)]
     taken, span = 0, len(said)
     while span and taken < len(said):
         part = said[taken : taken + span]
-        needed = weigh(document, part) - 2
+        needed = encoded_size(part) - 2
         if needed <= room:
             taken += len(part)
             room -= needed
@@ -179,12 +179,12 @@ def member(root: Slot, path: Path) -> Slot | None:
     return slot
 
 
-def most_of(size: int) -> int:
+def growth_limit(size: int) -> int:
     """Return the most bytes that `size` bytes may grow to: four times as many, and a megabyte."""
     return 4 * size + (1 << 20)
 
 
-def outgrows(value: Value, most: int, fuel: Fuel | None = None) -> bool:
+def exceeds(value: Value, most: int, fuel: Fuel | None = None) -> bool:
     """Return True if `value` takes more than `most` bytes as JSON; the scan ends there.
 
     Parts that occur in several places count in each of them, as they do when they are written.

@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from proxy.document.fuel import Fuel, pay
+from proxy.document.fuel import Fuel, charge
 from proxy.document.lookups import Lookups
-from proxy.document.measure import most_of, outgrows, reading, size
+from proxy.document.measure import exceeds, growth_limit, size, writeback_at
 from proxy.document.paths import ROOT
 from proxy.document.patterns import Expression, PatternError
 from proxy.document.tree import Document, Value, encode, level, loads, raw
@@ -56,7 +56,9 @@ def look(
         parsed = Expression(expression)
         lookups = Lookups(parsed)
         found = _evaluate(document, parsed, name, fuel, lookups)
-        if outgrows(found, most_of(0), fuel) and outgrows(found, most_of(size(document)), fuel):
+        if exceeds(found, growth_limit(0), fuel) and exceeds(
+            found, growth_limit(size(document)), fuel
+        ):
             raise Refusal(f"view: {expression!r} gives far more than the whole document; narrow it")
         _remark(found, lookups, remarks)
         return found
@@ -93,7 +95,7 @@ def _evaluate(
     visit, opened = interpreter.visit, interpreter.opened
     whole = opened(document.cell[0])
     # A view can also read a text that was parsed as structure as the text.
-    asked = expression.text.lstrip().startswith("text") and reading(document, ROOT) is not None
+    asked = expression.text.lstrip().startswith("text") and writeback_at(document, ROOT) is not None
     if asked and not (isinstance(whole, dict) and "text" in whole):
         document.close()
         whole = opened(document.cell[0])
@@ -138,7 +140,7 @@ def _interpreter() -> type[Any]:
             return None if _null(found) else found
 
         def _computed(self, node: Any, value: Any) -> Any:
-            pay(value, self.fuel)
+            charge(value, self.fuel)
             written = encode(value)
             found = self._computing.visit(node, loads(written))
             if isinstance(found, dict | list):

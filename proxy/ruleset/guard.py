@@ -12,7 +12,7 @@ more with the result of the query.
     ...
     ...     word: str = "please"
     ...
-    ...     def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+    ...     def __call__(self, call: Call, result: QueryResult | None) -> Decision:
     ...         if call.argument("tone") == self.word:
     ...             return Allow()
     ...         return Respond(f"say {self.word!r}", error=True)
@@ -95,26 +95,26 @@ class Guard(Protocol):
     def parameters(self) -> Mapping[str, Parameter]:
         """The arguments that the guard adds, by dotted name; never sent to the server."""
 
-    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+    def __call__(self, call: Call, result: QueryResult | None) -> Decision:
         """Decide on `call`, whose arguments are complete.
 
-        `found` is None on the first run, and the result of the query after a Query.
+        `result` is None on the first run, and the result of the query after a Query.
         """
 
 
-def decided(guard: Guard, call: Call, found: QueryResult | None) -> Decision:
+def run_guard(guard: Guard, call: Call, result: QueryResult | None) -> Decision:
     """Return the decision of `guard`; raises its exceptions, TypeError or ValueError if invalid.
 
-    >>> decided(lambda call, found: Query("status"), Call("t"), QueryResult("ready"))
+    >>> run_guard(lambda call, result: Query("status"), Call("t"), QueryResult("ready"))
     Traceback (most recent call last):
     ValueError: it asks a second time
     """
-    decision: object = guard(call, found)
+    decision: object = guard(call, result)
     if isinstance(decision, Allow | Respond):
         return decision
     if not isinstance(decision, Query):
         raise TypeError(f"{decision!r} is no decision")
-    if found is not None:
+    if result is not None:
         raise ValueError("it asks a second time")
     if not 0 <= decision.seconds < float("inf"):
         raise ValueError(f"it gives the server {decision.seconds!r} seconds")

@@ -120,7 +120,7 @@ class SnapshotStep(Struct, frozen=True):
     viewable: bool
 
     @property
-    def needed(self) -> bool:
+    def is_used(self) -> bool:
         """True if a later call can request a window or a view."""
         return bool(self.windows) or self.viewable
 
@@ -324,15 +324,13 @@ class RuleSet(Struct, frozen=True):
 
     def covering(self, tool: str) -> tuple[Rule, ...]:
         """Return every rule that may apply to `tool`, in order; the last may be `otherwise`."""
-        found: list[Rule] = []
-        for file in self.files:
-            for rule in file.rules:
-                if rule.covers(tool):
-                    found.append(rule)
-                    if rule.when is None:
-                        # It applies to all calls that earlier rules leave.
-                        return tuple(found)
-        return (*found, self.otherwise) if self.otherwise is not None else tuple(found)
+        rules: list[Rule] = []
+        for rule in (rule for file in self.files for rule in file.rules if rule.covers(tool)):
+            rules.append(rule)
+            if rule.when is None:
+                # It applies to all calls that earlier rules leave.
+                return tuple(rules)
+        return (*rules, self.otherwise) if self.otherwise is not None else tuple(rules)
 
     def withheld(self, tool: str) -> Hidden | None:
         """Return the response to a call of `tool` if some `expose` list omits it, else None."""
@@ -344,13 +342,12 @@ class RuleSet(Struct, frozen=True):
     @property
     def droppers(self) -> dict[str, tuple[str, ...]]:
         """The names of rules whose snapshots a call invalidates, by the called tool (`drop_on`)."""
-        found: dict[str, tuple[str, ...]] = {}
-        for file in self.files:
-            for rule in file.rules:
-                for step in rule.pipeline:
-                    for tool in getattr(step, "drop_on", None) or ():
-                        found[tool] = (*found.get(tool, ()), rule.name)
-        return found
+        names: dict[str, tuple[str, ...]] = {}
+        for rule in (rule for file in self.files for rule in file.rules):
+            for step in rule.pipeline:
+                for tool in getattr(step, "drop_on", None) or ():
+                    names[tool] = (*names.get(tool, ()), rule.name)
+        return names
 
 
 EMPTY = RuleSet()

@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ Budget = int | Literal["auto", "off"]
 Log = Callable[[str], None]
 
 # More names than any session meets; endless new client names must not exhaust memory.
-_MOST_KEPT = 256
+_MAX_CACHED = 256
 
 
 def load(names: Sequence[str], *, allow_python: bool = False) -> tuple[RuleFile, ...]:
@@ -64,8 +64,8 @@ class _NoFile(AbridgeError):
     """A name that refers to no file."""
 
 
-def content(path: "str | Path", most: int) -> bytes:
-    """Return the first `most` bytes of a file; raises OSError, AbridgeError if it is no file.
+def content(path: "str | Path", limit: int) -> bytes:
+    """Return the first `limit` bytes of a file; raises OSError, AbridgeError if it is no file.
 
     Only regular files are read: a pipe may have no writer, and a device no end.
     """
@@ -74,7 +74,7 @@ def content(path: "str | Path", most: int) -> bytes:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise _NoFile("a pipe, a device or a directory, not a file")
         with open(descriptor, "rb", closefd=False) as file:
-            return file.read(most)
+            return file.read(limit)
     finally:
         os.close(descriptor)
 
@@ -93,16 +93,17 @@ def paths(name: str) -> "list[Path]":
         if not files:
             raise _NoFile("a directory without *.yaml files")
         return files
-    words = library()
-    if name in words:
-        return [words[name]]
-    advice = did_you_mean(name, words) or f"; known: {', '.join(words) or 'none'}"
-    there = f"; for what lies in this directory write ./{name}" if path.exists() else ""
-    raise _NoFile(f"no bundled rule file has this name{advice}{there}")
+    bundled = library()
+    if name in bundled:
+        return [bundled[name]]
+    advice = did_you_mean(name, bundled) or f"; known: {', '.join(bundled) or 'none'}"
+    if path.exists():
+        advice += f"; for what lies in this directory write ./{name}"
+    raise _NoFile(f"no bundled rule file has this name{advice}")
 
 
 def library() -> "dict[str, Path]":
-    """Return the bundled rule files by their words, in a wheel and in a checkout alike."""
+    """Return the bundled rule files by their names, in a wheel and in a checkout alike."""
     from pathlib import Path
 
     package = Path(__file__).parents[1]
@@ -146,14 +147,16 @@ class Selection:
     def __init__(
         self, files: "tuple[RuleFile, ...] | Watched | None", budget: Budget | None, log: Log
     ) -> None:
+        self._watch: Watched | None = None
+        self._files: tuple[RuleFile, ...] | None
         if files is None or isinstance(files, tuple):
-            self._watch, self._files = None, files
+            self._files = files
         else:
             self._watch, self._files = files, files.files
         self._budget: Budget = budget or "auto"
         self._log = log
-        self._chosen: dict[str | None, tuple[RuleFile, ...]] = {}
-        self._made: dict[tuple[str | None, str | None], RuleSet] = {}
+        self._files_for = lru_cache(_MAX_CACHED)(self._choose)
+        self._rules_for = lru_cache(_MAX_CACHED)(self._build)
 
     def __call__(self, server: str | None, client: str | None) -> RuleSet:
         """Return the rules for a server and a client of these names, None if unknown.
@@ -164,19 +167,12 @@ class Selection:
             self._watch.look()
             if self._files is not self._watch.files:
                 self._files = self._watch.files
-                self._chosen.clear()
-                self._made.clear()
-        made = self._made.get((server, client))
-        if made is None:
-            if len(self._made) >= _MOST_KEPT:
-                self._made.clear()
-            if server not in self._chosen:
-                if len(self._chosen) >= _MOST_KEPT:
-                    self._chosen.clear()
-                self._chosen[server] = self._choose(server)
-            made = RuleSet(self._chosen[server], self._otherwise(client))
-            self._made[server, client] = made
-        return made
+                self._files_for.cache_clear()
+                self._rules_for.cache_clear()
+        return self._rules_for(server, client)
+
+    def _build(self, server: str | None, client: str | None) -> RuleSet:
+        return RuleSet(self._files_for(server), self._otherwise(client))
 
     def _choose(self, server: str | None) -> tuple[RuleFile, ...]:
         if self._files is None:
@@ -187,10 +183,10 @@ class Selection:
         return tuple(file for file in self._files if _is_for(file, server))
 
     def _bundled(self, server: str) -> tuple[RuleFile, ...]:
-        for word, path in library().items():
+        for name, path in library().items():
             pattern = _server_name(path.read_text(encoding="utf-8"))
             if pattern is not None and matches(pattern, server):
-                self._log(f"the bundled rules {word!r} apply to server {server!r}")
+                self._log(f"the bundled rules {name!r} apply to server {server!r}")
                 # Copies, since a circuit breaker may disable a rule.
                 return tuple(
                     replace(file, rules=tuple(map(replace, file.rules)))
@@ -220,5 +216,5 @@ def _server_name(text: str) -> str | None:
     """Return the glob of `server: {name: ...}` without parsing the YAML, which is slow."""
     import re
 
-    found = re.search(r"""^server:\s*\{?\s*name: *["']?([^"'},\n]+)""", text, re.MULTILINE)
-    return found[1].strip() if found else None
+    match = re.search(r"""^server:\s*\{?\s*name: *["']?([^"'},\n]+)""", text, re.MULTILINE)
+    return match[1].strip() if match else None

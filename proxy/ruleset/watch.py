@@ -13,8 +13,8 @@ from proxy.errors import AbridgeError, RuleErrors
 from proxy.ruleset.rule import RuleFile
 from proxy.ruleset.selection import content, load, paths
 
-_ANYWAY = 25
-_MOST = 1 << 20  # bytes read of a file to compare it: rule files are shorter
+_FULL_CHECK = 25
+_MAX_BYTES = 1 << 20  # bytes read of a file to compare it: rule files are shorter
 
 Stamp = tuple[int, int, int] | None
 
@@ -22,26 +22,27 @@ Stamp = tuple[int, int, int] | None
 class Watch:
     """The rule files that `names` refer to (see `selection.load`); raises RuleErrors.
 
-    `say` gets a line when changed files apply, `warn` if they do not because of a mistake.
+    `log` gets a line when changed files apply, `warn` if they do not because of a mistake.
     `allow_python` (the files may name Python) is fixed for all reloads.
     """
 
     def __init__(
         self,
         names: Sequence[str],
-        say: Callable[[str], None],
+        log: Callable[[str], None],
         warn: Callable[[str], None],
         *,
         allow_python: bool = False,
     ) -> None:
         self._names = names
-        self._stamps: list[Stamp] | None
         self._allow_python = allow_python
-        self._say = say
+        self._log = log
         self._warn = warn
-        self._looks = 0
-        self._places = list(names)
-        self._note(self._stamped(), self._read())
+        self._checks = 0
+        self._paths = list(names)
+        self._stamps: list[Stamp] | None = None
+        self._contents: dict[str, bytes] = {}
+        self._record(self._read_stamps(), self._read_contents())
         self.files: tuple[RuleFile, ...] = self._load()
         """The rules of the last version without a mistake."""
 
@@ -52,13 +53,13 @@ class Watch:
 
     def changed(self) -> bool:
         """Return True if the files have changed since the last call."""
-        self._looks += 1
-        stamps = self._stamped()
-        if stamps == self._stamps and self._looks % _ANYWAY:
+        self._checks += 1
+        stamps = self._read_stamps()
+        if stamps == self._stamps and self._checks % _FULL_CHECK:
             return False
-        held = self._read()
-        changed = held != self._held
-        self._note(stamps, held)
+        contents = self._read_contents()
+        changed = contents != self._contents
+        self._record(stamps, contents)
         return changed
 
     def read(self) -> None:
@@ -71,39 +72,39 @@ class Watch:
             self._warn(f"the rules have changed, but the old ones stay: {first}{more}")
         else:
             names = ", ".join(file.name for file in self.files)
-            self._say(f"the rules have changed and apply from now on: {names}")
+            self._log(f"the rules have changed and apply from now on: {names}")
 
     def _load(self) -> tuple[RuleFile, ...]:
         return load(self._names, allow_python=self._allow_python)
 
-    def _note(self, stamps: list[Stamp], held: dict[str, bytes]) -> None:
+    def _record(self, stamps: list[Stamp], contents: dict[str, bytes]) -> None:
         """Record the contents of the files, and the stamps taken before the contents were read.
 
         So the next check finds later writes. It also finds new files of a folder.
         """
-        places = list(dict.fromkeys((*held, *self._names)))
-        self._held = held
-        self._stamps = stamps if places == self._places else None
-        self._places = places
+        paths = list(dict.fromkeys((*contents, *self._names)))
+        self._contents = contents
+        self._stamps = stamps if paths == self._paths else None
+        self._paths = paths
 
-    def _stamped(self) -> list[Stamp]:
-        return [_stamp(path) for path in self._places]
+    def _read_stamps(self) -> list[Stamp]:
+        return [_stamp(path) for path in self._paths]
 
-    def _read(self) -> dict[str, bytes]:
+    def _read_contents(self) -> dict[str, bytes]:
         """Return the contents of each file, or the reason if it cannot be read."""
-        held: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {}
         for name in self._names:
             try:
                 for path in paths(name):
-                    held[str(path)] = content(path, _MOST)
+                    contents[str(path)] = content(path, _MAX_BYTES)
             except (OSError, AbridgeError) as error:
-                held[name] = str(error).encode()
-        return held
+                contents[name] = str(error).encode()
+        return contents
 
 
 def _stamp(path: str) -> Stamp:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,28 +1,23 @@
 """Cuts any document to a number of bytes, with notes on what is left out and how to see it."""
 
-from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from msgspec import Meta, Raw, Struct
 
-from proxy.document.measure import TextFrame, TextWriteback, fitting, size, weigh
-from proxy.document.paths import ROOT
+from proxy.document.measure import TextFrame, TextWriteback, chars_that_fit, encoded_size, size
 from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
-from proxy.schema.derive import at, relaxed
-from proxy.transforms.base import Call, Notice, Parameter, Schema
+from proxy.transforms.base import BaseTransform, Call, Notice, unused_name
 from proxy.transforms.cutter import (
     CHARACTERS,
     ELEMENTS,
     LONGEST,
     MEMBERS,
     UNSHOWN,
-    WHOLE,
     Omission,
     SizeReducer,
     ending,
 )
-from proxy.transforms.notices import free, kinds, or_wrapped
 
 NAME = "_abridged"
 
@@ -30,7 +25,7 @@ _LEAST = 300  # bytes: the smallest bound allowed
 _NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
 
 
-class Abridge(Struct, frozen=True):
+class Abridge(BaseTransform, frozen=True):
     """Cut the document to `max_bytes`, and to the rule's own bound if it has one.
 
     The size is that of the encoded document with its notes. Arrays keep their first elements, long
@@ -47,27 +42,16 @@ class Abridge(Struct, frozen=True):
 
     name: ClassVar[str] = "abridge"
     shorthand: ClassVar[str | None] = "max_bytes"
-    window: ClassVar[bool] = False
     cuts: ClassVar[bool] = True
 
     max_bytes: Annotated[Size, Meta(ge=_LEAST)] | None = None
     """The most bytes of the document; without it, the rule's `max_bytes` applies."""
-
-    @property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """No arguments: `view` belongs to the rule."""
-        return {}
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Cut the document to the bound."""
         bounds = [bound for bound in (self.max_bytes, call.bound) if bound is not None]
         if bounds:
             abridge(root.document, min(bounds), call)
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """Every value keeps its type, and may have lost anything else."""
-        found = relaxed(schema, admitting=(NAME,), longest=WHOLE)
-        return None if found is None else at(found, ROOT, _noted)
 
 
 def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> None:
@@ -143,7 +127,7 @@ class _Task:
         said = None if type(value) is Raw and memoryview(value)[0] != 0x22 else text(value)
         if said is not None:
             # Every character takes at least one byte.
-            if len(said) <= self.bound and weigh(self.document, value) <= self.bound:
+            if len(said) <= self.bound and encoded_size(value) <= self.bound:
                 return []
             return self._text(said)
         raw = compact(encode(value))
@@ -159,7 +143,7 @@ class _Task:
 
         None if that leaves too little room: then the text must be cut as a whole.
         """
-        around = weigh(self.document, outside.before + outside.after)
+        around = encoded_size(outside.before + outside.after)
         room = target = self.bound - around
         for _ in range(4):
             if target < _LEAST:
@@ -169,7 +153,7 @@ class _Task:
                 return None
             said = outside.text(fitted)
             beside = sum(self._noticed(notice.value) for notice in notices)
-            used = weigh(self.document, said) + beside
+            used = encoded_size(said) + beside
             if used <= self.bound:
                 self.document.root.set(said)
                 return notices
@@ -180,7 +164,7 @@ class _Task:
     def _text(self, said: str) -> list[Notice]:
         room = self.bound - self._reserve(self.bound)
         place = _VIEW if self.hint is not None and self.hint.viewed else "text"
-        end = ending(said, fitting(self.document, said, room - 2))
+        end = ending(said, chars_that_fit(said, room - 2))
         self.document.root.set(said[:end])
         cut = Omission("text", CHARACTERS, place, end, len(said), len(said) - end, end, len(said))
         return [Notice(NAME, self._told([cut], self._reserve(self.bound) - 17))]
@@ -193,7 +177,7 @@ class _Task:
             fitted = cutter.fit(raw, bound - reserve, "", "", 0)
             members = level(Raw(fitted or b"{}"))
             if cutter.cuts:
-                name = free(members, NAME)
+                name = unused_name(members, NAME)
                 members[name] = self._told(cutter.cuts, reserve - len(name) - 4)
             return members, []
         if head != 0x5B:
@@ -207,14 +191,14 @@ class _Task:
         return min(_NOTES, max(bound // 5, 150))
 
     def _noticed(self, value: Value) -> int:
-        return weigh(self.document, {NAME: value})
+        return encoded_size({NAME: value})
 
     def _told(self, cuts: list[Omission], room: int) -> dict[str, str]:
         """Return the notes, the greatest losses first, and how to see more."""
         hints = (self.hint.of(cut) for cut in cuts[:3]) if self.hint is not None else ()
         hint = next((each for each in hints if each is not None), None)
         way = {} if hint is None else {"more": hint}
-        if weigh(self.document, way) > room:
+        if encoded_size(way) > room:
             way = {}
         told: dict[str, str] = {}
         others = list(cuts)
@@ -223,7 +207,7 @@ class _Task:
             note = f"{told[path]}; {cut}" if path in told else str(cut)
             rest = [other for other in others if other is not cut]
             longer = {**told, path: note}
-            if len(path) <= LONGEST and weigh(self.document, longer | _sums(rest) | way) <= room:
+            if len(path) <= LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
                 told, others = longer, rest
         return told | _sums(others) | way
 
@@ -256,23 +240,6 @@ def _inside(document: Document) -> TextFrame | None:
     return whole[0]
 
 
-_NOTE = (
-    "Present if elements or characters were left out of this result: what is shown is not the"
-    " whole. Says by path how many are shown of how many."
-)
-
-
-def _noted(part: Schema) -> Schema:
-    """Return the schema of a cut document: objects get a note, an array an object around it.
-
-    A reader of the schema must see that results may be incomplete.
-    """
-    if "object" in kinds(part):
-        note = {NAME: {"description": _NOTE}}
-        part = {**part, "properties": {**part.get("properties", {}), **note}}
-    return or_wrapped(part, NAME, _NOTE)
-
-
 def both_ends(document: Document, bound: int, call: Call) -> list[Notice]:
     """Cut a text to `bound` bytes, notice included, but keep its last lines.
 
@@ -284,12 +251,12 @@ def both_ends(document: Document, bound: int, call: Call) -> list[Notice]:
     ('first 78 and last 54 of 1690 chars', "call again with view='text[78:210]'")
     """
     whole = text(document.cell[0]) or ""
-    if weigh(document, whole) <= bound:
+    if encoded_size(whole) <= bound:
         return []
     room = bound - min(_NOTES, max(bound // 5, 130)) - len('"…\\n"'.encode())
-    head = ending(whole, fitting(document, whole, room * 3 // 5))
+    head = ending(whole, chars_that_fit(whole, room * 3 // 5))
     last = room * 2 // 5
-    tail = len(whole) - fitting(document, whole[-last:][::-1], last)
+    tail = len(whole) - chars_that_fit(whole[-last:][::-1], last)
     tail = whole.find("\n", tail - 1, (tail + len(whole)) // 2) + 1 or tail
     breaks = whole[tail - 1] == "\n"
     mark = "…\n" if breaks else "…"

@@ -13,7 +13,7 @@ from itertools import islice
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from proxy.document.measure import fitting
+from proxy.document.measure import chars_that_fit
 from proxy.document.tree import Document, encode, level
 
 WHOLE = 40  # characters: a string that short (an id, a date, a status) is never cut
@@ -122,7 +122,7 @@ class SizeReducer:
 
     def _string(self, said: str, room: int, path: str, place: str) -> bytes:
         mark = "…"
-        end = fitting(self.document, said, room - 2 - len(mark.encode()))
+        end = chars_that_fit(said, room - 2 - len(mark.encode()))
         end = ending(said, end) if end > 0 else 0
         if end == len(said):
             return encode(said)  # only its original spelling took more bytes

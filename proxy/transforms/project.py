@@ -1,7 +1,7 @@
 """Builds new objects with exactly the keys that a rule lists."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import starmap, takewhile
 from operator import attrgetter
@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 from msgspec import UNSET, Raw, Struct, defstruct, field
 from msgspec.structs import astuple
 
-from proxy.document.fuel import Fuel, pay
-from proxy.document.gather import gather, reading
+from proxy.document.fuel import Fuel, charge
+from proxy.document.gather import row_type_for, values_at
 from proxy.document.paths import ROOT, Name, Path, Paths, bare, blocked, places
 from proxy.document.patterns import Expression
 from proxy.document.tree import Pieces, Slot, Value, encode, one_row, opened, plain, rows
 from proxy.errors import Refusal, ShapeMismatch, TransformError
 from proxy.schema.derive import projected, renamed
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.base import BaseTransform, Call, Schema
 
 
 class FromPath(Struct, frozen=True):
@@ -62,7 +62,7 @@ class Group(Struct, frozen=True):
 Field = str | Group | dict[str, Path | FromPath | FromExpression]
 
 
-class Project(Struct, frozen=True, dict=True):
+class Project(BaseTransform, frozen=True, dict=True):
     """Rebuild each object at `at` with exactly the keys of `fields`, in their order.
 
     A field is a name; `{out: path}`; `{out: {path, default}}`; `{out: {jmespath, default}}`; or a
@@ -83,9 +83,6 @@ class Project(Struct, frozen=True, dict=True):
 
     name: ClassVar[str] = "project"
     shorthand: ClassVar[str | None] = "fields"
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     fields: tuple[Field, ...]
     """The keys of the new object, and the sources of their values."""
@@ -209,7 +206,7 @@ class ProjectPlan:
         needed = [path for column in columns for path in _needed(column)]
         paths = Paths.of(needed)
         self.columns = columns
-        self.row = reading(paths)
+        self.row = row_type_for(paths)
         self.heads = list(paths.names)
         places = {Path(steps=(Name(name),)): f"f{at}" for at, name in enumerate(self.heads)}
         self.fields = [
@@ -291,7 +288,7 @@ class Making:
             if field is not None and objects and isinstance(objects[0], Struct):
                 found = list(map(attrgetter(field), objects))
             else:
-                found = [gather(each, steps) for each in objects]
+                found = [values_at(each, steps) for each in objects]
             if evaluate is not None:
                 found = [_computed(evaluate, value, self._fuel) for value in found]
             if any(value is not UNSET for value in found):
@@ -336,5 +333,5 @@ def _computed(evaluate: Callable[[Any], Any], value: Value, fuel: Fuel) -> Value
         # The rule's own expression does not fit: the call is not at fault.
         raise TransformError(Project.name, cause) from cause
     if isinstance(found, dict | list):
-        pay(found, fuel)  # an expression can repeat parts without end
+        charge(found, fuel)  # an expression can repeat parts without end
     return UNSET if found is None else found

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from proxy.document.gather import gather
+from proxy.document.gather import values_at
 from proxy.document.paths import Name, Step
 from proxy.document.tree import Value, opened, text
 from proxy.transforms.project import FromExpression, FromPath
@@ -114,7 +114,7 @@ def constant(leaf: Leaf, rest: tuple[Step, ...]) -> Any:
     """Return the value of a leaf that is known before any call, UNSET if none is."""
     if isinstance(leaf.part, Source):
         default = leaf.part.default
-        return default if default is UNSET else gather(default, rest)
+        return default if default is UNSET else values_at(default, rest)
     if not isinstance(leaf.part, str):
         return leaf.part
     try:

@@ -1,7 +1,7 @@
 import pytest
 from msgspec import Raw, Struct
 
-from proxy.document.fuel import LITTLE, MOST, Fuel, pay
+from proxy.document.fuel import LITTLE, MOST, Fuel, charge
 from proxy.errors import OutOfFuel
 
 
@@ -25,7 +25,7 @@ def test_what_is_spent_stays_spent() -> None:
 
 def paid(value: object, times: int = 1) -> int:
     fuel = Fuel()
-    pay(value, fuel, times)
+    charge(value, fuel, times)
     return MOST - fuel.left
 
 
@@ -60,4 +60,4 @@ def test_what_stands_in_several_places_is_paid_for_in_each() -> None:
     for _ in range(50):
         value = [value, value]
     with pytest.raises(OutOfFuel):
-        pay(value, Fuel(LITTLE))
+        charge(value, Fuel(LITTLE))

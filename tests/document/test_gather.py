@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from msgspec import UNSET, Raw
 
-from proxy.document.gather import column, gather, reading
+from proxy.document.gather import column_values, row_type_for, values_at
 from proxy.document.paths import Path, Paths
 from proxy.document.tree import Value, encode, opened, rows
 from tests.fitting import fitting, paths
@@ -50,25 +50,25 @@ def said(value: Value) -> Any:
 def test_what_stands_at_a_path_is_gathered(path: str, expected: Any) -> None:
     steps = Path.parse(path).steps
     raw = Raw(json.dumps(VALUE).encode())
-    assert said(gather(raw, steps)) == expected
-    assert said(gather(opened(raw), steps)) == expected
+    assert said(values_at(raw, steps)) == expected
+    assert said(values_at(opened(raw), steps)) == expected
 
 
 @given(fitting(), paths())
 def test_a_column_is_the_same_however_the_array_is_read(pair: tuple[Any, Any], path: Path) -> None:
     raw = Raw(json.dumps([pair[1], None, {}]).encode())
-    columns = [list(map(said, column(array, path))) for array in (raw, opened(raw))]
+    columns = [list(map(said, column_values(array, path))) for array in (raw, opened(raw))]
     assert columns[0] == columns[1]
-    assert columns[0][1:] == [said(gather(None, path.steps)), said(gather({}, path.steps))]
+    assert columns[0][1:] == [said(values_at(None, path.steps)), said(values_at({}, path.steps))]
 
 
 def test_a_column_of_values_that_are_no_objects_has_nothing_in_it() -> None:
-    assert column(Raw(b'[1, "a", {"a": 2}]'), Path.parse("a"))[:2] == [UNSET, UNSET]
+    assert column_values(Raw(b'[1, "a", {"a": 2}]'), Path.parse("a"))[:2] == [UNSET, UNSET]
 
 
 def test_a_row_type_reads_all_that_is_named_and_only_that() -> None:
     wanted = [Path.parse(path) for path in ("labels.name", "id", "user", "user.login")]
-    row = reading(Paths.of(wanted))
+    row = row_type_for(Paths.of(wanted))
     assert row is not None
     found = rows(Raw(json.dumps([VALUE]).encode()), row)
     assert json.loads(encode(found)) == [
@@ -78,4 +78,4 @@ def test_a_row_type_reads_all_that_is_named_and_only_that() -> None:
 
 @pytest.mark.parametrize("path", ["*", "a.**", "a[0]", ""])
 def test_patterns_positions_and_the_whole_have_no_row_type(path: str) -> None:
-    assert reading(Paths.of([Path.parse(path)])) is None
+    assert row_type_for(Paths.of([Path.parse(path)])) is None

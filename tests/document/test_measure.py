@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from proxy.document.measure import (
     TextFrame,
-    fitting,
+    chars_that_fit,
+    encoded_size,
+    exceeds,
+    growth_limit,
     member,
-    most_of,
-    outgrows,
-    reading,
     size,
     strings,
-    weigh,
+    writeback_at,
 )
 from proxy.document.paths import Path
 from proxy.document.tree import Document, Pieces, encode, row_type
@@ -26,7 +26,7 @@ from tests.documents import TEXTS, call, values
 @given(values())
 def test_a_document_weighs_what_it_is_written_in(raw: bytes) -> None:
     document = Document.read(raw)
-    assert size(document) == weigh(document, document.cell[0]) == len(document.encode())
+    assert size(document) == encoded_size(document.cell[0]) == len(document.encode())
 
 
 def test_a_text_read_as_structure_weighs_what_it_is_written_back_in() -> None:
@@ -37,8 +37,8 @@ def test_a_text_read_as_structure_weighs_what_it_is_written_back_in() -> None:
     Parse(as_="json", at=content, after=Pattern("<<"))(document.root, call())
     document.root.child("content").open().append("x")
     expected = size(document)
-    assert reading(document, Path.parse("content.a")) is document.closers[0]
-    assert reading(document, Path.parse("n")) is None
+    assert writeback_at(document, Path.parse("content.a")) is document.closers[0]
+    assert writeback_at(document, Path.parse("n")) is None
     document.close()
     assert document.encode() == b'{"content":"<<[1,{\\"a\\":2},\\"x\\"]","n":1}'
     assert expected == len(document.encode())
@@ -55,8 +55,7 @@ def test_lines_end_as_the_text_did_and_with_more_to_come_as_lines_do() -> None:
 
 @given(TEXTS, st.integers(-5, 1000))
 def test_as_many_characters_fit_as_there_is_room_for(text: str, room: int) -> None:
-    document = Document(None)
-    count = fitting(document, text, room)
+    count = chars_that_fit(text, room)
     assert len(encode(text[:count])) - 2 <= max(room, 0)
     if count < len(text):
         assert len(encode(text[: count + 1])) - 2 > room
@@ -85,7 +84,7 @@ def test_a_member_is_found_by_names_alone() -> None:
 @given(values(), st.integers(0, 2000))
 def test_outgrowing_is_a_matter_of_written_bytes(raw: bytes, most: int) -> None:
     value = json.loads(raw)
-    if not outgrows(value, most):
+    if not exceeds(value, most):
         # Never more than by escapes, wide characters and digits.
         assert len(json.dumps(value, separators=(",", ":"))) <= 12 * most + 400
 
@@ -94,16 +93,16 @@ def test_parts_that_stand_in_many_places_count_in_each() -> None:
     value: list[object] = ["x"]
     for _ in range(60):
         value = [value, value]
-    assert outgrows(value, 1_000_000)
-    assert not outgrows([["x"] * 10], 100)
-    assert outgrows([["x"] * 10], 20)
+    assert exceeds(value, 1_000_000)
+    assert not exceeds([["x"] * 10], 100)
+    assert exceeds([["x"] * 10], 20)
 
 
 def test_what_may_be_made_of_something_is_four_times_as_much_and_a_megabyte() -> None:
-    assert (most_of(0), most_of(1000)) == (1 << 20, 4000 + (1 << 20))
+    assert (growth_limit(0), growth_limit(1000)) == (1 << 20, 4000 + (1 << 20))
 
 
 def test_the_members_of_rows_count_too() -> None:
     rows = [msgspec.json.decode(b'{"id": "xxxxxxxx"}', type=row_type(["id", "gone"]))] * 10
-    assert outgrows(rows, 100)
-    assert not outgrows(rows, 1000)
+    assert exceeds(rows, 100)
+    assert not exceeds(rows, 1000)

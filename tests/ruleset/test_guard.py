@@ -1,37 +1,33 @@
-"""A guard decides on a call, or asks once and then decides; the rest is in test_guarding.py."""
+"""A guard decides on a call, or queries once and then decides; session/ has the rest."""
 
 from typing import Any
 
 import pytest
 
-from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond, decided
+from proxy.ruleset.guard import Allow, Decision, Query, QueryResult, Respond, run_guard
 from proxy.transforms.base import Call
 
 CALL = Call("reindex", {"path": "a"})
 
 
-@pytest.mark.parametrize(
-    "decision", [Allow({"path": "b"}), Respond("no"), Query("status"), Query("status", {}, 0.0)]
-)
-def test_a_decision_is_as_the_guard_makes_it(decision: Decision) -> None:
-    asked: list[tuple[Call, QueryResult | None]] = []
+@pytest.mark.parametrize("result", [None, QueryResult(failure="no such tool")])
+@pytest.mark.parametrize("decision", [Allow({"path": "b"}), Respond("no")])
+def test_a_guard_gets_the_call_and_the_result(
+    decision: Decision, result: QueryResult | None
+) -> None:
+    runs: list[tuple[Call, QueryResult | None]] = []
 
-    def guard(call: Call, found: QueryResult | None) -> Decision:
-        asked.append((call, found))
+    def guard(call: Call, result: QueryResult | None) -> Decision:
+        runs.append((call, result))
         return decision
 
-    made: Any = guard
-    assert decided(made, CALL, None) is decision
-    assert asked == [(CALL, None)]
-
-
-def test_what_was_found_is_told_to_the_guard() -> None:
-    made: Any = lambda call, found: Respond(found.failure)  # noqa: E731
-    assert decided(made, CALL, QueryResult(failure="no such tool")) == Respond("no such tool")
+    untyped: Any = guard
+    assert run_guard(untyped, CALL, result) is decision
+    assert runs == [(CALL, result)]
 
 
 @pytest.mark.parametrize(
-    ("decision", "found", "why"),
+    ("decision", "result", "message"),
     [
         (None, None, "None is no decision"),
         (QueryResult(), None, "QueryResult(document=None, failure=None) is no decision"),
@@ -40,8 +36,11 @@ def test_what_was_found_is_told_to_the_guard() -> None:
         (Query("status", {}, float("inf")), None, "it gives the server inf seconds"),
     ],
 )
-def test_what_is_no_decision_is_said(decision: Any, found: QueryResult | None, why: str) -> None:
-    made: Any = lambda call, found: decision  # noqa: E731
+def test_an_invalid_decision_is_an_error(
+    decision: Any, result: QueryResult | None, message: str
+) -> None:
+    guard: Any = lambda call, result: decision  # noqa: E731
+    assert run_guard(lambda call, result: Query("status"), CALL, None) == Query("status")  # type: ignore[arg-type]
     with pytest.raises((TypeError, ValueError)) as raised:
-        decided(made, CALL, found)
-    assert str(raised.value) == why
+        run_guard(guard, CALL, result)
+    assert str(raised.value) == message

@@ -6,7 +6,7 @@ import pytest
 
 from proxy.errors import RuleErrors
 from proxy.ruleset import selection as ruleset
-from proxy.ruleset.clients import CLIENTS, UNKNOWN
+from proxy.ruleset.clients import client_for
 from proxy.ruleset.rule import RuleFile, ServerMatch
 from proxy.ruleset.selection import Selection, _of_library, library, load, read_library, readings
 
@@ -57,15 +57,12 @@ def test_files_come_in_the_order_given(here: Path) -> None:
 
 def test_a_directory_means_its_yaml_files_by_name(here: Path) -> None:
     (here / "rules.d").mkdir()
+    assert refusal(["rules.d"]) == "rules.d: a directory without *.yaml files"
     for name in ("20-b.yaml", "10-a.yaml", "notes.txt"):
         (here / "rules.d" / name).write_text(RULES.format(name[3]))
-    assert tools(load(["rules.d/"])) == ["a", "b"]
-    assert [file.name for file in load(["rules.d/"])] == ["rules.d/10-a.yaml", "rules.d/20-b.yaml"]
-
-
-def test_a_directory_whose_name_has_a_dot_is_one_too(here: Path) -> None:
-    (here / "rules.d").mkdir()
-    assert refusal(["rules.d"]) == "rules.d: a directory without *.yaml files"
+    files = load(["rules.d/"])
+    assert tools(files) == ["a", "b"]
+    assert [file.name for file in files] == ["rules.d/10-a.yaml", "rules.d/20-b.yaml"]
 
 
 def test_a_bare_word_is_a_file_of_the_library_and_nothing_else(
@@ -86,29 +83,15 @@ def test_an_unknown_word_names_the_known_ones(here: Path, bundled: dict[str, Pat
     ]
 
 
-def test_a_file_that_is_not_there_is_a_problem_like_any_other(here: Path) -> None:
-    (here / "a.yaml").write_text("version: 1\nrulse: []\n")
-    assert refusal(["missing.yaml", "a.yaml"]).splitlines() == [
-        "missing.yaml: no such file or directory",
-        "a.yaml:2:1: unknown key 'rulse' of a rule file; did you mean 'rules'?",
-    ]
-
-
 def test_every_problem_of_every_file_is_reported(here: Path) -> None:
     (here / "a.yaml").write_text("version: 2\nrules: [{}]\n")
     (here / "b.yaml").write_text("a: 'b\n")
-    assert refusal(["a.yaml", "b.yaml"]).splitlines() == [
+    assert refusal(["missing.yaml", "a.yaml", "b.yaml"]).splitlines() == [
+        "missing.yaml: no such file or directory",
         "a.yaml:1:10: version: expected 1, found 2",
         "a.yaml:2:9: a rule: 'tools' is missing",
         "b.yaml:1:4: this quote is not closed",
     ]
-
-
-def test_the_rules_of_few_servers_and_clients_are_kept(here: Path) -> None:
-    selection = Selection((), None, print)
-    for number in range(1000):
-        selection(f"server {number}", f"client {number}")
-    assert max(len(vars(selection)[name]) for name in ("_made", "_chosen")) <= 256
 
 
 @pytest.mark.fault(42, "inside")
@@ -134,7 +117,7 @@ def test_what_is_no_file_is_not_read(here: Path, name: str) -> None:
 
 def test_two_selections_share_no_rule_of_a_bundled_file(bundled: dict[str, Path]) -> None:
     selections = [Selection(None, None, print) for _ in range(2)]
-    one, other = (chosen("mcp-git", None).files[0].rules[0] for chosen in selections)
+    one, other = (each("mcp-git", None).files[0].rules[0] for each in selections)
 
     assert one == other
     assert one.circuit_breaker is not other.circuit_breaker
@@ -142,10 +125,10 @@ def test_two_selections_share_no_rule_of_a_bundled_file(bundled: dict[str, Path]
 
 def test_the_bundled_files_can_be_read_beforehand() -> None:
     read_library()
-    kept = _of_library.cache_info().hits
+    before = _of_library.cache_info().hits
     read_library()
 
-    assert _of_library.cache_info().hits - kept == len(library())
+    assert _of_library.cache_info().hits - before == len(library())
 
 
 def test_every_bundled_file_is_found_by_its_server_without_being_loaded() -> None:
@@ -161,75 +144,56 @@ def test_files_apply_to_the_servers_they_are_for() -> None:
         RuleFile(name="b.yaml"),
         RuleFile(name="c.yaml", server=ServerMatch("other")),
     )
-    said: list[str] = []
-    selection = Selection(files, "off", said.append)
+    lines: list[str] = []
+    selection = Selection(files, "off", lines.append)
+    # While the server is unknown, every file applies.
+    assert selection(None, None).files == files
+    assert lines == []
     assert selection("github", None).files == files[:2]
     assert selection("github", "codex").files == files[:2]
-    assert said == ["c.yaml: not for server 'github', so none of its rules apply"]
-
-
-def test_while_the_server_is_unknown_every_file_applies() -> None:
-    files = (RuleFile(name="a.yaml", server=ServerMatch("git*")),)
-    said: list[str] = []
-    assert Selection(files, "off", said.append)(None, None).files == files
-    assert said == []
+    assert lines == ["c.yaml: not for server 'github', so none of its rules apply"]
 
 
 def test_without_files_the_bundled_one_that_fits_the_server_applies(
     bundled: dict[str, Path],
 ) -> None:
-    said: list[str] = []
-    selection = Selection(None, "off", said.append)
+    lines: list[str] = []
+    selection = Selection(None, "off", lines.append)
     assert tools(selection("github-mcp-server", None).files) == ["github"]
     assert tools(selection("mcp-git", None).files) == ["git"]
     assert selection("unheard-of", None).files == ()
     assert selection(None, None).files == ()
-    assert said == [
+    assert lines == [
         "the bundled rules 'github' apply to server 'github-mcp-server'",
         "the bundled rules 'git' apply to server 'mcp-git'",
     ]
-
-
-def test_only_the_file_that_fits_is_read_as_yaml(bundled: dict[str, Path]) -> None:
-    assert tools(Selection(None, "off", lambda _: None)("mcp-git", None).files) == ["git"]
+    # The others are not read as YAML.
     with pytest.raises(RuleErrors):
-        Selection(None, "off", lambda _: None)("broken", None)
-
-
-def test_the_budget_is_a_rule_for_every_tool_without_one() -> None:
-    rule = Selection((), 5_000, lambda _: None)("server", None).otherwise
-    assert rule is not None
-    assert (rule.name, rule.tools, rule.max_bytes) == ("budget", ("*",), 5_000)
-    assert [step.name for step in rule.pipeline] == ["abridge"]
-    assert Selection((), "off", lambda _: None)("server", None).otherwise is None
+        selection("broken", None)
 
 
 @pytest.mark.parametrize("files", [None, (), (RuleFile(name="a.yaml"),)])
-def test_a_rule_file_leaves_all_other_tools_their_budget(files: Any) -> None:
-    automatic = Selection((), "auto", lambda _: None)(None, None).otherwise
-    assert automatic is not None
-    assert Selection(files, None, lambda _: None)(None, None).otherwise == automatic
-    assert Selection(files, "off", lambda _: None)(None, None).otherwise is None
-
-
-@pytest.mark.parametrize("name", [None, "codex-mcp-client", "zed"])
-def test_an_automatic_budget_is_the_one_of_the_client(name: str | None) -> None:
-    rule = Selection((), "auto", lambda _: None)(None, name).otherwise
-    known = {client.name: client.budget_bytes for client in CLIENTS}
-    wanted = {None: UNKNOWN.budget_bytes, "codex-mcp-client": known["codex*"], "zed": known["zed*"]}
+def test_the_budget_is_a_rule_for_every_tool_without_one(files: Any) -> None:
+    rule = Selection(files, 5_000, print)(None, None).otherwise
     assert rule is not None
-    assert rule.max_bytes == wanted[name]
+    assert (rule.name, rule.tools, rule.max_bytes) == ("budget", ("*",), 5_000)
+    assert [step.name for step in rule.pipeline] == ["abridge"]
+    assert Selection(files, "off", print)(None, None).otherwise is None
 
 
-def test_a_choice_is_made_once() -> None:
-    selection = Selection((), "auto", lambda _: None)
+@pytest.mark.parametrize("budget", [None, "auto"])
+@pytest.mark.parametrize("name", [None, "codex-mcp-client", "zed"])
+def test_an_automatic_budget_is_the_one_of_the_client(name: str | None, budget: Any) -> None:
+    rule = Selection((), budget, print)(None, name).otherwise
+    assert rule is not None
+    assert rule.max_bytes == client_for(name).budget_bytes
+
+
+def test_a_selection_is_made_once_and_endless_clients_fill_no_memory() -> None:
+    lines: list[str] = []
+    selection = Selection((RuleFile(name="a", server=ServerMatch("x")),), "auto", lines.append)
     assert selection("server", "zed") is selection("server", "zed")
-
-
-def test_an_endless_row_of_clients_fills_no_memory() -> None:
-    said: list[str] = []
-    selection = Selection((RuleFile(name="a", server=ServerMatch("x")),), "auto", said.append)
     for number in range(2_000):
         selection("server", f"client {number}")
-    assert len(selection._made) <= 256
-    assert len(said) == 1
+    assert selection._rules_for.cache_info().currsize <= 256
+    assert len(lines) == 1

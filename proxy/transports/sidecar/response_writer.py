@@ -121,6 +121,11 @@ class ResponseWriter:
                 self._undecided.clear()
         self._collect(event.data or b"", responses, len(spoken))
 
+    async def add_messages(self, messages: Iterable[bytes]) -> None:
+        """Add messages of the proxy."""
+        for each in messages:
+            await self.add(unframed(each))
+
     async def keep_alive(self, event: Event) -> None:
         """Send an event, lest the client and intermediaries take silence for the end.
 

@@ -9,14 +9,16 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import SubprocessStreamProtocol
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from itertools import count
 
+from proxy.document import message
 from proxy.transports.aio import others, threaded
+from proxy.transports.correlation import error_for_dropped_line
 from proxy.transports.log import TAIL, Log
 from proxy.transports.stdio.child import Guardian
-from proxy.transports.stdio.lines import Event, Lines
+from proxy.transports.stdio.lines import Event, LineDropped, Lines, LineTooLong, LineTruncated
 from proxy.transports.stdio.pipes import widen
 
 _CHUNK = 64 << 10
@@ -112,7 +114,7 @@ class ChildServer:
         return f"{reason}; its stderr ends with:\n{tail}" if tail else reason
 
     async def events(self) -> AsyncIterator[Event]:
-        """Yield the lines of its stdout until the end, for one reader."""
+        """Yield lines and parts of lines of its stdout until the end, for one reader."""
         lines, wide = Lines(self._limit), False
         while chunk := await self._read(self._stdout):
             pipe = self._transport.get_pipe_transport(1)
@@ -128,6 +130,30 @@ class ChildServer:
                     yield event
         for event in lines.end():
             yield event
+
+    async def messages(self, awaited: Callable[[], Collection[bytes]]) -> AsyncIterator[bytes]:
+        """Yield the lines of its stdout until the end, for one reader.
+
+        A line that is too long is dropped. If it is a response to one of the `awaited` ids, an
+        error response is yielded in its place.
+        """
+        async for event in self.events():
+            if isinstance(event, list):
+                for line in event:
+                    await others(len(line))
+                    yield line
+            elif isinstance(event, LineTooLong | LineDropped):
+                if isinstance(event, LineTooLong):
+                    text = message.thrown_away(event.size, self._limit, " from the server")
+                    self._log.warning(text)
+                response = error_for_dropped_line(event, awaited(), self._limit)
+                if response is not None:
+                    yield response
+            elif isinstance(event, LineTruncated):
+                size = event.size
+                self._log.warning(f"the server ended within a line, after {size} bytes of it")
+            # Let other tasks run: the server's output may come without a break.
+            await asyncio.sleep(0)
 
     async def send(self, lines: list[bytes]) -> None:
         """Write whole lines, given without newlines; wait while its input buffer is full.

@@ -21,7 +21,6 @@ from proxy.transports.correlation import (
     Correlation,
     correlate,
     elements,
-    error_for_dropped_line,
     progress_token,
 )
 from proxy.transports.driver import Driver, Routed, Timer
@@ -39,8 +38,7 @@ from proxy.transports.sidecar.request import (
     digest,
 )
 from proxy.transports.sidecar.response_writer import ResponseWriter
-from proxy.transports.sidecar.route import AccessRecord, RouteLimits
-from proxy.transports.stdio.lines import Event, LineDropped, LineTooLong, LineTruncated
+from proxy.transports.sidecar.route import AccessRecord
 
 PRIMED = "2025-11-25"
 """The first protocol version whose clients know an event without data."""
@@ -64,7 +62,6 @@ class ChildSession:
         driver: Driver,
         store: EventStore,
         log: Log,
-        limits: RouteLimits,
         *,
         single: bool = False,
     ) -> None:
@@ -78,13 +75,10 @@ class ChildSession:
         self._child = child
         self._store = store
         self._log = log
-        self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._streams: OrderedDict[int, EventStream] = OrderedDict()
         self._pending: dict[bytes, EventStream] = {}
-        self._unanswered_ids: set[bytes] = (
-            set()
-        )  # with one stream for all answers: pending requests
+        self._unanswered_ids: set[bytes] = set()  # of requests, if one stream has all answers
         self._tokens: dict[bytes, EventStream] = {}
         self._probes: dict[bytes, asyncio.TimerHandle] = {}  # by their ids, until they are over
         self._timer = Timer(driver, self._overdue)
@@ -278,37 +272,27 @@ class ChildSession:
 
     async def _read(self) -> None:
         try:
-            async for event in self._child.events():
-                await self._on_event(event)
+            async for raw in self._child.messages(self._awaited):
+                await self._on_line(raw)
         except Exception as error:  # after any error, no client may wait for ever
             self._cause = self._cause or unread(error)
             self._log.error(self._cause)
         await self._child.end(HASTY)
         self._on_end()
 
-    async def _on_event(self, event: Event) -> None:
+    def _awaited(self) -> set[bytes]:
+        return {*(self._unanswered_ids if self.single else self._pending), *self._probes}
+
+    async def _on_line(self, raw: bytes) -> None:
         self._touch()
-        if isinstance(event, list):
-            for raw in event:
-                await others(len(raw))
-                try:
-                    await self._on_message(raw)
-                except Exception as error:  # one message must never end all others
-                    text = f"the proxy failed on a message: {type(error).__name__}: {error}"
-                    self._log.error(text)
-                    id = correlate(raw).answers
-                    if id in self._pending:
-                        self._deliver(message.error(id, -1, text))
-        elif isinstance(event, LineTooLong | LineDropped):
-            if isinstance(event, LineTooLong):
-                text = message.thrown_away(event.size, self._limits.message, " from the server")
-                self._log.warning(text)
-            waiting = {*(self._unanswered_ids if self.single else self._pending), *self._probes}
-            line = error_for_dropped_line(event, waiting, self._limits.message)
-            if line is not None:
-                await self._route(await self.driver.from_server(line))
-        elif isinstance(event, LineTruncated):
-            self._log.warning(f"the server ended within a line, after {event.size} bytes of it")
+        try:
+            await self._on_message(raw)
+        except Exception as error:  # one message must never end all others
+            text = f"the proxy failed on a message: {type(error).__name__}: {error}"
+            self._log.error(text)
+            id = correlate(raw).answers
+            if id in self._pending:
+                self._deliver(message.error(id, -1, text))
 
     async def _on_message(self, raw: bytes) -> None:
         correlation = correlate(raw)

@@ -15,15 +15,14 @@ from itertools import islice
 from msgspec import Raw
 
 from proxy.document import message
-from proxy.document.message import Message, thrown_away
+from proxy.document.message import Message
 from proxy.errors import DocumentError
 from proxy.session.guards import cancellation
 from proxy.session.inflight import QueryIds
-from proxy.transports.aio import others, threaded
-from proxy.transports.correlation import Correlation, correlate, elements, error_for_dropped_line
+from proxy.transports.aio import threaded
+from proxy.transports.correlation import Correlation, correlate, elements
 from proxy.transports.log import Log
 from proxy.transports.sidecar.command.child import HASTY, ORDERLY, ChildServer, end_all, unread
-from proxy.transports.stdio.lines import Event, LineDropped, LineTooLong, LineTruncated
 
 _MOST_BEHIND = 16 << 20  # bytes that may wait for one client that reads slowly
 _LARGE = 4096  # bytes up to which a line is always checked for a second message
@@ -105,12 +104,11 @@ class PooledRequest:
 class PooledServer:
     """One server of a pool and its open requests; `ids` are for these."""
 
-    def __init__(self, child: ChildServer, log: Log, limit: int, ids: QueryIds) -> None:
+    def __init__(self, child: ChildServer, log: Log, ids: QueryIds) -> None:
         self.child = child
         self.leaving = False
         """True if it accepts no more requests."""
         self._log = log
-        self._limit = limit
         self._ids = ids
         self._loop = asyncio.get_running_loop()
         self.last_used = self._loop.time()
@@ -190,8 +188,12 @@ class PooledServer:
     async def _read(self) -> None:
         reason = ""
         try:
-            async for event in self.child.events():
-                await self._on_event(event)
+            async for line in self.child.messages(self._awaited):
+                for raw in self._messages(line):
+                    self._on_message(raw)
+                    if self._noise:
+                        # Blocks while the proxy's own stderr is not read.
+                        await threaded(self._log.noise, self._noise.pop())
         except Exception as error:  # after any error, no client may wait for ever
             reason = unread(error)
         self.leaving = True
@@ -203,27 +205,8 @@ class PooledServer:
             self._close(request)
             request.finish(reason)
 
-    async def _on_event(self, event: Event) -> None:
-        if isinstance(event, list):
-            for line in event:
-                await others(len(line))
-                for raw in self._messages(line):
-                    self._on_message(raw)
-                    if self._noise:
-                        # Blocks while the proxy's own stderr is not read.
-                        await threaded(self._log.noise, self._noise.pop())
-        elif isinstance(event, LineTooLong | LineDropped):
-            if isinstance(event, LineTooLong):
-                self._log.warning(thrown_away(event.size, self._limit, " from the server"))
-            awaited = {key for request in self._open for key in request.awaited}
-            response = error_for_dropped_line(event, awaited, self._limit)
-            if response is not None:
-                self._on_message(response)
-        elif isinstance(event, LineTruncated):
-            size = event.size
-            self._log.warning(f"the server ended within a line, after {size} bytes of it")
-        # Let other tasks run: the server's output may come without a break.
-        await asyncio.sleep(0)
+    def _awaited(self) -> set[bytes]:
+        return {key for request in self._open for key in request.awaited}
 
     def _messages(self, line: bytes) -> list[bytes]:
         """Separate the response to one client from another's on the same line.
@@ -272,11 +255,10 @@ class PooledServer:
 class Pool:
     """At most `limit` servers, each started by `start` when it is needed."""
 
-    def __init__(self, start: Start, limit: int, log: Log, message_limit: int) -> None:
+    def __init__(self, start: Start, limit: int, log: Log) -> None:
         self._start = start
         self._limit = limit
         self._log = log
-        self._message_limit = message_limit
         self._ids = QueryIds()
         self._servers: list[PooledServer] = []
         self._starting: asyncio.Task[PooledServer] | None = None
@@ -312,7 +294,7 @@ class Pool:
         return self._starting
 
     async def _begin(self) -> PooledServer:
-        server = PooledServer(await self._start(), self._log, self._message_limit, self._ids)
+        server = PooledServer(await self._start(), self._log, self._ids)
         self._servers.append(server)
         return server
 

@@ -173,7 +173,7 @@ class CommandRoute:
 
     async def _begin(self, *, single: bool) -> ChildSession:
         """Begin a session; raises RequestRefused."""
-        limits, log = self._shared.limits, self._shared.log
+        log = self._shared.log
         self._make_room()
         self._starting += 1
         try:
@@ -187,7 +187,7 @@ class CommandRoute:
         rules, deadline = self._rules, self._route.deadline
         core = Session(rules, shared.meters.of, log.warning, scope=scope, deadline=deadline)
         driver = Driver(core, shared.store, shared.workers, log, log.noise)
-        session = ChildSession(id, child, driver, self._store, log, limits, single=single)
+        session = ChildSession(id, child, driver, self._store, log, single=single)
         self._sessions[id] = session
         session.reading.add_done_callback(lambda _: self._sessions.pop(id, None))
         return session

@@ -34,7 +34,7 @@ class Stateless:
     def __init__(self, route: Route, rules: Rules, shared: Services, start: Start) -> None:
         self._shared = shared
         limits, log = shared.limits, shared.log
-        self.pool = Pool(start, limits.children, log, limits.message)
+        self.pool = Pool(start, limits.children, log)
         """The servers."""
         self._sessions = SessionRegistry(route, rules, shared, most=_KEPT, aside=log.noise)
         self._parameters: headers.Parameters = {}

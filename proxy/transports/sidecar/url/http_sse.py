@@ -17,16 +17,16 @@ from yarl import URL
 
 from proxy.errors import AbridgeError
 from proxy.session.outputs import Probe
-from proxy.transports.client.endpoint import HttpResponse
+from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http.sse import Event, TooLong, replaced
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.request import PostedBody, RequestRefused
-from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
+from proxy.transports.sidecar.response_writer import ResponseWriter
 from proxy.transports.sidecar.route import AccessRecord, Route, RouteLimits
 from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
 from proxy.transports.sidecar.url.probes import Probing, Rejected, TakenBack
-from proxy.transports.sidecar.url.upstream import Lost, Upstream
+from proxy.transports.sidecar.url.upstream import Upstream
 
 ENDPOINT = "endpoint"
 """The event that names the endpoint."""
@@ -100,10 +100,9 @@ class Streams:
                 else:
                     for each in await self._translated(exchange, event):
                         await answer.add(each)
-        except (Lost, TooLong, Elsewhere) as broken:
+        except (ConnectionLost, TooLong, Elsewhere) as broken:
             record.failure = f"the server's stream broke off: {broken}"
-            for line in exchange.driver.ended(record.failure):
-                await answer.add(unframed(line))
+            await answer.add_messages(exchange.driver.ended(record.failure))
         finally:
             stream = self._streams.pop(name, None)
             if stream is not None:
@@ -117,7 +116,7 @@ class Streams:
     ) -> web.StreamResponse:
         """Send a message to the endpoint of a stream, which will carry its answer.
 
-        Raises RequestRefused if the stream has ended or the message cannot be read, and Lost.
+        Raises ConnectionLost, and RequestRefused if the stream has ended or the message is none.
         """
         stream = self._streams.get(name)
         if stream is None:
@@ -126,8 +125,7 @@ class Streams:
         routed = await stream.driver.from_client(read.raw)
         record.client = stream.driver.session.client or ""
         self._probing.taken_back(routed.to_server)
-        for line in routed.to_client:
-            await stream.answer.add(unframed(line))
+        await stream.answer.add_messages(routed.to_client)
         self._watch(stream, request, read)
         for probe in routed.queries:
             # Its client sends nothing more until this POST is accepted.
@@ -147,16 +145,14 @@ class Streams:
         exchange = msgspec.structs.replace(stream.exchange, post=read)
         try:
             routed = await self._probing.ask(request, exchange, probe, stream.url)
-            for line in routed.to_client:
-                await stream.answer.add(unframed(line))
+            await stream.answer.add_messages(routed.to_client)
             self._watch(stream, request, read)
             for raw in routed.to_server:
                 async with self._upstream.ask(request, raw, url=stream.url) as upstream:
                     if upstream.status >= 300:
-                        raise Lost(f"the server answered HTTP {upstream.status}")
-        except (Lost, Rejected) as cause:
-            for line in exchange.end(str(cause)):
-                await stream.answer.add(unframed(line))
+                        raise ConnectionLost(f"the server answered HTTP {upstream.status}")
+        except (ConnectionLost, Rejected) as cause:
+            await stream.answer.add_messages(exchange.end(str(cause)))
         except (TakenBack, ConnectionError):
             return
 
@@ -173,8 +169,7 @@ class Streams:
 
     async def _say(self, stream: SseSession, lines: list[bytes]) -> None:
         with suppress(ConnectionError):
-            for line in lines:
-                await stream.answer.add(unframed(line))
+            await stream.answer.add_messages(lines)
 
 
 def endpoint_of(event: Event, base: URL) -> URL:

@@ -19,7 +19,7 @@ from proxy.errors import AbridgeError
 from proxy.session.guards import cancellation
 from proxy.session.outputs import Probe
 from proxy.transports.client import request as posting
-from proxy.transports.client.endpoint import HttpResponse
+from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
 from proxy.transports.correlation import correlate, elements
 from proxy.transports.driver import Routed
 from proxy.transports.http import body, sse
@@ -27,7 +27,7 @@ from proxy.transports.http.negotiation import STREAM
 from proxy.transports.sidecar.request import SESSION, PostedBody
 from proxy.transports.sidecar.route import AccessRecord
 from proxy.transports.sidecar.session_registry import RequestContext
-from proxy.transports.sidecar.url.upstream import Lost, Upstream, request_id
+from proxy.transports.sidecar.url.upstream import Upstream, request_id
 
 _TAKEN_BACK = 5.0  # seconds for a server to accept a cancellation
 _NOBODY = "nobody can be asked anything before the call that this is about"
@@ -160,7 +160,7 @@ class Probing:
                 if url is None:
                     await self._events(request, exchange, upstream, answer, id)
                     return "the server ended its stream before it had answered"
-        except Lost as cause:
+        except ConnectionLost as cause:
             return str(cause)
         except (sse.TooLong, body.TooLarge) as cause:
             return f"the server's answer is too long: {cause}"
@@ -176,7 +176,7 @@ class Probing:
         id: bytes,
     ) -> str:
         status = upstream.status
-        raw = await self._upstream.whole(upstream)
+        raw = await self._upstream.read(upstream)
         about = id in posting.answered(raw)
         ended = status == 404 and SESSION in request.headers and not (read.modern or about)
         if status == 401 or ended or (status == 403 and "WWW-Authenticate" in upstream.headers):
@@ -210,18 +210,18 @@ class Probing:
                     await self._upstream.decline(request, exchange.post, key, _NOBODY)
                 else:
                     await self._hear(exchange, raw)
-        except Lost as broken:
-            raise Lost(f"the server's stream broke off: {broken}") from None
+        except ConnectionLost as broken:
+            raise ConnectionLost(f"the server's stream broke off: {broken}") from None
 
     async def _tell(
         self, request: web.BaseRequest, read: PostedBody, raw: bytes, url: URL | None
     ) -> None:
-        with suppress(Lost, body.TooLarge, TimeoutError):
+        with suppress(ConnectionLost, body.TooLarge, TimeoutError):
             async with (
                 asyncio.timeout(_TAKEN_BACK),
                 self._upstream.ask(request, raw, None if url else read, url, own=True) as upstream,
             ):
-                await self._upstream.whole(upstream)
+                await self._upstream.read(upstream)
 
 
 def _settle(answer: "asyncio.Future[bytes]", raw: bytes) -> None:

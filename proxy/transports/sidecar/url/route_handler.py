@@ -18,7 +18,7 @@ from multidict import CIMultiDict
 from proxy.document import message
 from proxy.session.outputs import Probe
 from proxy.transports.aio import others
-from proxy.transports.client.endpoint import HttpResponse
+from proxy.transports.client.endpoint import ConnectionLost, HttpResponse
 from proxy.transports.correlation import correlate
 from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.http import body, sse
@@ -32,9 +32,9 @@ from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
 from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
 from proxy.transports.sidecar.url import http_sse as legacy
 from proxy.transports.sidecar.url.probes import Probing, Rejected, TakenBack
-from proxy.transports.sidecar.url.upstream import Lost, Upstream, request_id
+from proxy.transports.sidecar.url.upstream import Upstream, request_id
 
-Say = Callable[[RequestContext, ResponseWriter | None, list[bytes]], None]
+Say = Callable[[RequestContext, ResponseWriter | None, list[bytes]], object]
 
 
 class QueryWait:
@@ -169,7 +169,7 @@ class UrlRoute:
                     return await self._legacy.posted(request, name, record)
                 return await self._post(request, record)
             return await self._other(request, record)
-        except Lost as error:
+        except ConnectionLost as error:
             raise RequestRefused(502, FAILED, str(error)) from None
 
     async def _post(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
@@ -194,7 +194,7 @@ class UrlRoute:
                 exchange,
                 ours,
                 lambda lines: self._probing.give_up(request, read, lines),
-                self._say_late,
+                lambda *late: self._probing.spawn(self._send_late(*late)),
             )
             async with waiting, self._upstream.ask(request, raw, read) as upstream:
                 return await self._answered(request, exchange, waiting, upstream, record)
@@ -203,7 +203,7 @@ class UrlRoute:
             return await self._finish(answer, ours, record)
         except Rejected as rejected:
             return self._rejected(request, exchange, rejected, record)
-        except Lost:
+        except ConnectionLost:
             exchange.drop()
             raise
         finally:
@@ -267,26 +267,19 @@ class UrlRoute:
             return notices
         try:
             async with asyncio.timeout(_PROMPT):
-                for line in notices:
-                    await stream.add(unframed(line))
+                await stream.add_messages(notices)
         except (TimeoutError, ConnectionError):  # it is not read, or the client has gone
             return notices
         return []
 
-    def _say_late(
-        self, exchange: RequestContext, answer: ResponseWriter | None, lines: list[bytes]
-    ) -> None:
-        self._probing.spawn(self._said_late(exchange, answer, lines))
-
-    async def _said_late(
+    async def _send_late(
         self, exchange: RequestContext, answer: ResponseWriter | None, lines: list[bytes]
     ) -> None:
         with suppress(ConnectionError):
             if answer is None:
                 await self._notify(exchange, lines)
-                return
-            for line in lines:
-                await answer.add(unframed(line))
+            else:
+                await answer.add_messages(lines)
 
     async def _answered(
         self,
@@ -304,7 +297,7 @@ class UrlRoute:
         kind = upstream.content_type
         good = 200 <= upstream.status < 300
         if ours and good and kind not in (JSON, STREAM):
-            # The server got no request of the batch, or does not answer those that it got.
+            # The server got no request, or does not answer it.
             lines = [*ours, *exchange.end("the server gave no answer")]
             waiting.leave()
             return await self._finish(_answer(request, read, streams=False), lines, record)
@@ -337,7 +330,7 @@ class UrlRoute:
             return await self._finish(answer, ours, record)
         # Nothing is sent before the answer is complete: a failure can still become an error.
         try:
-            raw = await self._upstream.whole(upstream)
+            raw = await self._upstream.read(upstream)
         except body.TooLarge as large:
             record.failure = f"the server's answer is too long: {large}"
             lines = exchange.end(record.failure)
@@ -355,8 +348,7 @@ class UrlRoute:
     async def _finish(
         self, answer: ResponseWriter, lines: list[bytes], record: AccessRecord
     ) -> web.StreamResponse:
-        for line in lines[:-1]:
-            await answer.add(unframed(line))
+        await answer.add_messages(lines[:-1])
         await others(len(lines[-1]) if lines else 0)
         response = await answer.end(unframed(lines[-1]) if lines else None)
         record.bytes_sent = answer.bytes_sent
@@ -387,13 +379,13 @@ class UrlRoute:
                     waiting.busy = False
                 if answer.complete or (waiting is not None and waiting.over):
                     return
-        except (Lost, sse.TooLong) as broken:
+        except (ConnectionLost, sse.TooLong) as broken:
             cause = f"the server's stream broke off: {broken}"
             record.failure = cause
         if not resumable:
-            for line in exchange.end(cause):
-                record.failure = cause
-                await answer.add(unframed(line))
+            lines = exchange.end(cause)
+            record.failure = cause if lines else record.failure
+            await answer.add_messages(lines)
 
     async def _translated(self, exchange: RequestContext, event: Event) -> list[Event]:
         """Return the events for the client: usually the event itself."""

@@ -1,6 +1,6 @@
 """The server behind a route: requests to it in the client's name, and its unchanged answers.
 
-Every failure on that side is a Lost, so that it is never taken for a client's fault.
+Every failure on that side is a ConnectionLost, so that it is never taken for a client's fault.
 """
 
 import re
@@ -14,7 +14,7 @@ from yarl import URL
 from proxy.document import message
 from proxy.document.message import string_at
 from proxy.document.tree import ABSENT
-from proxy.errors import AbridgeError, DocumentError
+from proxy.errors import DocumentError
 from proxy.transports.client.endpoint import (
     ConnectionLost,
     HttpClient,
@@ -32,10 +32,6 @@ from proxy.transports.sidecar.route import AccessRecord, Route
 _OF_ONE_MESSAGE = re.compile(
     r"(x-)?idempotency-key|mcp-param-.*|(content-|repr-)?digest|content-md5|signature(-input)?"
 )
-
-
-class Lost(AbridgeError):
-    """The upstream could not be reached, or ended before its answer did."""
 
 
 class Upstream:
@@ -66,7 +62,7 @@ class Upstream:
         *,
         own: bool = False,
     ) -> AsyncIterator[HttpResponse]:
-        """Send `raw` as the client sent its request; raises Lost.
+        """Send `raw` as the client sent its request; raises ConnectionLost.
 
         If `own`, the message is the proxy's own, and headers that are true of the client's message
         only are left out. A connection with more to come is closed at the end: that notifies the
@@ -80,15 +76,15 @@ class Upstream:
                         request.method, headers, raw or None, url=url or self._url(request)
                     )
                 )
-            except RedirectRefused as cause:
-                raise Lost(cause.brief) from None
-            except ConnectionLost as cause:
-                raise Lost(f"the server cannot be reached: {cause}") from None
+            except RedirectRefused as error:
+                raise ConnectionLost(error.brief) from None
+            except ConnectionLost as error:
+                raise ConnectionLost(f"the server cannot be reached: {error}") from None
             if response.status < 200:
                 # No other protocol was requested, and the bytes that follow may be no HTTP.
                 response.close()
                 reason = f"the server answers with the status {response.status}"
-                raise Lost(f"{reason}, which is no answer")
+                raise ConnectionLost(f"{reason}, which is no answer")
             yield response
 
     async def decline(
@@ -96,27 +92,27 @@ class Upstream:
     ) -> None:
         """Answer a request of the server with an error, lest it wait for the client."""
         raw = message.error(id, FAILED, reason)
-        with suppress(Lost, body.TooLarge):
+        with suppress(ConnectionLost, body.TooLarge):
             async with self.ask(request, raw, read) as upstream:
-                await self.whole(upstream)
+                await self.read(upstream)
 
-    async def whole(self, response: HttpResponse) -> bytes:
-        """Return the body of an answer; raises Lost, body.TooLarge."""
+    async def read(self, response: HttpResponse) -> bytes:
+        """Return the body of an answer; raises ConnectionLost, body.TooLarge."""
         try:
             return await response.read(self._limit)
-        except body.Unreadable as cause:
-            raise Lost(f"the server's answer cannot be read: {cause}") from None
-        except ConnectionLost as cause:
-            raise Lost(f"the server's answer broke off: {cause}") from None
+        except body.Unreadable as error:
+            raise ConnectionLost(f"the server's answer cannot be read: {error}") from None
+        except ConnectionLost as error:
+            raise ConnectionLost(f"the server's answer broke off: {error}") from None
 
     async def events(self, response: HttpResponse, record: AccessRecord) -> AsyncIterator[Event]:
-        """Yield the events of an answer; raises Lost, sse.TooLong."""
+        """Yield the events of an answer; raises ConnectionLost, sse.TooLong."""
         try:
             async for event in response.events(self._limit):
                 record.bytes_received = response.received
                 yield event
-        except (ConnectionLost, body.Unreadable) as cause:
-            raise Lost(str(cause)) from None
+        except body.Unreadable as error:
+            raise ConnectionLost(str(error)) from None
         finally:
             record.bytes_received = response.received
 
@@ -125,18 +121,15 @@ class Upstream:
     ) -> web.StreamResponse:
         """Pass on an answer unchanged, in its encoding.
 
-        Raises Lost; if the client has received a part by then, its connection is closed.
+        Raises ConnectionLost; if the client has received a part by then, its connection is closed.
         """
         answer = web.StreamResponse(
             status=response.status,
             reason=response.reason,
             headers=passing.to_client(response.headers, whole=True),
         )
-        pieces = response.encoded_chunks()
-        try:
-            first = await anext(pieces, b"")
-        except ConnectionLost as cause:
-            raise Lost(str(cause)) from None
+        chunks = response.encoded_chunks()
+        first = await anext(chunks, b"")
         if not first and request.method != "HEAD":
             # Explicit, so that no type is added for an empty body.
             answer.content_length = 0
@@ -144,14 +137,14 @@ class Upstream:
         try:
             if first:
                 await answer.write(first)
-            async for chunk in pieces:
+            async for chunk in chunks:
                 await answer.write(chunk)
-        except ConnectionLost as cause:
+        except ConnectionLost:
             # The announced body cannot be completed: close the connection so that the client
             # notices.
             if request.transport is not None:
                 request.transport.abort()
-            raise Lost(str(cause)) from None
+            raise
         finally:
             record.bytes_received = response.received
         await answer.write_eof()

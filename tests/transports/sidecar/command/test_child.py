@@ -179,11 +179,11 @@ async def test_a_server_that_nobody_reads_is_held_up_by_its_pipe() -> None:
 async def test_a_server_that_closes_its_stdin_as_we_do_is_closed_once() -> None:
     failures: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, found: failures.append(found))
-    async with started(["false"]) as child:
+    async with started(["sleep", "60"]) as child:
         # As the loop does once the other end is closed, just before we want to.
         child._stdin.transport.abort()
-        await child.end()
-        assert child.code == 1
+        await child.end(HASTY)
+        assert child.code == -signal.SIGTERM
     assert failures == []
 
 

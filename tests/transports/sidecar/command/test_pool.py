@@ -37,7 +37,7 @@ async def pool(servers: int = 1, limit: int = 1 << 20) -> AsyncIterator[Pool]:
     async def start() -> ChildServer:
         return await ChildServer.start([sys.executable, "-c", SERVER], None, Log("error"), limit)
 
-    made = Pool(start, servers, Log("error"), limit)
+    made = Pool(start, servers, Log("error"))
     try:
         yield made
     finally:
