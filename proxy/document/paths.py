@@ -7,6 +7,7 @@ r"""The path language: names joined by dots; a name steps into every element of 
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import TypeGuard
 
 from msgspec import Raw, Struct
@@ -106,9 +107,24 @@ def select(slot: Slot, path: Path) -> Iterator[Slot]:
     iteration; members of objects may be removed too. Raises DocumentError if a value on the way
     cannot be decoded.
     """
-    if DEEP not in path.steps:
-        return _select(slot, path.steps, 0)
-    return _once(_select(slot, path.steps, 0, {}))
+    return _walk(slot, _start(path))
+
+
+def _walk(slot: Slot, paths: "Paths") -> Iterator[Slot]:
+    if paths.ends:
+        yield slot
+    if not paths.open:
+        return
+    value = slot.open()
+    if isinstance(value, dict):
+        for name, after in paths.members(value):
+            yield from _walk(Slot(slot.document, value, name), after)
+    elif isinstance(value, list):
+        for position in range(len(value)):
+            if paths.indexed or not position:
+                below = paths.element(position, len(value))
+            if below is not None:
+                yield from _walk(Slot(slot.document, value, position), below)
 
 
 def find(slot: Slot, path: Path) -> Slot | None:
@@ -342,58 +358,9 @@ def matches(pattern: str, name: str) -> bool:
     return True
 
 
-def _select(
-    slot: Slot, steps: tuple[Step, ...], at: int, seen: dict[tuple[int, int], Value] | None = None
-) -> Iterator[Slot]:
-    """Yield the places that the steps from `at` on name; `seen` has values visited before."""
-    if at == len(steps):
-        yield slot
-        return
-    step = steps[at]
-    value = slot.open()
-    if seen is not None and _meeting(value, steps, at):
-        if (id(value), at) in seen:
-            return
-        seen[id(value), at] = value  # held, so that its id is not reused
-    if isinstance(step, Name):
-        if isinstance(value, list):
-            for position in range(len(value)):
-                yield from _select(slot.child(position), steps, at, seen)
-        elif isinstance(value, dict):
-            if step.glob:
-                for name in [name for name in value if matches(step.text, name)]:
-                    yield from _select(slot.child(name), steps, at + 1, seen)
-            elif step.text in value:
-                yield from _select(slot.child(step.text), steps, at + 1, seen)
-    elif isinstance(step, Deep):
-        yield from _select(slot, steps, at + 1, seen)
-        for child in slot.children():
-            yield from _select(child, steps, at, seen)
-    elif isinstance(value, list):
-        if isinstance(step, Each):
-            for position in range(len(value)):
-                yield from _select(slot.child(position), steps, at + 1, seen)
-        elif -len(value) <= step.position < len(value):
-            yield from _select(slot.child(step.position % len(value)), steps, at + 1, seen)
-
-
-def _meeting(value: Value, steps: tuple[Step, ...], at: int) -> bool:
-    """Return True if several ways may lead to `value` with the same remaining steps.
-
-    `**` and names in arrays lead to such values.
-    """
-    if isinstance(value, list):
-        return isinstance(steps[at], Name)
-    return isinstance(value, dict) and isinstance(steps[at], Deep) and DEEP in steps[:at]
-
-
-def _once(found: Iterator[Slot]) -> Iterator[Slot]:
-    seen: dict[tuple[int, str | int], object] = {}
-    for slot in found:
-        key = (id(slot.parent), slot.key)
-        if key not in seen:
-            seen[key] = slot.parent  # held, so that its id is not reused
-            yield slot
+@lru_cache(maxsize=256)
+def _start(path: Path) -> Paths:
+    return Paths.of([path])
 
 
 def _blocked(slot: Slot, steps: tuple[Step, ...]) -> bool:
@@ -406,7 +373,7 @@ def _blocked(slot: Slot, steps: tuple[Step, ...]) -> bool:
         return False
     if isinstance(steps[0], Name) and isinstance(value, list):
         return any(_blocked(child, steps) for child in slot.children())
-    return any(_blocked(place, steps[1:]) for place in _select(slot, steps[:1], 0))
+    return any(_blocked(place, steps[1:]) for place in select(slot, Path(steps=steps[:1])))
 
 
 def _steps(text: str) -> Iterator[Step]:
