@@ -222,7 +222,7 @@ def _slips(step: Transform, document: Any, arguments: dict[str, Any]) -> list[st
         for slot in select(Document(document).root, step.at):
             values = slot.get() if word == "where" else [slot.get()]
             if isinstance(values, list):
-                lookups.meant(expression.tree, values, lambda value: value, fuel, of)
+                lookups.corrected(expression.tree, values, lambda value: value, fuel, of)
                 found += map(evaluate, values)
     absences = [] if any(map(truthy, found)) else lookups.absences
     return [f"{word}: {each}" for each in lookups.slips or absences]

@@ -120,6 +120,7 @@ def _walk(slot: Slot, paths: "Paths") -> Iterator[Slot]:
         for name, after in paths.members(value):
             yield from _walk(Slot(slot.document, value, name), after)
     elif isinstance(value, list):
+        below: Paths | None = None
         for position in range(len(value)):
             if paths.indexed or not position:
                 below = paths.element(position, len(value))
@@ -146,7 +147,7 @@ def blocked(slot: Slot, path: Path) -> bool:
 
 
 class Paths:
-    """Several paths followed at once, from a value to its members and elements.
+    """Several paths next_names at once, from a value to its members and elements.
 
     `ends` holds the numbers of the paths that end here, `open` those of the paths that continue. If
     all of these are `plain`, `names` has all continuations. `spelled` holds the next members that
@@ -163,8 +164,8 @@ class Paths:
 
     __slots__ = (
         "_branches",
+        "_cache",
         "_each",
-        "_made",
         "_marks",
         "_next",
         "ends",
@@ -175,9 +176,9 @@ class Paths:
         "spelled",
     )
 
-    def __init__(self, branches: "_Branches", made: "dict[_Branches, Paths]") -> None:
+    def __init__(self, branches: "_Branches", cache: "dict[_Branches, Paths]") -> None:
         self._branches = branches
-        self._made = made
+        self._cache = cache
         self._next: dict[str, Paths | None] = {}
         self._each: list[Paths | None] = []
         self._marks = _marks(branches)
@@ -204,16 +205,16 @@ class Paths:
         """
         if self.plain:
             return [(name, after) for name, after in self.names.items() if name in names]
-        found: dict[str, None] = {}
+        next_names: dict[str, None] = {}
         for _, steps in self._branches:
             step = steps[0] if steps else None
             if _plain(step):
-                found.update({step.text: None} if step.text in names else {})
+                next_names.update({step.text: None} if step.text in names else {})
             elif isinstance(step, Name):
-                found.update((name, None) for name in names if matches(step.text, name))
+                next_names.update((name, None) for name in names if matches(step.text, name))
             elif step == DEEP:
-                found.update(dict.fromkeys(names))
-        return [(name, after) for name in found if (after := self.member(name)) is not None]
+                next_names.update(dict.fromkeys(names))
+        return [(name, after) for name in next_names if (after := self.member(name)) is not None]
 
     def member(self, name: str) -> "Paths | None":
         """Follow the paths to the member `name` of an object; None if no path leads there."""
@@ -246,7 +247,7 @@ class Paths:
                 branches.append((number, steps))
             elif isinstance(step, Each) or (isinstance(step, Index) and step.position in positions):
                 branches.append((number, steps[1:]))
-        return _paths(branches, self._made) if branches else None
+        return _paths(branches, self._cache) if branches else None
 
     def barred(self, value: Value) -> bool:
         """Return True if surely no path leads into the unopened `value`; False if uncertain.
@@ -260,8 +261,8 @@ class Paths:
             return head != 0x6E and not self.ends  # null may excuse a path
         if not self._marks:
             return False
-        held = bytes(value)
-        return not any(mark in held for mark in self._marks)
+        content = bytes(value)
+        return not any(mark in content for mark in self._marks)
 
     def _after(self, name: str) -> "Paths | None":
         branches: list[_Branch] = []
@@ -270,7 +271,7 @@ class Paths:
                 branches.append((number, steps[1:]))
             elif steps and steps[0] == DEEP:
                 branches.append((number, steps))
-        return _paths(branches, self._made) if branches else None
+        return _paths(branches, self._cache) if branches else None
 
 
 class PathMatches(Struct):
@@ -291,23 +292,23 @@ class PathMatches(Struct):
 
     def missing(self, paths: Iterable[Path]) -> list[Path]:
         """Return the paths of `paths` that were neither found nor excused."""
-        known = self.found | self.excused
-        return [path for number, path in enumerate(paths) if number not in known]
+        matched = self.found | self.excused
+        return [path for number, path in enumerate(paths) if number not in matched]
 
 
 _Branch = tuple[int, tuple[Step, ...]]
 _Branches = tuple[_Branch, ...]
 
 
-def _paths(branches: list[_Branch], made: dict[_Branches, Paths]) -> Paths:
+def _paths(branches: list[_Branch], cache: dict[_Branches, Paths]) -> Paths:
     """Return the Paths of these branches; the same object for the same branches."""
     for number, steps in branches:
         if steps and steps[0] == DEEP and (number, steps[1:]) not in branches:
             branches.append((number, steps[1:]))  # `**` also matches zero steps
     key = tuple(sorted(branches, key=lambda branch: branch[0]))
-    if key not in made:
-        made[key] = Paths(key, made)
-    return made[key]
+    if key not in cache:
+        cache[key] = Paths(key, cache)
+    return cache[key]
 
 
 def _marks(branches: _Branches) -> list[bytes]:

@@ -51,7 +51,7 @@ def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:
 def _shaped(job: ShapeJob, observe: Observer | None) -> ShapeResult:
     attempt = ShapeContext(fuel=Fuel(job.fuel))
     outcome = _tried(job, observe, attempt)
-    said, spent = tuple(dict.fromkeys(attempt.warnings)), attempt.fuel.left < 0
+    said, spent = tuple(dict.fromkeys(attempt.warnings)), attempt.fuel.remaining < 0
     return replace(outcome, warnings=said, spent=spent) if said or spent else outcome
 
 

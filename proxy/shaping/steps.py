@@ -119,7 +119,7 @@ def run(
                 continue
             step = fitting
         removes = step.name in _REMOVING and not hollow(document.cell[0])
-        fuel = call.fuel.left
+        fuel = call.fuel.remaining
         try:
             step(document.root, call)
         except OutOfFuel as spent:
@@ -134,7 +134,7 @@ def run(
             raise EmptyResult(f"everything was removed by rule {rule.name!r}")
         if getattr(step, "repeats", rule.foreign):
             # The output of `project` is paid for in fuel: `_PAID` bytes a unit, at most.
-            most = (fuel - call.fuel.left) * _PAID if step.name == "project" else None
+            most = (fuel - call.fuel.remaining) * _PAID if step.name == "project" else None
             _hold_in_proportion(step.name, document, most)
 
 
