@@ -15,11 +15,12 @@ testing     the tests in rule files, played through a session
 transports  the only I/O: stdio, http, client (a URL for stdio), sidecar (HTTP), workers
 cli         one file for each verb
 
-One call: transports.stdio.relay reads a line; session.from_client finds the tool, session.calls
-its rule and arguments, and the line goes to the server. Its response: session.from_server finds the
-pending request, session.responses makes a ShapeJob; shaping.pipeline parses the result
-(shaping.result.parse), finds its document (result.locate), runs the steps (transforms) and writes
-all copies back (result.write); session.counts counts it, and the relay sends it.
+One call: transports.stdio.relay reads a line; session.requests finds the tool, its rule and
+arguments, and the line goes to the server. Its response: session.responses finds the pending
+request (session.inflight) and makes a ShapeJob; shaping.pipeline parses the line and locates its
+document (shaping.result.read), runs the steps (transforms) and writes all copies back
+(shaping.result.write); session.state counts it, and the relay sends it. `python -m tests.call_path`
+lists the files of each.
 
 Words, one for each thing:
 

@@ -147,13 +147,16 @@ def of_git(repository: Path) -> tuple[list[str], list[Talk]]:
 REAL = [(of_filesystem, "tree"), (of_everything, "tree"), (of_git, "repository")]
 
 
-@pytest.mark.parametrize(("real", "place"), REAL, ids=["filesystem", "everything", "git"])
-def test_without_rules_every_line_is_the_servers_own(
-    real: Callable[[Path], tuple[list[str], list[Talk]]],
-    place: str,
-    request: pytest.FixtureRequest,
-) -> None:
-    command, calls = real(request.getfixturevalue(place))
+@pytest.fixture(params=REAL, ids=["filesystem", "everything", "git"])
+def real(request: pytest.FixtureRequest) -> tuple[list[str], list[Talk]]:
+    """Return the command of a server, and calls of its tools."""
+    describe, folder = request.param
+    described: tuple[list[str], list[Talk]] = describe(request.getfixturevalue(folder))
+    return described
+
+
+def test_without_rules_every_line_is_the_servers_own(real: tuple[list[str], list[Talk]]) -> None:
+    command, calls = real
     alone, ended_alone = conversation(command, calls)
     behind, ended_behind = conversation(wrapped(command, "--rules", "none"), calls)
     assert behind == alone
@@ -162,13 +165,10 @@ def test_without_rules_every_line_is_the_servers_own(
     assert any(len(line) > 1_000_000 for line in alone)
 
 
-@pytest.mark.parametrize(("real", "place"), REAL, ids=["filesystem", "everything", "git"])
 def test_without_rules_no_line_is_lost_or_changed_when_all_is_asked_at_once(
-    real: Callable[[Path], tuple[list[str], list[Talk]]],
-    place: str,
-    request: pytest.FixtureRequest,
+    real: tuple[list[str], list[Talk]],
 ) -> None:
-    command, calls = real(request.getfixturevalue(place))
+    command, calls = real
     alone = at_once(command, calls)
     assert at_once(wrapped(command, "--rules", "none"), calls) == alone
     assert len(alone) > len(calls)
@@ -286,40 +286,54 @@ def test_what_is_short_is_left_alone(tree: Path, wrap: Callable[..., Server]) ->
     assert result == server.tee.result()
 
 
-def test_slices_of_a_text_give_all_of_it_without_a_second_call(
+def walk(
+    server: Server, tool: str, arguments: dict[str, Any], argument: str, following: str, **more: Any
+) -> Iterator[Result]:
+    """Yield every page of an answer; `following` is the member that names the next one's start."""
+    start = 0
+    while True:
+        result = server.call(tool, arguments, **{argument: start}, **more)
+        assert max(sizes(result)) <= BUDGET
+        yield result
+        page = notice(texts(result)[::-1])
+        if not page["hasMore"]:
+            break
+        start = page[following]
+    assert [call["arguments"] for call in server.tee.calls()] == [arguments]
+
+
+def test_slices_of_an_answer_give_all_of_it_without_a_second_call(
     tree: Path, wrap: Callable[..., Server]
 ) -> None:
-    server = wrap(servers.filesystem(tree))
-    arguments = {"path": str(tree / "long.txt")}
-    server.call("read_text_file", arguments)
-    parts = []
-    for start in range(0, len(LONG), 5_000):
-        result = server.call("read_text_file", arguments, view=f"text[{start}:{start + 5_000}]")
-        assert max(sizes(result)) <= BUDGET
-        assert result["structuredContent"]["content"] == texts(result)[0]
-        parts.append(texts(result)[0])
-    assert "".join(parts) == LONG
-    assert len(server.tee.calls()) == 1
+    rows = {"rows": [{"id": n, "name": f"row {n}", "share": n / 7} for n in range(900)]}
+    said = orjson.dumps(rows).decode()
+    for command, tool, arguments, whole in (
+        (servers.filesystem(tree), "read_text_file", {"path": str(tree / "long.txt")}, LONG),
+        # No rule names this tool. The server puts a word before the message: it is no JSON.
+        (servers.everything(), "echo", {"message": said}, "Echo: " + said),
+    ):
+        server = wrap(command)
+        server.call(tool, arguments)
+        parts = []
+        for start in range(0, len(whole), 5_000):
+            result = server.call(tool, arguments, view=f"text[{start}:{start + 5_000}]")
+            assert max(sizes(result)) <= BUDGET
+            parts.append(texts(result)[0])
+            assert result.get("structuredContent", {"content": parts[-1]})["content"] == parts[-1]
+        assert "".join(parts) == whole
+        assert len(server.tee.calls()) == 1
 
 
 def test_windows_of_a_text_give_all_of_it_without_a_second_call(
     tree: Path, wrap: Callable[..., Server]
 ) -> None:
-    server = wrap(servers.filesystem(tree))
-    arguments = {"path": str(tree / "long.txt")}
-    parts, start = [], 0
-    while True:
-        result = server.call("read_text_file", arguments, startIndex=start)
-        said = notice(texts(result)[1:])
-        assert said == notice(result["structuredContent"])
+    server, path = wrap(servers.filesystem(tree)), {"path": str(tree / "long.txt")}
+    parts = []
+    for result in walk(server, "read_text_file", path, "startIndex", "nextIndex"):
+        assert notice(texts(result)[1:]) == notice(result["structuredContent"])
         assert result["structuredContent"]["content"] == texts(result)[0]
         parts.append(texts(result)[0])
-        if not said["hasMore"]:
-            break
-        start = said["nextIndex"]
     assert "".join(parts) == LONG
-    assert len(server.tee.calls()) == 1
-    assert server.tee.calls()[0]["arguments"] == arguments
 
 
 def test_a_window_after_an_edit_is_one_of_the_file_as_it_is_then(
@@ -379,15 +393,9 @@ def test_slices_and_projections_of_a_tree_give_all_of_it_without_a_second_call(
 def test_pages_and_views_of_a_diff_give_all_of_it_without_a_second_call(
     repository: Path, wrap: Callable[..., Server]
 ) -> None:
-    server = wrap(servers.git(repository))
-    arguments = {"repo_path": str(repository)}
-    parts, start = [], 0
-    while True:
-        page, said = texts(server.call("git_diff_unstaged", arguments, lines=2_000, line=start))
-        parts.append(page)
-        if not notice(said)["hasMore"]:
-            break
-        start = notice(said)["nextOffset"]
+    server, arguments = wrap(servers.git(repository)), {"repo_path": str(repository)}
+    pages = walk(server, "git_diff_unstaged", arguments, "line", "nextOffset", lines=2_000)
+    parts = [texts(page)[0] for page in pages]
     whole = texts(server.tee.result())[0]
     assert len(parts) > 20
     assert "".join(parts) == whole
@@ -407,32 +415,9 @@ def test_pages_of_a_log_give_all_of_it_without_a_second_call(
 ) -> None:
     server = wrap(servers.git(repository))
     arguments = {"repo_path": str(repository), "max_count": 300}
-    parts, start = [], 0
-    while True:
-        page, said = texts(server.call("git_log", arguments, offset=start))
-        parts.append(page.removeprefix("Commit history:\n"))
-        if not notice(said)["hasMore"]:
-            break
-        start = notice(said)["nextOffset"]
+    pages = walk(server, "git_log", arguments, "offset", "nextOffset")
+    parts = [texts(page)[0].removeprefix("Commit history:\n") for page in pages]
     assert "Commit history:\n" + "".join(parts) == texts(server.tee.result())[0]
-    assert len(server.tee.calls()) == 1
-
-
-def test_an_answer_of_a_tool_that_no_rule_names_is_whole_in_views(
-    wrap: Callable[..., Server],
-) -> None:
-    server = wrap(servers.everything())
-    rows = {"rows": [{"id": n, "name": f"row {n}", "share": n / 7} for n in range(900)]}
-    arguments = {"message": orjson.dumps(rows).decode()}
-    # The server puts a word before the message, so that it is a text and no JSON.
-    whole = "Echo: " + arguments["message"]
-    server.call("echo", arguments)
-    parts = [
-        texts(server.call("echo", arguments, view=f"text[{start}:{start + 6_000}]"))[0]
-        for start in range(0, len(whole), 6_000)
-    ]
-    assert "".join(parts) == whole
-    assert len(server.tee.calls()) == 1
 
 
 def test_an_answer_that_fits_once_it_is_compact_is_whole(
@@ -470,20 +455,12 @@ def test_rows_of_a_database_come_in_pages_from_one_query(
             [(n, n / 7, f'it\'s "{n}" — ünïcode\n', None) for n in range(400)],
         )
     server = wrap(servers.sqlite(tmp_path / "some.db"))
-    arguments = {"query": "select * from note"}
-    rows: list[Any] = []
-    while True:
-        result = server.call("read_query", arguments, offset=len(rows))
-        assert max(sizes(result)) <= BUDGET
-        page = orjson.loads(texts(result)[0])
-        rows += page["rows"]
-        if not page["pagination"]["hasMore"]:
-            break
+    pages = walk(server, "read_query", {"query": "select * from note"}, "offset", "nextOffset")
+    rows = [row for page in pages for row in orjson.loads(texts(page)[0])["rows"]]
     assert rows == [
         {"id": n, "share": n / 7, "text": f'it\'s "{n}" — ünïcode\n', "more": None}
         for n in range(400)
     ]
-    assert [call["arguments"] for call in server.tee.calls()] == [arguments]
     for query in ("select nothing", "drop table note"):
         result = server.call("read_query", {"query": query})
         assert result == server.tee.result()

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,8 @@ from proxy.ruleset.guard import Allow, Query, QueryResult, Respond
 from proxy.ruleset.selection import load
 from proxy.storage import ledger
 from proxy.transforms.base import Call
-from tests.python_client import Mode, PythonClient, connected, reaching
-from tests.serving import Sidecar, upstream
+from tests.python_client import Mode, PythonClient, connected
+from tests.serving import FRONTS
 from tests.wrapped import ROOT, Result, texts, wrapped
 
 EXAMPLE = ROOT / "examples" / "satori"
@@ -109,24 +109,6 @@ class Search:
         assert self.seen()[before:] == list(expected)
 
 
-@contextmanager
-def started(
-    transport: str, server: list[str], options: list[str], folder: Path, mode: Mode
-) -> Iterator[PythonClient]:
-    """Put the proxy in front of the server, with a client in front of it."""
-    with ExitStack() as stack:
-        client: AbstractContextManager[PythonClient]
-        if transport == "stdio":
-            client = connected(wrapped(server, *options), mode=mode)
-        else:
-            behind = ["--", *server]
-            if transport == "http":
-                behind = [stack.enter_context(upstream(server, folder / "server.log")) + "/mcp"]
-            sidecar = stack.enter_context(Sidecar(*options, *behind))
-            client = reaching(sidecar.url(), mode=mode)
-        yield stack.enter_context(client)
-
-
 def served(folder: Path, *options: str) -> list[str]:
     """Return the command of a server that knows the codebases."""
     known = folder / "codebases.json"
@@ -143,8 +125,8 @@ def search(
     transport, enveloped, mode = WAYS[request.param]
     folder = tmp_path_factory.mktemp("satori")
     server = served(folder, *(["--envelope"] if enveloped else []))
-    rules = ["--rules", str(EXAMPLE / "rules.yaml"), "--allow-python"]
-    with started(transport, server, rules, folder, mode) as client:
+    front = FRONTS[transport](server, [EXAMPLE / "rules.yaml"], folder, "--allow-python")
+    with front as entered, entered.connect(mode) as client:
         yield Search(client, folder / "calls.log", enveloped)
 
 

@@ -147,7 +147,7 @@ def blocked(slot: Slot, path: Path) -> bool:
 
 
 class Paths:
-    """Several paths next_names at once, from a value to its members and elements.
+    """Several paths followed at once, from a value to its members and elements.
 
     `ends` holds the numbers of the paths that end here, `open` those of the paths that continue. If
     all of these are `plain`, `names` has all continuations. `spelled` holds the next members that

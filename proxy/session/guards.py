@@ -13,8 +13,9 @@ from proxy.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_g
 from proxy.session.inflight import PendingRequest
 from proxy.session.outputs import LARGE, Forward, Output, Probe, RunInBackground, reverse
 from proxy.session.state import SessionState
-from proxy.session.tools.arguments import put, without, without_ours
-from proxy.shaping.result import locate, parse, write
+from proxy.session.tools.arguments import with_value, without, without_ours
+from proxy.shaping.result.read import is_error, is_final, locate
+from proxy.shaping.result.write import own_result
 from proxy.transforms.base import Call
 
 _TOKEN = "progressToken"
@@ -67,8 +68,8 @@ def _allow(
                 pending.arguments = without(pending.arguments, name)
                 upstream = without(upstream, name)
             else:
-                pending.arguments = put(pending.arguments, name, value)
-                upstream = put(upstream, name, value)
+                pending.arguments = with_value(pending.arguments, name, value)
+                upstream = with_value(upstream, name, value)
         # The current rules, too: they may have changed while the call was held.
         plans = [plan for _, plan in state.rules.covering(pending.tool).plans]
         for plan in (pending.plan, *plans):
@@ -83,7 +84,7 @@ def _respond(state: SessionState, pending: PendingRequest, decision: Respond) ->
     # A client may know from an earlier session that the tool has an outputSchema.
     declared = facts is None or facts.structured
     structured = declared or (pending.rule is not None and pending.rule.structures)
-    value = write.made(
+    value = own_result(
         decision.document, error=decision.error, structured=structured and not decision.error
     )
     line = message.completed(pending.id, value, pending.modern)
@@ -189,12 +190,12 @@ def _query_result(raw: bytes) -> QueryResult:
         reason = message.string_at(Raw(raw), "error", "message")
         return QueryResult(failure=reason or "the answer is an error")
     result = members(read.result)
-    if not parse.complete(result):
+    if not is_final(result):
         return QueryResult(failure="the server wants to know something first")
-    located = locate.read(result, "auto")
+    located = locate(result, "auto")
     document = None if located is None else located.document
     content = None if document is None else text(document.cell[0])
-    if parse.failed(result):
+    if is_error(result):
         if content is None and document is not None:
             content = document.encode().decode()
         return QueryResult(failure=content or "the answer is an error")

@@ -169,7 +169,7 @@ def job(
         shows=client_for(state.rules.client).shows,
         modern=pending.modern,
         token=state.suspended.add(pending),
-        aside=rule.circuit_breaker.open,
+        bypass=rule.circuit_breaker.open,
     )
 
 
@@ -188,7 +188,7 @@ def shaped(
         if len(state.stored) > _MOST_STORED:
             state.stored.popitem(last=False)
         return StoreSnapshot(key, result.snapshot), forward
-    if key in state.stored and job.raw is not None and result.word != "error":
+    if key in state.stored and job.raw is not None and result.outcome != "error":
         # The server answered the same call again: a view of the old response would mislead.
         del state.stored[key]
         return DropSnapshots(key), forward
@@ -361,7 +361,7 @@ def may_stream(state: SessionState, start: bytes, exchange: bytes) -> bool:
     timed = inflight.deadlines.seconds is not None
     if message.asks(start):
         return not (timed and PROGRESS.encode() in start)
-    if inflight.watched == 0 and not inflight.strays_possible and not timed:
+    if inflight.to_inspect == 0 and not inflight.strays_possible and not timed:
         # A request whose response has no readable id would stay pending forever.
         return message.answers(start)
     key = message.response_key(start, b"")

@@ -96,8 +96,8 @@ class SessionState:
     def send_call(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         """Send a call on, and drop the snapshots that it makes stale (`drop_on`)."""
         stale = self.rules.dropped_by(pending.tool)
-        sent = self.send(raw, pending)
-        return (*(DropSnapshots(Key(pending.scope, rule, None)) for rule in stale), *sent)
+        drops = (DropSnapshots(Key(pending.scope, rule, None)) for rule in stale)
+        return (*drops, *self.send(raw, pending))
 
     # Answers of the proxy's own; outputs are relative to the client
 
@@ -132,9 +132,9 @@ class SessionState:
         """Count and log the result of shaping a response."""
         before = 0 if job.raw is None else len(job.raw)
         sizes = Sizes(before, len(result.raw), result.visible_before, result.visible_after)
-        self._meter.count(job.tool, job.rule.name, sizes, result.word)
-        if result.said is not None:
-            self.log(result.said)
+        self._meter.count(job.tool, job.rule.name, sizes, result.outcome)
+        if result.log_line is not None:
+            self.log(result.log_line)
         if result.warnings:
             self.warn(job.tool, job.rule, result.warnings)
         self._record_outcome(job, result)
@@ -145,9 +145,9 @@ class SessionState:
         # A failed view is not the rule's failure, and a rule that withholds must stay in service.
         if job.view is not None or rule.failure_policy.withholds:
             return
-        if result.word not in ("failed", "error", "refused"):
+        if result.outcome not in ("failed", "error", "refused"):
             rule.circuit_breaker.record_success()
-        elif result.word != "failed" or result.blameless:
+        elif result.outcome != "failed" or result.blameless:
             return
         elif rule.circuit_breaker.record_failure():
             text = f"rule {rule.name!r} is out of service after {MAX_FAILURES} failures in a row, "

@@ -8,7 +8,7 @@ from proxy.document import message
 from proxy.document.fuel import MOST, Fuel
 from proxy.ruleset.clients import Shows
 from proxy.ruleset.rule import Rule
-from proxy.storage.meter import OutcomeKind as Word
+from proxy.storage.meter import OutcomeKind
 from proxy.storage.snapshots import Snapshot
 from proxy.transforms.base import Warned
 
@@ -19,7 +19,7 @@ class ShapeJob(Struct, frozen=True, kw_only=True):
     Either `raw`, a response line as the server sent it, or `snapshot`, from which a later page or
     view is cut. `arguments` are complete (see transforms.base.Call). `keep` requests a snapshot of
     the document for later pages; `view` is an expression to answer in place of the document.
-    `viewable` is false if no later call can look into the answer. `fuel` bounds the cost. `aside`:
+    `viewable` is false if no later call can look into the answer. `fuel` bounds the cost. `bypass`:
     the rule is out of service, and the response is sent unchanged.
     """
 
@@ -36,43 +36,44 @@ class ShapeJob(Struct, frozen=True, kw_only=True):
     shows: Shows = "either"
     modern: bool = False
     token: int = 0
-    aside: bool = False
+    bypass: bool = False
     fuel: int = MOST
 
     def original(
-        self, word: Word, said: str | None = None, before: int | None = None
+        self, outcome: OutcomeKind, reason: str | None = None, before: int | None = None
     ) -> "ShapeResult":
-        """Return the result that sends the response unchanged.
+        """Return the result that sends the response unchanged, and logs the reason, if any.
 
         `before` is the number of its bytes that the model sees, if they were counted. Without a
-        response, as for a later page or view, an error with the text `said` is sent.
+        response, as for a later page or view, an error with the reason is sent.
         """
         if self.raw is None:
-            why = said or "nothing is kept of the earlier answer"
-            line = message.refusal(self.id, why, self.modern)
-            return ShapeResult(raw=line, word="refused", said=said, visible_after=len(line))
+            text = reason or "nothing is kept of the earlier answer"
+            line = message.refusal(self.id, text, self.modern)
+            size = len(line)
+            return ShapeResult(raw=line, outcome="refused", log_line=reason, visible_after=size)
         size = len(self.raw) if before is None else before
         return ShapeResult(
-            raw=self.raw, word=word, visible_before=size, visible_after=size, said=said
+            raw=self.raw, outcome=outcome, visible_before=size, visible_after=size, log_line=reason
         )
 
 
 class ShapeResult(Struct, frozen=True, kw_only=True):
     """The result of a ShapeJob: the line to send and the numbers to count.
 
-    `visible_*` are bytes that the model sees; `said` is a line for the log, if any. `spent`: the
-    job's fuel ran out. `blameless`: the failure was not the rule's.
+    `visible_*` are bytes that the model sees. `out_of_fuel`: the fuel of the job ran out.
+    `blameless`: the failure was not the rule's.
     """
 
     raw: bytes
-    word: Word
+    outcome: OutcomeKind
     visible_before: int = 0
     visible_after: int = 0
     snapshot: Snapshot | None = None
-    said: str | None = None
+    log_line: str | None = None
     missing: tuple[str, ...] = ()
     warnings: tuple[Warned, ...] = ()
-    spent: bool = False
+    out_of_fuel: bool = False
     blameless: bool = False
 
 

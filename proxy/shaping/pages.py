@@ -10,29 +10,27 @@ from proxy.document.tree import ABSENT, Document, encode, have_room, loads, text
 from proxy.document.view import advice, look
 from proxy.errors import TransformError
 from proxy.ruleset.guard import FACTS
-from proxy.shaping import budget as bound
 from proxy.shaping import steps
+from proxy.shaping.budget import overrun
 from proxy.shaping.job import ShapeContext, ShapeJob, ShapeResult
-from proxy.shaping.result import structured as promise
-from proxy.shaping.result import write as writing
-from proxy.shaping.result.frame import Frame
-from proxy.shaping.result.visible import VisibleSize
+from proxy.shaping.result.frame import Frame, VisibleSize
+from proxy.shaping.result.write import write_for
 from proxy.shaping.steps import Observer
 from proxy.storage.snapshots import Snapshot
 from proxy.transforms.abridge import Abridge, abridge
-from proxy.transforms.base import Call, Notice
+from proxy.transforms.base import Call
 
 
-class WrittenResult(Struct, frozen=True):
+class Page(Struct, frozen=True):
     """A written result, its size as a model sees it, and the paths that matched nothing."""
 
-    written: dict[str, Raw]
-    shown: VisibleSize
+    result: dict[str, Raw]
+    size: VisibleSize
     missing: tuple[str, ...]
 
 
 def from_snapshot(
-    job: ShapeJob, snapshot: Snapshot, observe: Observer | None, attempt: ShapeContext
+    job: ShapeJob, snapshot: Snapshot, observe: Observer | None, context: ShapeContext
 ) -> ShapeResult:
     """Return the result of a job for a later page or view. Raises the error of a step."""
     have_room(snapshot.size)
@@ -43,80 +41,66 @@ def from_snapshot(
         job = replace(job, rule=job.rule.for_no_document)
     if job.rule.guard is not None:
         # The guard does not run for later pages: its decision on the call holds for all of them.
-        found = {} if frame.facts is ABSENT else loads(bytes(frame.facts))
-        job = replace(job, arguments={**job.arguments, FACTS: found})
-    answer = answered(job, snapshot, observe, attempt)
+        facts = {} if frame.facts is ABSENT else loads(bytes(frame.facts))
+        job = replace(job, arguments={**job.arguments, FACTS: facts})
+    page = cut_page(job, snapshot, observe, context)
     return ShapeResult(
-        raw=message.result(job.id, answer.written),
-        word="page" if job.view is None else "view",
-        visible_after=answer.shown.to(job.shows),
-        missing=answer.missing,
+        raw=message.result(job.id, page.result),
+        outcome="page" if job.view is None else "view",
+        visible_after=page.size.to(job.shows),
+        missing=page.missing,
     )
 
 
-def answered(
+def cut_page(
     job: ShapeJob,
     snapshot: Snapshot,
     observe: Observer | None,
-    attempt: ShapeContext,
+    context: ShapeContext,
     excess: int = 0,
-) -> WrittenResult:
+) -> Page:
     """Cut the page or view of `job`; again in less room as long as the result is too long."""
     rule = job.rule
     frame = Frame.decode(snapshot.frame)
     while True:
-        document = _thawed(snapshot)
-        call = steps.call(job, frame, attempt, excess)
-        last = None if job.view is None else rule.snapshot_step.cut
-        steps.run(rule, document, call, slice(rule.snapshot_step.restart, last), observe)
+        document = Document.read(snapshot.document)
+        content = text(document.cell[0])
+        document = document if content is None else Document(content)
+        call = steps.call(job, frame, context, excess)
+        end = None if job.view is None else rule.snapshot_step.cut
+        steps.run(rule, document, call, slice(rule.snapshot_step.restart, end), observe)
         if job.view is None:
             document.close()
         else:
-            document = _viewed(job, document, frame, call)
-        result, shown = written(job, frame, document, call.notices)
-        more = bound.excess(job, shown, frame)
+            document = _view(job, document, frame, call)
+        result, size = write_for(rule, frame, document, call.notices)
+        more = overrun(job, size, frame)
         if more <= 0 or excess > (rule.max_bytes or 0):
-            return WrittenResult(result, shown, tuple(call.missing))
+            return Page(result, size, tuple(call.missing))
         excess += more
 
 
-def _thawed(snapshot: Snapshot) -> Document:
-    document = Document.read(snapshot.document)
-    said = text(document.cell[0])
-    return document if said is None else Document(said)
-
-
-def _viewed(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
+def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     """Return the document of a view: a text as text, else `{view: value}`, abridged if need be."""
     assert job.view is not None
     member = next((copy.member for copy in frame.copies if copy.member), "text")
     remarks: list[str] = []
     value = look(whole, job.view, member, call.fuel, remarks)
-    said = None if call.structured else text(value)
-    document = Document({"view": value} if said is None else said)
+    content = None if call.structured else text(value)
+    document = Document({"view": value} if content is None else content)
     if value is None:
         remarks = ["null, or nothing there", *remarks, advice(whole)]
-    if remarks and said is None:
+    if remarks and content is None:
         document.cell[0]["more"] = "; ".join(remarks)
-    bounds = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
-    least = min((most for most in (*bounds, call.bound) if most is not None), default=None)
-    if least is not None:
+    limits = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
+    bounds = [limit for limit in (*limits, call.bound) if limit is not None]
+    if bounds:
         viewable = job.viewable and job.rule.snapshot_step.viewable
-        abridge(document, least, replace(call, viewable=viewable), job.view)
+        abridge(document, min(bounds), replace(call, viewable=viewable), job.view)
     return document
 
 
-def written(
-    job: ShapeJob, frame: Frame, document: Document, notices: list[Notice], indent: int = -1
-) -> tuple[dict[str, Raw], VisibleSize]:
-    """Write the result, with structuredContent if the rule's schema promises it."""
-    held = frame.members.get("structuredContent")
-    if job.rule.structures and (held is None or bytes(held) == b"null"):
-        return promise.promised(frame, document, notices, indent)
-    return writing.write(frame, document, notices, job.rule.copies, indent)
-
-
-def taken(document: Document) -> Callable[[], bytes]:
+def freeze(document: Document) -> Callable[[], bytes]:
     """Return a function that gives the bytes of the current document; free if it is unopened."""
     source = document.source
     unopened = type(source) is Raw or isinstance(source, str)
@@ -126,7 +110,7 @@ def taken(document: Document) -> Callable[[], bytes]:
     return lambda: now
 
 
-def kept(job: ShapeJob, frame: Frame, document: bytes) -> Snapshot:
+def snapshot_of(job: ShapeJob, frame: Frame, document: bytes) -> Snapshot:
     """Return the snapshot for later pages and views, with the guard's facts of the call.
 
     Raises TransformError if the facts cannot be stored.

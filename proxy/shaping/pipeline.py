@@ -22,75 +22,93 @@ from proxy.errors import (
     raised,
 )
 from proxy.ruleset.rule import Rule
-from proxy.shaping import budget as bound
-from proxy.shaping import error_results as error_result
-from proxy.shaping import pages, steps
+from proxy.shaping import budget, error_results, pages, steps
 from proxy.shaping.job import ShapeContext, ShapeJob, ShapeResult
-from proxy.shaping.pages import WrittenResult
-from proxy.shaping.result.frame import without
-from proxy.shaping.result.locate import LocatedDocument, read
-from proxy.shaping.result.parse import ParsedResponse, complete, failed, take_apart
-from proxy.shaping.result.structured import structured
+from proxy.shaping.pages import Page
+from proxy.shaping.result.frame import without_blocks
+from proxy.shaping.result.read import (
+    LocatedDocument,
+    ParsedResponse,
+    is_error,
+    is_final,
+    locate,
+    parse,
+)
+from proxy.shaping.result.write import add_structured, write_for
 from proxy.shaping.steps import Observer
 from proxy.storage.snapshots import Snapshot
-from proxy.transforms.base import Call, Notice, Warned
-from proxy.transforms.notices import DROPPED
+from proxy.transforms.base import DROPPED, Call, Notice, Warned
 
 
 def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:
     """Return the result of `job`. Never raises: a failure is a ShapeResult with the original."""
     try:
-        outcome = job.original("failed") if job.aside else _shaped(job, observe)
-        return _structured(outcome, job)
+        result = job.original("failed") if job.bypass else _shape(job, observe)
+        return _with_structured(job, result) if job.rule.structures else result
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a rule's own Python may raise anything
         return failure(job, error)
 
 
-def _shaped(job: ShapeJob, observe: Observer | None) -> ShapeResult:
-    attempt = ShapeContext(fuel=Fuel(job.fuel))
-    outcome = _tried(job, observe, attempt)
-    said, spent = tuple(dict.fromkeys(attempt.warnings)), attempt.fuel.remaining < 0
-    return replace(outcome, warnings=said, spent=spent) if said or spent else outcome
+def _shape(job: ShapeJob, observe: Observer | None) -> ShapeResult:
+    context = ShapeContext(fuel=Fuel(job.fuel))
+    result = _try(job, observe, context)
+    warnings, out_of_fuel = tuple(dict.fromkeys(context.warnings)), context.fuel.remaining < 0
+    if not (warnings or out_of_fuel):
+        return result
+    return replace(result, warnings=warnings, out_of_fuel=out_of_fuel)
 
 
-def _tried(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> ShapeResult:
+def _try(job: ShapeJob, observe: Observer | None, context: ShapeContext) -> ShapeResult:
     try:
         if job.snapshot is not None:
-            return pages.from_snapshot(job, job.snapshot, observe, attempt)
-        outcome = _from_response(job, observe, attempt)
-        if outcome.word == "error":
-            return error_result.bounded(job, outcome, attempt)
-        most = job.rule.max_bytes
-        if outcome.word != "untouched" or most is None or len(outcome.raw) <= most:
-            return outcome
-        return _mended(job, observe, attempt) or outcome
-    except Refusal as refused:
+            return pages.from_snapshot(job, job.snapshot, observe, context)
+        result = _from_response(job, observe, context)
+        if result.outcome == "error":
+            return error_results.bounded(job, result, context)
+        limit = job.rule.max_bytes
+        if result.outcome != "untouched" or limit is None or len(result.raw) <= limit:
+            return result
+        return _cut_as_text(job, observe, context) or result
+    except Refusal as error:
         if job.rule.mode == "shadow":
             return job.original("shadow")
-        return _refused(job, str(refused), attempt.warnings)
-    except ShapeMismatch as other:
-        if job.rule.failure_policy.withholds_misfits:
-            return _unfit(job, other)
-        said = f"{job.rule.at(job.tool)}: left as it came: {other}"
-        bounding = job.rule.for_misfits
-        if bounding.pipeline and bounding != job.rule:
-            # A response of an unexpected shape is still bounded in size.
-            bounded = replace(job, rule=bounding)
-            return replace(_tried(bounded, observe, attempt), said=said)
-        return job.original("untouched", said)
-    except DocumentError as other:
+        return _refusal(job, str(error), context.warnings)
+    except ShapeMismatch as error:
+        return _misfit(job, error, observe, context)
+    except DocumentError as error:
         if job.rule.failure_policy.withholds:
-            return _failure(job, other)
-        said = f"{job.rule.at(job.tool)}: left as it came: {other}"
-        return _mended(job, observe, attempt) or job.original("untouched", said)
+            return _failed(job, error)
+        return _cut_as_text(job, observe, context) or _untouched(job, error)
     except (Exception, SystemExit) as error:
         # A rule must never cost an answer, whatever it raises (RecursionError, MemoryError, ...).
-        return _mended(job, observe, attempt) or _failure(job, error)
+        return _cut_as_text(job, observe, context) or _failed(job, error)
 
 
-def _mended(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> ShapeResult | None:
+def _untouched(job: ShapeJob, error: Exception) -> ShapeResult:
+    return job.original("untouched", f"{job.rule.at(job.tool)}: left as it came: {error}")
+
+
+def _misfit(
+    job: ShapeJob, error: ShapeMismatch, observe: Observer | None, context: ShapeContext
+) -> ShapeResult:
+    """Return the result for a response that its rule does not fit."""
+    if job.rule.failure_policy.withholds_misfits:
+        reason = f"the response was withheld: rule {job.rule.name!r} does not fit it"
+        result = _refusal(job, str(error) if isinstance(error, EmptyResult) else reason, [])
+        return replace(result, log_line=f"{job.rule.at(job.tool)}: withheld: {error}")
+    untouched = _untouched(job, error)
+    rule = job.rule.for_misfits
+    if not rule.pipeline or rule == job.rule:
+        return untouched
+    # A response of an unexpected shape is still bounded in size.
+    return replace(_try(replace(job, rule=rule), observe, context), log_line=untouched.log_line)
+
+
+def _cut_as_text(
+    job: ShapeJob, observe: Observer | None, context: ShapeContext
+) -> ShapeResult | None:
     """Cut a response that is not UTF-8 to its budget, its invalid bytes replaced.
 
     None if it is UTF-8 or within its budget, or if the rule has no budget or withholds it.
@@ -102,140 +120,165 @@ def _mended(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> S
         job.raw.decode()
     except UnicodeDecodeError as error:
         raw = job.raw.decode("utf-8", "replace").encode()
-        outcome = _tried(replace(job, rule=rule, raw=raw), observe, attempt)
-        if outcome.raw == raw:
+        result = _try(replace(job, rule=rule, raw=raw), observe, context)
+        if result.raw == raw:
             return None
         text = (
             f"{rule.at(job.tool)}: the bytes of the answer are not UTF-8 from byte {error.start} "
             "on, and it is over its budget: they were replaced by U+FFFD to cut it"
         )
-        return replace(outcome, said=text)
+        return replace(result, log_line=text)
     return None
 
 
-def _from_response(job: ShapeJob, observe: Observer | None, attempt: ShapeContext) -> ShapeResult:
+def _from_response(job: ShapeJob, observe: Observer | None, context: ShapeContext) -> ShapeResult:
     """Find the document of a response and shape it; everything else is sent unchanged."""
     assert job.raw is not None
     rule = job.rule
     have_room(len(job.raw))
     try:
-        line = take_apart(job.raw)
+        response = parse(job.raw)
     except DocumentError:
-        if (error := error_result.of_response(job, attempt)) is not None:
+        if (error := error_results.of_response(job, context)) is not None:
             return error
         raise
-    if not complete(line.members):
+    if not is_final(response.members):
         return job.original("untouched")
-    marked = failed(line.members)
-    if marked and not (rule.errors or rule.structures):
+    failed = is_error(response.members)
+    if failed and not (rule.errors or rule.structures):
         return job.original("error")
-    reading = read(line.members, rule.document, line.content)
-    if reading is not None and line.content is not None and not reading.frame.held:
+    located = locate(response.members, rule.document, response.content)
+    if located is not None and response.content is not None and not located.frame.document_blocks:
         # The document is elsewhere: the decoded text must stay as the server sent it.
-        line = take_apart(job.raw, intact=True)
-        reading = read(line.members, rule.document, line.content)
-    if marked:
-        return error_result.of_result(job, line, reading, attempt)
-    if reading is None:
-        if rule.validate is not None:
-            _without_document(rule, attempt)
-        if rule.failure_policy.withholds_misfits:
-            raise ShapeMismatch("it has no document that the steps could work on")
+        response = parse(job.raw, intact=True)
+        located = locate(response.members, rule.document)
+    if failed:
+        return error_results.of_result(job, response, located, context)
+    if located is None:
+        _check_no_document(rule, context)
         if rule.max_bytes is None:
             return job.original("untouched")
-        reading = read(line.members, "blocks", line.content)
-        if reading is None:
+        located = locate(response.members, "blocks", response.content)
+        if located is None:
             return job.original("untouched")
-        reading.frame.bare, rule = True, rule.for_no_document
+        located.frame.bare, rule = True, rule.for_no_document
         job = replace(job, rule=rule)
-    alone = "structuredContent" not in line.members
-    if rule.size_budget.alone and alone and bound.crowded(job, reading.frame):
+    if (
+        rule.size_budget.alone
+        and "structuredContent" not in response.members
+        and budget.leaves_no_room(job, located.frame)
+    ):
         # As one of the blocks, the text that crowds the document out can be viewed too.
-        reading = read(line.members, "blocks", line.content) or reading
-    if rule.error_if is not None and _is_error(rule.error_if, reading.document, attempt.fuel):
-        return error_result.of_result(job, line, reading, attempt)
-    if job.view is None and bound.fits(job, reading.shown):
-        return job.original("untouched", None, reading.shown.to(job.shows))
-    return _from_document(job, line, reading, observe, attempt)
+        located = locate(response.members, "blocks", response.content) or located
+    if rule.error_if is not None and _is_error(rule.error_if, located.document, context.fuel):
+        return error_results.of_result(job, response, located, context)
+    fits = rule.size_budget.passes_small and budget.overrun(job, located.size) <= 0
+    if fits and job.view is None:
+        return job.original("untouched", None, located.size.to(job.shows))
+    return _from_document(job, response, located, observe, context)
+
+
+def _check_no_document(rule: Rule, context: ShapeContext) -> None:
+    """Raise the error for a result without a document, if its rule demands one."""
+    if rule.validate == "refuse":
+        raise Refusal("the response breaks its contract: it has no document")
+    if rule.validate is not None:
+        context.warnings.append(Warned("contract: no document", "the response has no document"))
+    if rule.failure_policy.withholds_misfits:
+        raise ShapeMismatch("it has no document that the steps could work on")
 
 
 def _from_document(
     job: ShapeJob,
-    line: ParsedResponse,
-    reading: LocatedDocument,
+    response: ParsedResponse,
+    located: LocatedDocument,
     observe: Observer | None,
-    attempt: ShapeContext,
+    context: ShapeContext,
 ) -> ShapeResult:
     """Run the steps over the located document, and write the result in its place."""
-    rule, document, before = job.rule, reading.document, reading.shown.to(job.shows)
-    frame, dropped = without(reading.frame, rule.drop_blocks)
-    frame = bound.beside(job, frame)
+    rule, document, frame = job.rule, located.document, located.frame
+    restart, before = rule.snapshot_step.restart, located.size.to(job.shows)
+    dropped: dict[str, int] = {}
+    if rule.drop_blocks:
+        frame, dropped = without_blocks(frame, rule.drop_blocks)
+    if rule.max_bytes is not None:
+        frame = budget.trim_other_blocks(job, frame)
     layout = _indent(document) if rule.layout == "as_sent" else -1
-    call = steps.call(job, frame, attempt)
-    assert job.raw is not None
-    steps.run(rule, document, call, slice(0, rule.snapshot_step.restart), observe)
-    taken = None if rule.snapshot_step.restart is None else pages.taken(document)
-    if job.view is not None and taken is not None:
-        answer = pages.answered(job, Snapshot(frame.encode(), taken()), observe, attempt)
+    call = steps.call(job, frame, context)
+    steps.run(rule, document, call, slice(0, restart), observe)
+    frozen = None if restart is None else pages.freeze(document)
+    if job.view is not None and frozen is not None:
+        whole = Snapshot(frame.encode(), frozen())
+        page = pages.cut_page(job, whole, observe, context)
     else:
-        if rule.snapshot_step.restart is not None:
-            steps.run(rule, document, call, slice(rule.snapshot_step.restart, None), observe)
+        if restart is not None:
+            steps.run(rule, document, call, slice(restart, None), observe)
         document.close()
+        notices = call.notices + ([Notice(DROPPED, dropped)] if dropped else [])
         # A result that is too long may fit once it is written compactly.
-        too_long = bound.excess(job, reading.shown) > 0
-        if not (document.changed or dropped or call.notices or too_long or rule.copies != "both"):
+        too_long = rule.max_bytes is not None and budget.overrun(job, located.size) > 0
+        if not (document.changed or notices or too_long or rule.copies != "both"):
             missing = tuple(call.missing)
             return replace(job.original("untouched", None, before), missing=missing)
-        notices = call.notices + ([Notice(DROPPED, dropped)] if dropped else [])
-        written, shown = pages.written(job, frame, document, notices, layout)
-        answer = WrittenResult(written, shown, tuple(call.missing))
-        if taken is not None and (excess := bound.excess(job, shown, frame)) > 0:
-            snapshot = Snapshot(frame.encode(), taken())
-            answer = pages.answered(job, snapshot, None, attempt, excess)
-    after = answer.shown.to(job.shows)
-    if job.view is None and after > before and not rule.allow_growth:
+        result, size = write_for(rule, frame, document, notices, layout)
+        page = Page(result, size, tuple(call.missing))
+        if frozen is not None and (excess := budget.overrun(job, size, frame)) > 0:
+            whole = Snapshot(frame.encode(), frozen())
+            page = pages.cut_page(job, whole, None, context, excess)
+    snapshot = None
+    if job.keep and frozen is not None:
+        snapshot = pages.snapshot_of(job, frame, frozen())
+    return _send(job, response, page, before, snapshot)
+
+
+def _send(
+    job: ShapeJob, response: ParsedResponse, page: Page, before: int, snapshot: Snapshot | None
+) -> ShapeResult:
+    """Return the result that sends a page, unless it grew more than its rule allows."""
+    assert job.raw is not None
+    after = page.size.to(job.shows)
+    if job.view is None and after > before and not job.rule.allow_growth:
         raise ShapeMismatch(f"the model would see {after} bytes in place of {before}")
-    if rule.mode == "shadow":
+    if job.rule.mode == "shadow":
         return replace(job.original("shadow", None, before), visible_after=after)
-    sent = encode({**line.envelope, "result": answer.written})
-    if len(sent) > (room := growth_limit(len(job.raw))):
-        raise AbridgeError(f"the end: a result of {len(sent)} bytes, more than {room}")
+    raw = encode({**response.envelope, "result": page.result})
+    if len(raw) > len(job.raw) and len(raw) > (limit := growth_limit(len(job.raw))):
+        raise AbridgeError(f"the end: a result of {len(raw)} bytes, more than {limit}")
     return ShapeResult(
-        raw=sent,
-        word="shaped" if job.view is None else "view",
+        raw=raw,
+        outcome="shaped" if job.view is None else "view",
         visible_before=before,
         visible_after=after,
-        snapshot=pages.kept(job, frame, taken()) if job.keep and taken is not None else None,
-        missing=answer.missing,
+        snapshot=snapshot,
+        missing=page.missing,
     )
 
 
-def _structured(outcome: ShapeResult, job: ShapeJob) -> ShapeResult:
-    """Return the outcome with the structuredContent that the rule's schema promises."""
-    if not job.rule.structures:
-        return outcome
+def _with_structured(job: ShapeJob, result: ShapeResult) -> ShapeResult:
+    """Return the result with the structuredContent that the rule's schema promises."""
     try:
-        found = structured(outcome.raw, itself=job.rule.validate == "refuse")
+        added = add_structured(result.raw, replaces=job.rule.validate == "refuse")
     except Exception as error:  # too deep, too large: still an answer
-        said = f"{job.rule.at(job.tool)}: no structuredContent: {type(error).__name__}: {error}"
-        return replace(outcome, said=outcome.said or said)
-    if found is None:
-        return outcome
-    line, shown = found
-    return replace(outcome, raw=line, visible_after=shown.to(job.shows))
+        text = f"{job.rule.at(job.tool)}: no structuredContent: {type(error).__name__}: {error}"
+        return replace(result, log_line=result.log_line or text)
+    if added is None:
+        return result
+    raw, size = added
+    return replace(result, raw=raw, visible_after=size.to(job.shows))
 
 
-def failure(job: ShapeJob, cause: BaseException | str) -> ShapeResult:
-    """Return the response to send if a rule could not even be tried, for `cause`.
+def failure(job: ShapeJob, error: BaseException | str) -> ShapeResult:
+    """Return the response to send if a rule could not even be tried, for this error or reason.
 
     Never raises: if this fails too, the original or a fixed text is sent.
     """
     try:
-        return _structured(_failure(job, cause), job)
+        result = _failed(job, error)
+        return _with_structured(job, result) if job.rule.structures else result
     except Exception:
         if job.raw is not None and not job.rule.failure_policy.withholds:
-            return ShapeResult(raw=job.raw, word="failed")
-        return ShapeResult(raw=_WITHHELD % job.id, word="failed")
+            return ShapeResult(raw=job.raw, outcome="failed")
+        return ShapeResult(raw=_WITHHELD % job.id, outcome="failed")
 
 
 _WITHHELD = (
@@ -244,34 +287,21 @@ _WITHHELD = (
 )
 
 
-def _failure(job: ShapeJob, cause: BaseException | str) -> ShapeResult:
+def _failed(job: ShapeJob, error: BaseException | str) -> ShapeResult:
     """Return the response to send if a rule failed: the original, unless the rule withholds it."""
-    if isinstance(cause, BaseException) and not isinstance(cause, AbridgeError):
-        cause = raised(cause)
-    said = f"{job.rule.at(job.tool)}: failed at {cause}"
+    if isinstance(error, BaseException) and not isinstance(error, AbridgeError):
+        error = raised(error)
+    log_line = f"{job.rule.at(job.tool)}: failed at {error}"
     if job.rule.failure_policy.withholds:
-        text = f"the response was withheld: rule {job.rule.name!r} failed on it"
-        return replace(_refused(job, text, []), word="failed", said=said)
-    return job.original("failed", said)
+        reason = f"the response was withheld: rule {job.rule.name!r} failed on it"
+        return replace(_refusal(job, reason, []), outcome="failed", log_line=log_line)
+    return job.original("failed", log_line)
 
 
-def _unfit(job: ShapeJob, other: ShapeMismatch) -> ShapeResult:
-    """Return the refusal in place of a response that does not fit its rule and is withheld."""
-    does_not = f"the response was withheld: rule {job.rule.name!r} does not fit it"
-    refused = _refused(job, str(other) if isinstance(other, EmptyResult) else does_not, [])
-    return replace(refused, said=f"{job.rule.at(job.tool)}: withheld: {other}")
-
-
-def _refused(job: ShapeJob, said: str, warnings: list[Warned]) -> ShapeResult:
+def _refusal(job: ShapeJob, reason: str, warnings: list[Warned]) -> ShapeResult:
     call = Call(job.tool, job.arguments, names=job.names, warnings=warnings)
-    line = error_result.refusal(job.rule, call, job.id, said, job.modern)
-    return ShapeResult(raw=line, word="refused", visible_after=len(line))
-
-
-def _without_document(rule: Rule, attempt: ShapeContext) -> None:
-    if rule.validate == "refuse":
-        raise Refusal("the response breaks its contract: it has no document")
-    attempt.warnings.append(Warned("contract: no document", "the response has no document"))
+    line = error_results.refusal(job.rule, call, job.id, reason, job.modern)
+    return ShapeResult(raw=line, outcome="refused", visible_after=len(line))
 
 
 def _is_error(condition: Expression | Pattern, document: Document, fuel: Fuel) -> bool:
@@ -279,12 +309,12 @@ def _is_error(condition: Expression | Pattern, document: Document, fuel: Fuel) -
         try:
             row = None if condition.names is None else row_type(condition.names)
             return truthy(condition.search(plain(document.cell[0], row, fuel), fuel))
-        except OutOfFuel as spent:
-            raise OutOfFuel(f"error_if: {spent}") from spent
-        except Refusal as cause:
-            raise TransformError("error_if", cause) from cause
-    said = text(document.cell[0])
-    return said is not None and condition.search(said, fuel=fuel) is not None
+        except OutOfFuel as error:
+            raise OutOfFuel(f"error_if: {error}") from error
+        except Refusal as error:
+            raise TransformError("error_if", error) from error
+    content = text(document.cell[0])
+    return content is not None and condition.search(content, fuel=fuel) is not None
 
 
 def _indent(document: Document) -> int:
@@ -292,9 +322,5 @@ def _indent(document: Document) -> int:
     value: Value = document.source
     if type(value) is not Raw:
         return -1
-    start = bytes(memoryview(value)[:256])
-    line = start.find(b"\n")
-    if line < 0:
-        return -1
-    rest = start[line + 1 :]
-    return len(rest) - len(rest.lstrip(b" "))
+    _, newline, rest = bytes(memoryview(value)[:256]).partition(b"\n")
+    return len(rest) - len(rest.lstrip(b" ")) if newline else -1

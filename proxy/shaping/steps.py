@@ -10,61 +10,10 @@ from proxy.document.paths import ROOT, Name, Path
 from proxy.document.tree import Document, Value, compact, encode, loads, raw, text
 from proxy.errors import AbridgeError, EmptyResult, OutOfFuel, ShapeMismatch, TransformError
 from proxy.ruleset.rule import Rule
-from proxy.shaping import budget as bound
+from proxy.shaping import budget
 from proxy.shaping.job import ShapeContext, ShapeJob
 from proxy.shaping.result.frame import Frame
 from proxy.transforms.base import Call, Transform
-
-
-def hollow(value: Value) -> bool:
-    """Return True if `value` holds nothing; parts that no step has opened are not inspected.
-
-    >>> hollow({"items": [{}, {"title": ""}]}), hollow({"items": []}), hollow(Raw(b"[{}]"))
-    (True, False, False)
-    """
-    return _holds_nothing(value, set())
-
-
-def emptied(document: Document) -> bool:
-    """Return True if steps left nothing of a document that held something.
-
-    Inside of an object or array, null or empty values are no sign of it if the original document
-    had such values: the rule may mean to leave them.
-
-    >>> document = Document.read(b'{"items": [{"id": 1}]}')
-    >>> document.root.set({"items": [{}]})
-    >>> emptied(document)
-    True
-    """
-    root = document.cell[0]
-    left: set[bytes] = set()
-    if not _holds_nothing(root, left):
-        return False
-    came = compact(encode(document.source))
-    if hollow(loads(came)):
-        return False
-    return root in (None, "", {}) or not any(spelling in came for spelling in left)
-
-
-def _holds_nothing(value: Value, found: set[bytes]) -> bool:
-    """Return True if `value` holds nothing, and record the spelling of its empty parts."""
-    if isinstance(value, Struct):
-        value = {at: each for at, each in enumerate(astuple(value)) if each is not UNSET}
-    if isinstance(value, dict | list) and value:
-        inner = value.values() if isinstance(value, dict) else value
-        return all(_holds_nothing(each, found) for each in inner)
-    spelling = bytes(memoryview(value)[:5]) if type(value) is Raw else _spelled(value)
-    found.add(spelling)
-    return spelling in _NOTHING
-
-
-_NOTHING = (b"null", b'""', b"{}")
-
-
-def _spelled(value: Value) -> bytes:
-    empty = {str: b'""', dict: b"{}", type(None): b"null"}
-    return b"" if value else empty.get(type(value), b"")
-
 
 Observer = Callable[[str, Document, Call], None]
 """A function called after each step with its name, the current document, and the call."""
@@ -73,17 +22,19 @@ Observer = Callable[[str, Document, Call], None]
 _REMOVING = frozenset(("keep", "drop", "project"))
 # Steps that keep a text whole. A rule that withholds must not: it may be JSON that is too deep.
 _PICKING = frozenset(("drop", "filter"))
-_PAID = 128  # most bytes that a unit of fuel pays for
+_BYTES_PER_FUEL = 128  # at most
+_NOTHING = (b"null", b'""', b"{}")
 
 
-def call(job: ShapeJob, frame: Frame, attempt: ShapeContext, excess: int = 0) -> Call:
-    """Return the context of `job` for its steps; see `bound.of` for `excess`."""
+def call(job: ShapeJob, frame: Frame, context: ShapeContext, excess: int = 0) -> Call:
+    """Return the context of `job` for its steps; `excess` as in `budget.document_budget`."""
     rule = job.rule
+    limited = rule.max_bytes is not None
     viewable = job.viewable and rule.snapshot_step.viewable
     return Call(
         tool=job.tool,
         arguments=job.arguments,
-        bound=bound.of(job, frame, excess),
+        bound=budget.document_budget(job, frame, excess) if limited else None,
         structured=rule.structures or any(copy.where == "structured" for copy in frame.copies),
         blocks=any(copy.each for copy in frame.copies),
         names=job.names,
@@ -91,54 +42,51 @@ def call(job: ShapeJob, frame: Frame, attempt: ShapeContext, excess: int = 0) ->
         viewable=viewable and rule.pipeline[rule.snapshot_step.cut or 0].name == "abridge",
         notices=[],
         missing=[],
-        warnings=attempt.warnings,
-        fuel=attempt.fuel,
+        warnings=context.warnings,
+        fuel=context.fuel,
         error=frame.error,
     )
 
 
 def run(
-    rule: Rule,
-    document: Document,
-    call: Call,
-    steps: slice,
-    observe: Observer | None = None,
+    rule: Rule, document: Document, call: Call, steps: slice, observe: Observer | None = None
 ) -> None:
     """Run some steps of the rule's pipeline over `document`.
 
     Raises TransformError for anything that a step raises, except the proxy's own AbridgeError;
     EmptyResult if a step leaves nothing.
     """
-    exclusive = rule.failure_policy.withholds_misfits
+    closed = rule.failure_policy.withholds_misfits
     for step in rule.pipeline[steps]:
-        if exclusive and step.name in _PICKING and text(document.cell[0]) is not None:
+        if closed and step.name in _PICKING and text(document.cell[0]) is not None:
             raise ShapeMismatch(f"{step.name}: the document is a text")
         if document.textual:
-            fitting = of_text(step, rule.pipeline, call)
+            fitting = for_text(step, rule.pipeline, call)
             if fitting is None:
                 continue
             step = fitting
-        removes = step.name in _REMOVING and not hollow(document.cell[0])
+        removes = step.name in _REMOVING and not is_blank(document.cell[0])
         fuel = call.fuel.remaining
         try:
             step(document.root, call)
-        except OutOfFuel as spent:
-            raise OutOfFuel(f"{step.name}: {spent}") from spent
+        except OutOfFuel as error:
+            raise OutOfFuel(f"{step.name}: {error}") from error
         except AbridgeError:
             raise
         except (Exception, SystemExit) as error:
             raise TransformError(step.name, error) from error
         if observe is not None:
             observe(step.name, document, call)
-        if removes and emptied(document):
+        if removes and was_emptied(document):
             raise EmptyResult(f"everything was removed by rule {rule.name!r}")
         if getattr(step, "repeats", rule.foreign):
-            # The output of `project` is paid for in fuel: `_PAID` bytes a unit, at most.
-            most = (fuel - call.fuel.remaining) * _PAID if step.name == "project" else None
-            _hold_in_proportion(step.name, document, most)
+            # The output of `project` is paid for in fuel.
+            cost = fuel - call.fuel.remaining
+            growth = cost * _BYTES_PER_FUEL if step.name == "project" else None
+            _limit_growth(step.name, document, growth)
 
 
-def of_text(step: Transform, every: Iterable[Transform], call: Call) -> Transform | None:
+def for_text(step: Transform, every: Iterable[Transform], call: Call) -> Transform | None:
     """Return `step` for a document that is a text, even if `at` names the member that holds it.
 
     None if another step does the same to the whole: one is for a text, the other for an object.
@@ -151,12 +99,62 @@ def of_text(step: Transform, every: Iterable[Transform], call: Call) -> Transfor
     return replace(step, at=ROOT) if path.steps == (Name(call.member),) else step  # type: ignore[type-var]
 
 
-def _hold_in_proportion(name: str, document: Document, most: int | None = None) -> None:
+def _limit_growth(name: str, document: Document, growth: int | None) -> None:
     """Raise AbridgeError if a document has grown out of all proportion.
 
-    `most` is an upper bound of its growth in bytes, if known: measuring the growth is slow.
+    `growth` is an upper bound in bytes, if known: measuring the growth is slow.
     """
     source = document.source
-    room = growth_limit(len(source if isinstance(source, str) else memoryview(raw(source))))
-    if (most is None or most > room) and exceeds(document.cell[0], room):
-        raise AbridgeError(f"{name}: it gives more than {room} bytes")
+    limit = growth_limit(len(source if isinstance(source, str) else memoryview(raw(source))))
+    if (growth is None or growth > limit) and exceeds(document.cell[0], limit):
+        raise AbridgeError(f"{name}: it gives more than {limit} bytes")
+
+
+# Steps that leave nothing
+
+
+def is_blank(value: Value) -> bool:
+    """Return True if `value` holds nothing; parts that no step has opened are not inspected.
+
+    >>> is_blank({"items": [{}, {"title": ""}]}), is_blank({"items": []}), is_blank(Raw(b"[{}]"))
+    (True, False, False)
+    """
+    return _holds_nothing(value, set())
+
+
+def was_emptied(document: Document) -> bool:
+    """Return True if steps left nothing of a document that held something.
+
+    Inside of an object or array, null or empty values are no sign of it if the original document
+    had such values: the rule may mean to leave them.
+
+    >>> document = Document.read(b'{"items": [{"id": 1}]}')
+    >>> document.root.set({"items": [{}]})
+    >>> was_emptied(document)
+    True
+    """
+    root = document.cell[0]
+    empty: set[bytes] = set()
+    if not _holds_nothing(root, empty):
+        return False
+    original = compact(encode(document.source))
+    if is_blank(loads(original)):
+        return False
+    return root in (None, "", {}) or not any(spelling in original for spelling in empty)
+
+
+def _holds_nothing(value: Value, empty: set[bytes]) -> bool:
+    """Return True if `value` holds nothing, and record the spelling of its empty parts."""
+    if isinstance(value, Struct):
+        value = {index: each for index, each in enumerate(astuple(value)) if each is not UNSET}
+    if isinstance(value, dict | list) and value:
+        inner = value.values() if isinstance(value, dict) else value
+        return all(_holds_nothing(each, empty) for each in inner)
+    spelling = bytes(memoryview(value)[:5]) if type(value) is Raw else _spelling(value)
+    empty.add(spelling)
+    return spelling in _NOTHING
+
+
+def _spelling(value: Value) -> bytes:
+    spellings = {str: b'""', dict: b"{}", type(None): b"null"}
+    return b"" if value else spellings.get(type(value), b"")

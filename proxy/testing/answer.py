@@ -9,12 +9,9 @@ from proxy.document.surrogates import replace_lone
 from proxy.document.tree import level
 from proxy.errors import DocumentError
 from proxy.ruleset.rule import Rule
-from proxy.shaping.result.blocks import text_of
-from proxy.shaping.result.frame import Copy
-from proxy.shaping.result.locate import LocatedDocument
-from proxy.shaping.result.locate import read as read_result
-from proxy.shaping.result.parse import failed
-from proxy.shaping.result.visible import VisibleSize, visible
+from proxy.shaping.result import frame
+from proxy.shaping.result.frame import Copy, VisibleSize, text_of
+from proxy.shaping.result.read import LocatedDocument, is_error, locate
 
 
 class ClientView(Struct, frozen=True):
@@ -55,7 +52,7 @@ def read(line: bytes) -> ClientView:
     if structured is not None and bytes(structured) == b"null":
         structured = None
     texts = tuple(text for block in blocks if (text := text_of(block)) is not None)
-    return ClientView(line, texts, structured, visible(result, blocks), failed(result))
+    return ClientView(line, texts, structured, frame.visible_size(result, blocks), is_error(result))
 
 
 def located(line: bytes, rule: Rule) -> LocatedDocument | None:
@@ -67,9 +64,9 @@ def located(line: bytes, rule: Rule) -> LocatedDocument | None:
     if "result" not in members:
         return None
     result = message.members(members["result"])
-    document = read_result(result, rule.document)
+    document = locate(result, rule.document)
     if document is None and rule.max_bytes is not None:
-        document = read_result(result, "blocks")
+        document = locate(result, "blocks")
     return document
 
 

@@ -256,8 +256,8 @@ def _the_rule_applies(trial: PlayedCase) -> Iterator[str]:
 
 def _nothing_fails(trial: PlayedCase) -> Iterator[str]:
     for _, outcome in trial.play.shaped:
-        if outcome.word == "failed":
-            yield outcome.said or "the rule failed"
+        if outcome.outcome == "failed":
+            yield outcome.log_line or "the rule failed"
     if trial.rule.guard is not None and trial.play.calls:
         # If the guard withholds the call, that is a normal answer, and may be expected.
         failed = f"the guard {trial.rule.guard.name!r} failed: "

@@ -26,7 +26,7 @@ from proxy.session.outputs import (
 from proxy.session.session import Session
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.pipeline import shape
-from proxy.shaping.result.locate import LocatedDocument
+from proxy.shaping.result.read import LocatedDocument
 from proxy.storage.meter import Meters, OutcomeKind
 from proxy.storage.snapshots import Memory
 from proxy.testing import answer as answers

@@ -98,7 +98,7 @@ OPEN = {
     "a contract": job(f"{CONTRACT}\nvalidate: warn", document({"n": 1})),
     "a broken contract": job(f"{CONTRACT}\nvalidate: warn", document({"n": "x"})),
     "a promise": job(CONTRACT, said("words", "more words")),
-    "out of service": job(CONTRACT, document({"n": 1}), aside=True),
+    "out of service": job(CONTRACT, document({"n": 1}), bypass=True),
     "one copy": job("copies: structured\nresponse: [{drop: m}]", STRUCTURED),
     "a member": job("response: [{elide: {at: items, first: 1}}]", MEMBER),
     "a quoted text": job("response: [{clip: {max_chars: 3}}]", said('"quoted"')),

@@ -25,7 +25,8 @@ from tests.wire import SECONDS, Wire, answers
 GATE = Path(__file__).with_name("gate.yaml")
 PROBED = (sys.executable, str(Path(__file__).with_name("probed.py")))
 GUARDED = ("--allow-python", "--rules", str(GATE))
-LIMITED = (*GUARDED, *keys(limits={"message": "1MB"}))
+LIMITED = (*GUARDED, *keys(limits={"message": "1MB", "children": 1}))
+"""For one server, which can say all that it has heard."""
 OWN = b"abridge-"
 """What every id of the proxy's own questions has in it."""
 

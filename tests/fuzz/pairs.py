@@ -190,13 +190,13 @@ def asked(made: Pair, rule: Rule, arguments: dict[str, Any]) -> ShapeJob | None:
 def _looked(made: Pair, job: ShapeJob, outcome: ShapeResult) -> Iterator[Hashable]:
     """Ask for later pages and views of an answer."""
     kept = replace(job, raw=None, snapshot=outcome.snapshot)
-    if made.view is None and outcome.word != "error":
+    if made.view is None and outcome.outcome != "error":
         again = pipeline.shape(kept)
         verdicts.judge_later(kept, again)
-        if outcome.said is None:
+        if outcome.log_line is None:
             verdicts.first_page(job, outcome, again)
         yield _state(kept, again)
-        if job.rule.snapshot_step.windows and outcome.said is None:
+        if job.rule.snapshot_step.windows and outcome.log_line is None:
             yield from rejoined(job, outcome)
     if job.rule.snapshot_step.viewable:
         looking = replace(kept, view=made.view or "items[0:2]")
@@ -211,7 +211,7 @@ def _state(job: ShapeJob, outcome: ShapeResult) -> Hashable:
     rule = job.rule
     return (
         tuple(step.name for step in rule.pipeline),
-        outcome.word,
+        outcome.outcome,
         outcome.snapshot is not None,
         job.view is not None,
         job.snapshot is not None,
@@ -221,5 +221,5 @@ def _state(job: ShapeJob, outcome: ShapeResult) -> Hashable:
         rule.copies,
         bool(rule.errors),
         rule.structures,
-        (outcome.said or "")[:30],
+        (outcome.log_line or "")[:30],
     )

@@ -38,7 +38,7 @@ def rejoined(job: ShapeJob, outcome: ShapeResult) -> Iterator[Hashable]:
     # The whole may be more than came, where a page is not.
     plain = replace(job.rule, pipeline=steps, max_bytes=None, output_schema=None, allow_growth=True)
     whole = pipeline.shape(replace(job, rule=plain))
-    if whole.word == "failed":
+    if whole.outcome == "failed":
         return
     reads = _elements if isinstance(window, Paginate) else _characters
     texts = [
@@ -53,8 +53,8 @@ def rejoined(job: ShapeJob, outcome: ShapeResult) -> Iterator[Hashable]:
     for number in range(MOST):
         came = pipeline.shape(_asking(job, outcome, window, at))
         page = Response.of(came.raw)
-        if came.word != "page" or b'"_abridged' in came.raw:
-            yield ("page", came.word)
+        if came.outcome != "page" or b'"_abridged' in came.raw:
+            yield ("page", came.outcome)
             return
         part = reads(page.texts, window, first=True)
         if part is None:

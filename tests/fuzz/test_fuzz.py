@@ -17,6 +17,7 @@ from proxy.document import message
 from proxy.document.tree import Document
 from proxy.ruleset.loading.convert import fields
 from proxy.ruleset.loading.rule_model import RuleSpec
+from proxy.ruleset.rule import Rule
 from proxy.session.active_rules import ActiveRules, ToolRules
 from proxy.session.inflight import InFlight
 from proxy.session.outputs import Output
@@ -222,10 +223,11 @@ def test_structured_content_that_is_only_a_note_is_found(monkeypatch: pytest.Mon
     given = Pair(rule, answer(said("word " * 200)), b"1")
     assert list(check(given))
 
-    def written(job: ShapeJob, frame: Frame, document: Document, *more: Any) -> Any:
+    def write_for(rule: Rule, frame: Frame, document: Document, *more: Any) -> Any:
         return writing.write(frame, document, *more)
 
-    monkeypatch.setattr(pages, "written", written)
+    monkeypatch.setattr(pages, "write_for", write_for)
+    monkeypatch.setattr(pipeline, "write_for", write_for)
     with pytest.raises(Wrong, match="what is promised is what the texts say"):
         list(check(given))
 

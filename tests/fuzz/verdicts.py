@@ -33,7 +33,7 @@ def same(one: ShapeResult, other: ShapeResult | str, rule: str) -> None:
     """Hold two outcomes against each other; a text says why there is no other one."""
     if isinstance(other, str):
         raise Wrong(rule, other)
-    if any(word in (each.said or "") for word in _DEEP for each in (one, other)):
+    if any(word in (each.log_line or "") for word in _DEEP for each in (one, other)):
         return  # how deep is too deep depends on where it is done
     for name in one.__struct_fields__:
         here, there = getattr(one, name), getattr(other, name)
@@ -75,18 +75,18 @@ def judge(job: ShapeJob, outcome: ShapeResult) -> None:
     if valid(before.line) is not False and valid(after.line) is False:
         raise Wrong("what is sent is JSON", after.line)
     rule = job.rule
-    if outcome.word in AS_CAME and not (rule.structures or (rule.errors and before.failed)):
-        withheld = outcome.word == "failed" and rule.failure_policy.withholds
-        marked = outcome.word == "error" and (rule.errors or rule.structures)
-        long = outcome.word == "error" and len(job.raw) > (rule.max_bytes or len(job.raw))
+    if outcome.outcome in AS_CAME and not (rule.structures or (rule.errors and before.failed)):
+        withheld = outcome.outcome == "failed" and rule.failure_policy.withholds
+        marked = outcome.outcome == "error" and (rule.errors or rule.structures)
+        long = outcome.outcome == "error" and len(job.raw) > (rule.max_bytes or len(job.raw))
         if outcome.raw != job.raw and not withheld and not marked and not long:
-            raise Wrong(f"what is {outcome.word} goes out as it came", after.line)
-    if outcome.word == "error" and outcome.raw != job.raw:
+            raise Wrong(f"what is {outcome.outcome} goes out as it came", after.line)
+    if outcome.outcome == "error" and outcome.raw != job.raw:
         if before.failed and not after.failed:
             raise Wrong("an error stays one", after.line)
-        if "result" in after.envelope and outcome.said is None:
+        if "result" in after.envelope and outcome.log_line is None:
             _sized(job, outcome, after)
-    if outcome.word not in ("shaped", "view"):
+    if outcome.outcome not in ("shaped", "view"):
         return
     for name, value in before.envelope.items():
         if name not in ("id", "result") and after.envelope.get(name) != value:
@@ -97,7 +97,7 @@ def judge(job: ShapeJob, outcome: ShapeResult) -> None:
             raise Wrong("other members of a result stay", f"{name}: {after.result.get(name)}")
     others = [each for each in before.others if not _dropped(each, rule)]
     # A rule that does not fit only bounds what came.
-    if after.others != others and (outcome.said is None or after.others != before.others):
+    if after.others != others and (outcome.log_line is None or after.others != before.others):
         raise Wrong("other blocks stay, in order", f"{after.others}")
     _sized(job, outcome, after)
     if rule.copies == "both" and rule.document == "auto" and _mirrored(before):
@@ -115,9 +115,9 @@ def judge_later(job: ShapeJob, outcome: ShapeResult) -> None:
         raise Wrong("what is sent is JSON", after.line)
     assert job.snapshot is not None
     allowed = ("page", "view", "refused", "failed", "untouched")
-    if outcome.word not in allowed:
-        raise Wrong("what comes of a snapshot is a page or a view", outcome.word)
-    if outcome.word in ("page", "view"):
+    if outcome.outcome not in allowed:
+        raise Wrong("what comes of a snapshot is a page or a view", outcome.outcome)
+    if outcome.outcome in ("page", "view"):
         _sized(job, outcome, after)
 
 
@@ -235,7 +235,8 @@ def _numbers(before: Response) -> Iterator[str]:
 
 def first_page(job: ShapeJob, outcome: ShapeResult, again: ShapeResult) -> None:
     """Hold the first page against the one that is cut from its snapshot."""
-    if outcome.word != "shaped" or again.word != "page":
+    if outcome.outcome != "shaped" or again.outcome != "page":
         raise Wrong(
-            "an answer with a snapshot is one of a rule that fits", f"{again.word} {again.said}"
+            "an answer with a snapshot is one of a rule that fits",
+            f"{again.outcome} {again.log_line}",
         )

@@ -7,7 +7,7 @@ from msgspec import Raw
 
 from proxy.document.tree import encode, plain
 from proxy.shaping.result.frame import Copy
-from proxy.shaping.result.locate import Kind, LocatedDocument, read
+from proxy.shaping.result.read import Kind, LocatedDocument, locate
 from proxy.shaping.result.write import write
 from proxy.transforms.base import Notice
 
@@ -19,7 +19,7 @@ def members(value: dict[str, Any]) -> dict[str, Raw]:
 
 
 def reading(value: dict[str, Any], kind: Kind = "auto") -> LocatedDocument:
-    found = read(members(value), kind)
+    found = locate(members(value), kind)
     assert found is not None
     return found
 

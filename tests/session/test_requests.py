@@ -486,7 +486,7 @@ def test_what_names_a_snapshot_is_short_however_long_the_call_is() -> None:
 
     assert items(talk.replied(call("list", {"text": first, "offset": 4}))) == [5]
     assert items(talk.replied(call("list", {"text": second, "offset": 2}))) == [9]
-    assert max(len(key.call or "") for key in vars(talk.store)["_kept"]) < 1000
+    assert max(len(key.call or "") for key in talk.store._snapshots) < 1000
 
 
 @pytest.mark.fault(39, "inside")

@@ -172,7 +172,7 @@ def test_text_beside_unrelated_structured_content_costs_nothing_if_it_is_not_sho
 
     assert texts(made.raw) == [prose]
     assert 800 < made.visible_after <= 1000
-    assert shaped("max_bytes: 400", small, shows="structured").word == "untouched"
+    assert shaped("max_bytes: 400", small, shows="structured").outcome == "untouched"
 
 
 STRINGS = [f"{n}: " + "x" * 90 for n in range(200)]
@@ -218,7 +218,7 @@ def test_what_is_shown_of_several_blocks_and_what_the_notes_count_is_the_whole()
 def test_for_any_document_the_notes_count_all_that_is_left_out(raw: bytes, bound: int) -> None:
     before = json.loads(raw)
     made = shaped(f"max_bytes: {bound}", said(Document.read(raw).encode().decode()))
-    if made.word != "shaped" or not isinstance(before, dict | list):
+    if made.outcome != "shaped" or not isinstance(before, dict | list):
         return
     after = json.loads(texts(made.raw)[0])
     name = max(name for name in after if name.rstrip("_") == "_abridged")
@@ -234,11 +234,11 @@ def test_a_document_of_another_shape_is_bounded_all_the_same() -> None:
         keep=True,
     )
 
-    assert made.word == "shaped"
+    assert made.outcome == "shaped"
     assert len(texts(made.raw)[0]) <= 1000
     assert "_abridged" in texts(made.raw)[0]
-    assert made.said is not None
-    assert made.said.startswith("*: t: left as it came:")
+    assert made.log_line is not None
+    assert made.log_line.startswith("*: t: left as it came:")
 
 
 def test_what_is_emptied_is_bounded_all_the_same() -> None:
@@ -246,7 +246,7 @@ def test_what_is_emptied_is_bounded_all_the_same() -> None:
     image = {"type": "image", "data": "AA==", "mimeType": "image/png"}
     value = document({"a": ["x" * 50] * 100})
     made = shaped(text, {"content": [*value["content"], image]})
-    assert made.word == "shaped"
+    assert made.outcome == "shaped"
     assert "_abridged" in texts(made.raw)[0]
     assert len(texts(made.raw)[0]) <= 1000
     assert result(made.raw)["content"][1:] == [image]
@@ -256,7 +256,7 @@ def test_a_cut_by_max_bytes_is_no_violation() -> None:
     open_schema = CONTRACT.replace("n: {", "items: {type: array}, n: {")
     value = document({"n": 1, "items": ["x" * 50] * 50})
     made = shaped(open_schema + "validate: refuse\nmax_bytes: 600", value)
-    assert made.word == "shaped"
+    assert made.outcome == "shaped"
     assert made.warnings == ()
     assert structured(made)["n"] == 1
 
@@ -267,6 +267,6 @@ def test_what_stands_beside_texts_that_are_no_document_is_cut_and_they_stay_none
 
     made = shaped(bounded, value, keep=True, shows="both")
 
-    assert made.word == "shaped"
+    assert made.outcome == "shaped"
     assert made.snapshot is not None
     assert Frame.decode(made.snapshot.frame).bare

@@ -233,9 +233,9 @@ def test_an_error_that_grows_out_of_all_proportion_goes_out_as_it_came() -> None
     text = f"name: r\nerrors: [{{recast: {{cases: [{{match: '.', to: {{a: [{shape_of}]}}}}]}}}}]"
     raw = answer(said("x" * 20_000, isError=True))
     made = shape(job(rule(text), raw))
-    assert (made.raw, made.word) == (raw, "error")
-    assert made.said is not None
-    assert made.said.startswith("r: t: errors: a result of ")
+    assert (made.raw, made.outcome) == (raw, "error")
+    assert made.log_line is not None
+    assert made.log_line.startswith("r: t: errors: a result of ")
 
 
 # Errors of any length

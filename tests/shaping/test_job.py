@@ -13,10 +13,14 @@ def test_what_goes_out_as_it_came_is_seen_as_it_was() -> None:
     made = job(rule(""), raw)
 
     assert made.original("untouched", "why") == ShapeResult(
-        raw=raw, word="untouched", visible_before=len(raw), visible_after=len(raw), said="why"
+        raw=raw,
+        outcome="untouched",
+        visible_before=len(raw),
+        visible_after=len(raw),
+        log_line="why",
     )
     seen = made.original("error", None, 7)
-    assert (seen.raw, seen.word, seen.visible_before, seen.visible_after) == (raw, "error", 7, 7)
+    assert (seen.raw, seen.outcome, seen.visible_before, seen.visible_after) == (raw, "error", 7, 7)
 
 
 def test_where_nothing_came_an_error_goes_out() -> None:
@@ -27,5 +31,5 @@ def test_where_nothing_came_an_error_goes_out() -> None:
     assert texts(refused.raw) == ["nothing is kept of the earlier answer"]
     assert result(refused.raw)["isError"] is True
     assert json.loads(refused.raw)["id"] == 2
-    assert (refused.word, refused.visible_after) == ("refused", len(refused.raw))
-    assert (texts(told.raw), told.said) == (["r: failed"], "r: failed")
+    assert (refused.outcome, refused.visible_after) == ("refused", len(refused.raw))
+    assert (texts(told.raw), told.log_line) == (["r: failed"], "r: failed")

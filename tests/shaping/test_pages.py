@@ -31,7 +31,7 @@ def test_a_later_page_is_cut_from_the_snapshot_under_its_own_id() -> None:
 
     made = page(PAGES, kept(PAGES, value), offset=2)
 
-    assert made.word == "page"
+    assert made.outcome == "page"
     assert json.loads(made.raw)["id"] == "x"
     found = result(made.raw)
     assert found["structuredContent"]["items"] == [3]
@@ -86,7 +86,7 @@ def test_a_view_looks_into_the_snapshot() -> None:
         ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[98:].id")
     )
 
-    assert made.word == "view"
+    assert made.outcome == "view"
     assert result(made.raw)["structuredContent"] == {"view": [98, 99]}
     assert json.loads(texts(made.raw)[0]) == {"view": [98, 99]}
 
@@ -114,7 +114,7 @@ def test_a_wrong_view_is_refused_with_an_advice() -> None:
 
     made = shape(ShapeJob(rule=rule(BOUND), tool="t", id=b"2", snapshot=snapshot, view="items[["))
 
-    assert made.word == "refused"
+    assert made.outcome == "refused"
     assert result(made.raw)["isError"] is True
     assert texts(made.raw)[0].endswith("write a JMESPath such as items[0:20]")
 
@@ -169,6 +169,6 @@ def test_a_text_can_be_viewed_by_the_name_of_the_member_that_holds_it() -> None:
 def test_a_view_can_be_answered_from_a_fresh_response() -> None:
     made = shaped(BOUND, LONG, view="items[1].id", keep=True)
 
-    assert made.word == "view"
+    assert made.outcome == "view"
     assert json.loads(texts(made.raw)[0]) == {"view": 1}
     assert made.snapshot is not None

@@ -21,7 +21,7 @@ def test_the_steps_run_in_order_and_both_copies_are_rewritten() -> None:
     )
 
     assert made.raw == answer(document({"items": [{"id": 1}]}, structured=True))
-    assert made.word == "shaped"
+    assert made.outcome == "shaped"
 
 
 def test_the_envelope_stays_as_it_came() -> None:
@@ -77,7 +77,7 @@ def test_a_rule_that_changes_nothing_leaves_the_same_bytes() -> None:
 
     made = shape(job(rule("response: [{drop: gone}]"), raw))
 
-    assert (made.raw, made.word) == (raw, "untouched")
+    assert (made.raw, made.outcome) == (raw, "untouched")
     assert made.raw is raw
 
 
@@ -106,7 +106,7 @@ def test_a_result_without_a_document_passes_as_it_came(value: dict[str, Any], wo
 
     made = shape(job(rule("response: [{drop: a}]"), raw))
 
-    assert (made.raw, made.word) == (raw, word)
+    assert (made.raw, made.outcome) == (raw, word)
 
 
 @pytest.mark.fault(38, "inside")
@@ -115,9 +115,9 @@ def test_a_document_of_another_shape_passes_as_it_came_and_says_so() -> None:
 
     made = shape(job(rule("name: issues\nresponse: [{keep: [items.id]}]"), raw))
 
-    assert (made.raw, made.word) == (raw, "untouched")
-    assert made.said is not None
-    assert made.said.startswith("issues: t: left as it came: ")
+    assert (made.raw, made.outcome) == (raw, "untouched")
+    assert made.log_line is not None
+    assert made.log_line.startswith("issues: t: left as it came: ")
 
 
 @pytest.mark.fault(38, "inside")
@@ -135,7 +135,7 @@ def test_what_error_if_names_is_an_error_and_stays(condition: str, value: dict[s
         job(rule(f"{condition}\nresponse: [{{drop: a}}, {{clip: {{max_chars: 3}}}}]"), raw)
     )
 
-    assert (made.raw, made.word) == (raw, "error")
+    assert (made.raw, made.outcome) == (raw, "error")
 
 
 def test_an_expression_that_is_no_error_lets_the_steps_run() -> None:
@@ -178,7 +178,7 @@ def test_shadow_mode_measures_and_changes_nothing() -> None:
 
     made = shape(job(rule("mode: shadow\nresponse: [{drop: b}]"), raw, keep=True))
 
-    assert (made.raw, made.word, made.snapshot) == (raw, "shadow", None)
+    assert (made.raw, made.outcome, made.snapshot) == (raw, "shadow", None)
     assert (made.visible_before, made.visible_after) == (len(texts(raw)[0]), len('{"a":1}'))
 
 
@@ -243,9 +243,9 @@ def test_a_step_that_raises_anywhere_costs_nothing(error: Exception, at: int) ->
 
     made = shape(job(with_step(rule(f"name: r\n{STEPS}"), Raises(error), at), raw, keep=True))
 
-    assert (made.raw, made.word, made.snapshot) == (raw, "failed", None)
-    assert made.said is not None
-    assert made.said.startswith(f"r: t: failed at raises: {type(error).__name__}")
+    assert (made.raw, made.outcome, made.snapshot) == (raw, "failed", None)
+    assert made.log_line is not None
+    assert made.log_line.startswith(f"r: t: failed at raises: {type(error).__name__}")
 
 
 @pytest.mark.fault(34, "inside")
@@ -261,8 +261,8 @@ def test_a_rule_that_refuses_withholds_what_it_failed_on() -> None:
         "content": [{"type": "text", "text": "the response was withheld: rule 'r' failed on it"}],
         "isError": True,
     }
-    assert made.word == "failed"
-    assert made.said == "r: t: failed at raises: TypeError: secret"
+    assert made.outcome == "failed"
+    assert made.log_line == "r: t: failed at raises: TypeError: secret"
 
 
 @pytest.mark.fault(34, "inside")
@@ -270,8 +270,8 @@ def test_a_rule_that_refuses_withholds_what_it_failed_on() -> None:
 def test_what_is_no_exception_of_the_usual_kind_costs_nothing_either(error: BaseException) -> None:
     raw = answer(VALUE)
     made = shape(job(with_step(rule("name: r"), Raises(error), 0), raw))
-    assert (made.raw, made.word) == (raw, "failed")
-    assert type(error).__name__ in str(made.said)
+    assert (made.raw, made.outcome) == (raw, "failed")
+    assert type(error).__name__ in str(made.log_line)
 
 
 class Unsayable(Exception):
@@ -285,7 +285,7 @@ def test_an_error_that_cannot_be_told_costs_nothing_either(refuses: bool) -> Non
     raw = answer(VALUE)
     text = "on_failure: refuse" if refuses else "on_failure: pass"
     made = shape(job(with_step(rule(text), Raises(Unsayable()), 0), raw))
-    assert made.word == "failed"
+    assert made.outcome == "failed"
     assert (made.raw == raw) is not refuses
     assert result(made.raw).get("isError", False) is refuses
 
@@ -296,7 +296,7 @@ def test_a_rule_that_refuses_withholds_what_it_cannot_read() -> None:
 
     made = shape(job(rule("name: r\non_failure: refuse\nresponse: [{drop: a}]"), raw))
 
-    assert (made.word, b"secret" in made.raw) == ("failed", False)
+    assert (made.outcome, b"secret" in made.raw) == ("failed", False)
 
 
 def test_a_step_that_refuses_is_answered_with_its_words() -> None:
@@ -304,7 +304,7 @@ def test_a_step_that_refuses_is_answered_with_its_words() -> None:
         job(with_step(rule(""" name: r """), Raises(Refusal("ask for less")), 0), answer(VALUE))
     )
 
-    assert (made.word, texts(made.raw), result(made.raw)["isError"]) == (
+    assert (made.outcome, texts(made.raw), result(made.raw)["isError"]) == (
         "refused",
         ["ask for less"],
         True,
@@ -342,7 +342,7 @@ def test_an_expression_of_the_rule_that_does_not_fit_never_costs_the_answer(text
 def test_the_original_that_goes_out_for_a_failure_keeps_the_promise_too() -> None:
     made = with_step(rule(CONTRACT), Raises(ValueError("broken")), 0)
     outcome = shape(job(made, answer(document({"n": 1}))))
-    assert outcome.word == "failed"
+    assert outcome.outcome == "failed"
     assert outcome.raw == answer({**document({"n": 1}), "structuredContent": {"n": 1}})
 
 
@@ -362,7 +362,7 @@ def test_a_violation_is_refused_and_counted() -> None:
     assert result(made.raw)["isError"] is True
     assert structured(made) is None
     assert [warned.kind for warned in made.warnings] == ["contract: n maximum"]
-    assert made.word == "refused"
+    assert made.outcome == "refused"
 
 
 @pytest.mark.parametrize(
@@ -384,11 +384,11 @@ def test_what_has_no_document_is_bounded_and_no_step_works_on_it(kind: str) -> N
     text = f"document: {kind}\nresponse: [{{filter: {{prefix: a}}}}]\nmax_bytes: 3000"
     short = {"content": [*said("b\nc")["content"], *said("d")["content"]]}
     made = shaped(text, short)
-    assert made.word == "untouched"
+    assert made.outcome == "untouched"
     assert made.raw == answer(short)
     long = {"content": [*said("b" * 9000)["content"], *said("d")["content"]]}
     made = shaped(text, long)
-    assert made.word == "shaped"
+    assert made.outcome == "shaped"
     first, last, *_ = texts(made.raw)
     assert first.startswith("bbb")
     assert len(first) < 3000
@@ -439,22 +439,22 @@ def test_without_allow_growth_what_would_be_longer_passes_as_it_came(structured:
 
     made = shape(job(rule(f"name: r\nallow_growth: false\n{GROWS}"), raw, keep=True))
 
-    assert (made.raw, made.word, made.snapshot) == (raw, "untouched", None)
+    assert (made.raw, made.outcome, made.snapshot) == (raw, "untouched", None)
     assert made.visible_after == made.visible_before
-    assert made.said == "r: t: left as it came: the model would see 43 bytes in place of 7"
+    assert made.log_line == "r: t: left as it came: the model would see 43 bytes in place of 7"
 
 
 def test_without_allow_growth_what_is_no_longer_is_shaped() -> None:
     made = shaped(f"allow_growth: false\n{GROWS}", document({"a": 1, "b": "x" * 40}))
-    assert made.word == "shaped"
+    assert made.outcome == "shaped"
 
 
 def test_growth_is_counted_as_the_client_at_hand_shows_it() -> None:
     # One copy grows, the other goes.
     text = "allow_growth: false\ncopies: structured\nresponse: [{project: [a, more]}]"
     value = document({"a": 1234567}, structured=True)
-    assert shaped(text, value, shows="structured").word == "untouched"
-    assert shaped(text, value, shows="both").word == "shaped"
+    assert shaped(text, value, shows="structured").outcome == "untouched"
+    assert shaped(text, value, shows="both").outcome == "shaped"
 
 
 @pytest.mark.fault(35, "inside")
@@ -483,9 +483,9 @@ def test_a_rule_that_withholds_lets_nothing_go_that_it_does_not_fit(
 ) -> None:
     made = shaped(f"name: r\non_failure: refuse\nresponse: [{{keep: [id]}}]\n{more}", value)
     assert withheld(made) == "the response was withheld: rule 'r' does not fit it"
-    assert made.word == "refused"
-    assert made.said is not None
-    assert made.said.startswith("r: t: withheld: ")
+    assert made.outcome == "refused"
+    assert made.log_line is not None
+    assert made.log_line.startswith("r: t: withheld: ")
     assert "secret" not in made.raw.decode()
 
 
@@ -529,12 +529,12 @@ def test_in_shadow_mode_nothing_is_withheld() -> None:
 @pytest.mark.fault(34, "inside")
 def test_what_a_rule_out_of_service_is_for_goes_out_as_it_came_at_once() -> None:
     raw = answer(VALUE)
-    made = shape(job(with_step(rule(STEPS), Raises(TypeError()), 0), raw, keep=True, aside=True))
-    assert (made.raw, made.word, made.said, made.snapshot) == (raw, "failed", None, None)
+    made = shape(job(with_step(rule(STEPS), Raises(TypeError()), 0), raw, keep=True, bypass=True))
+    assert (made.raw, made.outcome, made.log_line, made.snapshot) == (raw, "failed", None, None)
 
 
 def test_out_of_service_the_promised_structured_content_is_there_all_the_same() -> None:
-    made = shaped(CONTRACT + "response: [{drop: n}]", document({"n": 1}), aside=True)
+    made = shaped(CONTRACT + "response: [{drop: n}]", document({"n": 1}), bypass=True)
     assert made.raw == answer({**document({"n": 1}), "structuredContent": {"n": 1}})
 
 
@@ -560,8 +560,8 @@ def test_an_answer_over_its_budget_is_bounded_though_its_bytes_are_not_utf_8(
 
     assert len(made.raw) < 6000
     assert made.raw.decode()
-    assert made.said is not None
-    assert "they were replaced by U+FFFD" in made.said
+    assert made.log_line is not None
+    assert "they were replaced by U+FFFD" in made.log_line
 
 
 def test_an_answer_within_its_budget_keeps_bytes_that_are_not_utf_8() -> None:

@@ -1,4 +1,4 @@
-"""The steps of a rule: what they raise, what they must leave, and what they may cost."""
+"""The steps of a rule over a document, and what counts as nothing left."""
 
 import json
 from collections.abc import Mapping
@@ -6,13 +6,16 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import Raw
 
 from proxy.document.fuel import LITTLE
-from proxy.document.tree import Document, Slot
+from proxy.document.paths import Path
+from proxy.document.tree import Document, Slot, row_type
 from proxy.errors import ShapeMismatch, TransformError
 from proxy.shaping.pipeline import shape
-from proxy.shaping.steps import run
+from proxy.shaping.steps import is_blank, run, was_emptied
 from proxy.transforms.base import Call, Parameter
+from proxy.transforms.drop import Drop
 from tests.given import answer, document, rule, said, texts
 from tests.jobs import Raises, job, kept, page, shaped, structured, with_step, withheld
 
@@ -124,8 +127,8 @@ def test_a_result_out_of_all_proportion_is_a_failure(times: int) -> None:
 
     outcome = shape(job(foreign, raw))
 
-    assert (outcome.raw, outcome.word) == (raw, "failed")
-    assert outcome.said == "r: t: failed at repeats: it gives more than 1052608 bytes"
+    assert (outcome.raw, outcome.outcome) == (raw, "failed")
+    assert outcome.log_line == "r: t: failed at repeats: it gives more than 1052608 bytes"
 
 
 @pytest.mark.fault(35, "inside")
@@ -137,7 +140,7 @@ def test_a_computed_field_that_repeats_the_document_is_stopped_before_it_is_writ
         job(rule(f"name: r\nresponse: [{{project: [{{b: {{jmespath: '{doubled}'}}}}]}}]"), raw)
     )
 
-    assert (outcome.raw, outcome.word) == (raw, "failed")
+    assert (outcome.raw, outcome.outcome) == (raw, "failed")
 
 
 @pytest.mark.fault(35, "inside")
@@ -147,9 +150,9 @@ def test_many_keys_for_many_small_rows_are_a_failure_beyond_the_bound() -> None:
 
     outcome = shape(job(rule(f"name: r\nresponse: [{{project: [a, {keys}]}}]"), raw))
 
-    assert (outcome.raw, outcome.word) == (raw, "failed")
-    assert outcome.said is not None
-    assert outcome.said.startswith("r: t: failed at the end: a result of ")
+    assert (outcome.raw, outcome.outcome) == (raw, "failed")
+    assert outcome.log_line is not None
+    assert outcome.log_line.startswith("r: t: failed at the end: a result of ")
 
 
 REMOVES = [
@@ -172,8 +175,8 @@ def test_a_rule_that_would_remove_everything_lets_the_original_go(
 
     made = shape(job(rule(f"name: r\n{text}"), raw, keep=True))
 
-    assert (made.raw, made.word, made.snapshot) == (raw, "untouched", None)
-    assert made.said == "r: t: left as it came: everything was removed by rule 'r'"
+    assert (made.raw, made.outcome, made.snapshot) == (raw, "untouched", None)
+    assert made.log_line == "r: t: left as it came: everything was removed by rule 'r'"
 
 
 @pytest.mark.fault(35, "inside")
@@ -183,7 +186,7 @@ def test_a_rule_that_withholds_says_that_everything_was_removed(
 ) -> None:
     made = shaped(f"name: r\non_failure: refuse\n{text}", value)
     assert withheld(made) == "everything was removed by rule 'r'"
-    assert made.said == "r: t: withheld: everything was removed by rule 'r'"
+    assert made.log_line == "r: t: withheld: everything was removed by rule 'r'"
 
 
 @pytest.mark.parametrize(
@@ -209,7 +212,7 @@ def test_a_rule_that_withholds_says_that_everything_was_removed(
 )
 def test_an_answer_that_says_there_is_nothing_is_one(text: str, value: Any, left: Any) -> None:
     made = shaped(f"on_failure: refuse\n{text}", document(value))
-    assert made.word == "shaped"
+    assert made.outcome == "shaped"
     assert json.loads(texts(made.raw)[0]) == left
 
 
@@ -256,12 +259,12 @@ def test_a_rule_that_takes_too_much_work_fails_and_the_original_goes_out_once(st
 
     made = shape(job(rule(f"name: r\n{COSTLY[step]}"), raw, fuel=LITTLE))
 
-    assert (made.raw, made.word, made.spent) == (raw, "failed", True)
-    assert made.said == f"r: t: failed at {step}: it takes more than 20000 units of work"
+    assert (made.raw, made.outcome, made.out_of_fuel) == (raw, "failed", True)
+    assert made.log_line == f"r: t: failed at {step}: it takes more than 20000 units of work"
     withholding = rule(f"name: r\non_failure: refuse\n{COSTLY[step]}")
     refused = shape(job(withholding, raw, fuel=LITTLE))
     assert withheld(refused) == "the response was withheld: rule 'r' failed on it"
-    assert (refused.word, refused.spent) == ("failed", True)
+    assert (refused.outcome, refused.out_of_fuel) == ("failed", True)
 
 
 @pytest.mark.fault(36, "inside")
@@ -274,8 +277,8 @@ def test_a_view_that_takes_too_much_work_is_refused_and_could_be_had_for_more() 
     found = shape(job(made, raw, view=view))
 
     assert texts(refused.raw) == [f"view: {view!r} takes too much work; narrow it"]
-    assert (refused.word, refused.spent) == ("refused", True)
-    assert (found.word, found.spent) == ("view", False)
+    assert (refused.outcome, refused.out_of_fuel) == ("refused", True)
+    assert (found.outcome, found.out_of_fuel) == ("view", False)
 
 
 @pytest.mark.fault(36, "inside")
@@ -292,5 +295,73 @@ def test_all_steps_of_a_rule_burn_the_same_fuel() -> None:
     raw = answer(document({"a": list(range(1000)), "b": 1}))
     once = shape(job(rule(f"response: [{step}]"), raw, fuel=LITTLE))
     often = shape(job(rule(f"response: [{', '.join([step] * 9)}]"), raw, fuel=LITTLE))
-    assert (once.word, once.spent) == ("shaped", False)
-    assert (often.word, often.spent, often.raw) == ("failed", True, raw)
+    assert (once.outcome, once.out_of_fuel) == ("shaped", False)
+    assert (often.outcome, often.out_of_fuel, often.raw) == ("failed", True, raw)
+
+
+ROW = row_type(["id", "title"])
+
+
+@pytest.mark.parametrize(
+    ("value", "nothing"),
+    [
+        (None, True),
+        ("", True),
+        ({}, True),
+        (Raw(b"null"), True),
+        (Raw(b'""'), True),
+        (Raw(b"{}"), True),
+        ([{}, {}], True),
+        ({"items": [{}, {"a": None}]}, True),
+        ([msgspec.json.decode(b"{}", type=ROW)], True),
+        ([msgspec.json.decode(b'{"id": null}', type=ROW), None], True),
+        ([], False),
+        (Raw(b"[]"), False),
+        ({"items": []}, False),
+        ({"a": {}, "n": 0}, False),
+        (False, False),
+        (0, False),
+        ("text", False),
+        ([{}, Raw(b"0")], False),
+        (Raw(b'{"a":{}}'), False),
+        ([msgspec.json.decode(b'{"title": "x"}', type=ROW)], False),
+    ],
+)
+def test_nothing_is_what_holds_no_value(value: Any, nothing: bool) -> None:
+    assert is_blank(value) is nothing
+
+
+@pytest.mark.parametrize(
+    ("came", "left", "gone"),
+    [
+        ('{"a": 1}', {}, True),
+        ('{"a": {}, "b": 1}', {}, True),
+        ('{"items": [{"a": 1}]}', {"items": [{}]}, True),
+        ('{"user": {"handle": "x"}}', {"login": None}, True),
+        ('[{"a": 1}, {"a": 2}]', [{}, {}], True),
+        # What came may be what is meant.
+        ('{"user": null, "id": 1}', {"login": None}, False),
+        ('{"out": "", "took": 5}', {"out": Raw(b'""')}, False),
+        ('{"options": {}, "took": 5}', {"options": Raw(b"{}")}, False),
+        # Nothing came.
+        ("{}", {}, False),
+        ('{"progress": null}', {"summary": None}, False),
+        ('{"items": [{}, {}]}', {"items": [{}, {}]}, False),
+        # Something is left.
+        ('{"items": [1, 2]}', {"items": []}, False),
+        ('{"items": [1, 2]}', [], False),
+    ],
+)
+def test_a_document_is_emptied_where_it_held_something_and_nothing_of_it_is_left(
+    came: str, left: Any, gone: bool
+) -> None:
+    document = Document.read(came.encode())
+    document.root.set(left)
+    assert was_emptied(document) is gone
+
+
+def test_a_document_of_several_blocks_is_emptied_alike() -> None:
+    document = Document([Raw(b'{"a":1}'), Raw(b'{"a":2}')])
+    Drop((Path.parse("a"),))(document.root, Call("t"))
+    assert document.encode() == b"[{},{}]"
+    assert was_emptied(document)

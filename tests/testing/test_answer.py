@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 
 from proxy.errors import DocumentError
-from proxy.shaping.result.visible import VisibleSize
+from proxy.shaping.result.frame import VisibleSize
 from proxy.testing import answer as answers
 from proxy.testing.answer import ClientView
 from tests.given import answer, document, line, rule, said

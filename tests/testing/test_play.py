@@ -44,7 +44,7 @@ def test_a_page_is_what_a_model_gets_that_asks_for_it(
     before = play.document(play.applied)
     assert before is not None
     assert json.loads(before.document.encode()) == ITEMS
-    assert [result.word for _, result in play.shaped] == list(dict.fromkeys(("shaped", outcome)))
+    assert [result.outcome for _, result in play.shaped] == list(dict.fromkeys(("shaped", outcome)))
 
 
 def test_the_first_call_can_be_left_out() -> None:

@@ -16,7 +16,6 @@ from proxy.errors import OutOfFuel, Refusal, ShapeMismatch, TransformError
 from proxy.transforms.base import Argument
 from proxy.transforms.filter import Filter
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
-from tests.fitting import assert_reshaped, fitting, where
 
 ITEMS = Path.parse("items")
 ID = Path.parse("id")
@@ -222,22 +221,6 @@ def test_what_stays_is_spelled_as_it_came(one: bytes, gone: bytes) -> None:
         Filter(at=ITEMS, field=ID, glob="y", invert=True),
     ):
         assert shaped(before, step) == after
-
-
-@given(fitting(), st.data())
-def test_what_stays_fits_its_schema(pair: tuple[Any, Any], data: st.DataObject) -> None:
-    schema, document = pair
-    condition = data.draw(st.sampled_from(["a", "@ == `1`", "!@", "`false`"]))
-    assert_reshaped(
-        Filter(at=data.draw(where(document)), where=Expression(condition)), schema, document
-    )
-
-
-def test_the_schema_requires_no_number_of_elements() -> None:
-    schema = {"properties": {"items": {"type": "array", "minItems": 1, "items": {}}}}
-    assert Filter(at=ITEMS, prefix="a").reshape(schema) == {
-        "properties": {"items": {"type": "array", "items": {}}}
-    }
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

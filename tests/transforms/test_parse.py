@@ -1,7 +1,6 @@
 import json
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -284,13 +283,6 @@ def test_records_rejoin_to_the_text(text: str, split: str | None) -> None:
     assert type(document.cell[0]) is Pieces
     document.close()
     assert document.encode() == Document(text).encode()
-
-
-def test_lines_leave_the_schema_and_structure_says_nothing() -> None:
-    schema = {"type": "object", "properties": {"content": {"type": "string"}}}
-    assert Parse(as_="lines", at=CONTENT).reshape(schema) == schema
-    assert Parse(as_="json", at=CONTENT).reshape(schema) is None
-    jsonschema.validate({"content": "a"}, schema)
 
 
 @pytest.mark.fault(36, "inside")

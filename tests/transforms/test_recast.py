@@ -281,7 +281,7 @@ def test_every_copy_of_a_text_is_recast(held: dict[str, Any], expected: Any) -> 
     outcome = shape(ShapeJob(rule=rule(step), tool="list_items", id=b"1", raw=answer(held)))
     result = json.loads(outcome.raw)["result"]
 
-    assert outcome.word == "shaped"
+    assert outcome.outcome == "shaped"
     assert json.loads(result["content"][0]["text"]) == expected
     if "structuredContent" in held:
         assert json.loads(result["structuredContent"]["result"]) == expected

@@ -4,16 +4,109 @@ A result often carries its document twice: as `structuredContent` and as text. A
 these places, so that both are rewritten and never disagree.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from proxy.document.message import members
-from proxy.document.tree import ABSENT, Value, encode, text
-from proxy.shaping.result.blocks import of_notice, text_of, with_text
+from proxy.document.tree import ABSENT, Value, compact, encode, text
+from proxy.errors import DocumentError
+from proxy.ruleset.clients import Shows
 from proxy.transforms.base import Notice
+
+# Blocks of `content`
+
+
+class _TextBlock(Struct):
+    type: Raw = ABSENT
+    text: Raw = ABSENT
+    resource: Raw = ABSENT
+
+
+_BLOCKS = msgspec.json.Decoder(list[Raw])
+_BLOCK = msgspec.json.Decoder(_TextBlock)
+
+
+def content_of(result: dict[str, Raw]) -> tuple[list[Raw], dict[int, str]]:
+    """Return the blocks of a result, and the texts in them by position.
+
+    Raises DocumentError if they cannot be read.
+    """
+    try:
+        blocks = _BLOCKS.decode(result["content"]) if "content" in result else []
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DocumentError(f"content: {error}") from error
+    texts = ((index, text_of(block)) for index, block in enumerate(blocks))
+    return blocks, {index: content for index, content in texts if content is not None}
+
+
+def text_of(block: Raw) -> str | None:
+    """Return the text of a text block or of an embedded text resource, None if it has none."""
+    try:
+        read = _BLOCK.decode(block)
+        if read.type is ABSENT:
+            return None
+        if bytes(read.type) == b'"text"':
+            return None if read.text is ABSENT else text(read.text)
+        if bytes(read.type) == b'"resource"' and read.resource is not ABSENT:
+            inner = members(read.resource).get("text")
+            return None if inner is None else text(inner)
+    except (msgspec.DecodeError, DocumentError):
+        pass
+    return None
+
+
+def with_text(block: Raw, content: str) -> Raw:
+    """Return a block with another text that is the same in all else."""
+    own = members(block)
+    if "text" in own or "resource" not in own:
+        return Raw(encode({**own, "text": content}))
+    return Raw(encode({**own, "resource": {**members(own["resource"]), "text": content}}))
+
+
+def notice_block(notice: Notice) -> Raw:
+    """Return the text block for a notice that the document cannot hold."""
+    value: Any = notice.value if notice.bare else {notice.name: notice.value}
+    return Raw(encode({"type": "text", "text": compact(encode(value)).decode()}))
+
+
+# What a model sees
+
+
+class VisibleSize(Struct, frozen=True):
+    """Bytes of a result that a model sees, for clients that show one copy or the other."""
+
+    structured: int | None
+    text: int
+
+    def to(self, shows: Shows) -> int:
+        """Return the bytes that a client of this kind shows."""
+        structured = self.structured or 0
+        if shows == "structured":
+            return structured or self.text
+        if shows == "text":
+            return self.text
+        return structured + self.text if shows == "both" else max(structured, self.text)
+
+    @property
+    def most(self) -> int:
+        """The bytes of the larger copy."""
+        return self.to("either")
+
+
+def visible_size(result: dict[str, Raw], blocks: list[Raw]) -> VisibleSize:
+    """Return the size of a result as a model sees it."""
+    structured = result.get("structuredContent")
+    texts = filter(None, map(text_of, blocks))
+    return VisibleSize(
+        None if structured is None else len(memoryview(structured)),
+        sum(len(content) if content.isascii() else len(content.encode()) for content in texts),
+    )
+
+
+# The frame
 
 
 class Copy(Struct, frozen=True):
@@ -34,10 +127,10 @@ class Copy(Struct, frozen=True):
 class Frame(Struct):
     """A CallToolResult with its document taken out.
 
-    `members` holds every member as the server sent it, `blocks` the elements of `content`.
-    `bare`: the result had no document, and all its
-    texts serve as one. `error`: the document is an error, to which no step of the rule applies but
-    its bound. `facts`, in a snapshot, are the guard's facts of the call.
+    `members` holds every member as the server sent it, `blocks` the elements of `content`. `bare`:
+    the result had no document, and all its texts serve as one. `error`: the document is an error,
+    to which no step of the rule applies but its bound. `facts`, in a snapshot, are the guard's
+    facts of the call.
     """
 
     members: dict[str, Raw]
@@ -48,9 +141,17 @@ class Frame(Struct):
     facts: Raw = ABSENT
 
     @property
-    def held(self) -> set[int]:
+    def document_blocks(self) -> set[int]:
         """The positions of the blocks that hold the document."""
-        return {at for copy in self.copies for at in copy.blocks}
+        return {index for copy in self.copies for index in copy.blocks}
+
+    @property
+    def structured(self) -> Raw | None:
+        """The structuredContent, None if there is none or it is null."""
+        structured = self.members.get("structuredContent")
+        if structured is None or bytes(memoryview(structured)[:5]) == b"null":
+            return None
+        return structured
 
     def encode(self, facts: dict[str, Value] | None = None) -> bytes:
         """Return the frame as bytes, without the copies of the document, but with `facts`."""
@@ -58,14 +159,13 @@ class Frame(Struct):
         blocks = list(self.blocks)
         for copy in self.copies:
             if copy.where == "text":
-                for at in copy.blocks:
-                    blocks[at] = with_text(blocks[at], "")
+                for index in copy.blocks:
+                    blocks[index] = with_text(blocks[index], "")
             else:
-                held = bytes(memoryview(emptied["structuredContent"])[:1])
-                emptied["structuredContent"] = Raw(_EMPTIED.get(held, b"0"))
+                first = bytes(memoryview(emptied["structuredContent"])[:1])
+                emptied["structuredContent"] = Raw(_EMPTIED.get(first, b"0"))
         emptied["content"] = Raw(b"[]")
-        found = Raw(encode(facts or {}))
-        return encode(replace(self, members=emptied, blocks=blocks, facts=found))
+        return encode(replace(self, members=emptied, blocks=blocks, facts=Raw(encode(facts or {}))))
 
     @classmethod
     def decode(cls, raw: bytes) -> "Frame":
@@ -78,60 +178,55 @@ _EMPTIED = {b"{": b"{}", b"[": b"[]", b'"': b'""'}  # by the first byte of a val
 
 def as_text(frame: Frame) -> Frame:
     """Return the frame without structuredContent: its document is in a text block alone."""
-    members = {name: held for name, held in frame.members.items() if name != "structuredContent"}
-    places = tuple(copy for copy in frame.copies if copy.where == "text")
-    if places:
-        return replace(frame, members=members, copies=places)
+    members = {name: value for name, value in frame.members.items() if name != "structuredContent"}
+    copies = tuple(copy for copy in frame.copies if copy.where == "text")
+    if copies:
+        return replace(frame, members=members, copies=copies)
     blocks = [*frame.blocks, Raw(encode({"type": "text", "text": ""}))]
     copies = (Copy("text", blocks=(len(blocks) - 1,)),)
     return replace(frame, members=members, blocks=blocks, copies=copies)
 
 
-def without(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]]:
+def without_blocks(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[str, int]]:
     """Return the frame without blocks of these types, and the number removed of each.
 
     Blocks that hold the document stay.
     """
-    if not kinds:
-        return frame, {}
-    held = frame.held
+    stays = frame.document_blocks
     dropped: dict[str, int] = {}
-    kept: list[Raw] = []
-    places: dict[int, int] = {}
-    for at, block in enumerate(frame.blocks):
+    blocks: list[Raw] = []
+    moves: dict[int, int] = {}
+    for index, block in enumerate(frame.blocks):
         kind = text(members(block).get("type", Raw(b'""'))) or ""
-        if kind in kinds and at not in held:
+        if kind in kinds and index not in stays:
             dropped[kind] = dropped.get(kind, 0) + 1
         else:
-            places[at] = len(kept)
-            kept.append(block)
-    return replace(frame, blocks=kept, copies=_moved(frame.copies, places)), dropped
+            moves[index] = len(blocks)
+            blocks.append(block)
+    return replace(frame, blocks=blocks, copies=_with_moves(frame.copies, moves)), dropped
 
 
-def beside(frame: Frame) -> dict[int, str]:
+def other_texts(frame: Frame) -> dict[int, str]:
     """Return the texts beside the document, by position."""
-    held = frame.held
-    return {
-        at: found
-        for at, block in enumerate(frame.blocks)
-        if at not in held and (found := text_of(block)) is not None
-    }
+    skip = frame.document_blocks
+    texts = ((i, text_of(block)) for i, block in enumerate(frame.blocks) if i not in skip)
+    return {index: content for index, content in texts if content is not None}
 
 
-def shortened(frame: Frame, texts: dict[int, str], notices: list[Notice]) -> Frame:
+def with_other_texts(frame: Frame, texts: dict[int, str], notices: list[Notice]) -> Frame:
     """Return the frame with only these texts beside the document, and notices behind the last."""
-    gone = beside(frame).keys() - texts.keys()
-    kept: list[Raw] = []
-    places: dict[int, int] = {}
-    for at, block in enumerate(frame.blocks):
-        if at in gone:
+    removed = other_texts(frame).keys() - texts.keys()
+    blocks: list[Raw] = []
+    moves: dict[int, int] = {}
+    for index, block in enumerate(frame.blocks):
+        if index in removed:
             continue
-        places[at] = len(kept)
-        kept.append(with_text(block, texts[at]) if at in texts else block)
-        if at == max(texts, default=-1):
-            kept.extend(of_notice(notice) for notice in notices)
-    return replace(frame, blocks=kept, copies=_moved(frame.copies, places))
+        moves[index] = len(blocks)
+        blocks.append(with_text(block, texts[index]) if index in texts else block)
+        if index == max(texts, default=-1):
+            blocks.extend(notice_block(notice) for notice in notices)
+    return replace(frame, blocks=blocks, copies=_with_moves(frame.copies, moves))
 
 
-def _moved(copies: tuple[Copy, ...], places: dict[int, int]) -> tuple[Copy, ...]:
-    return tuple(replace(copy, blocks=tuple(places[at] for at in copy.blocks)) for copy in copies)
+def _with_moves(copies: tuple[Copy, ...], moves: dict[int, int]) -> tuple[Copy, ...]:
+    return tuple(replace(copy, blocks=tuple(moves[i] for i in copy.blocks)) for copy in copies)

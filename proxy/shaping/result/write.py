@@ -7,11 +7,21 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from proxy.document.tree import Document, Value, compact, encode, text
-from proxy.shaping.result.blocks import of_notice, with_text
-from proxy.shaping.result.frame import Copy, Frame
-from proxy.shaping.result.visible import VisibleSize, visible
-from proxy.transforms.base import Notice
-from proxy.transforms.notices import free
+from proxy.ruleset.rule import Rule
+from proxy.shaping.result.frame import (
+    Copy,
+    Frame,
+    VisibleSize,
+    content_of,
+    notice_block,
+    visible_size,
+    with_text,
+)
+from proxy.shaping.result.read import is_error, is_final, locate, parse
+from proxy.transforms.base import Notice, unused_name
+
+Written = tuple[dict[str, Raw], VisibleSize]
+"""The members of a written result, and its size as a model sees it."""
 
 
 def write(
@@ -20,101 +30,181 @@ def write(
     notices: list[Notice],
     copies: Literal["both", "text", "structured"] = "both",
     indent: int = -1,
-) -> tuple[dict[str, Raw], VisibleSize]:
-    """Return the result with `document` in all its places, and its size as a model sees it.
+) -> Written:
+    """Return the result with `document` in all its places.
 
     Notices stand in the document if it is an object; an array becomes the `items` of an object, and
     a text that is a JSON string its `text`, since some clients join the texts of a result or refuse
     an array. Notices of a plain text, and bare ones, stand beside it: in the structuredContent that
     holds the text, and in a further text block. `copies` leaves one of the copies out.
     """
-    copied = frame.copies
-    beside = any(notice.bare or copy.each for notice in notices for copy in copied)
-    if notices and not beside and document.kind == "array":
-        document.root.set({"items": document.cell[0]})
-    elif notices and not beside and document.textual and any(copy.quoted for copy in copied):
-        document.root.set({"text": document.cell[0]})
-        copied = tuple(replace(copy, quoted=False) for copy in copied)
-    if notices and document.kind == "object":
-        root = document.root.open()
-        for notice in notices:
-            root[free(root, notice.name)] = notice.value
-        notices = []
-    written = document.encode()
-    said = text(document.cell[0]) if document.textual else None
-    if said is None:
-        laid = written if indent < 0 else msgspec.json.format(written, indent=indent)
-        said = laid.decode("utf-8", "surrogatepass")
-    raw, blocks = dict(frame.members), list(frame.blocks)
-    gone: set[int] = set()
-    extra: dict[int, list[Raw]] = {}
-    for copy in copied:
+    places = frame.copies
+    if notices:
+        places, notices = _with_notices(document, places, notices)
+    value = document.encode()
+    content = text(document.cell[0]) if document.textual else None
+    if content is None:
+        layout = value if indent < 0 else msgspec.json.format(value, indent=indent)
+        content = layout.decode("utf-8", "surrogatepass")
+    result, blocks = dict(frame.members), list(frame.blocks)
+    removed: set[int] = set()
+    extra: dict[int, list[Raw]] = {}  # blocks that follow the one at a position
+    for copy in places:
         if copy.where != "text":
-            held = _held(frame, copy, document.kind, written, said, notices)
-            if held is not None:
-                held.update((notice.name, notice.value) for notice in notices)
-            raw["structuredContent"] = Raw(written if held is None else encode(held))
+            holder = _holder(frame, copy, document.kind, value, content, notices)
+            if holder is not None:
+                holder.update((notice.name, notice.value) for notice in notices)
+            result["structuredContent"] = Raw(value if holder is None else encode(holder))
+            continue
+        first = copy.blocks[0]
+        if copy.each and document.kind == "array":
+            extra[first] = _block_each(frame, copy, document)
+            removed.add(first)
         else:
-            first = copy.blocks[0]
-            if copy.each and document.kind == "array":
-                last = len(copy.blocks) - 1
-                extra[first] = [
-                    with_text(frame.blocks[copy.blocks[min(at, last)]], _said(element))
-                    for at, element in enumerate(document.root.open())
-                ]
-                gone.add(first)
-            else:
-                content = encode(said).decode() if copy.quoted else said
-                blocks[first] = with_text(blocks[first], content)
-            gone.update(copy.blocks[1:])
-            extra.setdefault(first, []).extend(of_notice(notice) for notice in notices)
-    places = [copy for copy in frame.copies if copy.where == "text"]
-    mirrored = 0 < len(places) < len(frame.copies)  # other content is no copy
+            inner = encode(content).decode() if copy.quoted else content
+            blocks[first] = with_text(blocks[first], inner)
+        removed.update(copy.blocks[1:])
+        extra.setdefault(first, []).extend(map(notice_block, notices))
+    texts = [copy for copy in frame.copies if copy.where == "text"]
+    mirrored = 0 < len(texts) < len(frame.copies)  # other content is no copy
     if copies == "structured" and mirrored:
-        gone.update(at for copy in places for at in copy.blocks)
+        removed.update(frame.document_blocks)
         extra.clear()
     if copies == "text" and mirrored:
-        raw.pop("structuredContent", None)
-    if notices and not places and copies != "structured":
-        extra.setdefault(len(blocks) - 1, []).extend(of_notice(notice) for notice in notices)
-    content_blocks = extra.pop(-1, [])
-    for at, block in enumerate(blocks):
-        if at not in gone:
-            content_blocks.append(block)
-        content_blocks.extend(extra.get(at, ()))
-    raw["content"] = Raw(encode(content_blocks))
-    return raw, visible(raw, content_blocks)
+        result.pop("structuredContent", None)
+    if notices and not texts and copies != "structured":
+        extra.setdefault(len(blocks) - 1, []).extend(map(notice_block, notices))
+    if removed or extra:
+        blocks = _arranged(blocks, removed, extra)
+    result["content"] = Raw(encode(blocks))
+    return result, visible_size(result, blocks)
 
 
-def _held(
-    frame: Frame, copy: Copy, kind: str, written: bytes, said: str, notices: list[Notice]
+def _with_notices(
+    document: Document, copies: tuple[Copy, ...], notices: list[Notice]
+) -> tuple[tuple[Copy, ...], list[Notice]]:
+    """Put notices into the document if it can hold them; return its copies and those left over."""
+    if not any(notice.bare or copy.each for notice in notices for copy in copies):
+        if document.kind == "array":
+            document.root.set({"items": document.cell[0]})
+        elif document.textual and any(copy.quoted for copy in copies):
+            document.root.set({"text": document.cell[0]})
+            copies = tuple(replace(copy, quoted=False) for copy in copies)
+    if document.kind != "object":
+        return copies, notices
+    root = document.root.open()
+    for notice in notices:
+        root[unused_name(root, notice.name)] = notice.value
+    return copies, []
+
+
+def _block_each(frame: Frame, copy: Copy, document: Document) -> list[Raw]:
+    """Return a block for each element of the document, with the members of that of the server."""
+    last = len(copy.blocks) - 1
+    return [
+        with_text(frame.blocks[copy.blocks[min(index, last)]], _as_text(element))
+        for index, element in enumerate(document.root.open())
+    ]
+
+
+def _arranged(blocks: list[Raw], removed: set[int], extra: dict[int, list[Raw]]) -> list[Raw]:
+    arranged = extra.pop(-1, [])
+    for index, block in enumerate(blocks):
+        if index not in removed:
+            arranged.append(block)
+        arranged.extend(extra.get(index, ()))
+    return arranged
+
+
+def _holder(
+    frame: Frame, copy: Copy, kind: str, value: bytes, content: str, notices: list[Notice]
 ) -> dict[str, Value] | None:
     """Return the object for a document that cannot be the structuredContent itself, else None.
 
     If the server sent an object, clients accept nothing else (MCP, up to revision 2025-11-25).
     """
     if copy.member:
-        return {copy.member: said}
-    was = memoryview(frame.members["structuredContent"])[0]
-    needed = was == 0x7B or kind == "null" or (kind == "string" and notices)
-    if kind == "object" or not needed:
+        return {copy.member: content}
+    first = memoryview(frame.members["structuredContent"])[0]
+    needs_object = first == 0x7B or kind == "null" or (kind == "string" and notices)
+    if kind == "object" or not needs_object:
         return None
-    return {"items": Raw(written)} if kind == "array" else {"text": said}
+    return {"items": Raw(value)} if kind == "array" else {"text": content}
 
 
-def _said(element: Value) -> str:
-    found = text(element)
-    return compact(encode(element)).decode() if found is None else found
+def _as_text(element: Value) -> str:
+    content = text(element)
+    return compact(encode(element)).decode() if content is None else content
 
 
-def made(document: Any, *, structured: bool = False, error: bool = False) -> dict[str, Any]:
+def own_result(document: Any, *, structured: bool = False, error: bool = False) -> dict[str, Any]:
     """Return a result of the proxy's own that holds `document`: plain values, or a text.
 
-    >>> made({"status": "blocked"})
+    >>> own_result({"status": "blocked"})
     {'content': [{'type': 'text', 'text': '{"status":"blocked"}'}]}
     """
-    said = document if isinstance(document, str) else encode(document).decode()
-    value: dict[str, Any] = {"content": [{"type": "text", "text": said}]}
+    content = document if isinstance(document, str) else encode(document).decode()
+    value: dict[str, Any] = {"content": [{"type": "text", "text": content}]}
     if structured:
-        value["structuredContent"] = document if isinstance(document, dict) else {"text": said}
+        value["structuredContent"] = document if isinstance(document, dict) else {"text": content}
     return {**value, "isError": True} if error else value
+
+
+# The structuredContent that a rule's schema promises
+
+
+def write_for(
+    rule: Rule, frame: Frame, document: Document, notices: list[Notice], indent: int = -1
+) -> Written:
+    """Write the result of a rule, with structuredContent if the rule's schema promises it."""
+    if rule.structures and frame.structured is None:
+        return write_structured(frame, document, notices, indent)
+    return write(frame, document, notices, rule.copies, indent)
+
+
+def write_structured(
+    frame: Frame, document: Document, notices: list[Notice], indent: int = -1
+) -> Written:
+    """Do what `write` does, and add the structuredContent that the server did not send.
+
+    It is the document if that is an object, else all texts as `text`; it includes the notices.
+    """
+    if document.kind == "object":
+        members = {**frame.members, "structuredContent": Raw(b"{}")}
+        copies = (*frame.copies, Copy("structured"))
+        frame = replace(frame, members=members, copies=copies)
+        return write(frame, document, notices, indent=indent)
+    _, texts = content_of(write(frame, document, [], indent=indent)[0])
+    result, _ = write(frame, document, notices, indent=indent)
+    value: dict[str, Value] = {"text": "\n".join(texts.values())}
+    value.update((notice.name, notice.value) for notice in notices)
+    result["structuredContent"] = Raw(encode(value))
+    return result, visible_size(result, content_of(result)[0])
+
+
+def add_structured(line: bytes, *, replaces: bool = False) -> tuple[bytes, VisibleSize] | None:
+    """Return a response with structuredContent added, and its size as a model sees it.
+
+    A document that is no object becomes `{text}`. None for an error, for an incomplete result, and
+    if there is structuredContent already; `replaces`: unless that holds the document, an object,
+    only as the text of a member. Raises DocumentError if the line cannot be read.
+    """
+    parsed = parse(line, intact=True)
+    result = parsed.members
+    own = result.get("structuredContent")
+    has_own = own is not None and bytes(own) != b"null"
+    if is_error(result) or not is_final(result) or (has_own and not replaces):
+        return None
+    blocks, texts = content_of(result)
+    located = locate(result, "auto", (blocks, texts))
+    is_object = located is not None and located.document.kind == "object"
+    if has_own and (
+        not is_object or located is None or not any(copy.member for copy in located.frame.copies)
+    ):
+        return None
+    if is_object and located is not None:
+        value = Raw(located.document.encode())
+    else:
+        value = Raw(encode({"text": "\n".join(texts.values())}))
+    whole = {**result, "structuredContent": value}
+    return encode({**parsed.envelope, "result": whole}), visible_size(whole, blocks)

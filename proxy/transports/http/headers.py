@@ -41,6 +41,7 @@ _SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _SAFE = re.compile(r"[\x20-\x7e]*")
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TYPES = ("string", "integer", "boolean")
+_VALUES = ("default", "const", "enum", "examples")  # keywords whose value is no schema
 
 
 def request_headers(raw: bytes, parameters: Mapping[str, ParameterHeaders]) -> dict[str, str]:
@@ -184,7 +185,7 @@ def _annotated(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, An
             if keyword == "properties" and isinstance(value, dict):
                 for name, below in value.items():
                     waiting.append((None if path is None else (*path, name), below))
-            else:
+            elif keyword not in _VALUES:
                 waiting.append((None, value))
 
 

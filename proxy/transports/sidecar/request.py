@@ -139,16 +139,16 @@ async def read(
     if not messages:
         post.ids = (b"null",)
     post.modern = max(post.version or "", _declared(post)) >= MODERN
-    record.id = post.ids[0] if post.ids else b"null"
     record.method = post.method
     record.session = "" if post.session is None else digest(post.session)
     if post.first is not None and post.method == "tools/call":
         record.tool = string_at(post.first.params, "name") or ""
+    if post.ids and post.accepts == "nothing":
+        raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {accept.MEDIA_TYPES}")
+    record.id = post.ids[0] if post.ids else b"null"
     await others(len(raw))
     if post.batch or post.method in _ABOUT_TOOLS:
         await route.refresh()
-    if post.ids and post.accepts == "nothing":
-        raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {accept.MEDIA_TYPES}")
     return post
 
 

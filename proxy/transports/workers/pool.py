@@ -72,7 +72,7 @@ class Workers:
         A rule with Python of its own is never sent to another process. Raises RuntimeError if no
         thread can be started.
         """
-        if self._closed or (job.aside and not job.rule.structures):
+        if self._closed or (job.bypass and not job.rule.structures):
             return pipeline.shape(job)
         if job.rule.foreign:
             return await self._thread.shape(job)
@@ -81,7 +81,7 @@ class Workers:
             if not costly:
                 return pipeline.shape(job)
             outcome = pipeline.shape(replace(job, fuel=LITTLE))
-            if not outcome.spent:
+            if not outcome.out_of_fuel:
                 return outcome
             self._remember(job.rule)
         return await self._send(job, costly=costly)

@@ -1,4 +1,4 @@
-"""How a document is written back into its result, and where notices stand."""
+"""How a document is written back into its result, where notices stand, and what is promised."""
 
 import json
 from typing import Any
@@ -7,12 +7,12 @@ import pytest
 from msgspec import Raw
 
 from proxy.document.tree import Document, encode
-from proxy.shaping.result.frame import Frame
-from proxy.shaping.result.locate import read
-from proxy.shaping.result.visible import VisibleSize
-from proxy.shaping.result.write import made, write
+from proxy.shaping.result.frame import Frame, VisibleSize
+from proxy.shaping.result.read import locate
+from proxy.shaping.result.write import own_result, write
 from proxy.transforms.base import Notice
-from tests.given import document, said
+from tests.given import answer, document, result, said
+from tests.jobs import CONTRACT, shaped, structured
 from tests.result.given import reading, written
 
 
@@ -128,7 +128,7 @@ def test_a_value_that_was_not_opened_keeps_its_spelling_in_both_copies() -> None
     spelled = rb'{"a":1.0,"b":1e400,"c":12345678901234567890123,"d":-0,"e":"\/ \u00e9"}'
     block = json.dumps({"type": "text", "text": spelled.decode()}).encode()
     raw = {"content": Raw(b"[" + block + b"]"), "structuredContent": Raw(spelled)}
-    found = read(raw, "auto")
+    found = locate(raw, "auto")
     assert found is not None
 
     again, _ = write(found.frame, found.document, [])
@@ -222,6 +222,70 @@ def test_the_notice_of_a_text_in_structured_content_stands_beside_it_in_both_cop
 
 
 def test_a_result_of_the_proxys_own_holds_a_document_or_a_text() -> None:
-    assert made({"a": 1}, structured=True) == document({"a": 1}, structured=True)
-    assert made("no", structured=True) == said("no", structuredContent={"text": "no"})
-    assert made([1], error=True) == said("[1]", isError=True)
+    assert own_result({"a": 1}, structured=True) == document({"a": 1}, structured=True)
+    assert own_result("no", structured=True) == said("no", structuredContent={"text": "no"})
+    assert own_result([1], error=True) == said("[1]", isError=True)
+
+
+@pytest.mark.parametrize("more", ["", "validate: warn", "validate: refuse"])
+def test_a_document_that_is_only_text_stands_in_structured_content_too(more: str) -> None:
+    value = {**document({"n": 1}), "_meta": {"a": 1.0}}
+    made = shaped(CONTRACT + more, value)
+    assert made.raw == answer({**value, "structuredContent": {"n": 1}})
+    assert made.warnings == ()
+
+
+def test_a_kept_number_is_spelled_in_both_copies_as_the_server_spelled_it() -> None:
+    text = said('{"n":1.0,"m":1e400}')
+    made = shaped(CONTRACT + "response: [{keep: [n, m]}]", text)
+    assert b'"structuredContent":{"n":1.0,"m":1e400}' in made.raw
+
+
+@pytest.mark.parametrize(
+    ("value", "promised"),
+    [
+        (said("just words"), {"text": "just words"}),
+        (said("two", "blocks"), {"text": "two\nblocks"}),
+        (document([1, 2]), {"text": "[1,2]"}),
+        ({"content": []}, {"text": ""}),
+    ],
+)
+def test_what_is_no_object_is_a_text_there(value: dict[str, Any], promised: Any) -> None:
+    made = shaped(CONTRACT, value)
+    assert structured(made) == promised
+    assert result(made.raw)["content"] == value["content"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        said("no", isError=True),
+        {"resultType": "input_required", "content": []},
+        document({"n": 1}, structured=True),
+        said("prose", structuredContent={"n": 1}),
+    ],
+)
+def test_an_error_a_question_and_what_is_structured_already_stay_as_they_came(
+    value: dict[str, Any],
+) -> None:
+    assert shaped(CONTRACT, value).raw == answer(value)
+
+
+def test_what_was_checked_as_the_text_of_a_member_is_what_stands_there() -> None:
+    value = said('{"n":1.0}', structuredContent={"result": '{"n":1.0}'})
+    assert shaped(CONTRACT + "validate: warn", value).raw == answer(value)
+    made = shaped(CONTRACT + "validate: refuse", value)
+    assert b'"structuredContent":{"n":1.0}' in made.raw
+    assert result(made.raw)["content"] == value["content"]
+
+
+def test_texts_beside_a_document_that_is_no_object_stand_in_promised_structured_content() -> None:
+    contract = "response: [{elide: {at: '[].a', first: 1}}]\noutput_schema: {type: object}"
+    made = shaped(contract, said("Found:", '[{"a":[1,2]}]'))
+
+    expected = {"text": 'Found:\n[{"a":[1],"_elided":{"a":"1 of 2"}}]'}
+    assert result(made.raw)["structuredContent"] == expected
+
+
+def test_copies_text_gives_no_structured_content() -> None:
+    assert structured(shaped(CONTRACT + "copies: text", document({"n": 1}))) is None

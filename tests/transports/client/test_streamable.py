@@ -140,29 +140,37 @@ def handshake(rest: Answer) -> Answer:
 # Answers
 
 
-async def test_an_answer_in_json_comes_as_the_same_bytes() -> None:
-    raw = b'{"jsonrpc": "2.0", "id": 1, "result": {"n": 1.10, "big": 12345678901234567890123}}'
-    async with linked(always(whole(raw))) as link:
-        assert await link.ask(call(b"1")) == raw
+SAME = b'{"jsonrpc": "2.0", "id": 1, "result": {"n": 1.10, "big": 12345678901234567890123}}'
+PRETTY = b'{\r\n  "jsonrpc": "2.0",\n  "id": 1,\n  "result": {"a": "x\\ny"}\n}\n'
+BATCH = b"[" + result(b"1") + b"," + result(b"2") + b"]"
+
+
+@pytest.mark.parametrize(
+    ("request_", "response", "line"),
+    [
+        (call(b"1"), whole(SAME), SAME),
+        # Line ends become blanks, since a line of stdio holds a message.
+        (call(b"1"), whole(PRETTY), PRETTY.replace(b"\r", b" ").replace(b"\n", b" ")),
+        (
+            call(b"1"),
+            whole(gzip.compress(SAME, mtime=0), "200 OK", "Content-Encoding: gzip"),
+            SAME,
+        ),
+        (b"[" + call(b"1") + b"," + call(b"2") + b"]", whole(BATCH), BATCH),
+    ],
+    ids=["same", "pretty", "gzip", "batch"],
+)
+async def test_a_response_comes_with_the_bytes_that_the_server_sent(
+    request_: bytes, response: bytes, line: bytes
+) -> None:
+    async with linked(always(response)) as link:
+        assert await link.ask(request_) == line
         [asked] = link.server.asked
-        assert asked.body == call(b"1")
-        assert asked.headers["accept"] == "application/json, text/event-stream"
-        assert asked.headers["content-type"] == "application/json"
-        assert "mcp-session-id" not in asked.headers
-        assert "mcp-protocol-version" not in asked.headers
-
-
-async def test_line_ends_within_an_answer_become_blanks_and_nothing_else_changes() -> None:
-    pretty = b'{\r\n  "jsonrpc": "2.0",\n  "id": 1,\n  "result": {"a": "x\\ny"}\n}\n'
-    async with linked(always(whole(pretty))) as link:
-        line = await link.ask(call(b"1"))
-    assert line == pretty.replace(b"\r", b" ").replace(b"\n", b" ")
-
-
-async def test_an_answer_may_be_compressed() -> None:
-    raw = gzip.compress(result(b"1"))
-    async with linked(always(whole(raw, "200 OK", "Content-Encoding: gzip"))) as link:
-        assert await link.ask(call(b"1")) == result(b"1")
+    assert asked.body == request_
+    assert asked.headers["accept"] == "application/json, text/event-stream"
+    assert asked.headers["content-type"] == "application/json"
+    assert "mcp-session-id" not in asked.headers
+    assert "mcp-protocol-version" not in asked.headers
 
 
 async def test_the_messages_of_a_stream_come_in_order() -> None:
@@ -179,12 +187,6 @@ async def test_the_messages_of_a_stream_come_in_order() -> None:
         assert await link.ask(call(b'"a"')) == notes[0]
         assert json.loads(await link.line()) == json.loads(notes[1])
         assert await link.line() == result(b'"a"')
-
-
-async def test_a_batch_is_answered_whole() -> None:
-    answers = b"[" + result(b"1") + b"," + result(b"2") + b"]"
-    async with linked(always(whole(answers))) as link:
-        assert await link.ask(b"[" + call(b"1") + b"," + call(b"2") + b"]") == answers
 
 
 async def test_what_a_batch_lacks_is_answered_for_the_server() -> None:
@@ -328,26 +330,32 @@ async def test_a_stream_that_ends_before_the_answer_is_taken_up_again() -> None:
     assert len(sent) == 1
 
 
-async def test_a_stream_that_cannot_be_taken_up_again_is_an_error() -> None:
+ENDED = "the server has ended the session, start anew: the server answered HTTP 404 Not Found: who?"
+
+
+@pytest.mark.parametrize(
+    ("post", "get", "failure", "lost"),
+    [
+        (
+            STREAM + b"id: 1\nretry: 10\ndata:\n\n",
+            whole(b"gone", "410 Gone"),
+            "no answer came: the server answered HTTP 410 Gone: gone",
+            False,
+        ),
+        (whole(b"who?", "404 Not Found"), b"", ENDED, True),
+    ],
+    ids=["stream", "session"],
+)
+async def test_a_stream_or_a_session_that_has_ended_is_an_error(
+    post: bytes, get: bytes, failure: str, lost: bool
+) -> None:
     def rest(asked: Asked) -> Iterator[bytes]:
-        if asked.method == "POST":
-            yield STREAM + b"id: 1\nretry: 10\ndata:\n\n"
-        else:
-            yield whole(b"gone", "410 Gone")
+        yield post if asked.method == "POST" else get
 
     async with linked(handshake(rest)) as link:
         await link.begin()
-        said = await link.failure(call(b"5"))
-    assert said == "no answer came: the server answered HTTP 410 Gone: gone"
-
-
-async def test_a_session_that_the_server_has_ended_is_said_and_ends_everything() -> None:
-    async with linked(handshake(always(whole(b"no such session", "404 Not Found")))) as link:
-        await link.begin()
-        said = await link.failure(call(b"5"))
-        why = "the server has ended the session, start anew: the server answered HTTP 404 Not Found"
-        assert said == f"{why}: no such session"
-        assert link.lost.get_nowait() == said
+        assert await link.failure(call(b"5")) == failure
+        assert link.lost.empty() is not lost
 
 
 async def test_an_unknown_method_is_no_end_of_the_session() -> None:
@@ -537,6 +545,10 @@ FAULTS: list[tuple[Answer, str]] = [
     ),
     (always(whole(b"", "404 Not Found")), "the server answered HTTP 404 Not Found"),
     (
+        always(whole(b'{"jsonrpc":"2.0","id":"x","error":{"code":-32600}}', "400 Bad Request")),
+        "HTTP 400 Bad Request: {",
+    ),
+    (
         always(whole(b"no", "401 Unauthorized", "WWW-Authenticate: Bearer")),
         "the server answered HTTP 401 Unauthorized: no; it wants credentials that it knows: give "
         "them as in `--header 'Authorization: Bearer ${TOKEN}'`; where it wants OAuth, wrap "
@@ -614,12 +626,6 @@ async def test_what_to_do_about_a_refusal_in_json_rpc_is_for_the_log(
     assert "who are you" not in said
 
 
-async def test_a_json_rpc_error_about_another_request_is_not_taken_for_the_answer() -> None:
-    error = b'{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}'
-    async with linked(always(whole(error, "400 Bad Request"))) as link:
-        assert "HTTP 400 Bad Request: {" in await link.failure(call(b"1"))
-
-
 async def test_a_notification_that_is_refused_holds_up_nothing() -> None:
     def answer(asked: Asked) -> Iterator[bytes]:
         ok = whole(result(asked.id))
@@ -634,17 +640,6 @@ async def test_an_answer_to_another_request_goes_on_and_ours_is_answered_too() -
     async with linked(always(whole(result(b"9")))) as link:
         assert await link.ask(call(b"1")) == result(b"9")
         assert json.loads(await link.line())["id"] == 1
-
-
-async def test_a_server_that_is_not_there_is_said_and_ends_everything() -> None:
-    with RawServer(silence) as server:
-        pass
-    link = Link(server, 1000)
-    said = await link.failure(call(b"1"))
-    refused = f"no connection to 127.0.0.1:{server.port}: connection refused"
-    assert said == f"the server at {server.url} gave no answer: {refused}"
-    assert await link.lost.get() == said
-    await link.streamable.close()
 
 
 async def test_a_server_that_goes_away_later_ends_nothing() -> None:

@@ -47,7 +47,7 @@ def doing(deed: str, place: str = "", **members: Any) -> ShapeJob:
 
 def told(outcome: ShapeResult) -> dict[str, Any]:
     """Return what the step told of its process."""
-    assert outcome.word == "shaped", outcome.said
+    assert outcome.outcome == "shaped", outcome.log_line
     step: dict[str, Any] = json.loads(texts(outcome.raw)[0])
     return step
 
@@ -135,7 +135,7 @@ async def test_where_no_thread_was_to_be_had_others_have_their_turn_all_the_same
                 await workers.shape(costly)
 
     async with asyncio.timeout(SECONDS):
-        assert (await workers.shape(costly)).word == "view"
+        assert (await workers.shape(costly)).outcome == "view"
     workers.close()
 
 
@@ -161,9 +161,9 @@ async def test_a_view_that_takes_more_than_a_little_is_answered_all_the_same(
     job = ShapeJob(rule=made, tool="t", id=b"1", raw=raw, view="items[?@ > `5`] | sum(@)")
     outcome = await workers.shape(job)
 
-    assert pipeline.shape(replace(job, fuel=LITTLE)).spent
+    assert pipeline.shape(replace(job, fuel=LITTLE)).out_of_fuel
     assert outcome == pipeline.shape(job)
-    assert outcome.word == "view"
+    assert outcome.outcome == "view"
 
 
 async def test_one_process_is_left_for_what_is_sure_to_end_soon(
@@ -225,8 +225,8 @@ async def test_a_process_that_ends_costs_the_answer_nothing_but_its_shape(
     outcome = await workers.shape(doing(deed))
 
     assert outcome.raw is RAW
-    assert outcome.word == "failed"
-    assert outcome.said == f"rule: tool: failed at the worker process: it ended {cause}"
+    assert outcome.outcome == "failed"
+    assert outcome.log_line == f"rule: tool: failed at the worker process: it ended {cause}"
     assert told(await workers.shape(doing("tell")))["process"] != os.getpid()
 
 
@@ -250,7 +250,7 @@ async def test_a_process_that_ends_breaks_no_promise_of_its_rule(
 ) -> None:
     outcome = await workers.shape(doing("die", **members))
 
-    assert (outcome.word, result(outcome.raw)) == ("failed", shown)
+    assert (outcome.outcome, result(outcome.raw)) == ("failed", shown)
 
 
 async def test_a_process_that_ends_takes_no_other_job_with_it(
@@ -261,7 +261,7 @@ async def test_a_process_that_ends_takes_no_other_job_with_it(
     waiting = asyncio.create_task(workers.shape(doing("read", str(pipe))))
     await asyncio.sleep(0)
 
-    assert (await workers.shape(doing("die"))).word == "failed"
+    assert (await workers.shape(doing("die"))).outcome == "failed"
     await asyncio.to_thread(pipe.write_bytes, b"go on")
     assert told(await waiting)["process"] != os.getpid()
 
@@ -278,16 +278,16 @@ async def test_a_rule_that_fails_there_is_told_as_one_that_fails_here(workers: W
     outcome = await workers.shape(doing("fail"))
 
     assert outcome == pipeline.shape(doing("fail"))
-    assert outcome.said == "rule: tool: failed at step: KeyError: 'no such thing'"
+    assert outcome.log_line == "rule: tool: failed at step: KeyError: 'no such thing'"
 
 
 async def test_what_cannot_be_sent_there_goes_out_as_it_came(workers: Workers) -> None:
     made = Rule(name="rule", tools=("*",), pipeline=(Clinging("tell"),))
     outcome = await workers.shape(ShapeJob(rule=made, tool="tool", id=b"1", raw=RAW))
 
-    assert (outcome.raw, outcome.word) == (RAW, "failed")
-    assert outcome.said is not None
-    assert outcome.said.startswith("rule: tool: failed at the way to a worker process: ")
+    assert (outcome.raw, outcome.outcome) == (RAW, "failed")
+    assert outcome.log_line is not None
+    assert outcome.log_line.startswith("rule: tool: failed at the way to a worker process: ")
 
 
 async def test_what_cannot_be_read_there_goes_out_as_it_came(workers: Workers) -> None:
@@ -303,9 +303,9 @@ async def test_what_cannot_be_read_there_goes_out_as_it_came(workers: Workers) -
     finally:
         del globals()["Unknown"]
 
-    assert (outcome.raw, outcome.word) == (RAW, "failed")
-    assert outcome.said is not None
-    assert outcome.said.startswith("rule: tool: failed at the worker process: AttributeError: ")
+    assert (outcome.raw, outcome.outcome) == (RAW, "failed")
+    assert outcome.log_line is not None
+    assert outcome.log_line.startswith("rule: tool: failed at the worker process: AttributeError: ")
     assert told(await workers.shape(doing("tell")))["process"] != os.getpid()
 
 
@@ -316,8 +316,8 @@ async def test_what_takes_too_long_is_given_up_and_goes_out_as_it_came() -> None
     finally:
         hasty.close()
 
-    assert (outcome.raw, outcome.word) == (RAW, "failed")
-    assert outcome.said == (
+    assert (outcome.raw, outcome.outcome) == (RAW, "failed")
+    assert outcome.log_line == (
         "rule: tool: failed at the worker process: it took more than 0.5 seconds"
     )
 
@@ -370,8 +370,8 @@ async def test_nothing_is_left_once_they_are_closed() -> None:
 
 
 async def test_what_a_rule_out_of_service_is_for_is_not_sent_anywhere(workers: Workers) -> None:
-    outcome = await workers.shape(replace(doing("hang", "nowhere"), aside=True))
-    assert (outcome.raw is RAW, outcome.word, outcome.said) == (True, "failed", None)
+    outcome = await workers.shape(replace(doing("hang", "nowhere"), bypass=True))
+    assert (outcome.raw is RAW, outcome.outcome, outcome.log_line) == (True, "failed", None)
 
 
 async def test_what_is_being_shaped_when_they_are_closed_goes_out_as_it_came(
@@ -385,7 +385,7 @@ async def test_what_is_being_shaped_when_they_are_closed_goes_out_as_it_came(
     outcomes = await asyncio.gather(*jobs)
 
     assert [outcome.raw is RAW for outcome in outcomes] == [True, True]
-    assert [outcome.said for outcome in outcomes] == [
+    assert [outcome.log_line for outcome in outcomes] == [
         "rule: tool: failed at the worker process: it ended by signal 9",
         "rule: tool: failed at the start of a worker process: the proxy is ending",
     ]

@@ -94,11 +94,11 @@ def test_a_step_does_the_same_in_another_process(word: str) -> None:
     )
     outcome = shape(job)
 
-    assert outcome.word == "shaped", outcome.said
+    assert outcome.outcome == "shaped", outcome.log_line
     assert there_and_back(job) == outcome
     if outcome.snapshot is not None:
         page = ShapeJob(rule=made, tool="list_items", id=b"2", snapshot=outcome.snapshot)
-        assert shape(page).word == "page"
+        assert shape(page).outcome == "page"
         assert there_and_back(page) == shape(page)
 
 

@@ -42,9 +42,9 @@ def doing(deed: str, place: str = "") -> ShapeJob:
 
 def failed(outcome: ShapeResult) -> str:
     """Return why a job failed, which must have cost the answer nothing."""
-    assert (outcome.raw, outcome.word) == (RAW, "failed")
-    assert outcome.said is not None
-    return outcome.said
+    assert (outcome.raw, outcome.outcome) == (RAW, "failed")
+    assert outcome.log_line is not None
+    return outcome.log_line
 
 
 async def test_the_loop_goes_on_while_a_job_is_done_and_the_next_one_waits(
@@ -57,7 +57,7 @@ async def test_the_loop_goes_on_while_a_job_is_done_and_the_next_one_waits(
     assert not first.done()
     assert not second.done()
     other_end.close()
-    assert ((await first).word, (await second).word) == ("shaped", "shaped")
+    assert ((await first).outcome, (await second).outcome) == ("shaped", "shaped")
 
 
 async def test_a_job_that_takes_too_long_is_given_up_and_the_next_one_is_done(pipe: Path) -> None:
@@ -69,7 +69,7 @@ async def test_a_job_that_takes_too_long_is_given_up_and_the_next_one_is_done(pi
         "rule: tool: failed at the worker thread: it took more than 1 seconds; "
         "its thread was left alone"
     )
-    assert (await second).word == "shaped"
+    assert (await second).outcome == "shaped"
     await asyncio.to_thread(pipe.write_bytes, b"go on")
 
 
@@ -88,7 +88,7 @@ async def test_only_so_many_threads_are_left_alone(tmp_path: Path) -> None:
     )
     await asyncio.to_thread(pipes[0].write_bytes, b"go on")
     async with asyncio.timeout(SECONDS):
-        while (await hasty.shape(doing("tell"))).word != "shaped":
+        while (await hasty.shape(doing("tell"))).outcome != "shaped":
             await asyncio.sleep(0.01)
     await asyncio.to_thread(pipes[1].write_bytes, b"go on")
 
@@ -100,7 +100,7 @@ async def test_where_no_thread_was_to_be_had_the_next_job_is_done_all_the_same(
         await runner.shape(doing("tell"))
 
     async with asyncio.timeout(SECONDS):
-        assert (await runner.shape(doing("tell"))).word == "shaped"
+        assert (await runner.shape(doing("tell"))).outcome == "shaped"
 
 
 async def test_what_nobody_waits_for_any_more_is_not_begun(
@@ -114,8 +114,8 @@ async def test_what_nobody_waits_for_any_more_is_not_begun(
     await asyncio.sleep(0)
     await asyncio.to_thread(pipe.write_bytes, b"go on")
 
-    assert (await first).word == "shaped"
-    assert (await runner.shape(doing("tell"))).word == "shaped"
+    assert (await first).outcome == "shaped"
+    assert (await runner.shape(doing("tell"))).outcome == "shaped"
     assert not mark.exists()
 
 
@@ -125,7 +125,7 @@ async def test_one_that_nobody_waits_for_any_more_is_given_up_for_the_next(pipe:
     other_end = await asyncio.to_thread(pipe.open, "wb")  # there is one once the first is at it
     first.cancel()
 
-    assert (await hasty.shape(doing("tell"))).word == "shaped"
+    assert (await hasty.shape(doing("tell"))).outcome == "shaped"
     other_end.close()
 
 
@@ -146,7 +146,7 @@ async def test_nothing_of_a_job_is_held_once_it_is_done(runner: ThreadRunner) ->
 
 async def test_whatever_a_job_raises_the_thread_goes_on(runner: ThreadRunner) -> None:
     assert "KeyboardInterrupt" in failed(await runner.shape(doing("interrupt")))
-    assert (await runner.shape(doing("tell"))).word == "shaped"
+    assert (await runner.shape(doing("tell"))).outcome == "shaped"
 
 
 ENDING = """
@@ -155,7 +155,7 @@ from tests.transports.workers.test_thread import ThreadRunner, doing
 
 async def main():
     runner = ThreadRunner(seconds=0.05)
-    print((await runner.shape(doing("spin"))).word, flush=True)
+    print((await runner.shape(doing("spin"))).outcome, flush=True)
 
 asyncio.run(main())
 """

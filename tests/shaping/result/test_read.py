@@ -1,4 +1,4 @@
-"""What the document of a result is, rung by rung."""
+"""A response line is parsed, and what its document is, rung by rung."""
 
 import json
 from typing import Any
@@ -7,9 +7,9 @@ import pytest
 from msgspec import Raw
 
 from proxy.errors import DocumentError
-from proxy.shaping.result.frame import Copy
-from proxy.shaping.result.locate import read
-from tests.given import said
+from proxy.shaping.result.frame import Copy, content_of
+from proxy.shaping.result.read import is_error, is_final, locate, parse
+from tests.given import answer, document, said
 from tests.result.given import STRUCTURED, TEXT, members, places, written
 
 
@@ -33,7 +33,7 @@ def test_lone_surrogates_do_not_keep_a_text_from_mirroring_structured_content() 
     structured = '{"a":"\ufffd"}'.encode()  # replaced with the line
     text = json.dumps({"type": "text", "text": r'{"a": "\ud800"}'})
     held = {"content": Raw(f"[{text}]".encode()), "structuredContent": Raw(structured)}
-    found = read(held, "auto")
+    found = locate(held, "auto")
 
     assert found is not None
     assert found.frame.copies == (STRUCTURED, TEXT)
@@ -171,12 +171,12 @@ def test_a_text_that_only_begins_with_a_quotation_mark_is_a_text() -> None:
     ],
 )
 def test_a_result_with_none_of_these_has_no_document(value: dict[str, Any]) -> None:
-    assert read(members(value), "auto") is None
+    assert locate(members(value), "auto") is None
 
 
 def test_content_that_is_no_array_cannot_be_read() -> None:
     with pytest.raises(DocumentError, match="content: "):
-        read(members({"content": {"type": "text"}}), "auto")
+        locate(members({"content": {"type": "text"}}), "auto")
 
 
 def test_a_rule_may_say_which_copy_is_the_document() -> None:
@@ -191,5 +191,70 @@ def test_a_rule_may_say_which_copy_is_the_document() -> None:
     held = {**said('{"a":1}'), "structuredContent": {"content": '{"a":1}'}}
     assert places(held, "text") == ('{"a":1}', (Copy("member", "content"), TEXT))
     assert places({**said("5"), "structuredContent": {"n": 5}}, "text") == ("5", (TEXT,))
-    assert read(members(said("[1]")), "structured") is None
-    assert read(members({"content": []}), "blocks") is None
+    assert locate(members(said("[1]")), "structured") is None
+    assert locate(members({"content": []}), "blocks") is None
+
+
+LINES = [
+    answer(document({"a": 1})),
+    answer({**document({"a": 1}, structured=True), "isError": False, "_meta": {"n": 1.50}}),
+    answer(said("two", "texts")),
+    answer({**said("text"), "vendor": 1}),
+    b'{ "result": {"content": [{"type": "text", "text": "a"}]}, "jsonrpc": "2.0", "id": 5.0}',
+    rb'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"\ud800"}]}}',
+]
+
+
+@pytest.mark.parametrize("raw", LINES)
+def test_a_line_says_the_same_however_far_it_is_taken_apart(raw: bytes) -> None:
+    line, whole = parse(raw), parse(raw, intact=True)
+
+    assert list(line.envelope) == list(whole.envelope)
+    assert [line.envelope[name] for name in line.envelope if name != "result"] == [
+        whole.envelope[name] for name in whole.envelope if name != "result"
+    ]
+    assert set(line.members) == set(whole.members)
+    texts = content_of(whole.members)[1]
+    assert texts == (content_of(line.members) if line.content is None else line.content)[1]
+
+
+def test_one_text_is_decoded_on_the_way_and_no_longer_in_its_block() -> None:
+    line = parse(answer(said("text")))
+    assert line.content == ([Raw(b'{"type":"text","text":""}')], {0: "text"})
+    assert parse(answer(said("text")), intact=True).content is None
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}',
+        b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}',
+        b'{"jsonrpc":"2.0","id":1,"result":[]}',
+        b"[]",
+    ],
+)
+def test_a_line_without_a_result_object_is_not_taken_apart(raw: bytes) -> None:
+    with pytest.raises(DocumentError):
+        parse(raw)
+
+
+@pytest.mark.parametrize(
+    ("value", "final"),
+    [
+        ({}, True),
+        ({"resultType": "complete"}, True),
+        ({"resultType": "input_required"}, False),
+        ({"resultType": "task"}, False),
+        ({"resultType": 5}, False),
+        ({"task": {"taskId": "a"}}, False),
+    ],
+)
+def test_a_result_is_complete_unless_it_says_otherwise(value: dict[str, Any], final: bool) -> None:
+    assert is_final(members(value)) is final
+
+
+def test_only_is_error_true_marks_an_error() -> None:
+    assert is_error(members({"isError": True}))
+    assert not is_error(members({"isError": False}))
+    assert not is_error(members({"isError": "true"}))
+    assert not is_error({})
