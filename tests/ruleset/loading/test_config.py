@@ -176,6 +176,10 @@ def test_an_upstream_from_elsewhere_is_enough() -> None:
     assert route.upstream == Command(("server",))
 
 
+def test_a_file_that_is_no_yaml_is_a_problem_with_its_position() -> None:
+    assert problems("routes: [") == ["c.yaml:2:10: expected a value, found '<stream end>'"]
+
+
 def test_one_path_on_two_listeners_or_beside_one_with_a_token_is_no_mistake() -> None:
     two = routes(
         "upstream: http://a.test\n"
