@@ -215,7 +215,7 @@ def test_a_call_that_is_late_is_answered_with_an_error_and_the_server_is_told_on
         late = words == LATE
         assert (how, text(answer), answer["result"].get("isError", False)) == (how, words, late)
         told = late and name not in SILENT
-        reasons = [{"requestId": record.ids[how], "reason": REASON}] if told else []
+        reasons = [{"requestId": record.known(how), "reason": REASON}] if told else []
         assert (how, record.cancelled(how)) == (how, reasons)
 
 
