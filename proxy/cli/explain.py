@@ -311,7 +311,7 @@ def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list
         for slot in select(Document(document).root, step.at):
             values = slot.get() if key == "where" else [slot.get()]
             if isinstance(values, list):
-                lookups.meant(expression.tree, values, lambda value: value, fuel, of)
+                lookups.corrected(expression.tree, values, lambda value: value, fuel, of)
                 results += map(evaluate, values)
     absences = [] if any(map(truthy, results)) else lookups.absences
     return [f"{key}: {mistake}" for mistake in lookups.slips or absences]

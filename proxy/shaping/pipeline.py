@@ -54,7 +54,7 @@ def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:
 def _shape(job: ShapeJob, observe: Observer | None) -> ShapeResult:
     context = ShapeContext(fuel=Fuel(job.fuel))
     result = _try(job, observe, context)
-    warnings, out_of_fuel = tuple(dict.fromkeys(context.warnings)), context.fuel.left < 0
+    warnings, out_of_fuel = tuple(dict.fromkeys(context.warnings)), context.fuel.remaining < 0
     if not (warnings or out_of_fuel):
         return result
     return replace(result, warnings=warnings, out_of_fuel=out_of_fuel)

@@ -66,7 +66,7 @@ def run(
                 continue
             step = fitting
         removes = step.name in _REMOVING and not is_blank(document.cell[0])
-        fuel = call.fuel.left
+        fuel = call.fuel.remaining
         try:
             step(document.root, call)
         except OutOfFuel as error:
@@ -81,7 +81,7 @@ def run(
             raise EmptyResult(f"everything was removed by rule {rule.name!r}")
         if getattr(step, "repeats", rule.foreign):
             # The output of `project` is paid for in fuel.
-            cost = fuel - call.fuel.left
+            cost = fuel - call.fuel.remaining
             growth = cost * _BYTES_PER_FUEL if step.name == "project" else None
             _limit_growth(step.name, document, growth)
 

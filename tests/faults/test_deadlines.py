@@ -36,13 +36,14 @@ from tests.faults.ways import (
     text,
 )
 
-SECONDS = 0.8
+# A machine under load may stop a process for a second; the server reports progress each 50 ms.
+SECONDS = 2.0
 DEADLINE = ("--deadline", str(SECONDS))
 LATE = (
-    "no answer within 0.8 seconds and no progress; the call was cancelled. "
+    "no answer within 2 seconds and no progress; the call was cancelled. "
     "Whether it took effect is not known: find out before you call again"
 )
-REASON = "no answer within 0.8 seconds and no progress"
+REASON = "no answer within 2 seconds and no progress"
 IDS = itertools.count(100)
 SESSIONS, STATELESS = "sessions", "stateless"
 ALL = [
