@@ -1,4 +1,4 @@
-"""Walks a JSON Schema along a path, and drops the keywords that a change inside puts in doubt.
+"""Changes the parts of a JSON Schema that a path names.
 
 Helpers of `proxy.schema.derive`: in doubt, a changed schema is looser rather than too strict.
 """
@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from proxy.document.paths import Each, Index, Name, Step, fits
+from proxy.document.paths import Each, Name, Step, fits
 from proxy.schema.references import Schema, Subschema, Unclear, target
 
 Change = Callable[[Schema], Schema]
@@ -40,27 +40,11 @@ _FRAGILE = {
     "default",
     "examples",
 }
-OF_NAMES = {"minProperties", "dependentRequired", "propertyNames"}
-OF_OBJECTS = {
-    "properties",
-    "required",
-    "additionalProperties",
-    "patternProperties",
-    "maxProperties",
-} | OF_NAMES
-OF_WHOLENESS = {
-    "required",
-    "minItems",
-    "maxProperties",
-    "minLength",
-    "pattern",
-    "format",
-} | OF_NAMES
-OF_PLACES = {"items", "prefixItems", "additionalItems"}
+_GROUPS = ("allOf", "anyOf", "oneOf")
 
 
 class Walk(Struct, frozen=True):
-    """The change that `edit` makes at the path; with `over`, only to objects there or in arrays."""
+    """The change that `edit` makes at a path; with `over`, to the objects there and in arrays."""
 
     root: Schema
     change: Change
@@ -70,95 +54,69 @@ class Walk(Struct, frozen=True):
 def edit(
     node: Subschema, walk: Walk, steps: tuple[Step, ...], trail: frozenset[str] = frozenset()
 ) -> Subschema:
-    """Return `node` with the change of `walk` applied to the subschemas that `steps` name."""
+    """Return `node` with the change of `walk` applied to the subschemas that `steps` name.
+
+    Raises Unclear for `**`, and for references that lead to themselves.
+    """
     if node is False:
         return False
-    own, groups, trail = opened(node, walk.root, trail)
-    if not groups or own.keys() - NOTES:
-        own = _step(own, walk, steps) if steps else _arrive(own, walk)
-    for word, branches in groups:
-        add_group(own, word, [edit(branch, walk, steps, trail) for branch in branches])
-    return own
+    part, groups, trail = opened(node, walk.root, trail)
+    if not groups or part.keys() - NOTES:
+        part = _step(part, walk, steps) if steps else _arrive(part, walk)
+    for keyword, branches in groups:
+        add_group(part, keyword, [edit(branch, walk, steps, trail) for branch in branches])
+    return part
 
 
-def _arrive(own: Schema, walk: Walk) -> Schema:
+def _arrive(part: Schema, walk: Walk) -> Schema:
     if not walk.over:
-        return dict(walk.change(own))
-    own = loosened(own)
-    if may_be(own, "object"):
-        own = walk.change(own)
-    return elements(own, lambda inner: edit(inner, walk, ()))
+        return walk.change(dict(part))
+    part = _loosened(part)
+    if may_be(part, "object"):
+        part = walk.change(part)
+    return _elements(part, lambda inner: edit(inner, walk, ()))
 
 
-def _step(own: Schema, walk: Walk, steps: tuple[Step, ...]) -> Schema:
+def _step(part: Schema, walk: Walk, steps: tuple[Step, ...]) -> Schema:
     first, *rest = steps
     further = tuple(rest)
-    own = loosened(own)
+    part = _loosened(part)
     if isinstance(first, Name):
-        if may_be(own, "object"):
-            own = _members(own, first, lambda inner: edit(inner, walk, further))
-        return elements(own, lambda inner: edit(inner, walk, steps))
+        declared = part.get("properties", {})
+        part = named_only(part)
+        if declared:
+            part["properties"] = {
+                name: edit(inner, walk, further) if fits(first, name) else inner
+                for name, inner in declared.items()
+            }
+        return _elements(part, lambda inner: edit(inner, walk, steps))
     if isinstance(first, Each):
-        return elements(own, lambda inner: edit(inner, walk, further))
-    if isinstance(first, Index):
-        return elements(own, lambda inner: either(inner, edit(inner, walk, further)))
-    raise Unclear("'**' may lead anywhere")
+        return _elements(part, lambda inner: edit(inner, walk, further))
+    raise Unclear("a step to one element, or to any depth")
 
 
-def _members(own: Schema, step: Name, change: Callable[[Subschema], Subschema]) -> Schema:
-    """Change the members of an object that `step` names."""
-    declared = own.get("properties", {})
-    rest = own.get("additionalProperties", True)
-    properties = {
-        name: change(inner) if fits(step, name) else inner for name, inner in declared.items()
-    }
-    own = unpatterned(own)
-    if step.glob and isinstance(rest, dict):
-        own["additionalProperties"] = True
-    elif not step.glob and step.text not in declared and rest is not False:
-        edited = change(rest)
-        if isinstance(rest, dict) or edited not in (True, {}):
-            properties[step.text] = edited
-    return own | ({"properties": properties} if properties or declared else {})
-
-
-def elements(own: Schema, change: Callable[[Subschema], Subschema]) -> Schema:
-    """Change the elements of an array."""
-    changed = dict(own)
-    for word in OF_PLACES & own.keys():
-        held = own[word]
-        several = isinstance(held, list)
-        changed[word] = [change(inner) for inner in held] if several else change(held)
-    return changed
+def _elements(part: Schema, change: Callable[[Subschema], Subschema]) -> Schema:
+    """Change the schema of an array's elements; those by position are dropped."""
+    if positional(part):
+        return lacking(part, {"items", "prefixItems", "additionalItems"})
+    return part | ({"items": change(part["items"])} if "items" in part else {})
 
 
 def found(node: Subschema, steps: tuple[Step, ...], root: Schema) -> tuple[Subschema, bool]:
     """Return the schema at `steps` below a value, and True if a value is there for certain."""
-    if not steps or node is False:
+    if not steps or isinstance(node, bool):
         return node, not steps
-    own, groups, _ = opened(node, root, frozenset())
-    kinds = types(own)
-    if [word for word, _ in groups] == ["anyOf"] and not own.keys() - NOTES:
-        either_of: Subschema = False
-        certain = True
-        for branch in groups[0][1]:
-            inner, sure = found(branch, steps, root)
-            either_of, certain = either(either_of, inner), certain and sure
-        return either_of, certain
-    first = steps[0]
-    clear = isinstance(first, Name) and not first.glob and "patternProperties" not in own
-    if groups or not kinds or {"object", "array"} <= kinds or not clear or positional(own):
+    part, groups, _ = opened(node, root, frozenset())
+    first, kinds, certain = steps[0], types(part) - {"null"}, "null" not in types(part)
+    clear = isinstance(first, Name) and not first.glob and "patternProperties" not in part
+    if groups or not clear or positional(part) or kinds not in ({"array"}, {"object"}):
         return True, False
-    if "array" in kinds:
-        inner, _ = found(own.get("items", True), steps, root)
-        return {"type": "array", "items": inner}, kinds == {"array"}
-    if "object" not in kinds:
-        return False, False
+    if kinds == {"array"}:
+        return {"type": "array", "items": found(part.get("items", True), steps, root)[0]}, certain
     assert isinstance(first, Name)
-    if first.text not in own.get("properties", {}):
-        return found(own.get("additionalProperties", True), steps[1:], root)[0], False
-    inner, sure = found(own["properties"][first.text], steps[1:], root)
-    return inner, sure and kinds == {"object"} and first.text in own.get("required", ())
+    inner = part.get("properties", {}).get(first.text, part.get("additionalProperties", True))
+    value, sure = found(inner, steps[1:], root)
+    return value, certain and sure and first.text in part.get("required", ())
 
 
 def opened(
@@ -171,48 +129,48 @@ def opened(
     if isinstance(node, bool):
         return ({} if node else {"not": {}}), [], trail
     while "$ref" in node:
-        held = node["$ref"]
-        if held in trail:
-            raise Unclear(f"{held} leads to itself")
-        trail |= {held}
-        named = target(root, held)
+        reference = node["$ref"]
+        if reference in trail:
+            raise Unclear(f"{reference} leads to itself")
+        trail |= {reference}
+        named = target(root, reference)
         # In draft-07, keywords beside a reference do not count: dropping them is right in both.
-        notes = {word: node[word] for word in node if word in NOTES}
+        notes = {keyword: node[keyword] for keyword in node if keyword in NOTES}
         node = (named if isinstance(named, dict) else {} if named else {"not": {}}) | notes
-    own = lacking(node, _GROUPS.keys())
-    return own, [(_GROUPS[word], node[word]) for word in _GROUPS if word in node], trail
+    groups = [(keyword, node[keyword]) for keyword in _GROUPS if keyword in node]
+    return lacking(node, _GROUPS), groups, trail
 
 
-# After a change, a value that fitted one alternative may fit several.
-_GROUPS = {"allOf": "allOf", "anyOf": "anyOf", "oneOf": "anyOf"}
+def add_group(part: Schema, keyword: str, branches: list[Subschema]) -> None:
+    """Add a group of schemas to `part`, which may already have that keyword.
 
-
-def add_group(own: Schema, word: str, branches: list[Subschema]) -> None:
-    """Add an `allOf` or `anyOf` to a schema, which may already have that keyword."""
-    if word == "allOf":
-        own["allOf"] = [*own.get("allOf", ()), *branches]
-    elif word in own:
-        own["allOf"] = [*own.get("allOf", ()), {word: branches}]
+    A `oneOf` becomes an `anyOf`: after a change, a value may fit several of its schemas.
+    """
+    keyword = "anyOf" if keyword == "oneOf" else keyword
+    if keyword == "allOf":
+        part["allOf"] = [*part.get("allOf", ()), *branches]
+    elif keyword in part:
+        part["allOf"] = [*part.get("allOf", ()), {keyword: branches}]
     else:
-        own[word] = branches
+        part[keyword] = branches
 
 
-def loosened(part: Schema, longest: int | None = None) -> Schema:
+def _loosened(part: Schema) -> Schema:
     """Return `part` without the keywords that may no longer hold after a change inside."""
-
-    def rigid(value: Any) -> bool:
-        long = longest is not None and isinstance(value, str) and len(value) > longest
-        return long or isinstance(value, dict | list)
-
     values = [*part.get("enum", ()), *([part["const"]] if "const" in part else [])]
-    return lacking(part, _FRAGILE | ({"enum", "const"} if any(map(rigid, values)) else set()))
+    whole = {"enum", "const"} if any(isinstance(value, dict | list) for value in values) else set()
+    return lacking(part, _FRAGILE | whole)
 
 
-def unpatterned(part: Schema) -> Schema:
-    """Return a copy of `part` in which members whose names fit a pattern may be anything."""
-    if "patternProperties" not in part:
-        return dict(part)
-    return part | {"patternProperties": dict.fromkeys(part["patternProperties"], True)}
+def named_only(part: Schema) -> Schema:
+    """Return a copy of `part` without the schemas of members that it does not name.
+
+    Any of them may be the one that is changed.
+    """
+    rest = part.get("additionalProperties", True)
+    if "patternProperties" in part or isinstance(rest, dict):
+        return lacking(part, {"additionalProperties", "patternProperties"})
+    return dict(part)
 
 
 def either(one: Subschema, other: Subschema) -> Subschema:
@@ -224,38 +182,9 @@ def either(one: Subschema, other: Subschema) -> Subschema:
     return True if True in (one, other) or {} in (one, other) else {"anyOf": [one, other]}
 
 
-def without_null(node: Subschema) -> tuple[Subschema, bool]:
-    """Return `node` for values other than null, and True if it may admit null.
-
-    >>> without_null({"type": ["string", "null"]}), without_null({"type": "integer"})
-    (({'type': 'string'}, True), ({'type': 'integer'}, False))
-    """
-    if isinstance(node, bool):
-        return node, node
-    kinds = types(node)
-    held = node.get("const") is not None or None not in node.get("enum", [None])
-    if held or (kinds and "null" not in kinds):
-        return node, False
-    left = dict(node)
-    if kinds:
-        others = [kind for kind in node["type"] if kind != "null"] if len(kinds) > 1 else []
-        left["type"] = others[0] if len(others) == 1 else others
-    if "enum" in node:
-        left["enum"] = [value for value in node["enum"] if value is not None]
-    if "anyOf" in node:
-        branches = [without_null(each) for each in node["anyOf"]]
-        if not any(null for _, null in branches):
-            return node, False
-        left["anyOf"] = [each for each, _ in branches if each is not False]
-        if len(left["anyOf"]) == len(left) == 1:
-            return left["anyOf"][0], True
-    nothing = "const" in node or any(left.get(word) == [] for word in ("type", "enum", "anyOf"))
-    return (False if nothing else left), True
-
-
-def lacking(part: Schema, words: Collection[str]) -> Schema:
+def lacking(part: Schema, keywords: Collection[str]) -> Schema:
     """Return `part` without these keywords."""
-    return {word: value for word, value in part.items() if word not in words}
+    return {keyword: value for keyword, value in part.items() if keyword not in keywords}
 
 
 def positional(part: Schema) -> bool:
@@ -265,7 +194,7 @@ def positional(part: Schema) -> bool:
 
 def types(part: Schema) -> set[str]:
     """Return the types that `part` names; the empty set if it has no `type`."""
-    kinds = part.get("type", [])
+    kinds: Any = part.get("type", [])
     return {kinds} if isinstance(kinds, str) else set(kinds)
 
 

@@ -175,10 +175,10 @@ def call(
     if tool is None:
         return state.send(raw, pending)
     covering = rules.covering(tool)
-    if covering.hidden is not None:
+    if covering.hidden_error is not None:
         pending.rule = covering.hiding
-        reason = covering.hidden.message.replace("{tool}", tool)
-        line = message.error(pending.id, covering.hidden.code, reason)
+        reason = covering.hidden_error.message.replace("{tool}", tool)
+        line = message.error(pending.id, covering.hidden_error.code, reason)
         return state.reply(pending, "hidden", line)
     if not covering.plans:
         return state.send_call(raw, pending)

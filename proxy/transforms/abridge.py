@@ -1,28 +1,23 @@
 """Cuts any document to a number of bytes, with notes on what is left out and how to see it."""
 
-from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from msgspec import Meta, Raw, Struct
 
 from proxy.document.measure import TextFrame, TextWriteback, chars_that_fit, encoded_size, size
-from proxy.document.paths import ROOT
 from proxy.document.sizes import Size
 from proxy.document.tree import Document, Slot, Value, compact, encode, level, text
-from proxy.schema.derive import at, relaxed
-from proxy.transforms.base import Call, Notice, Parameter, Schema
+from proxy.transforms.base import BaseTransform, Call, Notice, unused_name
 from proxy.transforms.cutter import (
     CHARACTERS,
     ELEMENTS,
     LONGEST,
     MEMBERS,
     UNSHOWN,
-    WHOLE,
     Omission,
     SizeReducer,
     ending,
 )
-from proxy.transforms.notices import free, kinds, or_wrapped
 
 NAME = "_abridged"
 
@@ -30,7 +25,7 @@ _LEAST = 300  # bytes: the smallest bound allowed
 _NOTES = 700  # bytes for the notes, or a fifth of the whole if that is less
 
 
-class Abridge(Struct, frozen=True):
+class Abridge(BaseTransform, frozen=True):
     """Cut the document to `max_bytes`, and to the rule's own bound if it has one.
 
     The size is that of the encoded document with its notes. Arrays keep their first elements, long
@@ -47,27 +42,16 @@ class Abridge(Struct, frozen=True):
 
     name: ClassVar[str] = "abridge"
     shorthand: ClassVar[str | None] = "max_bytes"
-    window: ClassVar[bool] = False
     cuts: ClassVar[bool] = True
 
     max_bytes: Annotated[Size, Meta(ge=_LEAST)] | None = None
     """The most bytes of the document; without it, the rule's `max_bytes` applies."""
-
-    @property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """No arguments: `view` belongs to the rule."""
-        return {}
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Cut the document to the bound."""
         bounds = [bound for bound in (self.max_bytes, call.bound) if bound is not None]
         if bounds:
             abridge(root.document, min(bounds), call)
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """Every value keeps its type, and may have lost anything else."""
-        found = relaxed(schema, admitting=(NAME,), longest=WHOLE)
-        return None if found is None else at(found, ROOT, _noted)
 
 
 def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> None:
@@ -193,7 +177,7 @@ class _Task:
             fitted = cutter.fit(raw, bound - reserve, "", "", 0)
             members = level(Raw(fitted or b"{}"))
             if cutter.cuts:
-                name = free(members, NAME)
+                name = unused_name(members, NAME)
                 members[name] = self._told(cutter.cuts, reserve - len(name) - 4)
             return members, []
         if head != 0x5B:
@@ -254,23 +238,6 @@ def _inside(document: Document) -> TextFrame | None:
     if len(whole) != 1 or document.textual or whole[0].separator is not None:
         return None
     return whole[0]
-
-
-_NOTE = (
-    "Present if elements or characters were left out of this result: what is shown is not the"
-    " whole. Says by path how many are shown of how many."
-)
-
-
-def _noted(part: Schema) -> Schema:
-    """Return the schema of a cut document: objects get a note, an array an object around it.
-
-    A reader of the schema must see that results may be incomplete.
-    """
-    if "object" in kinds(part):
-        note = {NAME: {"description": _NOTE}}
-        part = {**part, "properties": {**part.get("properties", {}), **note}}
-    return or_wrapped(part, NAME, _NOTE)
 
 
 def both_ends(document: Document, bound: int, call: Call) -> list[Notice]:

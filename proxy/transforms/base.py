@@ -8,6 +8,7 @@ from msgspec import Struct, field
 from proxy.document.fuel import Fuel
 from proxy.document.tree import Slot, Value
 from proxy.errors import ShapeMismatch
+from proxy.schema.derive import relaxed
 
 Schema = dict[str, Any]
 
@@ -34,6 +35,20 @@ class Notice(Struct, frozen=True):
     name: str
     value: Value
     bare: bool = False
+
+
+DROPPED = "_dropped"  # the notice on how many blocks of each type a rule dropped
+
+
+def unused_name(members: object, wanted: str) -> str:
+    """Return `wanted`, with as many `_` appended as make it differ from all `members`.
+
+    >>> unused_name({"pagination": 1}, "pagination"), unused_name([], "pagination")
+    ('pagination_', 'pagination')
+    """
+    while isinstance(members, dict) and wanted in members:
+        wanted += "_"
+    return wanted
 
 
 class Warned(Struct, frozen=True):
@@ -115,6 +130,23 @@ class Transform(Protocol):
 
     def reshape(self, schema: Schema) -> Schema | None:
         """Return the schema of its output for documents that fit `schema`; None if unknown."""
+
+
+class BaseTransform(Struct, frozen=True):
+    """A transform without arguments whose results keep the types of what is left."""
+
+    shorthand: ClassVar[str | None] = None
+    window: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """No arguments."""
+        return {}
+
+    def reshape(self, schema: Schema) -> Schema | None:
+        """Members may be missing, arrays shorter, texts other texts; what stays keeps its type."""
+        return relaxed(schema)
 
 
 class Argument(Struct, frozen=True):

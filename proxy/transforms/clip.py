@@ -1,19 +1,16 @@
 """Shortens strings, and appends how much is left out."""
 
-from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from proxy.document.measure import strings
 from proxy.document.paths import ROOT, Path, find
 from proxy.document.tree import Pieces, Slot
-from proxy.schema.derive import at
-from proxy.transforms.base import Call, Parameter, Schema
-from proxy.transforms.notices import any_text
+from proxy.transforms.base import BaseTransform, Call
 
 
-class Clip(Struct, frozen=True):
+class Clip(BaseTransform, frozen=True):
     """Keep the first `max_lines` lines or `max_chars` characters of each string at `at`.
 
     A count of the rest is appended: `… (+N chars)`, or `… (+N lines)` on a line of its own. In an
@@ -28,8 +25,6 @@ class Clip(Struct, frozen=True):
     """
 
     name: ClassVar[str] = "clip"
-    shorthand: ClassVar[str | None] = None
-    window: ClassVar[bool] = False
     cuts: ClassVar[bool] = True
 
     at: Path = ROOT
@@ -44,11 +39,6 @@ class Clip(Struct, frozen=True):
         if self.max_chars is None and self.max_lines is None:
             raise ValueError("say 'max_chars', 'max_lines' or both")
 
-    @property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """No arguments."""
-        return {}
-
     def __call__(self, root: Slot, call: Call) -> None:
         """Clip the strings."""
         for slot, said in strings(root, self.at):
@@ -58,10 +48,6 @@ class Clip(Struct, frozen=True):
                 slot.set(clipped + ends)
         if find(root, self.at) is None:
             call.missing.append(str(self.at))
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """Strings stay strings; their constraints may no longer hold."""
-        return at(schema, self.at, any_text)
 
     def _clipped(self, said: str) -> str | None:
         """Return the shortened string, or None if it is short enough."""

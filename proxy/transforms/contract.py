@@ -1,10 +1,8 @@
 """Checks the output of a rule against the schema it promises (`output_schema`, `validate`)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
-
-from msgspec import Struct
 
 from proxy.document.measure import TextWriteback
 from proxy.document.tree import Document, Slot, encode, plain, text
@@ -13,13 +11,13 @@ from proxy.schema.derive import nullable
 from proxy.schema.references import Subschema, within
 from proxy.schema.violations import LIMIT, Checker, Violation, decoded
 from proxy.schema.walk import NOTES
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.base import BaseTransform, Call, Schema
 
 _NAMED = 3  # violations that a refusal names
 _DEEPEST = 6  # names in the kind of a violation: a recursive schema has no end of them
 
 
-class Contract(Struct, frozen=True, dict=True):
+class Contract(BaseTransform, frozen=True, dict=True):
     """The step that `validate` adds: the document after the other steps must fit `schema`.
 
     If it does not, each kind of violation is a warning; if the contract `refuses`, the step also
@@ -34,10 +32,6 @@ class Contract(Struct, frozen=True, dict=True):
     """
 
     name: ClassVar[str] = "contract"
-    shorthand: ClassVar[str | None] = None
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     schema: Schema
     refuses: bool

@@ -1,18 +1,15 @@
 """Drops the members that a rule names; everything else stays."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
-from msgspec import Struct
-
 from proxy.document.paths import ROOT, Path, PathMatches, Paths, blocked, places
 from proxy.document.tree import Slot, Value, objects, opened
-from proxy.schema.derive import without
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.base import BaseTransform, Call
 
 
-class Drop(Struct, frozen=True, dict=True):
+class Drop(BaseTransform, frozen=True, dict=True):
     """Drop `paths` from each object at `at`: members of objects, elements of arrays by position.
 
     >>> from proxy.document.tree import Document
@@ -24,9 +21,6 @@ class Drop(Struct, frozen=True, dict=True):
 
     name: ClassVar[str] = "drop"
     shorthand: ClassVar[str | None] = "paths"
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     paths: tuple[Path, ...]
     """The members to remove from each object."""
@@ -53,13 +47,6 @@ class Drop(Struct, frozen=True, dict=True):
             call.missing += [str(self.at.then(path)) for path in seen.missing(self.paths)]
         elif not blocked(root, self.at):
             call.missing.append(str(self.at))
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """The properties are removed, and no longer required."""
-        reshaped: Schema | None = schema
-        for path in self.paths:
-            reshaped = None if reshaped is None else without(reshaped, self.at.then(path))
-        return reshaped
 
     @cached_property
     def _start(self) -> Paths:

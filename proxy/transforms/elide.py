@@ -1,21 +1,17 @@
 """Keeps the first and last elements of an array, with a note beside it on how many there were."""
 
-from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from proxy.document.paths import DEEP, ROOT, Name, Path, blocked, places
+from proxy.document.paths import ROOT, Path, blocked, places
 from proxy.document.tree import Pieces, Slot, Value
-from proxy.schema.derive import at, relaxed, shortened
-from proxy.transforms.base import Call, Notice, Parameter, Schema
-from proxy.transforms.notices import admitting, or_wrapped
+from proxy.transforms.base import BaseTransform, Call, Notice
 
 Count = Annotated[int, Meta(ge=0)]
-_SAYS = "Which arrays are shortened: how many elements of how many are shown"
 
 
-class Elide(Struct, frozen=True):
+class Elide(BaseTransform, frozen=True):
     """Keep the first `first` and the last `last` elements of the array at `at`.
 
     If only one of the two is given, the other is 0; if none is, the first 3 stay. An array that is
@@ -31,9 +27,7 @@ class Elide(Struct, frozen=True):
 
     name: ClassVar[str] = "elide"
     shorthand: ClassVar[str | None] = "at"
-    window: ClassVar[bool] = False
     cuts: ClassVar[bool] = True
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     at: Path = ROOT
     """The array."""
@@ -66,19 +60,6 @@ class Elide(Struct, frozen=True):
             _tell(root, call, str(self.at), f"{inner[0]} of {inner[1]}")
         if not slots and not blocked(root, self.at):
             call.missing.append(str(self.at))
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """The array may be shorter, and the count is beside it."""
-        if DEEP in self.at.steps:
-            return relaxed(schema, admitting=("_elided",))
-        reshaped = at(schema, self.at, shortened)
-        *before, last = self.at.steps or (None,)
-        if not isinstance(last, Name):
-            before = []
-            reshaped = None if reshaped is None else at(reshaped, ROOT, _or_wrapped)
-        if reshaped is None:
-            return None
-        return admitting(reshaped, Path(steps=tuple(before)), "_elided", _SAYS)
 
     @property
     def _ends(self) -> tuple[int, int]:
@@ -114,7 +95,3 @@ def _note(holder: dict[str, Value], name: str, says: str) -> None:
 def _ours(value: Value) -> bool:
     """Return True if `value` is a note of the proxy: members from upstream are Raw."""
     return isinstance(value, dict) and all(isinstance(says, str) for says in value.values())
-
-
-def _or_wrapped(part: Schema) -> Schema:
-    return or_wrapped(part, "_elided", _SAYS)

@@ -1,23 +1,20 @@
 """Keeps the elements of an array that meet a condition."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import ClassVar
 
-from msgspec import Struct
-
 from proxy.document.gather import column_values
-from proxy.document.paths import DEEP, ROOT, Path, blocked, places
+from proxy.document.paths import ROOT, Path, blocked, places
 from proxy.document.patterns import Expression, Pattern, PatternError, truthy
 from proxy.document.tree import Slot, Value, opened, plain, row_type
 from proxy.errors import OutOfFuel, Refusal, TransformError
-from proxy.schema.derive import at, shortened, thinned
-from proxy.transforms.base import Argument, Call, Parameter, Schema, constant
+from proxy.transforms.base import Argument, BaseTransform, Call, constant
 
 Test = Callable[[Value], bool]
 
 
-class Filter(Struct, frozen=True):
+class Filter(BaseTransform, frozen=True):
     """Keep the elements of the array at `at` that meet one condition, unchanged.
 
     `where` is a JMESPath over the element. `glob` (`*` and `?` stop at `/`, `**` does not), `match`
@@ -39,9 +36,6 @@ class Filter(Struct, frozen=True):
 
     name: ClassVar[str] = "filter"
     shorthand: ClassVar[str | None] = "where"
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     at: Path = ROOT
     """The array."""
@@ -101,12 +95,6 @@ class Filter(Struct, frozen=True):
                 slot.set(value)
         if not slots and not blocked(root, self.at):
             call.missing.append(str(self.at))
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """The array may be shorter."""
-        if DEEP in self.at.steps:
-            return thinned(schema)
-        return at(schema, self.at, shortened)
 
     def _test(self, call: Call) -> Test | None:
         """Return the test of an element; None if the call lacks the argument."""

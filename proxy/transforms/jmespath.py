@@ -1,19 +1,18 @@
 """Replaces a value by the result of a JMESPath expression."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from proxy.document.measure import exceeds, growth_limit
 from proxy.document.paths import ROOT, Path, select
 from proxy.document.patterns import Expression
 from proxy.document.tree import Pieces, Slot, plain, raw
 from proxy.errors import AbridgeError, Refusal, TransformError
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.base import BaseTransform, Call, Schema
 
 
-class Jmespath(Struct, frozen=True):
+class Jmespath(BaseTransform, frozen=True):
     """Replace each value at `at` by the result of `expression`; null if it gives nothing.
 
     Numbers that the expression only passes on keep their spelling; `argument('name')` in it is an
@@ -30,18 +29,11 @@ class Jmespath(Struct, frozen=True):
 
     name: ClassVar[str] = "jmespath"
     shorthand: ClassVar[str | None] = "expression"
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
 
     expression: Expression
     """Evaluated over each value at `at`."""
     at: Path = ROOT
     """The values."""
-
-    @property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """No arguments."""
-        return {}
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Evaluate, and replace the values."""

@@ -1,6 +1,6 @@
 """Keeps the members that a rule names, and nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -10,11 +10,10 @@ from proxy.document.gather import row_type_for
 from proxy.document.paths import ROOT, Path, PathMatches, Paths, blocked, places
 from proxy.document.tree import Pieces, Slot, Value, one_row, opened, rows
 from proxy.errors import ShapeMismatch
-from proxy.schema.derive import only
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.base import BaseTransform, Call
 
 
-class Keep(Struct, frozen=True, dict=True):
+class Keep(BaseTransform, frozen=True, dict=True):
     """Keep `paths` of each object at `at`, in their order; everything else in it is dropped.
 
     The containers of a kept member stay: `labels.name` keeps an array of as many labels, each with
@@ -31,9 +30,6 @@ class Keep(Struct, frozen=True, dict=True):
 
     name: ClassVar[str] = "keep"
     shorthand: ClassVar[str | None] = "paths"
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     paths: tuple[Path, ...]
     """The members to keep of each object; the result has their order."""
@@ -60,10 +56,6 @@ class Keep(Struct, frozen=True, dict=True):
             named = ", ".join(map(str, self.paths))
             raise ShapeMismatch(f"no {named} in {self.at if self.at.steps else 'the document'}")
         call.missing += [str(self.at.then(path)) for path in seen.missing(self.paths)]
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """Only the named properties remain, and only they can be required."""
-        return only(schema, self.at, self.paths)
 
     @cached_property
     def _plan(self) -> "KeepPlan":

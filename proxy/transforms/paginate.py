@@ -10,9 +10,9 @@ from proxy.document.paths import ROOT, Name, Path, Step
 from proxy.document.sizes import Size
 from proxy.document.tree import Pieces, Slot, Value, compact, encode, level, text
 from proxy.errors import ShapeMismatch
-from proxy.schema.derive import at, shortened
-from proxy.transforms.base import Call, Notice, Parameter, Schema
-from proxy.transforms.notices import admitting, free, kinds
+from proxy.schema.derive import at, relaxed
+from proxy.schema.walk import may_be, types
+from proxy.transforms.base import BaseTransform, Call, Notice, Parameter, Schema, unused_name
 
 Word = Literal["total", "offset", "limit", "returned", "hasMore", "nextOffset"]
 Holder = dict[str, Value]
@@ -40,7 +40,7 @@ class Window(Struct, frozen=True):
     path: Path
 
 
-class Paginate(Struct, frozen=True):
+class Paginate(BaseTransform, frozen=True):
     """Return `limit` elements of the array at `at` from `offset` on, and how many there are.
 
     All paths of `at` share one `limit` and `offset`. Every page has, beside each array,
@@ -181,7 +181,8 @@ class Paginate(Struct, frozen=True):
             return
         changed = root.document.changed
         names = {
-            id(window.slot.parent): free(window.slot.parent, "pagination") for window in windows
+            id(window.slot.parent): unused_name(window.slot.parent, "pagination")
+            for window in windows
         }
         count = self._count(root, call, windows, names, limit, offset)
         for window in windows:
@@ -210,38 +211,23 @@ class Paginate(Struct, frozen=True):
 
     def reshape(self, schema: Schema) -> Schema | None:
         """The arrays may be shorter, and the metadata are beside them."""
-        reshaped: Schema | None = schema
-        for path in self.paths:
-            change = shortened if path.steps else self._wrapped
-            reshaped = None if reshaped is None else at(reshaped, path, change)
-        for holder, name in self._metadata():
-            says = f"Where the page stands: {', '.join(_WORDS)}"
-            reshaped = None if reshaped is None else admitting(reshaped, holder, name, says)
-        return reshaped
+        names = [_texts(Path.parse(name).steps) for name in self.page_info or ()]
+        reshaped = relaxed(schema, *(name for each in names for name in each))
+        if reshaped is None or self.paths[0].steps or self.as_ is None:
+            return reshaped
+        return at(reshaped, ROOT, self._wrapped)
 
     def _wrapped(self, part: Schema) -> Schema:
         """Return the schema of the result for an array that is the whole document."""
-        if "array" not in kinds(part):
+        if not may_be(part, "array"):
             return part
-        if self.as_ is None:
-            return shortened(part)
-        page = {**shortened(part), "type": "array"}
         metadata = {"pagination": _METADATA} if self.page_info is None else {}
-        wrapped: Schema = {
+        page: Schema = {
             "type": "object",
-            "properties": {self.as_: page, **metadata},
+            "properties": {self.as_: {**part, "type": "array"}, **metadata},
             "required": [self.as_, *metadata],
         }
-        return wrapped if kinds(part) == {"array"} else {"anyOf": [part, wrapped]}
-
-    def _metadata(self) -> Iterator[tuple[Path, str]]:
-        """Yield each object that holds metadata, and the first name of the metadata in it."""
-        holders = [path.steps[:-1] for path in self.paths if path.steps]
-        for steps in dict.fromkeys(holders):
-            for left in self.page_info or ("pagination",):
-                inner = Path.parse(left).steps
-                for depth, name in enumerate(_texts(inner)):
-                    yield Path(steps=steps + inner[:depth]), name
+        return page if types(part) == {"array"} else {"anyOf": [part, page]}
 
     @property
     def _shared(self) -> bool:

@@ -1,11 +1,11 @@
 r"""Reads a text as structure for the steps that follow; the text is written back at the end."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import ClassVar, Literal
 
-from msgspec import Struct, field
+from msgspec import field
 
 from proxy.document import notations as literals
 from proxy.document.fuel import Fuel
@@ -14,12 +14,13 @@ from proxy.document.paths import ROOT, Path, select
 from proxy.document.patterns import Pattern, PatternError
 from proxy.document.tree import Document, Pieces, Slot, Value
 from proxy.errors import DocumentError, ShapeMismatch
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.schema.derive import relaxed
+from proxy.transforms.base import BaseTransform, Call, Schema
 
 Form = Literal["json", "yaml", "python", "lines", "records"]
 
 
-class Parse(Struct, frozen=True):
+class Parse(BaseTransform, frozen=True):
     r"""Read a text, or the strings at `at`, as structure; the text around it is kept.
 
     `json`, `yaml` and `python` (literals, as Python prints them) must hold an object or an array,
@@ -47,9 +48,6 @@ class Parse(Struct, frozen=True):
     """
 
     name: ClassVar[str] = "parse"
-    shorthand: ClassVar[str | None] = None
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
 
     as_: Form = field(name="as")
     """The format of the text."""
@@ -71,11 +69,6 @@ class Parse(Struct, frozen=True):
                 _separator(self.split)
             except PatternError as error:
                 raise ValueError(f"split: {error}") from error
-
-    @property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """No arguments."""
-        return {}
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Replace the text by the structure."""
@@ -100,8 +93,8 @@ class Parse(Struct, frozen=True):
             document.closers.append(TextWriteback(document, self.at, sources, among=among))
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """Lines and records stay texts to every later step; the schema of others is unknown."""
-        return schema if self.as_ in ("lines", "records") else None
+        """Lines and records are texts again in the end; the schema of others is unknown."""
+        return relaxed(schema) if self.as_ in ("lines", "records") else None
 
     def _read(self, said: str, fuel: Fuel) -> tuple[Value, TextFrame]:
         start, end = 0, len(said)

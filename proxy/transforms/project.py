@@ -1,7 +1,7 @@
 """Builds new objects with exactly the keys that a rule lists."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import starmap, takewhile
 from operator import attrgetter
@@ -17,7 +17,7 @@ from proxy.document.patterns import Expression
 from proxy.document.tree import Pieces, Slot, Value, encode, one_row, opened, plain, rows
 from proxy.errors import Refusal, ShapeMismatch, TransformError
 from proxy.schema.derive import projected, renamed
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.base import BaseTransform, Call, Schema
 
 
 class FromPath(Struct, frozen=True):
@@ -62,7 +62,7 @@ class Group(Struct, frozen=True):
 Field = str | Group | dict[str, Path | FromPath | FromExpression]
 
 
-class Project(Struct, frozen=True, dict=True):
+class Project(BaseTransform, frozen=True, dict=True):
     """Rebuild each object at `at` with exactly the keys of `fields`, in their order.
 
     A field is a name; `{out: path}`; `{out: {path, default}}`; `{out: {jmespath, default}}`; or a
@@ -83,9 +83,6 @@ class Project(Struct, frozen=True, dict=True):
 
     name: ClassVar[str] = "project"
     shorthand: ClassVar[str | None] = "fields"
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     fields: tuple[Field, ...]
     """The keys of the new object, and the sources of their values."""

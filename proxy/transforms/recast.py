@@ -1,10 +1,10 @@
 """Converts a text or a document to a fixed shape, by a table of cases."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from proxy.document.fuel import charge
 from proxy.document.gather import values_at
@@ -12,7 +12,7 @@ from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern, truthy
 from proxy.document.tree import Slot, Value, compact, encode, opened, plain, raw, row_type, text
 from proxy.errors import OptionError, OptionErrors, Refusal, TransformError, did_you_mean
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.base import BaseTransform, Call, Schema
 from proxy.transforms.project import FromExpression, FromPath
 from proxy.transforms.shapes import (
     FromArgument,
@@ -44,7 +44,7 @@ class RecastCase(Struct, frozen=True, kw_only=True):
     """The shape, or the part of it that is special to this case."""
 
 
-class Recast(Struct, frozen=True, dict=True):
+class Recast(BaseTransform, frozen=True, dict=True):
     r"""Rebuild the document in the shape of the first case that fits, merged over `common`.
 
     A case fits a text in which its `match` is found, or a document of any kind for which its
@@ -83,19 +83,15 @@ class Recast(Struct, frozen=True, dict=True):
     """
 
     name: ClassVar[str] = "recast"
-    shorthand: ClassVar[str | None] = None
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
     repeats: ClassVar[bool] = True
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     cases: Annotated[tuple[RecastCase, ...], Meta(min_length=1)]
     """The forms of the document, and the shape for each; the first that fits applies."""
-    common: dict[str, Part] = {}
+    common: dict[str, Part] = field(default_factory=dict)
     """Members that the shapes of all cases have; `to` is merged over it."""
     unless: Expression | None = None
     """A condition over the document; if it holds, the document stays unchanged."""
-    vocabulary: dict[Path, tuple[str, ...]] = {}
+    vocabulary: dict[Path, tuple[str, ...]] = field(default_factory=dict)
     """A path in the shapes, and the only words that may be there."""
 
     def __post_init__(self) -> None:

@@ -4,15 +4,13 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import ClassVar
 
-from msgspec import Struct
-
 from proxy.document.paths import Name, Path, PathMatches, Paths, bare
 from proxy.document.tree import Slot, Value, objects, opened
 from proxy.schema.derive import renamed
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.base import BaseTransform, Call, Schema
 
 
-class Rename(Struct, frozen=True, dict=True):
+class Rename(BaseTransform, frozen=True, dict=True):
     """Rename each member at a path to the name to its right; its position stays.
 
     All renames happen at once, so names can be swapped. A member that already has a new name, and
@@ -28,9 +26,6 @@ class Rename(Struct, frozen=True, dict=True):
 
     name: ClassVar[str] = "rename"
     shorthand: ClassVar[str | None] = "names"
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     names: Mapping[Path, str]
     """The path of each member, and its new name."""

@@ -1,21 +1,18 @@
 """Replaces the matches of a regular expression in strings."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
-from msgspec import Struct, field
+from msgspec import field
 
 from proxy.document.fuel import Fuel
 from proxy.document.measure import strings
 from proxy.document.paths import ROOT, Path, find
 from proxy.document.patterns import Pattern
 from proxy.document.tree import Slot
-from proxy.schema.derive import at
-from proxy.transforms.base import Call, Parameter, Schema
-from proxy.transforms.notices import any_text
+from proxy.transforms.base import BaseTransform, Call
 
 
-class Replace(Struct, frozen=True):
+class Replace(BaseTransform, frozen=True):
     r"""Replace every match of `pattern` in the strings at `at` by `with`.
 
     In `with`, `\1` to `\99` and `\g<name>` are the text of a group, `\\` is a backslash, `\n`,
@@ -33,9 +30,6 @@ class Replace(Struct, frozen=True):
     """
 
     name: ClassVar[str] = "replace"
-    shorthand: ClassVar[str | None] = None
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
 
     pattern: Pattern
     """The matches to replace."""
@@ -64,11 +58,6 @@ class Replace(Struct, frozen=True):
                 f"with: {self.with_!r} names a group that {self.pattern.text!r} does not have"
             ) from error
 
-    @property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """No arguments."""
-        return {}
-
     def __call__(self, root: Slot, call: Call) -> None:
         """Replace the matches."""
         replacement = _ascii(self.with_)
@@ -78,10 +67,6 @@ class Replace(Struct, frozen=True):
                 slot.set(changed)
         if find(root, self.at) is None:
             call.missing.append(str(self.at))
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """Strings stay strings; their constraints may no longer hold."""
-        return at(schema, self.at, any_text)
 
 
 def _ascii(replacement: str) -> str:

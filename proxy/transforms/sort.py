@@ -1,18 +1,16 @@
 """Sorts an array."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Raw
 
 from proxy.document.gather import column_values
-from proxy.document.paths import DEEP, ROOT, Path, blocked, places
+from proxy.document.paths import ROOT, Path, blocked, places
 from proxy.document.tree import Number, Slot, Value, level
-from proxy.schema.derive import at, reordered, thinned
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.transforms.base import BaseTransform, Call
 
 
-class Sort(Struct, frozen=True):
+class Sort(BaseTransform, frozen=True):
     """Sort the array at `at` by the value at `by` in each element, or by the elements themselves.
 
     Elements that compare equal keep their order. Texts are compared by their UTF-8 bytes, numbers
@@ -29,9 +27,6 @@ class Sort(Struct, frozen=True):
 
     name: ClassVar[str] = "sort"
     shorthand: ClassVar[str | None] = "by"
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     by: Path = ROOT
     """The path of the value to compare, from the element on."""
@@ -63,12 +58,6 @@ class Sort(Struct, frozen=True):
                 slot.set(value)
         if not slots and not blocked(root, self.at):
             call.missing.append(str(self.at))
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """The elements stay the same."""
-        if DEEP in self.at.steps:
-            return thinned(schema)
-        return at(schema, self.at, reordered)
 
 
 def key(value: Value) -> tuple[int, Any] | None:

@@ -1,18 +1,17 @@
 """Writes an array of objects with the same members as a table: each name once, lossless."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from msgspec import Struct
 from msgspec.structs import astuple
 
 from proxy.document.paths import ROOT, Path, blocked, places
 from proxy.document.tree import Pieces, Slot, Value, opened, row_type, rows
 from proxy.schema.derive import at
-from proxy.transforms.base import Call, Parameter, Schema
+from proxy.schema.walk import may_be
+from proxy.transforms.base import BaseTransform, Call, Schema
 
 
-class Table(Struct, frozen=True):
+class Table(BaseTransform, frozen=True):
     """Turn the array of objects at `at` into `{columns, rows}`, if all have the same members.
 
     `columns` are the names in the order of the first object, and every row has its values in that
@@ -27,9 +26,6 @@ class Table(Struct, frozen=True):
 
     name: ClassVar[str] = "table"
     shorthand: ClassVar[str | None] = "at"
-    window: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     at: Path = ROOT
     """The array of like objects."""
@@ -72,8 +68,7 @@ def _table(unopened: Value, value: list[Value]) -> dict[str, Any] | None:
 
 
 def _either(part: Schema) -> Schema:
-    kinds = part.get("type", "array")
-    if "array" not in ([kinds] if isinstance(kinds, str) else kinds):
+    if not may_be(part, "array"):
         return part
     return {
         "anyOf": [

@@ -3,17 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, field
 
 from proxy.document.measure import chars_that_fit, member, size
 from proxy.document.paths import ROOT, Path
 from proxy.document.tree import Pieces, Slot, encode
-from proxy.schema.derive import at
-from proxy.transforms.base import Call, Notice, Parameter, Schema
-from proxy.transforms.notices import admitting, any_text, free
+from proxy.transforms.base import BaseTransform, Call, Notice, Parameter, unused_name
 
 
-class Truncate(Struct, frozen=True):
+class Truncate(BaseTransform, frozen=True):
     """Return `max_length` characters of the text at `at` from `startIndex` on, with a notice.
 
     Characters are Unicode code points. A text that is no longer than the window stays unchanged. A
@@ -129,17 +127,9 @@ class Truncate(Struct, frozen=True):
         notice["hasMore"] = more
         slot.set(self._hinted(window, start + len(window), call) if more else window)
         if self.at.steps:
-            slot.parent[free(slot.parent, "truncation")] = notice
+            slot.parent[unused_name(slot.parent, "truncation")] = notice
         else:
             call.notices.append(Notice("truncation", notice, bare=True))
-
-    def reshape(self, schema: Schema) -> Schema | None:
-        """The text stays a text; `truncation` may be added beside it."""
-        reshaped = at(schema, self.at, any_text)
-        if reshaped is None or not self.at.steps:
-            return reshaped
-        says = "Which part of the text this is: totalLength, startIndex, endIndex, nextIndex"
-        return admitting(reshaped, Path(steps=self.at.steps[:-1]), "truncation", says)
 
     def _argument(self, call: Call, name: Literal["maxLength", "startIndex"], default: int) -> int:
         value = call.argument(self.arguments.get(name, name))

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from proxy.cli.account import explained
+from proxy.cli.explain import explained
 from proxy.ruleset.guard import Decision, Query, QueryResult
 from proxy.ruleset.rule import RuleFile, RuleSet
 from proxy.ruleset.selection import load

@@ -1,7 +1,6 @@
 import json
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -320,42 +319,3 @@ def test_structure_in_a_text_fits_as_well(raw: bytes, bound: int) -> None:
     text = '<<\n{"v":' + raw.decode() + "}>>"
     written = shaped(encode(text), Parse(as_="json", after=Pattern("<<")), Abridge(), at=told)
     assert size(written, told) <= bound
-
-
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "items": {
-            "type": "array",
-            "minItems": 5,
-            "items": {
-                "type": "object",
-                "properties": {
-                    "id": {"type": "integer"},
-                    "name": {"enum": [f"name {n}" for n in range(500)]},
-                    "body": {"type": "string", "pattern": "^x{300}$"},
-                },
-                "required": ["id", "name", "body"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["items"],
-    "additionalProperties": False,
-}
-
-
-@pytest.mark.parametrize("bound", [300, 500, 1000, 5000, 500_000])
-def test_an_abridged_document_fits_the_schema_that_the_step_derives(bound: int) -> None:
-    jsonschema.validate({"items": ROWS}, SCHEMA)
-    schema = Abridge().reshape(SCHEMA)
-    assert schema is not None
-    jsonschema.validate(fitted({"items": ROWS}, bound)[0], schema)
-
-
-def test_a_wrapped_array_fits_the_schema_that_the_step_derives() -> None:
-    schema = Abridge().reshape(SCHEMA["properties"]["items"])  # type: ignore[index]
-    assert schema is not None
-    found, [notice] = fitted(ROWS, 1000)
-    jsonschema.validate(found, schema)
-    jsonschema.validate({"items": found, notice.name: notice.value}, schema)

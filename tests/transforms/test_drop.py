@@ -1,15 +1,12 @@
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document.paths import ROOT, Path
+from proxy.document.paths import Path
 from proxy.document.surrogates import replace_lone
 from proxy.document.tree import Document, Pieces, compact
 from proxy.transforms.drop import Drop
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
-from tests.fitting import assert_reshaped, fitting, there
 
 
 def drop(*paths: str, at: str = "") -> Drop:
@@ -139,28 +136,6 @@ def test_what_stays_is_spelled_as_it_came(one: bytes, other: bytes, gone: bytes)
     after = compact(replace_lone(b'{"a": [{"x": %s}], "b": %s}' % (one, other)))
     assert shaped(before, drop("a.y", "y")) == after
     assert shaped(before, drop("a[].y", "y")) == after
-
-
-@given(fitting(), st.data())
-def test_what_is_left_fits_its_schema(pair: tuple[Any, Any], data: st.DataObject) -> None:
-    schema, document = pair
-    some = there(document).filter(lambda path: set(path.text) - set("*."))
-    paths = data.draw(st.lists(some, min_size=1, max_size=3))
-    at = data.draw(st.just(ROOT) | there(document))
-    assert_reshaped(Drop(tuple(paths), at), schema, document)
-
-
-def test_the_schema_loses_what_is_dropped() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"a": {"type": "array", "items": {"properties": {"b": {}}}}, "c": {}},
-        "required": ["a", "c"],
-    }
-    assert drop("b", at="a").reshape(schema) == {
-        "type": "object",
-        "properties": {"a": {"type": "array", "items": {"properties": {}}}, "c": {}},
-        "required": ["a", "c"],
-    }
 
 
 @pytest.mark.parametrize("path", ["", "**", "**.**"])

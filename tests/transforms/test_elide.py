@@ -1,5 +1,4 @@
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +10,6 @@ from proxy.document.tree import Document, Pieces, compact
 from proxy.transforms.base import Notice
 from proxy.transforms.elide import Elide
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
-from tests.fitting import assert_reshaped, fits, fitting, where
 
 A = Path.parse("a")
 
@@ -154,37 +152,3 @@ def test_what_is_shown_is_the_beginning_and_the_end(
     end = elements[len(elements) - last :]
     assert found["a"] == (elements if whole else elements[:first] + end)
     assert ("_elided" in found) is not whole
-
-
-@given(fitting(), st.data())
-def test_what_is_shortened_fits_its_schema(pair: tuple[Any, Any], data: st.DataObject) -> None:
-    schema, document = pair
-    few = st.integers(0, 2)
-    step = Elide(data.draw(where(document)), data.draw(few), data.draw(few))
-    assert_reshaped(step, schema, document)
-
-
-def test_the_schema_admits_the_note_where_nothing_else_is() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"a": {"type": "array", "items": {}, "minItems": 9}},
-        "additionalProperties": False,
-    }
-    reshaped = Elide(A).reshape(schema)
-    assert reshaped is not None
-    assert reshaped["properties"].keys() == {"a", "_elided"}
-    assert reshaped["properties"]["a"] == {"type": "array", "items": {}}
-    assert "required" not in reshaped
-
-
-@pytest.mark.parametrize("structured", [True, False])
-@pytest.mark.parametrize("before", ["[1, 2, 3, 4]", "[1]"])
-def test_the_schema_of_a_root_array_is_that_or_the_wrapped_one(
-    structured: bool, before: str
-) -> None:
-    schema = {"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "integer"}}}
-    reshaped = Elide().reshape(schema)
-    after = json.loads(shaped(before.encode(), Elide(), at=call(structured=structured)))
-    assert reshaped is not None
-    assert fits(after, reshaped)
-    assert not fits({"items": ["x"], "_elided": {}}, reshaped)

@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.document.paths import ROOT, Path
+from proxy.document.paths import Path
 from proxy.document.surrogates import replace_lone
 from proxy.document.tree import Document, Pieces, Slot, compact
 from proxy.errors import ShapeMismatch
 from proxy.transforms.keep import Keep
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
-from tests.fitting import assert_reshaped, fitting, there
 
 
 def keep(*paths: str, at: str = "") -> Keep:
@@ -236,29 +235,6 @@ def test_what_is_kept_is_spelled_as_it_came(one: bytes, other: bytes, gone: byte
     after = compact(replace_lone(b'{"b": %s, "a": [{"x": %s}]}' % (other, one)))
     assert shaped(before, keep("b", "a.x")) == after
     assert shaped(before, keep("b", "**.x")) == after
-
-
-@given(fitting(), st.data())
-def test_what_is_kept_fits_its_schema(pair: tuple[Any, Any], data: st.DataObject) -> None:
-    schema, document = pair
-    paths = data.draw(st.lists(there(document), min_size=1, max_size=3))
-    at = data.draw(st.just(ROOT) | there(document))
-    assert_reshaped(Keep(tuple(paths), at), schema, document)
-
-
-def test_the_schema_of_what_is_kept_has_no_other_properties() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"a": {"type": "string"}, "b": {}},
-        "required": ["a", "b"],
-        "additionalProperties": False,
-    }
-    assert keep("a").reshape(schema) == {
-        "type": "object",
-        "properties": {"a": {"type": "string"}},
-        "required": ["a"],
-        "additionalProperties": False,
-    }
 
 
 def test_a_rule_that_keeps_nothing_is_refused() -> None:

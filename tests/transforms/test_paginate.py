@@ -2,7 +2,6 @@ import json
 import re
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,8 +72,6 @@ def test_a_root_array_can_stay_one_with_the_metadata_beside_it(
     [notice] = asked.notices
     assert (notice.bare, notice.value["total"]) == (True, total)
     assert notice.value["hasMore"] == (total > 1)
-    schema = step.reshape({"type": "array", "items": {"type": "string"}, "minItems": 1})
-    assert schema == {"type": "array", "items": {"type": "string"}}
 
 
 def test_an_empty_root_array_is_wrapped_too() -> None:
@@ -395,56 +392,6 @@ def test_what_clips_the_page_does_not_spoil_its_end() -> None:
     raw = b'"one 1\\ntwo 2\\nthree 3"'
     steps = Parse(as_="lines"), Paginate(limit=2), Clip(max_chars=3)
     assert json.loads(shaped(raw, *steps)) == "one… (+2 chars)\ntwo… (+2 chars)\n"
-
-
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "items": {
-            "type": "array",
-            "items": {"$ref": "#/$defs/row"},
-            "minItems": 1,
-            "uniqueItems": True,
-        },
-        "pagination": {"type": "string"},
-        "more": {"type": "object", "additionalProperties": False},
-    },
-    "required": ["items"],
-    "additionalProperties": False,
-    "$defs": {"row": {"type": "object"}},
-}
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
-        Paginate(at=Path.parse("items"), limit=2),
-        Paginate(at=Path.parse("items"), limit=2, page_info={"more.n": "total", "x": "hasMore"}),
-        Paginate(at=(Path.parse("items"), Path.parse("others")), limit=2),
-    ],
-)
-@pytest.mark.parametrize("extra", [{}, {"pagination": "theirs"}, {"more": {}}])
-@pytest.mark.parametrize("offset", [0, 9])
-def test_a_page_fits_the_schema_that_the_step_derives(
-    step: Paginate, extra: dict[str, Any], offset: int
-) -> None:
-    document = {"items": [{"n": n} for n in range(3)], **extra}
-    jsonschema.validate(document, SCHEMA)
-    schema = step.reshape(SCHEMA)
-    assert schema is not None
-    jsonschema.validate(answered(json.dumps(document).encode(), step, offset=offset), schema)
-
-
-def test_the_schema_of_a_root_array_becomes_that_of_the_object_around_it() -> None:
-    step = Paginate(as_="rows")
-    schema = step.reshape({"type": "array", "items": {"type": "integer"}, "minItems": 3})
-    assert schema is not None
-    assert schema["properties"]["rows"] == {"type": "array", "items": {"type": "integer"}}
-    jsonschema.validate(answered(b"[1, 2]", step), schema)
-    either = step.reshape({"type": ["array", "string"]})
-    assert either is not None
-    jsonschema.validate(answered(b"[1, 2]", step), either)
-    jsonschema.validate("left alone", either)
 
 
 @given(objects(SCALARS))

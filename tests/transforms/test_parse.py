@@ -1,7 +1,6 @@
 import json
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -286,13 +285,6 @@ def test_records_rejoin_to_the_text(text: str, split: str | None) -> None:
     assert document.encode() == Document(text).encode()
 
 
-def test_lines_leave_the_schema_and_structure_says_nothing() -> None:
-    schema = {"type": "object", "properties": {"content": {"type": "string"}}}
-    assert Parse(as_="lines", at=CONTENT).reshape(schema) == schema
-    assert Parse(as_="json", at=CONTENT).reshape(schema) is None
-    jsonschema.validate({"content": "a"}, schema)
-
-
 @pytest.mark.fault(36, "inside")
 @pytest.mark.parametrize(
     ("step", "text"),
@@ -314,4 +306,4 @@ def test_yaml_that_is_too_long_is_left_as_it_came_and_burns_nothing() -> None:
     told = call()
     with pytest.raises(ShapeMismatch, match="characters of YAML are more than"):
         said("a" * 2_000_000, Parse(as_="yaml"), at=told)
-    assert told.fuel.left == MOST
+    assert told.fuel.remaining == MOST

@@ -15,7 +15,7 @@ from proxy.ruleset.loading.rulefile import read
 from proxy.transforms.base import Transform
 from proxy.transforms.drop import Drop
 from proxy.transforms.filter import Filter
-from proxy.transforms.project import Field, FromExpression, FromPath, Project
+from proxy.transforms.project import FromExpression, FromPath, Project
 from proxy.transforms.sort import Sort
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
 from tests.explosive import EXPLOSIVE
@@ -281,29 +281,6 @@ def test_the_schema_has_exactly_the_fields() -> None:
         },
         "required": ["summary"],
         "additionalProperties": False,
-    }
-
-
-def test_a_default_that_stands_over_null_leaves_no_null_in_the_schema() -> None:
-    schema = {
-        "type": "object",
-        "properties": {
-            "title": {"type": ["string", "null"]},
-            "tags": {"anyOf": [{"type": "array"}, {"type": "null"}]},
-            "revision": {"type": "integer"},
-        },
-        "required": ["title", "tags", "revision"],
-    }
-    defaults = {"title": "", "tags": [], "revision": 0}
-    fields: tuple[Field, ...] = tuple(
-        {name: FromPath(Path.parse(name), each, True)} for name, each in defaults.items()
-    )
-    reshaped = Project(fields).reshape(schema)
-    assert reshaped is not None
-    assert reshaped["properties"] == {
-        "title": {"anyOf": [{"type": "string"}, {"const": ""}]},
-        "tags": {"anyOf": [{"type": "array"}, {"const": []}]},
-        "revision": {"type": "integer"},
     }
 
 

@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from proxy.document.paths import ROOT, Path
+from proxy.document.paths import Path
 from proxy.document.surrogates import replace_lone
 from proxy.document.tree import Document, Number, Pieces, compact
 from proxy.transforms.sort import Sort, key
 from tests.documents import SCALARS, SURROGATES, call, shaped, values
-from tests.fitting import assert_reshaped, fitting, where
 
 ITEMS = Path.parse("items")
 N = Path.parse("n")
@@ -162,16 +161,3 @@ def test_what_is_sorted_is_spelled_as_it_came(one: bytes, other: bytes) -> None:
     before = b'{"items": [{"n": 2, "v": %s}, {"n": 1, "v": %s}], "v": %s}' % (one, other, one)
     after = b'{"items": [{"n": 1, "v": %s}, {"n": 2, "v": %s}], "v": %s}' % (other, one, one)
     assert shaped(before, Sort(at=ITEMS, by=N)) == compact(replace_lone(after))
-
-
-@given(fitting(), st.data())
-def test_what_is_sorted_fits_its_schema(pair: tuple[Any, Any], data: st.DataObject) -> None:
-    schema, document = pair
-    by = data.draw(st.sampled_from([ROOT, Path.parse("a"), Path.parse("b.a")]))
-    step = Sort(by=by, at=data.draw(where(document)), descending=data.draw(st.booleans()))
-    assert_reshaped(step, schema, document)
-
-
-def test_the_schema_keeps_how_many_elements_there_are_but_not_which_comes_first() -> None:
-    schema = {"type": "array", "minItems": 1, "prefixItems": [{"const": 1}], "items": {}}
-    assert Sort().reshape(schema) == {"type": "array", "minItems": 1}

@@ -1,7 +1,6 @@
 import json
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -266,22 +265,3 @@ def test_a_window_takes_no_more_bytes_than_the_rule_allows() -> None:
     written = shaped(json.dumps(text).encode(), Truncate(), at=told)
     beside = len(Document(told.notices[0].value).encode())
     assert 980 <= len(written) + beside <= 1000
-
-
-SCHEMA = {
-    "type": "object",
-    "properties": {"content": {"type": "string", "minLength": 4, "pattern": "f$"}},
-    "required": ["content"],
-    "additionalProperties": False,
-}
-
-
-def test_a_window_fits_the_schema_that_the_step_derives() -> None:
-    step = Truncate(at=CONTENT, max_length=2)
-    schema = step.reshape(SCHEMA)
-    assert schema is not None
-    for start in (0, 5):
-        found = shaped(b'{"content": "abcdef"}', step, at=call(startIndex=start))
-        jsonschema.validate(json.loads(found), schema)
-    assert Truncate().reshape({"type": "string", "maxLength": 3}) == {"type": "string"}
-    assert Truncate().reshape(SCHEMA) == SCHEMA

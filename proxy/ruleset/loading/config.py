@@ -153,8 +153,8 @@ def _config(converter: NodeConverter, root: Node, overrides: Mapping[str, Any]) 
         if key in NO_DEFAULTS:
             converter.report(root.keys[key], f"{key!r} is each route's own; it has no default")
         else:
-            known = [*fields(ConfigSpec), *_DEFAULTS]
-            converter.report_unknown(root.keys[key], "key", known, " of a configuration")
+            keys = [*fields(ConfigSpec), *_DEFAULTS]
+            converter.report_unknown(root.keys[key], "key", keys, " of a configuration")
     head = converter.members(replace(root, value=head_nodes), ConfigSpec, "a configuration", "key")
     for key, node in defaults.items():
         converter.convert(node, _DEFAULTS[key].type, key)

@@ -219,8 +219,8 @@ class NodeConverter:
 
     def _report_type(self, node: Node, kinds: tuple[Any, ...], label: str) -> Any:
         # That null is allowed too does not help the author.
-        shown = [kind for kind in kinds if kind is not NoneType] or kinds
-        expected = " or ".join(dict.fromkeys(map(type_text, shown)))
+        useful = [kind for kind in kinds if kind is not NoneType] or kinds
+        expected = " or ".join(dict.fromkeys(map(type_text, useful)))
         advice = next(filter(None, (_advice(node.value, kind) for kind in kinds)), "")
         return self.report(node, f"{label}: expected {expected}, found {value_text(node)}{advice}")
 
@@ -301,8 +301,8 @@ _LIMITS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
 
 def _shared_keys(node: Node, kind: Any) -> int:
     """Count the members of a mapping whose names a Struct has."""
-    known = fields(kind) if _is_struct(kind) and isinstance(node.value, dict) else ()
-    return sum(key in known for key in node.value) if known else 0
+    is_mapping = _is_struct(kind) and isinstance(node.value, dict)
+    return len(fields(kind).keys() & node.value.keys()) if is_mapping else 0
 
 
 def type_text(kind: Any) -> str:

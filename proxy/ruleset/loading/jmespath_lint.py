@@ -32,10 +32,10 @@ def mistake(expression: Expression) -> str | None:
         name, count = node["value"], len(node["children"])
         if name not in signatures:
             return f"unknown JMESPath function {name!r}{did_you_mean(name, signatures)}"
-        needed = len(signatures[name])
+        arity = len(signatures[name])
         variadic = bool(signatures[name]) and "variadic" in signatures[name][-1]
-        if count < needed or (count > needed and not variadic):
-            expected = f"{needed} argument{'s' * (needed != 1)}{' or more' * variadic}"
+        if count < arity or (count > arity and not variadic):
+            expected = f"{arity} argument{'s' * (arity != 1)}{' or more' * variadic}"
             return f"the JMESPath function {name!r} takes {expected}, found {count}"
     return None
 

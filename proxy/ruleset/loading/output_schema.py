@@ -25,86 +25,60 @@ from proxy.schema.references import (
 )
 from proxy.schema.violations import TYPES, Checker, Violation
 
-At = tuple[str | int, ...]
+Steps = tuple[str | int, ...]
 
-# Keywords that annotate a schema rather than constrain a value, including those of OpenAPI.
-_NOTES = {
-    "$comment",
-    "$defs",
-    "$id",
-    "$schema",
-    "contentEncoding",
-    "contentMediaType",
-    "contentSchema",
-    "default",
-    "definitions",
-    "deprecated",
-    "description",
-    "discriminator",
-    "else",
-    "example",
-    "examples",
-    "externalDocs",
-    "maxContains",
-    "minContains",
-    "nullable",
-    "readOnly",
-    "then",
-    "title",
-    "writeOnly",
-    "xml",
-}
+_OPENAPI = {"discriminator", "example", "externalDocs", "nullable", "xml"}
 # RE2 syntax that is not in ECMA-262, which clients in JavaScript use for patterns.
-_FOREIGN = re.compile(r"\\[AzQE]|\(\?(?!:)|\[\[:")
+_NOT_ECMA = re.compile(r"\\[AzQE]|\(\?(?!:)|\[\[:")
+# Keywords whose schemas apply to the same value as the schema around them.
+_IN_PLACE = {"allOf", "anyOf", "else", "if", "not", "oneOf", "then"}
+_MAX_REFERENCES = 100  # followed from one reference back to itself
 
 
 def problems(schema: Schema) -> list[OptionError]:
     """Return every mistake in `schema`, each with its path."""
-    found = list(_root(schema))
-    if any(each.at[:1] == ("$schema",) for each in found):
-        return found
+    mistakes = list(_root(schema))
+    if any(each.at[:1] == ("$schema",) for each in mistakes):
+        return mistakes
     try:
-        judge = Checker(keywords.metaschema(keywords.dialect(schema)))
-        found += [_mistake(schema, each) for each in judge.violations(schema, Fuel())]
-        places = {each.at for each in found}
-        found += [each for each in _Walk(schema).schema(schema, ()) if each.at not in places]
+        checker = Checker(keywords.metaschema(keywords.dialect(schema)))
+        violations = checker.violations(schema, Fuel())
+        mistakes += [_of_metaschema(schema, each) for each in violations]
+        reported = {each.at for each in mistakes}
+        mistakes += [each for each in _Walk(schema).walk(schema, ()) if each.at not in reported]
     except RecursionError:
-        found.append(OptionError((), "nested too deeply"))
-    return found
+        mistakes.append(OptionError((), "nested too deeply"))
+    return mistakes
 
 
 def _root(schema: Schema) -> Iterator[OptionError]:
-    kind = schema.get("type")
-    if kind is None:
+    type_ = schema.get("type")
+    if type_ is None:
         yield OptionError((), "the root needs 'type: object', which clients ask for")
-    elif isinstance(kind, list):
+    elif isinstance(type_, list):
         yield OptionError(("type",), "the root is an object for every client; write type: object")
-    elif isinstance(kind, str) and kind in TYPES.keys() - {"object"}:
-        yield OptionError(("type",), f"the root is an object for every client, not {kind!r}")
+    elif isinstance(type_, str) and type_ in TYPES.keys() - {"object"}:
+        yield OptionError(("type",), f"the root is an object for every client, not {type_!r}")
     if schema.get("nullable") is True:
         yield OptionError(("nullable",), "the root is an object for every client, never null")
     dialect = schema.get("$schema", keywords.DIALECT)
     if not isinstance(dialect, str) or dialect.removesuffix("#") not in keywords.DIALECTS:
-        known = " and ".join(keywords.DIALECTS)
-        yield OptionError(("$schema",), f"unknown dialect {dialect!r}; known: {known}")
+        dialects = " and ".join(keywords.DIALECTS)
+        yield OptionError(("$schema",), f"unknown dialect {dialect!r}; known: {dialects}")
 
 
-def _mistake(schema: Schema, found: Violation) -> OptionError:
-    """Return the mistake that a violation of the metaschema reports."""
+def _of_metaschema(schema: Schema, violation: Violation) -> OptionError:
     value: Any = schema
-    for step in found.path:
+    for step in violation.path:
         value = value[step]
-    words = [step for step in found.path if isinstance(step, str)]
-    how = found.message
-    if words[-1:] == ["type"] and words[-2:-1] != ["properties"] and not isinstance(value, list):
+    names = [step for step in violation.path if isinstance(step, str)]
+    message = violation.message
+    if names[-1:] == ["type"] and names[-2:-1] != ["properties"] and not isinstance(value, list):
         advice = did_you_mean(value, TYPES) if isinstance(value, str) else ""
-        how = f"{value!r} is no type{advice}"
+        message = f"{value!r} is no type{advice}"
         if value is None:
-            how = "null is no type; quote it: 'null'"
-    return OptionError(found.path, f"{words[-1]}: {how}")
-
-
-_FARTHEST = 100  # references followed from one reference back to itself
+            message = "null is no type; quote it: 'null'"
+    return OptionError(violation.path, f"{names[-1]}: {message}")
 
 
 class _Walk:
@@ -112,138 +86,123 @@ class _Walk:
 
     def __init__(self, root: Schema) -> None:
         self.root = root
-        self.checked = keywords.metaschema(keywords.dialect(root))["properties"].keys()
+        self.keywords = keywords.metaschema(keywords.dialect(root))["properties"].keys()
+        both = (keywords.metaschema(each)["properties"] for each in keywords.DIALECTS)
+        self.all_keywords = _OPENAPI.union(*both)
 
-    def schema(self, node: Any, at: At) -> Iterator[OptionError]:
-        """Yield the mistakes in the schema at `at` and in those inside it."""
+    def walk(self, node: Any, path: Steps) -> Iterator[OptionError]:
+        """Yield the mistakes in the schema at `path` and in those inside it."""
         if not isinstance(node, dict):
             return
         for word, value in node.items():
-            here = (*at, word)
-            if word in _CHECKS:
-                yield from (
-                    OptionError(here, f"{word}: {each}") for each in _CHECKS[word](self, value)
-                )
-            if at and word == "$schema":
+            here = (*path, word)
+            if path and word == "$schema":
                 yield OptionError(here, "'$schema' can stand at the root only", True)
-            elif word in DYNAMIC or (at and word == "$id"):
-                yield OptionError(
-                    here, f"{word!r} cannot stand here; name schemas under $defs", True
-                )
-            elif meant := self.misspelt(word):
-                yield OptionError(here, f"unknown keyword {word!r}{meant}", True)
-            for inner, place in _inner(word, value, here):
-                yield from self.schema(inner, place)
-        yield from self._names(node, at)
+            elif word in DYNAMIC or (path and word == "$id"):
+                message = f"{word!r} cannot stand here; name schemas under $defs"
+                yield OptionError(here, message, True)
+            elif advice := self._misspelt(word):
+                yield OptionError(here, f"unknown keyword {word!r}{advice}", True)
+            elif mistake := self._mistake(word, value):
+                yield OptionError(here, f"{word}: {mistake}")
+            for inner, inner_path in _inner(word, value, here):
+                yield from self.walk(inner, inner_path)
+        yield from _names(node, path)
 
-    def misspelt(self, word: str) -> str:
+    def _misspelt(self, word: str) -> str:
         """Return advice if `word` is like a known keyword; other words may be custom keywords."""
-        known = word in self.checked or word in _NOTES or word.startswith("x-")
-        return "" if known else did_you_mean(word, self.checked)
+        if word in self.all_keywords or word.startswith("x-"):
+            return ""
+        return did_you_mean(word, self.keywords)
 
-    def _names(self, node: Schema, at: At) -> Iterator[OptionError]:
-        """Yield the mistakes about property names in one schema."""
-        own, patterns = node.get("properties", {}), node.get("patternProperties", {})
-        for text in patterns if isinstance(patterns, dict) else ():
-            for wrong in _pattern(self, text):
-                yield OptionError((*at, "patternProperties", text), wrong, True)
-        required = node.get("required")
-        closed = node.get("additionalProperties") is False and not patterns
-        if closed and isinstance(own, dict) and isinstance(required, list):
-            for position, name in enumerate(required):
-                if isinstance(name, str) and name not in own:
-                    said = f"required: {name!r} is none of the properties{did_you_mean(name, own)}"
-                    yield OptionError((*at, "required", position), said)
+    def _mistake(self, keyword: str, value: Any) -> str | None:
+        if keyword == "nullable" and not isinstance(value, bool):
+            return f"expected true or false, found {value!r}"
+        if keyword == "pattern" and isinstance(value, str):
+            return _pattern_mistake(value)
+        return self._reference(value) if keyword == "$ref" and isinstance(value, str) else None
 
-    def leads_nowhere(self, reference: str) -> bool:
+    def _reference(self, reference: str) -> str | None:
+        if not reference.startswith("#"):
+            return f"{reference!r} is outside of this schema; put it under $defs"
+        try:
+            target(self.root, reference)
+        except Unclear:
+            tables = [key for key in DEFINITIONS if isinstance(self.root.get(key), dict)]
+            names = [pointer(key, name) for key in tables for name in self.root[key]]
+            return f"nothing stands at {reference!r}{did_you_mean(reference, names)}"
+        return f"{reference!r} leads back to itself" if self._circular(reference) else None
+
+    def _circular(self, reference: str) -> bool:
         """Return True if a reference leads back to itself before any value is checked.
 
-        Return False if that takes over _FARTHEST references: the library then fails at the check.
+        Return False after _MAX_REFERENCES: the library then fails at the check.
         """
-        trail: set[str] = set()
-        waiting: list[Any] = [{"$ref": reference}]
-        while waiting and len(trail) <= _FARTHEST:
-            node = waiting.pop()
-            if not isinstance(node, dict):
-                continue
-            held = node.get("$ref")
-            if isinstance(held, str):
-                if held == reference and trail:
-                    return True
-                if held not in trail:
-                    trail.add(held)
-                    try:
-                        waiting.append(target(self.root, held))
-                    except Unclear:
-                        return False
-            for word in _IN_PLACE & node.keys():
-                value = node[word]
-                waiting += value if isinstance(value, list) else [value]
-        return False
+        visited: set[str] = set()
+        waiting = [reference]
+        while waiting and len(visited) < _MAX_REFERENCES:
+            try:
+                references = set(_in_place_references(target(self.root, waiting.pop())))
+            except Unclear:
+                return False
+            waiting += references - visited
+            visited |= references
+        return reference in visited
 
 
-# Keywords whose schemas apply to the same value as the schema around them.
-_IN_PLACE = {"allOf", "anyOf", "else", "if", "not", "oneOf", "then"}
+def _in_place_references(node: Any) -> Iterator[str]:
+    """Yield the references that a schema follows for the value itself."""
+    if isinstance(node, list):
+        for each in node:
+            yield from _in_place_references(each)
+    elif isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"]
+        for keyword in _IN_PLACE & node.keys():
+            yield from _in_place_references(node[keyword])
 
 
-def _inner(word: str, value: Any, at: At) -> Iterator[tuple[Any, At]]:
-    if word in HOLDS_NAMED and isinstance(value, dict):
-        yield from ((inner, (*at, name)) for name, inner in value.items())
-    elif word in HOLDS_LIST and isinstance(value, list):
-        yield from ((inner, (*at, position)) for position, inner in enumerate(value))
-    elif word in HOLDS_ONE:
-        yield value, at
+def _inner(keyword: str, value: Any, path: Steps) -> Iterator[tuple[Any, Steps]]:
+    """Yield the schemas that a keyword holds, with their paths."""
+    if keyword in HOLDS_NAMED and isinstance(value, dict):
+        yield from ((inner, (*path, name)) for name, inner in value.items())
+    elif keyword in HOLDS_LIST and isinstance(value, list):
+        yield from ((inner, (*path, index)) for index, inner in enumerate(value))
+    elif keyword in HOLDS_ONE:
+        yield value, path
 
 
-def _pattern(walk: _Walk, text: Any) -> Iterator[str]:
-    if not isinstance(text, str):
-        return
+def _names(node: Schema, path: Steps) -> Iterator[OptionError]:
+    """Yield the mistakes about property names in one schema."""
+    declared, patterns = node.get("properties", {}), node.get("patternProperties", {})
+    for text in patterns if isinstance(patterns, dict) else ():
+        if mistake := _pattern_mistake(text):
+            yield OptionError((*path, "patternProperties", text), mistake, True)
+    required = node.get("required")
+    closed = node.get("additionalProperties") is False and not patterns
+    if closed and isinstance(declared, dict) and isinstance(required, list):
+        for index, name in enumerate(required):
+            if isinstance(name, str) and name not in declared:
+                advice = did_you_mean(name, declared)
+                message = f"required: {name!r} is none of the properties{advice}"
+                yield OptionError((*path, "required", index), message)
+
+
+def _pattern_mistake(text: str) -> str | None:
     try:
         Pattern(text)
     except PatternError as error:
-        yield str(error)
-        return
-    foreign = _FOREIGN.search(text.replace(r"\\", "--"))
-    if foreign is not None:
-        yield f"{text!r} has {foreign[0]!r}, which clients in JavaScript cannot read"
-        return
+        return str(error)
+    if match := _NOT_ECMA.search(text.replace(r"\\", "--")):
+        return f"{text!r} has {match[0]!r}, which clients in JavaScript cannot read"
     try:
         keywords.compiled({"pattern": text})
     except ValueError:
-        yield f"{text!r} is nothing that clients in JavaScript can read"
-        return
+        return f"{text!r} is nothing that clients in JavaScript can read"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
             re.compile(text)
     except re.error as error:
-        yield f"{text!r} is nothing that clients in Python can read: {error}"
-
-
-def _reference(walk: _Walk, held: Any) -> Iterator[str]:
-    if not isinstance(held, str):
-        return
-    if not held.startswith("#"):
-        yield f"{held!r} is outside of this schema; put it under $defs"
-        return
-    try:
-        target(walk.root, held)
-    except Unclear:
-        known = [
-            pointer(words, name)
-            for words in DEFINITIONS
-            if isinstance(walk.root.get(words), dict)
-            for name in walk.root[words]
-        ]
-        yield f"nothing stands at {held!r}{did_you_mean(held, known)}"
-        return
-    if walk.leads_nowhere(held):
-        yield f"{held!r} leads back to itself"
-
-
-def _nullable(walk: _Walk, value: Any) -> Iterator[str]:
-    if not isinstance(value, bool):
-        yield f"expected true or false, found {value!r}"
-
-
-_CHECKS = {"$ref": _reference, "nullable": _nullable, "pattern": _pattern}
+        return f"{text!r} is nothing that clients in Python can read: {error}"
+    return None

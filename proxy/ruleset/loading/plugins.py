@@ -99,8 +99,8 @@ def check_parameters(step: Any) -> None:
         if not isinstance(parameter, Parameter) or not isinstance(parameter.schema, dict):
             raise PythonError(f"its parameter {name!r} is {parameter!r}, not a Parameter(schema)")
         if parameter.schema.get("type") not in _TYPES:
-            known = ", ".join(_TYPES)
-            raise PythonError(f"the schema of its parameter {name!r} has no type; known: {known}")
+            types = ", ".join(_TYPES)
+            raise PythonError(f"the schema of its parameter {name!r} has no type; known: {types}")
         try:
             Pattern(parameter.schema.get("pattern", ""))
         except AbridgeError as error:

@@ -20,19 +20,19 @@ Bound = Annotated[Size, Meta(ge=300)]
 
 
 # For a key whose value may be null.
-_NOT_SAID: Any = UNSET
+_ABSENT: Any = UNSET
 
 
 class Steps(Struct, frozen=True):
     """The steps of a response, each with its position; a nested list is spliced in."""
 
-    placed: tuple[tuple[Node, Transform], ...] = ()
+    pairs: tuple[tuple[Node, Transform], ...] = ()
 
 
 class GuardSpec(Struct, frozen=True):
-    """The guard of a rule, with its position: `{name: options}`, a name of `guards` at the top."""
+    """The guard of a rule: `{name: options}`, a name of `guards` at the top."""
 
-    placed: tuple[Node, Guard] | None = None
+    guard: Guard | None = None
 
 
 class PluginClasses(Struct, frozen=True):
@@ -112,7 +112,7 @@ class CaseSpec(Struct, frozen=True, kw_only=True):
     """The call does not reach the server; the refusal is exactly this text, or this document."""
     asks: QuerySpec | None = None
     """The query of a guard to the server, before the call."""
-    upstream: dict[str, Any] | None = _NOT_SAID
+    upstream: dict[str, Any] | None = _ABSENT
     """Exactly the arguments that the server gets; `null`: the server gets no call."""
     warns: tuple[str, ...] | None = None
     """The kinds of all warnings, each once."""

@@ -126,17 +126,17 @@ def _rule(
 ) -> Rule | None:
     """Check the keys of a rule against each other, and return the rule."""
     valid = {key: value for key, value in members.items() if value is not INVALID}
-    steps = valid.get("response", Steps()).placed
+    steps = valid.get("response", Steps()).pairs
     checks.whole_tool(converter, node, valid)
     checks.windows(converter, steps)
-    checks.errors(converter, valid.get("errors", Steps()).placed)
+    checks.errors(converter, valid.get("errors", Steps()).pairs)
     schema = checks.contract(converter, node, valid)
     if "arguments" in valid:
         checks.arguments(converter, node.value["arguments"], valid["arguments"], steps)
     if "tests" in node.value and "tools" in valid:
         # A guard with a mistake is a guard.
         guard = members.get("guard", GuardSpec())
-        guarded = guard is INVALID or guard.placed is not None
+        guarded = guard is INVALID or guard.guard is not None
         checks.tests(converter, node.value["tests"], valid["tools"], guarded=guarded)
     pipeline = [step for _, step in steps]
     if valid.get("validate") is not None and isinstance(schema, dict):
@@ -149,8 +149,8 @@ def _rule(
         return None
     spec = RuleSpec(**{**valid, "output_schema": schema})
     hide, error_if = spec.hide, spec.error_if
-    errors = tuple(step for _, step in spec.errors.placed)
-    guard = spec.guard.placed[1] if spec.guard.placed else None
+    errors = tuple(step for _, step in spec.errors.pairs)
+    guard = spec.guard.guard
     return Rule(
         name=spec.name or ", ".join(spec.tools),
         pipeline=tuple(pipeline),

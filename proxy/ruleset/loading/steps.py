@@ -137,7 +137,7 @@ class Names:
         own = self._own["guards"]
         if name.value in own:
             guard = _build_own(converter, options, own[name.value], name.value)
-            return INVALID if guard is INVALID else GuardSpec((node, guard))
+            return INVALID if guard is INVALID else GuardSpec(guard)
         if name.value in (*TRANSFORMS, *self._own["transforms"]):
             message = f"{name.value!r} is a transform: a step of 'response' or of 'errors'"
             return converter.report(name, f"{label}: {message}")
@@ -184,8 +184,8 @@ def _build(converter: NodeConverter, options: Node, kind: Any, name: str) -> Any
     if isinstance(options.value, dict):
         values = converter.members(options, kind, name)
         return converter.build(options, kind, values, name)
-    known = ", ".join(fields(kind))
-    expected = f"options ({known})" if known else "no options"
+    names = ", ".join(fields(kind))
+    expected = f"options ({names})" if names else "no options"
     return converter.report(options, f"{name}: expected {expected}, found {value_text(options)}")
 
 

@@ -7,13 +7,12 @@ from collections.abc import Callable
 
 from msgspec import Raw
 
-from proxy.document.paths import ROOT
 from proxy.document.tree import encode, plain
 from proxy.ruleset.rule import Rule
 from proxy.schema import derive as schemas
 from proxy.session.tools.arguments import VIEW
+from proxy.transforms.abridge import NAME, Abridge
 from proxy.transforms.base import Schema, Transform
-from proxy.transforms.notices import DROPPED, admitting, or_wrapped
 
 Log = Callable[[str], None]
 
@@ -21,6 +20,10 @@ _VIEWED: Schema = {"type": "object", "properties": {VIEW: {}}, "required": [VIEW
 _UNKEPT: Schema = {
     "description": "What does not keep to the contract passes as the server sent it."
 }
+_NOTE = (
+    "Present if elements or characters were left out of this result: what is shown is not the"
+    " whole. Says by path how many are shown of how many."
+)
 _GUARDED: Schema = {"description": "What is answered in place of the server."}
 
 
@@ -41,7 +44,7 @@ def derived(own: Schema, rules: list[Rule], log: Log) -> Schema | None:
         # The server's own fits unchanged results, but not shaped ones that break the contract.
         fitting += [_UNKEPT] * (rule.validate == "warn")
         fitting += [_GUARDED] * (rule.guard is not None)
-    return schemas.advertised(own, fitting) if fitting else own
+    return _with_note(schemas.advertised(own, fitting), rules) if fitting else own
 
 
 def promised(rules: list[Rule], log: Log) -> Schema | None:
@@ -56,7 +59,7 @@ def promised(rules: list[Rule], log: Log) -> Schema | None:
         fitting += [_VIEWED] * rule.snapshot_step.viewable
     fitting += [_UNKEPT] * any(rule.validate != "refuse" for rule in rules)
     fitting += [_GUARDED] * any(rule.guard is not None for rule in rules)
-    return schemas.advertised(None, fitting)
+    return _with_note(schemas.advertised(None, fitting), rules)
 
 
 def unkept(rules: list[Rule]) -> str | None:
@@ -103,17 +106,15 @@ def _run(
         if schema is None:
             return None
         schema = _reshaped(schema, step, rule, log)
-    if schema is not None and rule.drop_blocks:
-        schema = admitting(schema, ROOT, DROPPED, _DROPS)
-        schema = None if schema is None else schemas.at(schema, ROOT, _or_wrapped)
-    return schema
+    return schemas.relaxed(schema) if schema is not None and rule.drop_blocks else schema
 
 
-_DROPS = "How many blocks of each type were left out."
-
-
-def _or_wrapped(part: Schema) -> Schema:
-    return or_wrapped(part, DROPPED, _DROPS)
+def _with_note(schema: Schema | None, rules: list[Rule]) -> Schema | None:
+    """Tell readers of the schema that results may be incomplete, if a rule abridges them."""
+    abridging = any(step.name == Abridge.name for rule in rules for step in rule.pipeline)
+    if schema is None or not abridging or schema.get("type") != "object":
+        return schema
+    return {**schema, "properties": {**schema.get("properties", {}), NAME: {"description": _NOTE}}}
 
 
 def _reshaped(schema: Schema, step: Transform, rule: Rule, log: Log) -> Schema | None:
@@ -123,8 +124,8 @@ def _reshaped(schema: Schema, step: Transform, rule: Rule, log: Log) -> Schema |
         reshaped = step.reshape(schema)
         if reshaped is None or isinstance(plain(Raw(encode(reshaped))), dict):
             return reshaped
-        said = f"{reshaped!r} is no schema"
+        reason = f"{reshaped!r} is no schema"
     except (Exception, SystemExit) as error:  # a transform may raise anything
-        said = f"{type(error).__name__}: {error}"
-    log(f"{rule.name}: what {step.name!r} makes of an outputSchema is not known: {said}")
+        reason = f"{type(error).__name__}: {error}"
+    log(f"{rule.name}: what {step.name!r} makes of an outputSchema is not known: {reason}")
     return None

@@ -1,0 +1,148 @@
+"""The schemas of steps that keep the types of what is left: every result fits them."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.document.paths import ROOT, Path
+from proxy.document.patterns import Expression, Pattern
+from proxy.transforms import TRANSFORMS
+from proxy.transforms.abridge import Abridge
+from proxy.transforms.base import BaseTransform, Transform
+from proxy.transforms.clip import Clip
+from proxy.transforms.drop import Drop
+from proxy.transforms.elide import Elide
+from proxy.transforms.filter import Filter
+from proxy.transforms.jmespath import Jmespath
+from proxy.transforms.keep import Keep
+from proxy.transforms.paginate import Paginate
+from proxy.transforms.parse import Parse
+from proxy.transforms.replace import Replace
+from proxy.transforms.sort import Sort
+from proxy.transforms.truncate import Truncate
+from tests.documents import call, shaped
+from tests.fitting import arrays, assert_reshaped, fits, fitting, there, where
+from tests.given import rule
+
+CONDITIONS = [Expression(text) for text in ("a", "@ == `1`", "!@", "`false`")]
+FEW = st.integers(0, 2)
+INFO: Any = {"rest.n": "total", "more": "hasMore"}
+
+
+def relaxing(document: Any) -> dict[str, st.SearchStrategy[Any]]:
+    """Return strategies for the steps that keep the types of what is left of `document`."""
+    some = st.lists(there(document), min_size=1, max_size=3).map(tuple)
+    parts = there(document).filter(lambda path: set(path.text) - set("*."))
+    at = st.just(ROOT) | there(document)
+    pages = [Paginate(at=ROOT, limit=1)]
+    if arrays(document):
+        array = Path.parse(sorted(arrays(document))[0])
+        pages += [Paginate(at=array, limit=1, page_info=info) for info in (None, INFO)]
+    return {
+        "keep": st.builds(Keep, some, at),
+        "drop": st.builds(Drop, st.lists(parts, min_size=1, max_size=3).map(tuple), at),
+        "filter": st.builds(Filter, where(document), st.sampled_from(CONDITIONS)),
+        "sort": st.builds(Sort, st.sampled_from([ROOT, Path.parse("a")]), where(document)),
+        "elide": st.builds(Elide, where(document), FEW, FEW),
+        "paginate": st.sampled_from(pages),
+        "clip": st.builds(Clip, at, FEW),
+        "truncate": st.just(Truncate(at=Path.parse("a"), max_length=1)),
+        "replace": st.builds(Replace, st.just(Pattern("[a-z]")), st.just("-"), at),
+        "abridge": st.just(Abridge(max_bytes=300)),
+        "parse": st.builds(Parse, st.just("lines"), at),
+    }
+
+
+@pytest.mark.parametrize("name", relaxing({}))
+@given(fitting(), st.data())
+def test_what_is_left_fits_the_relaxed_schema(
+    name: str, pair: tuple[Any, Any], data: st.DataObject
+) -> None:
+    schema, document = pair
+    step = data.draw(relaxing(document)[name])
+    assert_reshaped(step, schema, document)
+
+
+def test_every_step_that_says_no_schema_of_its_own_is_tried_here() -> None:
+    general: Any = BaseTransform.reshape
+    relaxed = {name for name, kind in TRANSFORMS.items() if kind.reshape is general}
+    assert relaxed == relaxing({}).keys() - {"paginate", "parse"}
+
+
+ROWS = [{"id": n, "note": "x" * 90} for n in range(40)]
+OWN = {
+    "type": "object",
+    "properties": {
+        "items": {"type": "array", "minItems": 40, "items": {"required": ["id", "note"]}},
+        "pagination": {"type": "string"},
+        "state": {"enum": ["pending", "done"]},
+    },
+    "required": ["items"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "abridge: 500",
+        "elide: items",
+        "paginate: {at: items, limit: 2}",
+        "paginate: {at: items, limit: 2, page_info: {state: hasMore}}",
+        "truncate: {at: state, max_length: 2}",
+        "clip: {at: state, max_chars: 2}",
+        "replace: {at: state, pattern: e, with: E}",
+    ],
+)
+def test_the_notes_beside_what_was_cut_fit_the_schema(text: str) -> None:
+    [step] = rule(f"response: [{{{text}}}]").pipeline
+    document = {"items": ROWS, "state": "pending"}
+    assert_fits(step, OWN, document)
+    assert fits(document, OWN)
+
+
+@pytest.mark.parametrize(
+    "step", [Elide(), Paginate(limit=2), Paginate(limit=2, as_="rows"), Abridge(max_bytes=300)]
+)
+@pytest.mark.parametrize("structured", [True, False])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "integer"}}},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "minItems": 5}}},
+        {"type": ["array", "string"]},
+    ],
+)
+def test_an_array_may_be_wrapped_with_a_note_beside_it(
+    step: Transform, structured: bool, schema: dict[str, Any]
+) -> None:
+    assert_fits(step, schema, [*range(200)], structured=structured)
+    assert_fits(step, schema, [1], structured=structured)
+
+
+def assert_fits(step: Transform, schema: Any, document: Any, structured: bool = True) -> None:
+    asked = call(structured=structured)
+    after = json.loads(shaped(json.dumps(document).encode(), step, at=asked))
+    reshaped = step.reshape(schema)
+    assert reshaped is not None
+    if structured and asked.notices and not isinstance(after, dict):
+        after = {"items": after} | {each.name: each.value for each in asked.notices}
+    assert fits(after, reshaped), (after, reshaped)
+
+
+def test_the_page_of_a_root_array_has_the_schema_of_the_object_around_it() -> None:
+    schema = Paginate(as_="rows").reshape({"type": "array", "items": {"type": "integer"}})
+    assert schema is not None
+    assert schema["anyOf"][0]["properties"]["rows"] == {
+        "type": "array",
+        "items": {"type": "integer"},
+    }
+    assert schema["anyOf"][0]["required"] == ["rows", "pagination"]
+
+
+@pytest.mark.parametrize("step", [Jmespath(Expression("a")), Parse(as_="json")])
+def test_some_steps_do_not_know_the_schema_of_their_results(step: Transform) -> None:
+    assert step.reshape({"type": "object"}) is None
