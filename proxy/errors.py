@@ -19,10 +19,10 @@ from itertools import islice
 
 from msgspec import Struct
 
-_MOST = 500  # words that are compared
+_MAX_WORDS = 500
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, words: Iterable[str]) -> str | None:
     """Return the known word most similar to `word`, or None if none is similar.
 
     >>> nearest("paginat", ["paginate", "project"]), nearest("zebra", ["paginate"])
@@ -31,18 +31,18 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     # Imported only after a mistake, to keep the start fast.
     from difflib import get_close_matches
 
-    # Each known word is compared with `word`: of very many, the first ones are enough.
-    return next(iter(get_close_matches(word[:100], list(islice(known, _MOST)), 1)), None)
+    # Each word is compared with `word`: of very many, the first ones are enough.
+    return next(iter(get_close_matches(word[:100], list(islice(words, _MAX_WORDS)), 1)), None)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, words: Iterable[str]) -> str:
     """Return the end of a message on an unknown word: `; did you mean ...?`, or an empty text.
 
     >>> did_you_mean("paginat", ["paginate", "project"])
     "; did you mean 'paginate'?"
     """
-    found = nearest(word, known)
-    return f"; did you mean {found!r}?" if found else ""
+    match = nearest(word, words)
+    return f"; did you mean {match!r}?" if match else ""
 
 
 BESIDE_RULES = "beside_rules_"

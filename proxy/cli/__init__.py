@@ -30,17 +30,17 @@ _TAKE_A_SERVER = frozenset(("serve", "doctor"))
 def main(words: list[str] | None = None) -> int:
     """Run a command line; return its exit code."""
     try:
-        return _done(sys.argv[1:] if words is None else words)
+        return _run(sys.argv[1:] if words is None else words)
     except RuntimeError as error:
         if str(error) != "can't start new thread":
             raise
-    said = "no thread can be started; the limit of processes or of memory may be too low"
-    os.write(2, f"{PROGRAM}: error: {said}\n".encode())
+    reason = "no thread can be started; the limit of processes or of memory may be too low"
+    os.write(2, f"{PROGRAM}: error: {reason}\n".encode())
     # Exit without joining threads. A server that was started sees its stdin close.
     os._exit(1)
 
 
-def _done(words: list[str]) -> int:
+def _run(words: list[str]) -> int:
     verb = words[0] if words else ""
     if verb in VERBS and verb != "run":
         return _verb(verb, words[1:])
@@ -48,12 +48,12 @@ def _done(words: list[str]) -> int:
 
     ours = words[1:] if verb == "run" else words
     try:
-        chosen = options.quick(ours, os.environ)
+        settings = options.quick(ours, os.environ)
     except ValueError:
-        chosen = None
-    if chosen is None:
+        settings = None
+    if settings is None:
         return options.complain(_parser(), ours, os.environ)
-    return run.run(chosen, first_word=verb)
+    return run.run(settings, first_word=verb)
 
 
 def _verb(verb: str, words: list[str]) -> int:
@@ -70,11 +70,11 @@ def _verb(verb: str, words: list[str]) -> int:
 
         ours, command = options.split(parser, words)
     try:
-        given = argparse.Namespace(command=command, words=words)
-        chosen, others = parser.parse_known_args(ours, given)
+        namespace = argparse.Namespace(command=command, words=words)
+        arguments, others = parser.parse_known_args(ours, namespace)
         if others:
             _unexpected(parser, others[0], getattr(module, "config_key", None))
-        code: int = module.run(chosen)
+        code: int = module.run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 130

@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from proxy.cli.terminal import table
+
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
@@ -46,34 +48,23 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(_: argparse.Namespace) -> int:
     """Make the calls and print the table."""
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
-    speaker = Console(stderr=True)
-    with speaker.status("asking the servers, directly and through the proxy"):
-        seen = asyncio.run(_perform())
-    table = Table(
-        title="bytes of the answer that the model sees",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 0, 0, 1),
-        pad_edge=False,
-    )
-    for heading in ("server", "rules", "call"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("before", "after", "times\nsmaller"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for act, (before, after) in zip(_ACTS, seen, strict=True):
-        said = ", ".join(f"{name}: {value!r}" for name, value in act.arguments.items())
+    with Console(stderr=True).status("asking the servers, directly and through the proxy"):
+        sizes = asyncio.run(_perform())
+    title = "bytes of the answer that the model sees"
+    rows = table("server", "rules", "call", ">before", ">after", ">times\nsmaller", title=title)
+    for act, (before, after) in zip(_ACTS, sizes, strict=True):
+        arguments = ", ".join(f"{name}: {value!r}" for name, value in act.arguments.items())
         rules = act.rules or "none, 10 kB"
         cells = [f"{before:,}", f"{after:,}", f"{before / after:,.0f}"]
         if _looks_again(act):
             cells[0], cells[2] = "not called", ""
-        table.add_row(act.server, rules, f"{act.tool}({said})", *cells)
+        rows.add_row(act.server, rules, f"{act.tool}({arguments})", *cells)
     console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(table)
+    console.print(rows)
     console.print(
         "Each call ran once on the real server. 'not called': a later look at an earlier answer.\n"
         "'none, 10 kB': without rules, bounded at 10 kB.\n"
@@ -86,24 +77,25 @@ async def _perform() -> list[tuple[int, int]]:
     """Return the visible bytes of each act, directly and through the proxy."""
     setups = list(dict.fromkeys((act.server, act.rules) for act in _ACTS))
     direct: dict[str, int] = {}
-    found: dict[int, tuple[int, int]] = {}
+    sizes_of: dict[int, tuple[int, int]] = {}
     with tempfile.TemporaryDirectory(prefix="mcp-abridge-demo-") as directory:
         for server, rules in setups:
             acts = [act for act in _ACTS if (act.server, act.rules) == (server, rules)]
-            command = [sys.executable, str(_EXAMPLES / server / "server.py")]
-            given = ["--rules", str(_EXAMPLES / server / rules)] if rules else ["--budget", "10kB"]
-            wrapper = [sys.executable, "-m", "proxy", "-q", "--ledger", "off", *given, "--"]
-            plain = [act for act in acts if not (_looks_again(act) or _called(act) in direct)]
+            folder = _EXAMPLES / server
+            options = ["--rules", str(folder / rules)] if rules else ["--budget", "10kB"]
+            command = [sys.executable, str(folder / "server.py")]
+            wrapper = [sys.executable, "-m", "proxy", "-q", "--ledger", "off", *options, "--"]
+            plain = [act for act in acts if not (_looks_again(act) or _request(act) in direct)]
             if plain:
                 sizes = await _calls(command, plain, directory)
-                direct |= zip(map(_called, plain), sizes, strict=True)
+                direct |= zip(map(_request, plain), sizes, strict=True)
             after = await _calls([*wrapper, *command], acts, directory)
             for act, size in zip(acts, after, strict=True):
-                found[_ACTS.index(act)] = (direct.get(_called(act), 0), size)
-    return [found[at] for at in range(len(_ACTS))]
+                sizes_of[_ACTS.index(act)] = (direct.get(_request(act), 0), size)
+    return [sizes_of[index] for index in range(len(_ACTS))]
 
 
-def _called(act: Act) -> str:
+def _request(act: Act) -> str:
     """Return the key of an act's request to its server; it does not depend on the rules."""
     return f"{act.server} {act.tool} {act.arguments}"
 
@@ -128,10 +120,10 @@ async def _calls(command: list[str], acts: list[Act], directory: str) -> list[in
     with open(os.devnull, "w") as quiet:
         async with Client(stdio_client(server, errlog=quiet)) as client:
             await client.list_tools()
-            return [_seen(await client.call_tool(act.tool, act.arguments)) for act in acts]
+            return [_visible(await client.call_tool(act.tool, act.arguments)) for act in acts]
 
 
-def _seen(result: "CallToolResult") -> int:
+def _visible(result: "CallToolResult") -> int:
     """Return the bytes that the model reads: structuredContent if there is one, else the text."""
     import msgspec
     from mcp_types import TextContent

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from proxy.cli import PROGRAM, options
 from proxy.cli.options import Options
+from proxy.cli.terminal import printable, refuse
 from proxy.document.paths import matches
 from proxy.errors import did_you_mean
 from proxy.ruleset.rule import Rule
@@ -37,7 +38,7 @@ Finding = tuple[Level, str]
 class Listed(NamedTuple):
     """The tools that a client was sent, with the server, the revision and the seconds it took.
 
-    `said` holds the wrapper's log lines as level and text, `stderr` the last lines of the server.
+    `log` holds the wrapper's lines as level and text, `stderr` the last lines of the server.
     """
 
     server: str
@@ -45,22 +46,22 @@ class Listed(NamedTuple):
     revision: str
     seconds: float
     tools: dict[str, dict[str, Any]]
-    said: list[Finding]
+    log: list[Finding]
     stderr: list[str]
 
 
 class Silent(Exception):
     """A server did not list its tools: the cause, the wrapper's log, the server's stderr."""
 
-    def __init__(self, cause: str, said: list[Finding], stderr: list[str]) -> None:
+    def __init__(self, cause: str, log: list[Finding], stderr: list[str]) -> None:
         super().__init__(cause)
-        self.said = said
+        self.log = log
         self.stderr = stderr
 
     def findings(self, what: str) -> Iterator[Finding]:
         """Yield the wrapper's log lines, an error titled `what` if it logged none, and stderr."""
-        yield from self.said
-        if all(level != "error" for level, _ in self.said):
+        yield from self.log
+        if all(level != "error" for level, _ in self.log):
             yield "error", f"{what}: {self}"
         yield from _quoted("error", self.stderr)
 
@@ -78,36 +79,31 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a line for each finding. Returns 1 if one is a warning or an error."""
     words: list[str] = arguments.words
     try:
-        chosen = options.quick(words, os.environ)
+        settings = options.quick(words, os.environ)
     except ValueError as error:
-        return _refuse(str(error))
-    if chosen is None:
-        return _refuse("no server: give its URL, or write its command after --")
+        return refuse("doctor", str(error))
+    if settings is None:
+        return refuse("doctor", "no server: give its URL, or write its command after --")
     worst = 0
-    for level, said in _examined(chosen, words):
-        print(f"{level}: {said}", flush=True)
+    for level, text in _findings(settings, words):
+        print(f"{level}: {text}", flush=True)
         worst = max(worst, level != "ok")
     return worst
 
 
-def _refuse(said: str) -> int:
-    print(f"{PROGRAM} doctor: {said}", file=sys.stderr)
-    return 2
-
-
-def _examined(chosen: Options, words: list[str]) -> Iterator[Finding]:
-    yield _ledger(chosen)
-    wrong = list(_rule_files(chosen))
+def _findings(settings: Options, words: list[str]) -> Iterator[Finding]:
+    yield _ledger(settings)
+    wrong = list(_rule_files(settings))
     yield from wrong
-    command = [chosen.url] if chosen.url is not None else ["--", *chosen.command]
-    headers = [word for text in chosen.header or () for word in ("--header", text)]
-    patience = chosen.deadline or _FIRST_ANSWER
+    command = [settings.url] if settings.url is not None else ["--", *settings.command]
+    headers = [word for text in settings.header or () for word in ("--header", text)]
+    patience = settings.deadline or _FIRST_ANSWER
     try:
         bare = asyncio.run(_listed([*_NONE, *headers, *command], patience))
     except Silent as silent:
         yield from silent.findings("the server does not list its tools")
         return
-    yield from bare.said
+    yield from bare.log
     yield from _quoted("ok", bare.stderr)
     yield (
         "ok",
@@ -121,18 +117,18 @@ def _examined(chosen: Options, words: list[str]) -> Iterator[Finding]:
     except Silent as silent:
         yield from silent.findings("with the rules, its tools are not listed")
         return
-    yield from (each for each in ruled.said if each not in bare.said)
+    yield from (each for each in ruled.log if each not in bare.log)
     yield "ok", f"with the rules: {_tools(ruled)}"
-    yield from _rules(chosen, bare)
+    yield from _rules(settings, bare)
     yield from _large(bare, ruled)
 
 
-def _ledger(chosen: Options) -> Finding:
+def _ledger(settings: Options) -> Finding:
     from proxy.storage.ledger import LedgerFile, default_path
 
-    if chosen.ledger == "off":
+    if settings.ledger == "off":
         return "ok", "no ledger"
-    path = chosen.ledger or default_path()
+    path = settings.ledger or default_path()
     try:
         LedgerFile(path).close()
     except Exception as error:  # from SQLite, the system, or the proxy
@@ -140,9 +136,9 @@ def _ledger(chosen: Options) -> Finding:
     return "ok", f"ledger {path}"
 
 
-def _rule_files(chosen: Options) -> Iterator[Finding]:
-    names = () if chosen.rules == _NONE[1:] else chosen.rules or ()
-    for reading in readings(names, allow_python=chosen.allow_python):
+def _rule_files(settings: Options) -> Iterator[Finding]:
+    names = () if settings.rules == _NONE[1:] else settings.rules or ()
+    for reading in readings(names, allow_python=settings.allow_python):
         for problem in reading.problems:
             yield "error", str(problem)
 
@@ -165,17 +161,17 @@ async def _listed(words: Sequence[str], patience: float) -> Listed:
         try:
             async with limit:
                 first_limit = limit.when()
-                listed = await _asked(stdio_client(wrapper, errors), limit)
+                listed = await _tools_of(stdio_client(wrapper, errors), limit)
         except TimeoutError:
             cause = f"it gave no answer within {_SECONDS:g} s"
             if limit.when() == first_limit:
                 cause = _mute(patience)
             # The wrapper's errors only report that it was terminated here.
-            said = [each for each in _said(errors) if each[0] != "error"]
-            raise Silent(cause, said, _stderr(errors)) from None
+            log = [each for each in _log(errors) if each[0] != "error"]
+            raise Silent(cause, log, _stderr(errors)) from None
         except Exception as error:  # from the client, alone or in an exception group
-            raise Silent(_innermost(error), _said(errors), _stderr(errors)) from error
-        return listed._replace(said=_said(errors), stderr=_stderr(errors))
+            raise Silent(_innermost(error), _log(errors), _stderr(errors)) from error
+        return listed._replace(log=_log(errors), stderr=_stderr(errors))
 
 
 def _mute(seconds: float) -> str:
@@ -185,7 +181,7 @@ def _mute(seconds: float) -> str:
     )
 
 
-async def _asked(transport: Any, limit: asyncio.Timeout) -> Listed:
+async def _tools_of(transport: Any, limit: asyncio.Timeout) -> Listed:
     from mcp import Client
 
     clock = asyncio.get_running_loop().time
@@ -213,16 +209,16 @@ def _innermost(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _said(errors: Any) -> list[Finding]:
+def _log(errors: Any) -> list[Finding]:
     """Return the wrapper's warnings and errors; lines without its prefix are the server's."""
     errors.seek(0)
     levels: tuple[Level, ...] = ("warning", "error")
-    found: list[Finding] = []
+    findings: dict[Finding, None] = {}
     for line in errors:
         for level in levels:
             if line.startswith(start := f"{PROGRAM}: {level}: "):
-                found.append((level, line.removeprefix(start).rstrip("\n")))
-    return list(dict.fromkeys(found))
+                findings[level, line.removeprefix(start).rstrip("\n")] = None
+    return list(findings)
 
 
 def _stderr(errors: Any) -> list[str]:
@@ -234,8 +230,7 @@ def _stderr(errors: Any) -> list[str]:
 
 def _quoted(level: Level, stderr: list[str]) -> Iterator[Finding]:
     if stderr:
-        # A terminal would interpret control characters.
-        lines = ["".join(each for each in line if each.isprintable()) for line in stderr]
+        lines = (printable(line.rstrip("\n")) for line in stderr)
         yield level, "\n    ".join(("what the server wrote beside its messages:", *lines))
 
 
@@ -248,13 +243,15 @@ def _size(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def _rules(chosen: Options, bare: Listed) -> Iterator[Finding]:
+def _rules(settings: Options, bare: Listed) -> Iterator[Finding]:
     """Yield the rule files and rules without effect here, and the tools that no rule covers."""
-    if chosen.rules == _NONE[1:]:
+    if settings.rules == _NONE[1:]:
         return
-    files = None if chosen.rules is None else load(chosen.rules, allow_python=chosen.allow_python)
-    ruleset = Selection(files, chosen.budget, lambda said: None)(bare.server, None)
-    ruleset = ruleset.fitting(bare.tools)
+    files = None
+    if settings.rules is not None:
+        files = load(settings.rules, allow_python=settings.allow_python)
+    selection = Selection(files, settings.budget, lambda _: None)
+    ruleset = selection(bare.server, None).fitting(bare.tools)
     for file in files or ():
         if file not in ruleset.files:
             yield "warning", f"{file.name}: it is for another server; none of its rules apply"

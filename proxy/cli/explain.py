@@ -1,21 +1,46 @@
-"""`mcp-abridge explain`: show a recorded response after each step of its rule."""
+"""`mcp-abridge explain`: show a recorded response after each step of its rule.
+
+The account of a call is one JSON object, which `--json` prints; the other output is made from it.
+"""
 
 import argparse
 import json
-import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from proxy.cli import takes_rules
-from proxy.cli.account import explained
+from proxy.cli.terminal import console, list_problems, printable, refuse, table
+from proxy.document.fuel import Fuel
+from proxy.document.lookups import Lookups
+from proxy.document.paths import select
+from proxy.document.patterns import truthy
+from proxy.document.tree import Document, plain
 from proxy.errors import AbridgeError, RuleErrors
-from proxy.ruleset.rule import RuleSet
+from proxy.ruleset.clients import CLIENTS
+from proxy.ruleset.guard import Allow
+from proxy.ruleset.rule import Rule, RuleSet
 from proxy.ruleset.selection import load
+from proxy.shaping.job import ShapeJob
+from proxy.shaping.pipeline import shape
+from proxy.shaping.result.frame import Copy
+from proxy.testing import answer as answers
+from proxy.testing.answer import ClientView
+from proxy.testing.choice import choices
 from proxy.testing.exchange import recorded, text_result
 from proxy.testing.play import Replay
+from proxy.transforms.base import Call, Transform, Warned
+from proxy.transforms.filter import Filter
+from proxy.transforms.jmespath import Jmespath
+from proxy.transforms.recast import Recast
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+
+_MAX_LINES = 8
+_MAX_WIDTH = 160
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -26,9 +51,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a recorded exchange {request, response}, a response, a result, or any JSON",
     )
-    parser.add_argument(
-        "--tool", metavar="NAME", help="the tool that was called, in place of the recorded one"
-    )
+    parser.add_argument("--tool", metavar="NAME", help="the tool, in place of the recorded one")
     parser.add_argument(
         "--arguments",
         metavar="JSON",
@@ -38,8 +61,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--found",
         metavar="JSON|TEXT",
-        help="what the server answers where a guard asks it something first; else it answers "
-        "nothing",
+        help="the server's answer to the query of a guard (default: none)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -58,179 +80,429 @@ def run(arguments: argparse.Namespace) -> int:
     """Explain the response. Returns 2 if the rules or the recording cannot be used."""
     try:
         files = load(arguments.rules, allow_python=arguments.allow_python)
-        with open(arguments.file, "rb") as held:
-            exchange = recorded(held.read(), arguments.tool, arguments.arguments)
+        with open(arguments.file, "rb") as file:
+            exchange = recorded(file.read(), arguments.tool, arguments.arguments)
         answer = None if arguments.found is None else text_result(arguments.found)
         account = explained(Replay(RuleSet(files), exchange, query_result=answer), arguments.file)
     except RuleErrors as errors:
-        for problem in errors.problems:
-            print(problem, file=sys.stderr)
-        return 2
+        return list_problems(errors.problems)
     except OSError as error:
-        return _refuse(f"{arguments.file}: {error.strerror or error}")
+        return refuse("explain", f"{arguments.file}: {error.strerror or error}")
     except AbridgeError as error:
-        return _refuse(f"{arguments.file}: {error}")
+        return refuse("explain", f"{arguments.file}: {error}")
     if arguments.json:
-        print(json.dumps(account, indent=2, ensure_ascii=False, default=repr))
+        print(_json(account, indent=2))
     else:
         _print(account)
     return 0
 
 
-def _refuse(message: str) -> int:
-    print(f"mcp-abridge explain: {message}", file=sys.stderr)
-    return 2
+# The account
 
 
-def _print(found: dict[str, Any]) -> None:
-    from rich.console import Console
+def explained(replay: Replay, file: str = "") -> dict[str, Any]:
+    """Return the account of a call and its response; the keys are the same for every call."""
+    exchange, rule = replay.exchange, replay.applied
+    steps = None if rule is None else _Steps(replay, rule)
+    accounts = [] if steps is None else list(steps)
+    return {
+        "file": file,
+        "tool": exchange.tool,
+        "arguments": exchange.arguments,
+        "upstream": replay.calls[0] if replay.calls else None,
+        "rule": None if rule is None else rule.name,
+        "rules": [
+            {
+                "name": choice.rule.name,
+                "place": choice.rule.place,
+                "applies": choice.applies,
+                "reason": choice.reason,
+            }
+            for choice in choices(replay.rules, exchange.tool, exchange.arguments)
+        ],
+        "guard": _guard(replay),
+        "document": None if rule is None else _document(replay, rule),
+        "outcome": _outcome(replay),
+        "steps": accounts,
+        "missing": list(dict.fromkeys(path for step in accounts for path in step["missing"])),
+        "notices": [] if steps is None else steps.notices,
+        "warnings": _all_warnings(replay),
+        "vocabulary": {} if rule is None else _vocabulary(rule),
+        "log": list(dict.fromkeys(replay.log)),
+        "before": _sizes(replay.before),
+        "after": _sizes(replay.answer),
+        "shown": _for_models(replay.answer),
+        "clients": list(_clients(replay.before, replay.answer)),
+    }
 
-    console = Console(highlight=False, markup=False, soft_wrap=False)
-    if not console.is_terminal:
-        # The reader of a pipe expects whole lines, not lines wrapped at 80 columns.
-        console = Console(highlight=False, markup=False, width=max(console.width, 160))
-    console.print(f"{found['tool']}({_json(found['arguments'])})")
-    if found["upstream"] not in (None, found["arguments"]):
-        console.print(f"the server sees: {_json(found['upstream'])}")
-    _print_rules(console, found)
-    if found["guard"] is not None:
-        _print_guard(console, found)
-    _print_document(console, found)
-    if found["steps"]:
-        _print_steps(console, found["steps"])
-    _print_told(console, found)
-    _print_shown(console, found["shown"])
-    _print_clients(console, found["clients"])
+
+def _outcome(replay: Replay) -> str:
+    """Return the outcome of the call; an error result is an error even if it passes unchanged."""
+    return "error" if replay.outcome == "untouched" and replay.answer.failed else replay.outcome
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=repr)
+def _guard(replay: Replay) -> dict[str, Any] | None:
+    """Return the query, the query result and the decision of the guard; None if none decided."""
+    if not replay.decisions:
+        return None
+    last = replay.decisions[-1]
+    allowed = isinstance(last.decision, Allow)
+    failure = f"the guard {last.name!r} failed: "
+    failed = any(failure in line for line in replay.log)
+    account: dict[str, Any] = {
+        "name": last.name,
+        "asks": replay.queries[0] if replay.queries else None,
+        "found": None,
+        "decision": "failed" if failed else "forward" if allowed else "answer",
+        "facts": last.decision.facts if isinstance(last.decision, Allow) else {},
+    }
+    if (result := last.result) is not None:
+        document = {"document": result.document}
+        account["found"] = document if result.failure is None else {"failure": result.failure}
+    return account
 
 
-def _print_rules(console: "Console", found: dict[str, Any]) -> None:
+def _document(replay: Replay, rule: Rule) -> dict[str, Any] | None:
+    """Return the kind and the places of the document that the steps work on; None if none."""
+    if not replay.calls:
+        refusal = {"kind": "text", "copies": ["the refusal"]}
+        return refusal if _runs_on_error(replay, rule) else None
+    if replay.before.error is not None:
+        message = {"kind": "text", "copies": ["the message of the error"]}
+        return message if rule.errors else None
+    located = replay.document(rule)
+    if located is None:
+        return None
+    kind = "text" if located.document.textual else "JSON"
+    return {"kind": kind, "copies": [_place(copy) for copy in located.frame.copies]}
+
+
+def _place(copy: Copy) -> str:
+    """Return the place of a copy of the document in words."""
+    if copy.where == "structured":
+        return "structuredContent"
+    if copy.where == "member":
+        return f"the member {copy.member!r} of structuredContent"
+    numbers = ", ".join(str(index + 1) for index in copy.blocks)
+    if len(copy.blocks) > 1:
+        return f"content blocks {numbers}, an element each"
+    return f"content block {numbers}{', as a JSON string' if copy.quoted else ''}"
+
+
+def _runs_on_error(replay: Replay, rule: Rule) -> bool:
+    """Return True if the answer is an error on which the rule's `errors` steps ran."""
+    error = replay.answer.failed and replay.outcome in ("error", "refused", "failed")
+    return error and bool(rule.errors) and rule.mode == "active"
+
+
+class _Steps:
+    """Yields the account of the response as received, and after each step as if it were the last.
+
+    `notices` are those of the last step.
+    """
+
+    def __init__(self, replay: Replay, rule: Rule) -> None:
+        self._replay, self._rule = replay, rule
+        self._missing: list[str] = []
+        self._document: Any = None
+        self.notices: list[Any] = []
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        replay, rule = self._replay, self._rule
+        on_error = _runs_on_error(replay, rule)
+        if replay.shaped:
+            # The job for the whole response, even if the call is for a later page.
+            first, last = replay.shaped[0][0], replay.shaped[-1][0]
+            job = replace(first, arguments=last.arguments, names=last.names, view=last.view)
+            assert job.raw is not None
+            # `response` steps do not run on errors, and `errors` steps run only on errors.
+            whole = shape(replace(job, rule=replace(rule, errors=(), mode="active")))
+            on_response = replay.before.error is None and whole.outcome != "error"
+            if on_response or on_error:
+                yield _step("received", None, answers.read(job.raw))
+            if on_response:
+                yield from self._of_response(job)
+        elif on_error:
+            yield _step("refused", None, replay.again(replace(rule, errors=())).answer)
+        if on_error:
+            yield from self._of_error()
+
+    def _of_response(self, job: ShapeJob) -> Iterator[dict[str, Any]]:
+        located = self._replay.document(self._rule)
+        self._document = None if located is None else plain(located.document.cell[0])
+        rule, missing = self._rule, 0
+        warnings: Sequence[Warned] = ()
+        for count, step in enumerate(rule.pipeline, 1):
+            part = replace(rule, pipeline=rule.pipeline[:count], errors=(), mode="active")
+            if count < len(rule.pipeline):
+                part = replace(part, allow_growth=True)  # later steps may shrink it again
+            self._missing = []
+            mistakes = _mistakes(step, self._document, job.arguments)
+            result = shape(replace(job, rule=part), self._observe)
+            answer = answers.read(result.raw)
+            message = answer.text if result.outcome == "refused" else result.log_line
+            yield _step(
+                step.name,
+                "response",
+                answer,
+                self._missing[missing:],
+                result.warnings[len(warnings) :],
+                "; ".join(filter(None, [message, *mistakes])) or None,
+            )
+            missing, warnings = len(self._missing), result.warnings
+
+    def _observe(self, step: str, document: Document, call: Call) -> None:
+        """Record the state after `step`; it includes the reports of earlier steps."""
+        self._missing = list(call.missing)
+        self._document = plain(document.cell[0])
+        self.notices = [{notice.name: plain(notice.value)} for notice in call.notices]
+
+    def _of_error(self) -> Iterator[dict[str, Any]]:
+        missing: Sequence[str] = ()
+        warnings: Sequence[Warned] = ()
+        for count, step in enumerate(self._rule.errors, 1):
+            again = self._replay.again(replace(self._rule, errors=self._rule.errors[:count]))
+            if not again.shaped:
+                yield _step(step.name, "errors", again.answer)
+                continue
+            result = again.shaped[-1][1]
+            yield _step(
+                step.name,
+                "errors",
+                again.answer,
+                result.missing[len(missing) :],
+                result.warnings[len(warnings) :],
+                result.log_line,
+            )
+            missing, warnings = result.missing, result.warnings
+
+
+def _step(
+    name: str,
+    key: str | None,
+    answer: ClientView,
+    missing: Iterable[str] = (),
+    warnings: Iterable[Warned] = (),
+    message: str | None = None,
+) -> dict[str, Any]:
+    """Return the account of one step; `key` is the rule's key that lists the step."""
+    return {
+        "step": name,
+        "key": key,
+        **_sizes(answer),
+        "missing": list(missing),
+        "warnings": list(map(_warning, warnings)),
+        "said": message,
+    }
+
+
+def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list[str]:
+    """Return a message for each member that a step's expression names and no value has."""
+    if isinstance(step, Filter) and step.where is not None:
+        key, expression = "where", step.where
+    elif isinstance(step, Jmespath):
+        key, expression = step.name, step.expression
+    else:
+        return []
+    lookups, fuel, results = Lookups(expression, guess=False), Fuel(), list[Any]()
+    evaluate = expression.bind(arguments, fuel, lookups)
+    of = {"type": "field", "value": step.at.text} if key == "where" else "the document"
+    with suppress(AbridgeError):  # the step itself reports this failure
+        for slot in select(Document(document).root, step.at):
+            values = slot.get() if key == "where" else [slot.get()]
+            if isinstance(values, list):
+                lookups.corrected(expression.tree, values, lambda value: value, fuel, of)
+                results += map(evaluate, values)
+    absences = [] if any(map(truthy, results)) else lookups.absences
+    return [f"{key}: {mistake}" for mistake in lookups.slips or absences]
+
+
+def _warning(warning: Warned) -> dict[str, Any]:
+    return {"kind": warning.kind, "said": warning.said}
+
+
+def _all_warnings(replay: Replay) -> list[dict[str, Any]]:
+    """Return the distinct warnings of the guard and of the steps."""
+    of_guard = (each for decision in replay.decisions for each in decision.warnings)
+    of_steps = (each for _, result in replay.shaped for each in result.warnings)
+    return list(map(_warning, dict.fromkeys((*of_guard, *of_steps))))
+
+
+def _vocabulary(rule: Rule) -> dict[str, list[str]]:
+    """Return the permitted words at each path of the shapes that the rule's `recast` makes."""
+    words: dict[str, dict[str, None]] = {}
+    for step in (*rule.pipeline, *rule.errors):
+        for path, permitted in step.vocabulary.items() if isinstance(step, Recast) else ():
+            words.setdefault(path.text, {}).update(dict.fromkeys(permitted))
+    return {path: list(permitted) for path, permitted in words.items()}
+
+
+def _sizes(answer: ClientView) -> dict[str, int | None]:
+    return {
+        "wire": len(answer.line),
+        "visible": answer.visible_size.most,
+        "structured": answer.visible_size.structured,
+        "text": answer.visible_size.text,
+    }
+
+
+def _for_models(answer: ClientView) -> dict[str, Any]:
+    """Return the bytes and first lines that a model reads, as structuredContent and as text."""
+    structured = answer.text if answer.structured is None else bytes(answer.structured).decode()
+    sizes = answer.visible_size
+    return {
+        "structured": {"bytes": sizes.to("structured"), "lines": _first_lines(structured)},
+        "text": {"bytes": sizes.to("text"), "lines": _first_lines(answer.text)},
+    }
+
+
+def _first_lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    first = [
+        line[:_MAX_WIDTH] + f"… (+{len(line) - _MAX_WIDTH} chars)" * (len(line) > _MAX_WIDTH)
+        for line in lines[:_MAX_LINES]
+    ]
+    return first if len(lines) <= _MAX_LINES else [*first, f"… (+{len(lines) - _MAX_LINES} lines)"]
+
+
+def _clients(before: ClientView, after: ClientView) -> Iterator[dict[str, Any]]:
+    """Yield each client with a known limit, with a flag if the answer exceeds that limit."""
+    for client in CLIENTS:
+        limit = client.limit_bytes
+        if limit is not None:
+            sizes = before.visible_size.to(client.shows), after.visible_size.to(client.shows)
+            yield {
+                "client": client.name,
+                "limit": limit,
+                "beyond": client.beyond,
+                "before": sizes[0],
+                "after": sizes[1],
+                "over_before": sizes[0] > limit,
+                "over_after": sizes[1] > limit,
+            }
+
+
+# In words
+
+
+def _print(account: dict[str, Any]) -> None:
+    stdout = console()
+    _print_lines(stdout, _opening(account))
+    if account["steps"]:
+        _print_steps(stdout, account["steps"])
+    _print_lines(stdout, _findings(account))
+    _print_lines(stdout, _in_models(account["shown"]))
+    over = [each for each in account["clients"] if each["over_before"] or each["over_after"]]
+    if not over:
+        stdout.print("\nno known client's limit is overrun, before or after")
+        return
+    rows = table("client", ">limit", ">before", ">after", "what is over the limit")
+    for client in over:
+        sizes = (
+            f"{client[key]:,}" + " over" * client[f"over_{key}"] for key in ("before", "after")
+        )
+        rows.add_row(client["client"], f"{client['limit']:,}", *sizes, client["beyond"])
+    stdout.print(rows)
+
+
+def _print_lines(stdout: "Console", lines: Iterable[str]) -> None:
+    """Print untrusted lines, unwrapped and without characters that a terminal interprets."""
+    for line in lines:
+        stdout.print("\n".join(map(printable, line.split("\n"))), soft_wrap=True)
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, default=repr, indent=indent)
+
+
+def _opening(account: dict[str, Any]) -> Iterator[str]:
+    """Yield the call, the rules, the guard, the document and the outcome."""
+    yield f"{account['tool']}({_json(account['arguments'])})"
+    if account["upstream"] not in (None, account["arguments"]):
+        yield f"the server sees: {_json(account['upstream'])}"
     others = 0
-    for each in found["rules"]:
-        if each["applies"]:
-            console.print(f"rule {each['name']} ({each['place']}) applies")
-        elif each["reason"].startswith("it is for "):
+    for rule in account["rules"]:
+        if rule["applies"]:
+            yield f"rule {rule['name']} ({rule['place']}) applies"
+        elif rule["reason"].startswith("it is for "):
             others += 1
         else:
-            console.print(f"rule {each['name']} ({each['place']}) does not: {each['reason']}")
+            yield f"rule {rule['name']} ({rule['place']}) does not: {rule['reason']}"
     if others:
-        console.print(f"{others} rule{'s' * (others != 1)} for other tools")
-    if found["rule"] is None:
-        console.print("no rule applies: the response passes as it came")
+        yield f"{others} rule{'s' * (others != 1)} for other tools"
+    if account["rule"] is None:
+        yield "no rule applies: the response passes as it came"
+    if account["guard"] is not None:
+        name = f"guard {account['guard']['name']}"
+        for line in _of_guard(account["guard"], goes_on=account["upstream"] is not None):
+            yield f"{name} {line}"
+    document = account["document"]
+    if document is not None:
+        yield f"document: {document['kind']}, {' and '.join(document['copies'])}"
+    elif account["rule"] is not None and account["upstream"] is not None:
+        yield "document: none that a transform could work on"
+    yield f"outcome: {account['outcome']}"
 
 
-def _print_guard(console: "Console", found: dict[str, Any]) -> None:
-    guard = found["guard"]
-    name = f"guard {guard['name']}"
-    asks, answer = guard["asks"], guard["found"]
-    if asks is not None:
-        _say(console, f"{name} asks {asks['tool']}({_json(asks['arguments'])})")
-    if answer is not None and "document" in answer:
-        _say(console, f"{name} finds: {_json(answer['document'])}")
-    elif answer is not None:
-        _say(console, f"{name} finds nothing: {answer['failure']} (--found gives an answer)")
-    onward = "the call goes on" if found["upstream"] is not None else "the call is withheld"
-    decisions = {
+def _of_guard(guard: dict[str, Any], *, goes_on: bool) -> Iterator[str]:
+    query, result = guard["asks"], guard["found"]
+    if query is not None:
+        yield f"asks {query['tool']}({_json(query['arguments'])})"
+    if result is not None and "document" in result:
+        yield f"finds: {_json(result['document'])}"
+    elif result is not None:
+        yield f"finds nothing: {result['failure']} (--found gives an answer)"
+    yield {
         "forward": "lets the call go on",
         "answer": "answers the call itself",
-        "failed": f"fails: {onward}",
-    }
-    _say(console, f"{name} {decisions[guard['decision']]}")
+        "failed": f"fails: {'the call goes on' if goes_on else 'the call is withheld'}",
+    }[guard["decision"]]
     if guard["facts"]:
-        _say(console, f"{name} tells the steps: {_json(guard['facts'])}")
+        yield f"tells the steps: {_json(guard['facts'])}"
 
 
-def _print_document(console: "Console", found: dict[str, Any]) -> None:
-    document = found["document"]
-    if document is not None:
-        console.print(f"document: {document['kind']}, {' and '.join(document['copies'])}")
-    elif found["rule"] is not None and found["upstream"] is not None:
-        console.print("document: none that a transform could work on")
-    console.print(f"outcome: {found['outcome']}")
-
-
-def _print_steps(console: "Console", steps: list[dict[str, Any]]) -> None:
+def _print_steps(stdout: "Console", steps: list[dict[str, Any]]) -> None:
     from rich.text import Text
 
-    table = _table(("after the step", "on the wire", "visible", "paths that matched nothing"))
+    rows = table("after the step", ">on the wire", ">visible", "paths that matched nothing")
     for step in steps:
-        missing = ", ".join(step["missing"])
-        table.add_row(_named(step), f"{step['wire']:,}", f"{step['visible']:,}", Text(missing))
-    console.print(table)
+        paths = Text(", ".join(step["missing"]))
+        rows.add_row(_title(step), f"{step['wire']:,}", f"{step['visible']:,}", paths)
+    stdout.print(rows)
     # Steps after a mismatch repeat its message.
-    first = {step["said"]: _named(step) for step in reversed(steps) if step["said"] is not None}
-    for said, name in reversed(first.items()):
-        _say(console, f"at {name}: {said}")
+    first = {step["said"]: _title(step) for step in reversed(steps) if step["said"] is not None}
+    _print_lines(stdout, (f"at {name}: {message}" for message, name in reversed(first.items())))
 
 
-def _named(step: dict[str, Any]) -> str:
+def _title(step: dict[str, Any]) -> str:
     name: str = step["step"]
     return f"errors: {name}" if step["key"] == "errors" else name
 
 
-def _print_told(console: "Console", found: dict[str, Any]) -> None:
-    """Print the distinct warnings and log lines, unmatched paths, notices and vocabularies."""
-    told = [step["said"] for step in found["steps"]]
-    for warned in found["warnings"]:
-        _say(console, f"warning ({warned['kind']}): {warned['said']}")
-        told.append(warned["said"])
-    for line in found["log"]:
-        if not any(said and line.endswith(said) for said in told):
-            _say(console, f"log: {line}")
-    for path in found["missing"]:
-        _say(console, f"matched nothing: {path}")
-    for notice in found["notices"]:
-        _say(console, f"notice beside the document: {_json(notice)}")
-    for path, words in found["vocabulary"].items():
-        _say(console, f"words of {path}: {', '.join(words)}")
+def _findings(account: dict[str, Any]) -> Iterator[str]:
+    """Yield the distinct warnings and log lines, unmatched paths, notices and vocabularies."""
+    for warning in account["warnings"]:
+        yield f"warning ({warning['kind']}): {warning['said']}"
+    messages = [each["said"] for each in (*account["steps"], *account["warnings"])]
+    for line in account["log"]:
+        if not any(message and line.endswith(message) for message in messages):
+            yield f"log: {line}"
+    for path in account["missing"]:
+        yield f"matched nothing: {path}"
+    for notice in account["notices"]:
+        yield f"notice beside the document: {_json(notice)}"
+    for path, words in account["vocabulary"].items():
+        yield f"words of {path}: {', '.join(words)}"
 
 
-def _print_shown(console: "Console", shown: dict[str, dict[str, Any]]) -> None:
+def _in_models(texts: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """Yield the first lines that a model reads, for each kind of client if they differ."""
     names = {
         "structured": "clients that show structuredContent where there is some",
         "text": "clients that show text",
     }
-    if shown["structured"] == shown["text"]:
+    if texts["structured"] == texts["text"]:
         names = {"text": "every client"}
     for kind, name in names.items():
-        console.print(f"\nwhat the model reads in {name}, {shown[kind]['bytes']:,} bytes:")
-        for line in shown[kind]["lines"]:
-            _say(console, f"  {line}")
-
-
-def _say(console: "Console", line: str) -> None:
-    """Print an untrusted line, unwrapped and without characters that a terminal interprets."""
-    console.print(_printable(line), soft_wrap=True)
-
-
-def _printable(line: str) -> str:
-    """Replace the characters of a line that a terminal would interpret."""
-    return "".join(
-        each if each.isprintable() or each == "\t" else "\N{REPLACEMENT CHARACTER}" for each in line
-    )
-
-
-def _print_clients(console: "Console", clients: list[dict[str, Any]]) -> None:
-    over = [each for each in clients if each["over_before"] or each["over_after"]]
-    if not over:
-        console.print("\nno known client's limit is overrun, before or after")
-        return
-    table = _table(("client", "limit", "before", "after", "what is over the limit"))
-    for each in over:
-        sizes = (f"{each[when]:,}" + " over" * each[f"over_{when}"] for when in ("before", "after"))
-        table.add_row(each["client"], f"{each['limit']:,}", *sizes, each["beyond"])
-    console.print(table)
-
-
-def _table(titles: tuple[str, ...]) -> "Table":
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
-    for title in titles:
-        number = title in ("on the wire", "visible", "limit", "before", "after")
-        table.add_column(title, justify="right" if number else "left", overflow="fold")
-    return table
+        yield f"\nwhat the model reads in {name}, {texts[kind]['bytes']:,} bytes:"
+        yield from (f"  {line}" for line in texts[kind]["lines"])

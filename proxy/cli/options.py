@@ -195,7 +195,7 @@ def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
     Raises ValueError for an invalid value in the environment.
     """
     options = _from_environment(environment)
-    given: dict[str, list[str]] = {}
+    lists: dict[str, list[str]] = {}
     at = 0
     while at < len(words) and words[at] != "--":
         flag, equals, value = words[at].partition("=")
@@ -224,12 +224,12 @@ def quick(words: list[str], environment: "Mapping[str, str]") -> Options | None:
         except ValueError:
             return None
         if option.many:
-            read = given.setdefault(option.name, [])
+            read = lists.setdefault(option.name, [])
             read.append(value)
         setattr(options, option.name, read)
     options.command = words[at + 1 :]
     if options.url is None:
-        return options if options.command and "header" not in given else None
+        return options if options.command and "header" not in lists else None
     _complete(options, environment)
     return None if options.command else options
 
@@ -335,7 +335,7 @@ def complain(
     from proxy.errors import did_you_mean
 
     ours, command = split(parser, words)
-    given, others = parser.parse_known_args(ours)
+    flags, others = parser.parse_known_args(ours)
     urls = [other for other in others if _locates(other)]
     others = [other for other in others if other not in urls]
     if others:
@@ -344,12 +344,12 @@ def complain(
         parser.error(f"unexpected {others[0]!r}{advice}{then} is the server's goes after --")
     if len(urls) > 1 or (urls and command):
         parser.error("one server only: its URL, or its command after --")
-    if given.header and not urls:
+    if flags.header and not urls:
         parser.error("--header is for a server behind a URL")
     try:
         options = _from_environment(environment)
         if urls:
-            options.url, options.header = urls[0], given.header or options.header
+            options.url, options.header = urls[0], flags.header or options.header
             _complete(options, environment)
     except ValueError as error:
         parser.error(str(error))

@@ -5,14 +5,11 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from proxy.cli.terminal import add_column, console, printable, refuse, table
 from proxy.storage.ledger import BY, Counted, Figures, LedgerError, default_path, rows, warnings
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _UNITS = {
     "m": (60, "minutes"),
@@ -21,7 +18,7 @@ _UNITS = {
     "w": (604_800, "weeks"),
 }
 _OFF = "off"
-_MOST_WARNINGS = 20
+_MAX_WARNINGS = 20
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -49,24 +46,24 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the report. Returns 2 if the ledger cannot be read."""
     path = arguments.ledger or os.environ.get("MCP_ABRIDGE_LEDGER") or default_path()
     if path == _OFF:
-        return _refuse("the ledger is off; say which one to read: --ledger PATH")
-    looked: Span = arguments.since
-    since = None if looked.seconds is None else time.time() - looked.seconds
+        return refuse("report", "the ledger is off; say which one to read: --ledger PATH")
+    period: Span = arguments.since
+    since = None if period.seconds is None else time.time() - period.seconds
     # The first recorded call creates the default file; a file named by --ledger must exist.
-    unborn = arguments.ledger is None and not os.path.exists(path)
+    absent = arguments.ledger is None and not os.path.exists(path)
     try:
-        found = [] if unborn else rows(path, since, arguments.by)
-        warned = [] if unborn else warnings(path, since)
-        earlier = not (found or unborn) and bool(rows(path))
+        figures = [] if absent else rows(path, since, arguments.by)
+        counts = [] if absent else warnings(path, since)
+        earlier = not (figures or absent) and bool(rows(path))
     except LedgerError as error:
-        return _refuse(str(error))
+        return refuse("report", str(error))
     if arguments.json:
-        _print_json(found, warned, path, since, arguments.by)
-    elif found:
-        _print_table(found, looked, arguments.by)
-        _print_warnings(warned)
-    if not found:
-        print(f"mcp-abridge report: {_advice(path, looked, earlier)}", file=sys.stderr)
+        _print_json(figures, counts, path, since, arguments.by)
+    elif figures:
+        _print_table(figures, period, arguments.by)
+        _print_warnings(counts)
+    if not figures:
+        print(f"mcp-abridge report: {_advice(path, period, earlier)}", file=sys.stderr)
     return 0
 
 
@@ -94,14 +91,9 @@ def span(text: str) -> Span:
     )
 
 
-def _refuse(message: str) -> int:
-    print(f"mcp-abridge report: {message}", file=sys.stderr)
-    return 2
-
-
-def _advice(path: str, looked: Span, earlier: bool) -> str:
+def _advice(path: str, period: Span, earlier: bool) -> str:
     if earlier:
-        return f"nothing was recorded in {looked.words}; try --since all"
+        return f"nothing was recorded in {period.words}; try --since all"
     return (
         f"nothing is recorded yet in {path}; write `mcp-abridge --` before a server's command, "
         "call one of its tools and come back"
@@ -109,105 +101,76 @@ def _advice(path: str, looked: Span, earlier: bool) -> str:
 
 
 def _print_json(
-    found: list[Figures], warned: list[Counted], path: str, since: float | None, by: str
+    figures: list[Figures], counts: list[Counted], path: str, since: float | None, by: str
 ) -> None:
     document = {
         "ledger": path,
         "since": None if since is None else int(since),
         "by": by,
-        "total": _figures(_total(found)),
-        "rows": [{"name": each.name, **_figures(each)} for each in found],
-        "warnings": [msgspec.structs.asdict(each) for each in warned],
+        "total": _numbers(_total(figures)),
+        "rows": [{"name": each.name, **_numbers(each)} for each in figures],
+        "warnings": [msgspec.structs.asdict(each) for each in counts],
     }
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
 
 
-def _figures(each: Figures) -> dict[str, int]:
-    return {key: value for key, value in msgspec.structs.asdict(each).items() if key != "name"}
+def _numbers(figures: Figures) -> dict[str, int]:
+    return {key: value for key, value in msgspec.structs.asdict(figures).items() if key != "name"}
 
 
-def _total(found: list[Figures]) -> Figures:
-    columns = zip(*(msgspec.structs.astuple(each)[1:] for each in found), strict=True)
-    return Figures(None, *map(sum, columns)) if found else Figures(None, *[0] * 8)
+def _total(figures: list[Figures]) -> Figures:
+    columns = zip(*(msgspec.structs.astuple(each)[1:] for each in figures), strict=True)
+    return Figures(None, *map(sum, columns)) if figures else Figures(None, *[0] * 8)
 
 
-def _print_table(found: list[Figures], looked: Span, by: str) -> None:
-    from rich import box
-    from rich.table import Table
+def _print_table(figures: list[Figures], period: Span, by: str) -> None:
     from rich.text import Text
 
-    total = _total(found)
-    console = _console()
-    console.print(
-        f"In {looked.words} the model read {_size(total.visible_after)} instead of "
+    total = _total(figures)
+    stdout = console()
+    stdout.print(
+        f"In {period.words} the model read {_size(total.visible_after)} instead of "
         f"{_size(total.visible_before)}{_smaller_in_words(total)}.\n"
         f"On the wire: {_size(total.wire_after)} instead of {_size(total.wire_before)}, "
         f"in {total.calls:,} call{'s' * (total.calls != 1)}."
     )
-    table = Table(
-        box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_footer=len(found) > 1
-    )
-    table.add_column(by, "total", overflow="fold")
     columns = [
         column
         for column in _COLUMNS
         # Leave out the failures if there are none; a narrow terminal needs the room for names.
         if (total.failed or column is not _FAILED)
-        and (console.width >= _WIDE or column not in _WIRE)
+        and (stdout.width >= _WIDE or column not in _WIRE)
     ]
+    lines = table(footer=len(figures) > 1)
+    add_column(lines, by, "total")
     for title, figure in columns:
-        table.add_column(title, figure(total), justify="right", no_wrap=True)
-    for each in found:
+        add_column(lines, f">{title}", figure(total))
+    for each in figures:
         # Text, not markup: brackets in a name are printed unchanged.
-        name = Text(_printable(each.name)) if each.name is not None else Text(_NAMELESS[by], "dim")
-        table.add_row(name, *(figure(each) for _, figure in columns))
-    console.print(table)
+        name = Text(_NAMELESS[by], "dim") if each.name is None else Text(printable(each.name))
+        lines.add_row(name, *(figure(each) for _, figure in columns))
+    stdout.print(lines)
     if total.shadow_saves > 0:
-        console.print(f"Rules in shadow mode would have saved {_size(total.shadow_saves)} more.")
+        stdout.print(f"Rules in shadow mode would have saved {_size(total.shadow_saves)} more.")
 
 
-def _print_warnings(warned: list[Counted]) -> None:
-    from rich import box
-    from rich.table import Table
+def _print_warnings(counts: list[Counted]) -> None:
     from rich.text import Text
 
-    if not warned:
+    if not counts:
         return
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
-    table.add_column("rule", overflow="fold")
-    table.add_column("warned of", overflow="fold")
-    table.add_column("times", justify="right", no_wrap=True)
-    for each in warned[:_MOST_WARNINGS]:
-        table.add_row(Text(_printable(each.rule)), Text(_printable(each.kind)), f"{each.count:,}")
-    console = _console()
-    console.print(table)
-    left = len(warned) - _MOST_WARNINGS
-    if left > 0:
-        console.print(f"{left:,} more kinds of warnings are in --json.")
+    lines = table("rule", "warned of", ">times")
+    for each in counts[:_MAX_WARNINGS]:
+        texts = (Text(printable(text)) for text in (each.rule, each.kind))
+        lines.add_row(*texts, f"{each.count:,}")
+    stdout = console()
+    stdout.print(lines)
+    more = len(counts) - _MAX_WARNINGS
+    if more > 0:
+        stdout.print(f"{more:,} more kinds of warnings are in --json.")
 
 
-def _console() -> "Console":
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        # The reader of a pipe expects whole lines, not lines wrapped at 80 columns.
-        console = Console(highlight=False, markup=False, width=max(console.width, 160))
-    return console
-
-
-_NAMELESS = {
-    "tool": "unknown",
-    "server": "unknown",
-    "client": "unknown",
-    "rule": "no rule",
-    "day": "unknown",
-}
-
-
-def _printable(name: str) -> str:
-    """Replace the characters of an untrusted name that a terminal would interpret."""
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name)
+_NAMELESS = {by: "no rule" if by == "rule" else "unknown" for by in BY}
 
 
 def _smaller_in_words(total: Figures) -> str:

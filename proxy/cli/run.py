@@ -180,7 +180,7 @@ class _Rules:
             if names == [_NONE]:
                 self._selection = Selection((), "off", self._log.info)
             else:
-                files = None if names is None else self._watched(names)
+                files = None if names is None else self._watch(names)
                 self._selection = Selection(files, budget, self._log.info)
         except RuleErrors as errors:
             self._fail(errors)
@@ -190,7 +190,7 @@ class _Rules:
         finally:
             self._loaded.set()
 
-    def _watched(self, names: list[str]) -> "Watch":
+    def _watch(self, names: list[str]) -> "Watch":
         from proxy.ruleset.watch import Watch
 
         allowed = self._options.allow_python

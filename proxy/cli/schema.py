@@ -77,8 +77,8 @@ def schema() -> Schema:
     head = types.options(RuleFileSpec)
     names = {"enum": list(TRANSFORMS)}
     nested = {"type": "array", "items": {"$ref": "#/definitions/built_in"}}
-    known = [names, {"type": "object", "propertyNames": names}, nested]
-    steps = types.reference("built_in", lambda: {"anyOf": known})
+    steps_of_file = [names, {"type": "object", "propertyNames": names}, nested]
+    steps = types.reference("built_in", lambda: {"anyOf": steps_of_file})
     keys = {key: steps for key, field in fields(RuleSpec).items() if field.type is Steps}
     rule = {"properties": keys}
     rules = {"items": rule, **rule}  # a list of rules, or one

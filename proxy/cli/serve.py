@@ -247,8 +247,8 @@ def _config(file: str | None, top: Mapping[str, Any], environment: Mapping[str, 
 def _limits(spec: LimitsSpec) -> RouteLimits:
     names = {"idle_seconds": "idle", "drain_seconds": "drain"}
     limits = {names.get(key, key): value for key, value in asdict(spec).items()}
-    known = {key: value for key, value in limits.items() if key in fields(RouteLimits)}
-    return RouteLimits(**{key: value for key, value in known.items() if value is not None})
+    values = {key: value for key, value in limits.items() if key in fields(RouteLimits)}
+    return RouteLimits(**{key: value for key, value in values.items() if value is not None})
 
 
 def _route(spec: RouteSpec) -> Route:
@@ -373,9 +373,9 @@ def _prepare() -> None:
     except ImportError:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    target = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < target:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
 
 
 async def _serve(sidecar: Sidecar, log: Log) -> int:

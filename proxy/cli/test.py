@@ -2,13 +2,13 @@
 
 import argparse
 import re
-import sys
 import time
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from proxy.cli import takes_rules
+from proxy.cli.terminal import list_problems, refuse
 from proxy.errors import RuleErrors
 from proxy.ruleset.rule import Rule, RuleFile
 from proxy.ruleset.selection import load
@@ -42,87 +42,78 @@ def run(arguments: argparse.Namespace) -> int:
     Returns 1 if a case fails or a rule lacks a required test, 2 if a file does not load, no case
     matches `-k` or the report cannot be written.
     """
-    began = time.perf_counter()
+    started = time.perf_counter()
     try:
         loaded = partial(load, arguments.rules, allow_python=arguments.allow_python)
         files = loaded()
         if arguments.update and _updated(files, allow_python=arguments.allow_python):
             files = loaded()
     except RuleErrors as errors:
-        for problem in errors.problems:
-            print(problem, file=sys.stderr)
-        return 2
+        return list_problems(errors.problems)
     except OSError as error:
-        return _refuse(f"{error.filename}: {error.strerror or error}")
-    verdicts = [(file, list(cases.run(file, arguments.k))) for file in files]
-    seconds = time.perf_counter() - began
+        return refuse("test", f"{error.filename}: {error.strerror or error}")
+    results = [(file, list(cases.run(file, arguments.k))) for file in files]
+    seconds = time.perf_counter() - started
     bare = [rule for file in files for rule in file.rules if not rule.tests]
-    every = [verdict for _, ran in verdicts for verdict in ran]
+    every = [result for _, ran in results for result in ran]
     _print(every, bare if arguments.require_tests else [], seconds)
     if arguments.junit is not None:
         try:
-            _write(arguments.junit, verdicts)
+            _write(arguments.junit, results)
         except OSError as error:
-            return _refuse(f"{arguments.junit}: {error.strerror or error}")
+            return refuse("test", f"{arguments.junit}: {error.strerror or error}")
     if arguments.k and not every:
-        return _refuse(f"no case has {arguments.k!r} in its rule or its name")
-    failed = any(not verdict.ok for verdict in every)
+        return refuse("test", f"no case has {arguments.k!r} in its rule or its name")
+    failed = any(not result.ok for result in every)
     return 1 if failed or (arguments.require_tests and bare) else 0
 
 
 def _updated(files: Iterable[RuleFile], *, allow_python: bool) -> bool:
     """Fill the cases without expectations, and print each. Returns True if there were any."""
-    written = False
-    for file in files:
-        for line in filling.fill(file, allow_python=allow_python):
-            print(line)
-            written = True
-    return written
+    lines = [line for file in files for line in filling.fill(file, allow_python=allow_python)]
+    for line in lines:
+        print(line)
+    return bool(lines)
 
 
-def _print(verdicts: list[CaseResult], bare: list[Rule], seconds: float) -> None:
-    for verdict in verdicts:
-        if not verdict.ok:
-            print(_printable(f"FAILED {verdict.place}: {verdict.rule}: {verdict.case}"))
-            for line in verdict.message.split("\n"):
+def _print(results: list[CaseResult], bare: list[Rule], seconds: float) -> None:
+    for result in results:
+        if not result.ok:
+            print(_printable(f"FAILED {result.place}: {result.rule}: {result.case}"))
+            for line in result.message.split("\n"):
                 print(f"    {_printable(line)}")
     for rule in bare:
         print(f"FAILED {rule.place}: {rule.name}: the rule has no test")
-    failed = sum(not verdict.ok for verdict in verdicts)
-    counts = [f"{len(verdicts) - failed} passed"]
+    failed = sum(not result.ok for result in results)
+    counts = [f"{len(results) - failed} passed"]
     counts += [f"{failed} failed"] if failed else []
     counts += [f"{len(bare)} without a test"] if bare else []
     print(f"{', '.join(counts)} in {seconds:.2f} s")
 
 
-def _refuse(message: str) -> int:
-    print(f"mcp-abridge test: {message}", file=sys.stderr)
-    return 2
-
-
-def _write(path: str, verdicts: list[tuple[RuleFile, list[CaseResult]]]) -> None:
+def _write(path: str, results: list[tuple[RuleFile, list[CaseResult]]]) -> None:
     """Write the JUnit XML that CI systems read. Raises OSError."""
     from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
     root = Element("testsuites", name="mcp-abridge test")
-    for file, ran in verdicts:
+    for file, ran in results:
         suite = SubElement(root, "testsuite", name=_printable(file.name))
         _count(suite, ran)
-        for verdict in ran:
-            where, _, line = verdict.place.rpartition(":")
+        for result in ran:
+            where, _, line = result.place.rpartition(":")
             case = SubElement(
                 suite,
                 "testcase",
-                classname=_printable(verdict.rule),
-                name=_printable(verdict.case),
+                classname=_printable(result.rule),
+                name=_printable(result.case),
                 file=_printable(where),
                 line=line,
-                time=f"{verdict.seconds:.3f}",
+                time=f"{result.seconds:.3f}",
             )
-            if not verdict.ok:
-                first = _printable(verdict.message.partition("\n")[0])
-                SubElement(case, "failure", message=first).text = _printable(verdict.message)
-    _count(root, [verdict for _, ran in verdicts for verdict in ran])
+            if not result.ok:
+                first = _printable(result.message.partition("\n")[0])
+                SubElement(case, "failure", message=first).text = _printable(result.message)
+    _count(root, [result for _, ran in results for result in ran])
     indent(root)
     with open(path, "wb") as out:
         ElementTree(root).write(out, encoding="utf-8", xml_declaration=True)
@@ -130,14 +121,14 @@ def _write(path: str, verdicts: list[tuple[RuleFile, list[CaseResult]]]) -> None
 
 def _count(suite: "Element", ran: list[CaseResult]) -> None:
     suite.set("tests", str(len(ran)))
-    suite.set("failures", str(sum(not verdict.ok for verdict in ran)))
+    suite.set("failures", str(sum(not result.ok for result in ran)))
     suite.set("errors", "0")
-    suite.set("time", f"{sum(verdict.seconds for verdict in ran):.3f}")
+    suite.set("time", f"{sum(result.seconds for result in ran):.3f}")
 
 
-def _printable(said: str) -> str:
+def _printable(text: str) -> str:
     """Replace characters that XML 1.0 forbids (section 2.2) or that a terminal interprets."""
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", said)
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 _UNPRINTABLE = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -33,7 +33,7 @@ class Fuel:
 
     >>> fuel = Fuel(3)
     >>> fuel.burn(2)
-    >>> fuel.left
+    >>> fuel.remaining
     1
     >>> fuel.burn(2)
     Traceback (most recent call last):
@@ -41,16 +41,16 @@ class Fuel:
     proxy.errors.OutOfFuel: it takes more than 3 units of work
     """
 
-    __slots__ = ("_most", "left")
+    __slots__ = ("_most", "remaining")
 
     def __init__(self, units: int = MOST) -> None:
         self._most = units
-        self.left = units
+        self.remaining = units
 
     def burn(self, units: int) -> None:
         """Use up some units. Raises OutOfFuel if fewer are left."""
-        self.left -= units
-        if self.left < 0:
+        self.remaining -= units
+        if self.remaining < 0:
             raise OutOfFuel(f"it takes more than {self._most} units of work")
 
 
@@ -69,23 +69,23 @@ def charge(value: Any, fuel: Fuel, times: int = 1) -> None:
     A part that occurs in several places counts in each of them, at any depth: raises OutOfFuel for
     a cycle.
     """
-    left = fuel.left
+    remaining = fuel.remaining
     waiting = [value]
-    while waiting and left >= 0:
+    while waiting and remaining >= 0:
         item = waiting.pop()
         if isinstance(item, str):
-            left -= characters(item)
+            remaining -= characters(item)
         elif isinstance(item, list):
-            left -= 1 + len(item)
+            remaining -= 1 + len(item)
             waiting += item
         elif isinstance(item, dict):
-            left -= 1 + 2 * len(item)
+            remaining -= 1 + 2 * len(item)
             waiting += item
             waiting += item.values()
         elif isinstance(item, int):
-            left -= item.bit_length() >> 7
+            remaining -= item.bit_length() >> 7
         elif type(item) is Raw:
-            left -= len(memoryview(item)) >> 6
+            remaining -= len(memoryview(item)) >> 6
         elif isinstance(item, Struct):
             waiting += astuple(item)
-    fuel.burn((fuel.left - left) * times)
+    fuel.burn((fuel.remaining - remaining) * times)

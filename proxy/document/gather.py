@@ -29,8 +29,8 @@ def column_values(array: Value, path: Path) -> list[Value]:
     UNSET
     """
     row = _row(path)
-    found = None if row is None else rows(array, row)
-    return [values_at(each, path.steps) for each in (opened(array) if found is None else found)]
+    decoded = None if row is None else rows(array, row)
+    return [values_at(each, path.steps) for each in (opened(array) if decoded is None else decoded)]
 
 
 def values_at(value: Value, steps: tuple[Step, ...]) -> Value | UnsetType:
@@ -58,22 +58,26 @@ def values_at(value: Value, steps: tuple[Step, ...]) -> Value | UnsetType:
             at = step.position
             return values_at(inner[at], rest) if -len(inner) <= at < len(inner) else UNSET
         further = rest if isinstance(step, Each) else steps
-        return [found for each in inner if (found := values_at(each, further)) is not UNSET]
+        return [
+            found_value for each in inner if (found_value := values_at(each, further)) is not UNSET
+        ]
     if not isinstance(inner, dict) or not isinstance(step, Name):
         return UNSET
     if not step.glob:
         return values_at(inner[step.text], rest) if step.text in inner else UNSET
-    named = [member for name, member in inner.items() if fits(step, name)]
-    return [found for member in named if (found := values_at(member, rest)) is not UNSET]
+    matches = [member for name, member in inner.items() if fits(step, name)]
+    return [
+        each_value for member in matches if (each_value := values_at(member, rest)) is not UNSET
+    ]
 
 
 def _deep(value: Value, steps: tuple[Step, ...]) -> Iterator[Value]:
     inner = opened(value)
     # A name steps into the elements of an array: the loop below visits them.
     if not (isinstance(inner, list) and steps and isinstance(steps[0], Name)):
-        found = values_at(inner, steps)
-        if found is not UNSET:
-            yield found
+        below_value = values_at(inner, steps)
+        if below_value is not UNSET:
+            yield below_value
     below = inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else ()
     for each in below:
         yield from _deep(each, steps)

@@ -35,8 +35,10 @@ class Interpreter(TreeInterpreter):
 
         With `lookups`, evaluation corrects the slips of an expression and records them there.
         """
-        known = MeteredFunctions(fuel) if arguments is None else ArgumentFunctions(fuel, arguments)
-        super().__init__(Options(custom_functions=known))
+        functions = (
+            MeteredFunctions(fuel) if arguments is None else ArgumentFunctions(fuel, arguments)
+        )
+        super().__init__(Options(custom_functions=functions))
         self.fuel = fuel
         self.lookups = lookups
         # Functions, not bound methods: those would hold `self` and its values in a reference cycle.
@@ -45,8 +47,8 @@ class Interpreter(TreeInterpreter):
     def visit(self, node: Any, value: Any) -> Any:
         """Evaluate a node over a value. Raises OutOfFuel and the errors of the jmespath library."""
         fuel = self.fuel
-        fuel.left -= 1
-        if fuel.left < 0:
+        fuel.remaining -= 1
+        if fuel.remaining < 0:
             fuel.burn(0)
         kind = node["type"]
         way = self._ways.get(kind)
@@ -55,82 +57,84 @@ class Interpreter(TreeInterpreter):
             way = self._ways[kind] = getattr(own, f"visit_{kind}", own.default_visit)
         return way(self, node, value)
 
-    def opened(self, value: Any) -> Any:
+    def open(self, value: Any) -> Any:
         """Return `value` in a form whose elements can be read; a subclass may decode it."""
         return value
 
-    def _meant(self, node: Any, base: Any, of: Any, *, firm: bool) -> Any:
-        """Return `node`, corrected for the elements of `base`; see `Lookups.meant`."""
+    def _corrected(self, node: Any, base: Any, of: Any, *, firm: bool) -> Any:
+        """Return `node`, corrected for the elements of `base`; see `Lookups.corrected`."""
         if self.lookups is None or not isinstance(base, list):
             return node
-        return self.lookups.meant(node, base, self.opened, self.fuel, of, firm)
+        return self.lookups.corrected(node, base, self.open, self.fuel, of, firm)
 
     def visit_comparator(self, node: Any, value: Any) -> Any:
         sign = node["value"]
         first, second = node["children"]
-        left, right = self.visit(first, value), self.visit(second, value)
+        one, other = self.visit(first, value), self.visit(second, value)
         if sign in ("eq", "ne"):
-            return self._equal(left, right) == (sign == "eq")
-        if type(left) not in _ORDERED or type(right) not in _ORDERED:
+            return self._equal(one, other) == (sign == "eq")
+        if type(one) not in _ORDERED or type(other) not in _ORDERED:
             return None
-        if type(left) is str:
-            self.fuel.burn(len(left) // COMPARED)
-        return self.COMPARATOR_FUNC[sign](left, right)
+        if type(one) is str:
+            self.fuel.burn(len(one) // COMPARED)
+        return self.COMPARATOR_FUNC[sign](one, other)
 
-    def _equal(self, left: Any, right: Any) -> bool:
-        kind = type(left)
-        if kind in _SIZED and kind is type(right):
-            if len(left) != len(right):
+    def _equal(self, one: Any, other: Any) -> bool:
+        kind = type(one)
+        if kind in _SIZED and kind is type(other):
+            if len(one) != len(other):
                 return False
             if kind is not str:
-                charge(left, self.fuel)
-            elif len(left) >= COMPARED:
-                self.fuel.burn(len(left) // COMPARED)
+                charge(one, self.fuel)
+            elif len(one) >= COMPARED:
+                self.fuel.burn(len(one) // COMPARED)
         # In Python, 1 equals True; in JMESPath it does not.
-        return bool(left == right) and (kind is bool) == (type(right) is bool)
+        return bool(one == other) and (kind is bool) == (type(other) is bool)
 
     def visit_filter_projection(self, node: Any, value: Any) -> Any:
-        left, right, condition = node["children"]
-        base = self.opened(self.visit(left, value))
+        array, result, condition = node["children"]
+        base = self.open(self.visit(array, value))
         if not isinstance(base, list):
             return None
         self.fuel.burn(ARRAY)
         visit, false = self.visit, self._is_false
-        condition = self._meant(condition, base, left, firm=False)
-        kept = [element for element in base if not false(visit(condition, element))]
+        condition = self._corrected(condition, base, array, firm=False)
+        elements = [element for element in base if not false(visit(condition, element))]
         # If the condition keeps no element, no member can be missing.
-        return self._projected(kept, self._meant(right, base, left, firm=True) if kept else right)
+        return self._projected(
+            elements, self._corrected(result, base, array, firm=True) if elements else result
+        )
 
     def visit_projection(self, node: Any, value: Any) -> Any:
-        left, right = node["children"]
-        base = self.opened(self.visit(left, value))
-        if right["type"] == "identity" and _slices(left) and isinstance(base, self.whole):
+        array, result = node["children"]
+        base = self.open(self.visit(array, value))
+        if result["type"] == "identity" and _slices(array) and isinstance(base, self.whole):
             return base
-        return self._projected(base, self._meant(right, base, left, firm=True))
+        return self._projected(base, self._corrected(result, base, array, firm=True))
 
     def visit_value_projection(self, node: Any, value: Any) -> Any:
-        left, right = node["children"]
-        members = self.opened(self.visit(left, value))
+        array, result = node["children"]
+        members = self.open(self.visit(array, value))
         base = [*members.values()] if isinstance(members, dict) else None
-        of = {**node, "children": [left]}
-        return self._projected(base, self._meant(right, base, of, firm=True))
+        of = {**node, "children": [array]}
+        return self._projected(base, self._corrected(result, base, of, firm=True))
 
-    def _projected(self, base: Any, right: Any) -> list[Any] | None:
+    def _projected(self, base: Any, result: Any) -> list[Any] | None:
         if not isinstance(base, list):
             return None
         self.fuel.burn(ARRAY)
         visit = self.visit
-        found = [visit(right, element) for element in base]
-        return [each for each in found if each is not None]
+        values = [visit(result, element) for element in base]
+        return [each for each in values if each is not None]
 
     def visit_flatten(self, node: Any, value: Any) -> Any:
-        base = self.opened(self.visit(node["children"][0], value))
+        base = self.open(self.visit(node["children"][0], value))
         if not isinstance(base, list):
             return None
         merged: list[Any] = []
         self._copying(len(base))
         for element in base:
-            inner = self.opened(element)
+            inner = self.open(element)
             if isinstance(inner, list):
                 self.fuel.burn(len(inner) * self.element >> 1)
                 merged.extend(inner)
@@ -154,20 +158,22 @@ class Interpreter(TreeInterpreter):
 
     def visit_pipe(self, node: Any, value: Any) -> Any:
         first, *others = node["children"]
-        found = self.visit(first, value)
+        result = self.visit(first, value)
         for other in others:
-            other = self._meant(other, [found], "the value before '|'", firm=False)
-            found = self.visit(other, found)
-        return found
+            other = self._corrected(other, [result], "the value before '|'", firm=False)
+            result = self.visit(other, result)
+        return result
 
     def visit_function_expression(self, node: Any, value: Any) -> Any:
         children = node["children"]
-        given = [self.visit(child, value) for child in children]
-        for by, at in ((0, 1), (1, 0)) if len(given) == 2 else ():
+        arguments = [self.visit(child, value) for child in children]
+        for by, over in ((0, 1), (1, 0)) if len(arguments) == 2 else ():
             if children[by]["type"] == "expref":  # evaluated over the other's elements
-                meant = self._meant(given[by].expression, given[at], children[at], firm=True)
-                given[by].expression = meant
-        return self._functions.call_function(node["value"], given)  # type: ignore[attr-defined]
+                expression = self._corrected(
+                    arguments[by].expression, arguments[over], children[over], firm=True
+                )
+                arguments[by].expression = expression
+        return self._functions.call_function(node["value"], arguments)  # type: ignore[attr-defined]
 
     def visit_multi_select_list(self, node: Any, value: Any) -> Any:
         self.fuel.burn(ARRAY)

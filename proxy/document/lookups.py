@@ -34,8 +34,8 @@ class Lookups:
     >>> lookups = Lookups(expression)
     >>> elements = [{"status": "open", "sise": 2}, {"status": "closed"}]
     >>> items = Expression("items").tree
-    >>> meant = lookups.meant(expression.tree, elements, lambda value: value, Fuel(), items)
-    >>> meant["children"][0]["children"][1]
+    >>> tree = lookups.corrected(expression.tree, elements, lambda value: value, Fuel(), items)
+    >>> tree["children"][0]["children"][1]
     {'type': 'literal', 'value': 'open', 'children': []}
     >>> lookups.slips
     ["no element of items has 'size'; members: status, sise; did you mean 'sise'?"]
@@ -47,11 +47,11 @@ class Lookups:
         self._guess = guess
         self._places: dict[int, _Place] = {}
 
-    def meant(
+    def corrected(
         self,
         node: Node,
         base: Sequence[Any],
-        opened: Callable[[Any], Any],
+        open: Callable[[Any], Any],
         fuel: Fuel,
         of: Node | str = "the document",
         firm: bool = False,
@@ -66,8 +66,8 @@ class Lookups:
         if place is None:
             place = _Place(node, of, firm, self._quoted, self._guess)
             self._places[id(node)] = place
-        if place.wanted:
-            place.scan(base, opened, fuel)
+        if place.missing:
+            place.scan(base, open, fuel)
         literals = place.literals if base else {}
         return _replaced(node, literals) if literals else node
 
@@ -82,8 +82,8 @@ class Lookups:
         return self._messages(firm=False)
 
     def _messages(self, *, firm: bool) -> list[str]:
-        found = (message for each in self._places.values() for message in each.messages(firm))
-        return list(dict.fromkeys(islice(found, _MESSAGES)))
+        messages = (message for each in self._places.values() for message in each.messages(firm))
+        return list(dict.fromkeys(islice(messages, _MESSAGES)))
 
 
 class _Place:
@@ -96,39 +96,39 @@ class _Place:
         self._single = isinstance(of, str)
         self._of = of if isinstance(of, str) else f"element of {_shortened(_array(of))}"
         # The members that no element has so far; True if a member is required.
-        self.wanted: dict[Names, bool] = {}
+        self.missing: dict[Names, bool] = {}
         self._pairs: list[tuple[Node, Node]] = []
-        for each, at, asked in _alongside(node, firm):
+        for each, at, firm_here in _alongside(node, firm):
             if each["type"] == "field":
                 path = (*at, each["value"])
-                self.wanted[path] = asked or self.wanted.get(path, False)
+                self.missing[path] = firm_here or self.missing.get(path, False)
             elif not at:
                 self._pairs += compared(each)
         self._lacking: dict[Names, dict[str, None]] = {}
         self._kind: str | None = None  # the kind of the elements that are no objects
 
-    def scan(self, base: Sequence[Any], opened: Callable[[Any], Any], fuel: Fuel) -> None:
+    def scan(self, base: Sequence[Any], open: Callable[[Any], Any], fuel: Fuel) -> None:
         """Search the elements for the wanted members, until all are found."""
         for element in base:
             fuel.burn(_SCANNED)
-            value = opened(element)
+            value = open(element)
             if isinstance(value, dict):
-                fuel.burn(len(self.wanted) * (1 + (len(value) >> 4)))
-                for path in [*self.wanted]:
-                    self._seek(path, value, opened)
-                if not self.wanted:
+                fuel.burn(len(self.missing) * (1 + (len(value) >> 4)))
+                for path in [*self.missing]:
+                    self._seek(path, value, open)
+                if not self.missing:
                     return
             elif value is not None and self._kind is None:
                 kind = "a text" if isinstance(value, str) else "a plain value"
                 self._kind = "an array" if isinstance(value, list) else kind
 
-    def _seek(self, path: Names, value: Any, opened: Callable[[Any], Any]) -> None:
+    def _seek(self, path: Names, value: Any, open: Callable[[Any], Any]) -> None:
         for name in path[:-1]:
-            value = opened(value.get(name))
+            value = open(value.get(name))
             if not isinstance(value, dict):
                 return
         if path[-1] in value:
-            del self.wanted[path]
+            del self.missing[path]
             return
         names = self._lacking.setdefault(path, {})
         if len(names) < _NAMES:
@@ -137,28 +137,29 @@ class _Place:
     @property
     def literals(self) -> dict[int, Node]:
         """Return the literals in place of compared names that no element has, by node id."""
-        meant: dict[int, Any] = {}
+        values: dict[int, Any] = {}
         for node, other in self._pairs:
             name = node["value"]
-            if (name,) not in self.wanted:
+            if (name,) not in self.missing:
                 continue
             if name in self._quoted:
                 # A name beside a text is a member. Of two such names, the right one is the text.
-                if self._guess and _open(other, meant):
-                    meant[id(node)] = name
+                if self._guess and _open(other, values):
+                    values[id(node)] = name
             elif name in LITERALS:
-                meant[id(node)] = LITERALS[name]
+                values[id(node)] = LITERALS[name]
         return {
-            key: {"type": "literal", "value": value, "children": []} for key, value in meant.items()
+            key: {"type": "literal", "value": value, "children": []}
+            for key, value in values.items()
         }
 
     def messages(self, firm: bool) -> Iterator[str]:
         """Yield a message for each member that no element has: the `firm` ones, or the others."""
         literals = self.literals
-        meant = {(node["value"],) for node, _ in self._pairs if id(node) in literals}
+        corrected = {(node["value"],) for node, _ in self._pairs if id(node) in literals}
         others = [(node["value"],) for node, other in self._pairs if _open(other, literals)]
-        for path, asked in self.wanted.items():
-            if asked == firm and path not in meant:
+        for path, firm_here in self.missing.items():
+            if firm_here == firm and path not in corrected:
                 yield from self._message(path, compared=path in others)
 
     def _message(self, path: Names, *, compared: bool) -> Iterator[str]:
@@ -168,16 +169,16 @@ class _Place:
         if path in self._lacking:
             names = [each for each in self._lacking[path] if each.isprintable()]
             inside = f" in {_shortened('.'.join(parents))!r}" if parents else ""
-            said = f"{of} has no {word}" if self._single else f"no {of} has {word}"
-            said += f"{inside}; members: {_listed(names) or 'none'}"
+            message = f"{of} has no {word}" if self._single else f"no {of} has {word}"
+            message += f"{inside}; members: {_listed(names) or 'none'}"
         elif self._kind is not None and not parents:
-            said = of if self._single else f"each {of}"
-            said += f" is {self._kind}, not an object with {word}"
+            message = of if self._single else f"each {of}"
+            message += f" is {self._kind}, not an object with {word}"
         else:
             return
         like = "" if compared and name in self._quoted else did_you_mean(name, names)
         text = f"; did you mean the text {word}, in single quotes?" if compared else ""
-        yield said + (like or text)
+        yield message + (like or text)
 
 
 def compared(node: Node) -> list[tuple[Node, Node]]:
@@ -190,8 +191,8 @@ def compared(node: Node) -> list[tuple[Node, Node]]:
     compares = kind == "function_expression" and node["value"] in _COMPARING
     if not (compares or kind == "comparator") or len(node["children"]) != 2:
         return []
-    left, right = node["children"]
-    return [pair for pair in ((right, left), (left, right)) if pair[0]["type"] == "field"]
+    first, second = node["children"]
+    return [pair for pair in ((second, first), (first, second)) if pair[0]["type"] == "field"]
 
 
 def _array(node: Node) -> str:
@@ -210,8 +211,8 @@ def _spelled(node: Node) -> str:
     if kind == "index":
         return f"[{node['value']}]"
     if kind in ("subexpression", "projection", "index_expression"):
-        written = [part for part in map(_spelled, children) if part]
-        return ".".join(written).replace(".[", "[")
+        parts = [part for part in map(_spelled, children) if part]
+        return ".".join(parts).replace(".[", "[")
     if kind == "flatten":
         return f"{_spelled(children[0])}[]"
     if kind == "value_projection":
@@ -234,9 +235,9 @@ def _alongside(node: Node, firm: bool, at: Names = ()) -> Iterator[tuple[Node, N
         yield from _alongside(children[0], firm, at)
     elif kind == "comparator":
         # A comparison with null tests if the member is present.
-        left, right = children
-        yield from _alongside(left, not _null(right), at)
-        yield from _alongside(right, not _null(left), at)
+        first, second = children
+        yield from _alongside(first, not _null(second), at)
+        yield from _alongside(second, not _null(first), at)
     elif kind != "expref":
         if kind == "function_expression":
             firm = node["value"] not in ("not_null", "type")
@@ -267,12 +268,12 @@ def _replaced(node: Node, by: dict[int, Node]) -> Node:
 
 
 def _listed(names: list[str]) -> str:
-    shown = ""
+    listed = ""
     for name in map(_shortened, names):
-        if len(shown) + len(name) > _SHOWN:
-            return f"{shown}, …"
-        shown = f"{shown}, {name}" if shown else name
-    return shown
+        if len(listed) + len(name) > _SHOWN:
+            return f"{listed}, …"
+        listed = f"{listed}, {name}" if listed else name
+    return listed
 
 
 def _shortened(name: str) -> str:

@@ -35,9 +35,9 @@ class TextFrame(Struct, frozen=True, kw_only=True):
         return f"{self.before}{self._inner(value, more)}{self.after}"
 
     def _inner(self, value: Value, more: bool) -> str:
-        said = text(value)
-        if said is not None:
-            return said
+        string = text(value)
+        if string is not None:
+            return string
         if self.separator is not None and type(value) is Raw:
             value = level(value)
         if self.separator is None or not isinstance(value, list):
@@ -95,12 +95,12 @@ class TextWriteback:
 
     def __call__(self) -> None:
         """Write the texts; an unchanged text is restored as the server sent it."""
-        sources = {said: source for source, said, _ in self.sources}
-        for slot, said in self.texts():
-            if said in sources:
-                slot.parent[slot.key] = sources[said]
+        sources = {string: source for source, string, _ in self.sources}
+        for slot, string in self.texts():
+            if string in sources:
+                slot.parent[slot.key] = sources[string]
             else:
-                slot.set(said)
+                slot.set(string)
 
 
 def encoded_size(value: Value) -> int:
@@ -113,8 +113,8 @@ def size(document: Document) -> int:
     total = encoded_size(document.cell[0])
     for closing in document.closers:
         if isinstance(closing, TextWriteback):
-            for slot, said in closing.texts():
-                total += encoded_size(said) - encoded_size(slot.get())
+            for slot, string in closing.texts():
+                total += encoded_size(string) - encoded_size(slot.get())
     return total
 
 
@@ -129,23 +129,23 @@ def writeback_at(document: Document, path: Path) -> TextWriteback | None:
     return None
 
 
-def chars_that_fit(said: str, room: int) -> int:
-    r"""Count the characters at the start of `said` that take at most `room` bytes in a JSON string.
+def chars_that_fit(string: str, room: int) -> int:
+    r"""Count the characters at the start of `string` that take at most `room` bytes as JSON.
 
     >>> chars_that_fit('ab"\n', 4), chars_that_fit("äöü", 5)
     (3, 2)
     """
-    said = said[: max(room, 0)]
-    taken, span = 0, len(said)
-    while span and taken < len(said):
-        part = said[taken : taken + span]
-        needed = encoded_size(part) - 2
-        if needed <= room:
-            taken += len(part)
-            room -= needed
+    string = string[: max(room, 0)]
+    count, span = 0, len(string)
+    while span and count < len(string):
+        part = string[count : count + span]
+        size = encoded_size(part) - 2
+        if size <= room:
+            count += len(part)
+            room -= size
         else:
             span //= 2
-    return taken
+    return count
 
 
 def strings(root: Slot, path: Path) -> Iterator[tuple[Slot, str]]:
@@ -157,9 +157,9 @@ def strings(root: Slot, path: Path) -> Iterator[tuple[Slot, str]]:
             yield slot, value
         elif isinstance(value, list):
             for position, element in enumerate(value):
-                said = text(element)
-                if said is not None:
-                    yield Slot(slot.document, value, position), said
+                string = text(element)
+                if string is not None:
+                    yield Slot(slot.document, value, position), string
 
 
 def member(root: Slot, path: Path) -> Slot | None:
@@ -184,36 +184,36 @@ def growth_limit(size: int) -> int:
     return 4 * size + (1 << 20)
 
 
-def exceeds(value: Value, most: int, fuel: Fuel | None = None) -> bool:
-    """Return True if `value` takes more than `most` bytes as JSON; the scan ends there.
+def exceeds(value: Value, limit: int, fuel: Fuel | None = None) -> bool:
+    """Return True if `value` takes more than `limit` bytes as JSON; the scan ends there.
 
     Parts that occur in several places count in each of them, as they do when they are written.
     Raises OutOfFuel if the scan takes more fuel than there is.
     """
-    left, waiting = most, [value]
-    while waiting and left >= 0:
+    room, waiting = limit, [value]
+    while waiting and room >= 0:
         item = waiting.pop()
         if fuel is not None and isinstance(item, dict | list):
             fuel.burn(1 + (len(item) >> 2))
         if isinstance(item, dict):
-            left -= 2 + sum(len(name) + 4 for name in item)
+            room -= 2 + sum(len(name) + 4 for name in item)
             waiting.extend(item.values())
         elif isinstance(item, list):
-            left -= 2 + len(item)
-            if left >= 0:
+            room -= 2 + len(item)
+            if room >= 0:
                 waiting.extend(item)
         elif isinstance(item, str):
-            left -= 2 + len(item)
+            room -= 2 + len(item)
         elif isinstance(item, Struct):
             waiting.extend(each for each in astuple(item) if each is not UNSET)
         else:
-            left -= len(memoryview(item)) if type(item) is Raw else 1
-    return left < 0
+            room -= len(memoryview(item)) if type(item) is Raw else 1
+    return room < 0
 
 
 def _piece(value: Value) -> str:
-    said = text(value)
-    return _json(value) if said is None else said
+    string = text(value)
+    return _json(value) if string is None else string
 
 
 def _json(value: Value) -> str:

@@ -112,10 +112,10 @@ def read(raw: bytes) -> Message | list[Raw]:
         repaired = replace_lone(raw)
         if repaired is raw:
             raise DocumentError(f"not JSON: {error}") from error
-        found = read(repaired)
-        if isinstance(found, Message) and found.id is not ABSENT:
-            found.id = _exact_id(raw, found.id)
-        return found
+        content = read(repaired)
+        if isinstance(content, Message) and content.id is not ABSENT:
+            content.id = _exact_id(raw, content.id)
+        return content
     except RecursionError as error:
         raise DocumentError("nested too deeply") from error
 
@@ -127,8 +127,8 @@ def _exact_id(raw: bytes, id: Raw) -> Raw:
     import json
 
     # Other members may be invalid UTF-8, or numbers too long for an int.
-    held = json.loads(raw.decode("utf-8", "replace"), parse_int=str)
-    return Raw(json.dumps(held["id"]).encode())
+    decoded = json.loads(raw.decode("utf-8", "replace"), parse_int=str)
+    return Raw(json.dumps(decoded["id"]).encode())
 
 
 def _read(raw: bytes) -> Message | list[Raw]:
@@ -154,10 +154,10 @@ def outer_members(raw: bytes) -> dict[str, Raw]:
         repaired = replace_lone(raw)
         if repaired is raw:
             raise
-        found = members(repaired)
-        if "id" in found:
-            found["id"] = _exact_id(raw, found["id"])
-        return found
+        outer = members(repaired)
+        if "id" in outer:
+            outer["id"] = _exact_id(raw, outer["id"])
+        return outer
 
 
 def string_at(raw: Raw, *names: str) -> str | None:
@@ -204,12 +204,12 @@ def response_key(start: bytes, end: bytes) -> bytes | None:
 
     A server's own request may carry the same id, so the head must show `result` or `error`.
     """
-    found = _HEAD.match(start)
-    if found is None and _TAILED.match(start):
-        found = _TAIL.search(end)
-    elif found is None and _SPECIFIED.match(start):
-        found = _LAST_ID.search(end)
-    return None if found is None else id_key(found[found.lastindex or 0])
+    match = _HEAD.match(start)
+    if match is None and _TAILED.match(start):
+        match = _TAIL.search(end)
+    elif match is None and _SPECIFIED.match(start):
+        match = _LAST_ID.search(end)
+    return None if match is None else id_key(match[match.lastindex or 0])
 
 
 def request_id(start: bytes, end: bytes) -> bytes | None:
@@ -220,8 +220,8 @@ def request_id(start: bytes, end: bytes) -> bytes | None:
     >>> request_id(b'{"jsonrpc":"2.0","id":7,"result":{', b'}}') is None
     True
     """
-    found = _FIRST.match(start) or _LAST.search(end)
-    return None if found is None or response_key(start, end) is not None else found[1]
+    match = _FIRST.match(start) or _LAST.search(end)
+    return None if match is None or response_key(start, end) is not None else match[1]
 
 
 def one_line(raw: bytes) -> bytes:
@@ -235,9 +235,9 @@ def one_line(raw: bytes) -> bytes:
 
 def params(raw: bytes) -> Raw:
     """Return the params of a readable request or notification; ABSENT without any."""
-    found = read(raw)
-    assert isinstance(found, Message)
-    return found.params
+    content = read(raw)
+    assert isinstance(content, Message)
+    return content.params
 
 
 def behind_noise(raw: bytes) -> int | None:
@@ -247,13 +247,13 @@ def behind_noise(raw: bytes) -> int | None:
     10
     """
     for begins in islice(_BEGINS.finditer(raw, 1), _TRIES):
-        at = begins.start()
+        offset = begins.start()
         try:
-            found = read(raw[at:])
+            content = read(raw[offset:])
         except DocumentError:
             continue
-        if isinstance(found, Message) and found.speaks:
-            return at
+        if isinstance(content, Message) and content.speaks:
+            return offset
     return None
 
 
@@ -268,8 +268,8 @@ def behind_first(raw: bytes) -> int | None:
     try:
         _read(raw)
     except (msgspec.DecodeError, RecursionError) as error:
-        found = _TRAILING.search(str(error))
-        return None if found is None else int(found[1]) - 1  # it counts the next byte too
+        match = _TRAILING.search(str(error))
+        return None if match is None else int(match[1]) - 1  # it counts the next byte too
     return None
 
 
@@ -292,8 +292,8 @@ def succeeds(start: bytes) -> bool:
     >>> succeeds(b'{"jsonrpc":"2.0","id":7,"result":{'), succeeds(b'{"error":{"code":1')
     (True, False)
     """
-    found = _HEAD.match(start) or _TAILED.match(start) or _SPECIFIED.match(start)
-    return found is not None and found[0].endswith((b'"result":', b'"result" :'))
+    match = _HEAD.match(start) or _TAILED.match(start) or _SPECIFIED.match(start)
+    return match is not None and match[0].endswith((b'"result":', b'"result" :'))
 
 
 def fails(raw: bytes) -> bool:
@@ -303,10 +303,10 @@ def fails(raw: bytes) -> bool:
     (True, False, False)
     """
     try:
-        found = read(raw)
+        content = read(raw)
     except DocumentError:
         return False
-    return isinstance(found, Message) and found.error is not ABSENT and found.result is ABSENT
+    return isinstance(content, Message) and content.error is not ABSENT and content.result is ABSENT
 
 
 def asks(start: bytes) -> bool:

@@ -64,12 +64,12 @@ def python(text: str) -> tuple[str, int]:
     out: list[str] = []
     position, valued = 0, False
     while True:
-        found = tokens.match(text, position)
-        if found is None:
+        match = tokens.match(text, position)
+        if match is None:
             near = text[position : position + 20]
             raise DocumentError(f"not a Python literal at character {position}: {near!r}")
-        kind, token = found.lastgroup, found[found.lastgroup or 0]
-        start, position = found.start(kind or 0), found.end()
+        kind, token = match.lastgroup, match[match.lastgroup or 0]
+        start, position = match.start(kind or 0), match.end()
         if valued and kind not in ("mark", "end"):
             raise DocumentError(f"two values without a comma at character {start}: {token[:20]!r}")
         valued = kind != "mark"
@@ -90,7 +90,7 @@ def python(text: str) -> tuple[str, int]:
             out.append(_WORDS[token])
         elif text[position : position + 1] == "(":
             position = _call_end(text, position)
-            inside = tokens.match(text, found.end() + 1)
+            inside = tokens.match(text, match.end() + 1)
             alone = inside is not None and inside.lastgroup == "quoted"
             if inside is not None and alone and text[inside.end() : position].strip() == ")":
                 out.append(_string(inside["quoted"][1:-1]))
@@ -108,10 +108,10 @@ def _call_end(text: str, position: int) -> int:
     import re
 
     depth = 0
-    for found in re.compile(rf"{_QUOTED}|[()\[\]{{}}]", re.DOTALL).finditer(text, position):
-        depth += (found[0] in "([{") - (found[0] in ")]}")
-        if depth == 0 and len(found[0]) == 1:
-            return found.end()
+    for match in re.compile(rf"{_QUOTED}|[()\[\]{{}}]", re.DOTALL).finditer(text, position):
+        depth += (match[0] in "([{") - (match[0] in ")]}")
+        if depth == 0 and len(match[0]) == 1:
+            return match.end()
     raise DocumentError("a call in a Python literal is not closed")
 
 
@@ -125,8 +125,8 @@ def _string(body: str) -> str:
 
     if "\\" not in body:
         return encode(body).decode()
-    known = re.match(rf"(?:[^\\]|\\(?:{_ESCAPE}))*+", body, re.DOTALL)
-    end = known.end() if known else 0
+    escapes = re.match(rf"(?:[^\\]|\\(?:{_ESCAPE}))*+", body, re.DOTALL)
+    end = escapes.end() if escapes else 0
     if end < len(body):
         raise DocumentError(f"a Python string with the escape {body[end : end + 2]!r}")
     text = body.encode("latin-1", "backslashreplace").decode("unicode_escape")
@@ -161,7 +161,7 @@ class _Writer:
     """A writer of YAML events as JSON text, in one pass without recursion."""
 
     def __init__(self, most: int) -> None:
-        self.left = most
+        self.room = most
         self.out: list[str] = []
         self.open: list[_Level] = []
         self.anchored: dict[str, tuple[int, int]] = {}
@@ -187,9 +187,9 @@ class _Writer:
 
     def _emit(self, *parts: str) -> None:
         for part in parts:
-            self.left -= len(part)
+            self.room -= len(part)
             self.out.append(part)
-        if self.left < 0:
+        if self.room < 0:
             raise DocumentError("YAML that grows by its aliases")
 
     def _lead(self, *, scalar: bool) -> bool:

@@ -7,6 +7,7 @@ r"""The path language: names joined by dots; a name steps into every element of 
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import TypeGuard
 
 from msgspec import Raw, Struct
@@ -106,9 +107,25 @@ def select(slot: Slot, path: Path) -> Iterator[Slot]:
     iteration; members of objects may be removed too. Raises DocumentError if a value on the way
     cannot be decoded.
     """
-    if DEEP not in path.steps:
-        return _select(slot, path.steps, 0)
-    return _once(_select(slot, path.steps, 0, {}))
+    return _walk(slot, _start(path))
+
+
+def _walk(slot: Slot, paths: "Paths") -> Iterator[Slot]:
+    if paths.ends:
+        yield slot
+    if not paths.open:
+        return
+    value = slot.open()
+    if isinstance(value, dict):
+        for name, after in paths.members(value):
+            yield from _walk(Slot(slot.document, value, name), after)
+    elif isinstance(value, list):
+        below: Paths | None = None
+        for position in range(len(value)):
+            if paths.indexed or not position:
+                below = paths.element(position, len(value))
+            if below is not None:
+                yield from _walk(Slot(slot.document, value, position), below)
 
 
 def find(slot: Slot, path: Path) -> Slot | None:
@@ -147,8 +164,8 @@ class Paths:
 
     __slots__ = (
         "_branches",
+        "_cache",
         "_each",
-        "_made",
         "_marks",
         "_next",
         "ends",
@@ -159,9 +176,9 @@ class Paths:
         "spelled",
     )
 
-    def __init__(self, branches: "_Branches", made: "dict[_Branches, Paths]") -> None:
+    def __init__(self, branches: "_Branches", cache: "dict[_Branches, Paths]") -> None:
         self._branches = branches
-        self._made = made
+        self._cache = cache
         self._next: dict[str, Paths | None] = {}
         self._each: list[Paths | None] = []
         self._marks = _marks(branches)
@@ -188,16 +205,16 @@ class Paths:
         """
         if self.plain:
             return [(name, after) for name, after in self.names.items() if name in names]
-        found: dict[str, None] = {}
+        next_names: dict[str, None] = {}
         for _, steps in self._branches:
             step = steps[0] if steps else None
             if _plain(step):
-                found.update({step.text: None} if step.text in names else {})
+                next_names.update({step.text: None} if step.text in names else {})
             elif isinstance(step, Name):
-                found.update((name, None) for name in names if matches(step.text, name))
+                next_names.update((name, None) for name in names if matches(step.text, name))
             elif step == DEEP:
-                found.update(dict.fromkeys(names))
-        return [(name, after) for name in found if (after := self.member(name)) is not None]
+                next_names.update(dict.fromkeys(names))
+        return [(name, after) for name in next_names if (after := self.member(name)) is not None]
 
     def member(self, name: str) -> "Paths | None":
         """Follow the paths to the member `name` of an object; None if no path leads there."""
@@ -230,7 +247,7 @@ class Paths:
                 branches.append((number, steps))
             elif isinstance(step, Each) or (isinstance(step, Index) and step.position in positions):
                 branches.append((number, steps[1:]))
-        return _paths(branches, self._made) if branches else None
+        return _paths(branches, self._cache) if branches else None
 
     def barred(self, value: Value) -> bool:
         """Return True if surely no path leads into the unopened `value`; False if uncertain.
@@ -244,8 +261,8 @@ class Paths:
             return head != 0x6E and not self.ends  # null may excuse a path
         if not self._marks:
             return False
-        held = bytes(value)
-        return not any(mark in held for mark in self._marks)
+        content = bytes(value)
+        return not any(mark in content for mark in self._marks)
 
     def _after(self, name: str) -> "Paths | None":
         branches: list[_Branch] = []
@@ -254,7 +271,7 @@ class Paths:
                 branches.append((number, steps[1:]))
             elif steps and steps[0] == DEEP:
                 branches.append((number, steps))
-        return _paths(branches, self._made) if branches else None
+        return _paths(branches, self._cache) if branches else None
 
 
 class PathMatches(Struct):
@@ -275,23 +292,23 @@ class PathMatches(Struct):
 
     def missing(self, paths: Iterable[Path]) -> list[Path]:
         """Return the paths of `paths` that were neither found nor excused."""
-        known = self.found | self.excused
-        return [path for number, path in enumerate(paths) if number not in known]
+        matched = self.found | self.excused
+        return [path for number, path in enumerate(paths) if number not in matched]
 
 
 _Branch = tuple[int, tuple[Step, ...]]
 _Branches = tuple[_Branch, ...]
 
 
-def _paths(branches: list[_Branch], made: dict[_Branches, Paths]) -> Paths:
+def _paths(branches: list[_Branch], cache: dict[_Branches, Paths]) -> Paths:
     """Return the Paths of these branches; the same object for the same branches."""
     for number, steps in branches:
         if steps and steps[0] == DEEP and (number, steps[1:]) not in branches:
             branches.append((number, steps[1:]))  # `**` also matches zero steps
     key = tuple(sorted(branches, key=lambda branch: branch[0]))
-    if key not in made:
-        made[key] = Paths(key, made)
-    return made[key]
+    if key not in cache:
+        cache[key] = Paths(key, cache)
+    return cache[key]
 
 
 def _marks(branches: _Branches) -> list[bytes]:
@@ -342,58 +359,9 @@ def matches(pattern: str, name: str) -> bool:
     return True
 
 
-def _select(
-    slot: Slot, steps: tuple[Step, ...], at: int, seen: dict[tuple[int, int], Value] | None = None
-) -> Iterator[Slot]:
-    """Yield the places that the steps from `at` on name; `seen` has values visited before."""
-    if at == len(steps):
-        yield slot
-        return
-    step = steps[at]
-    value = slot.open()
-    if seen is not None and _meeting(value, steps, at):
-        if (id(value), at) in seen:
-            return
-        seen[id(value), at] = value  # held, so that its id is not reused
-    if isinstance(step, Name):
-        if isinstance(value, list):
-            for position in range(len(value)):
-                yield from _select(slot.child(position), steps, at, seen)
-        elif isinstance(value, dict):
-            if step.glob:
-                for name in [name for name in value if matches(step.text, name)]:
-                    yield from _select(slot.child(name), steps, at + 1, seen)
-            elif step.text in value:
-                yield from _select(slot.child(step.text), steps, at + 1, seen)
-    elif isinstance(step, Deep):
-        yield from _select(slot, steps, at + 1, seen)
-        for child in slot.children():
-            yield from _select(child, steps, at, seen)
-    elif isinstance(value, list):
-        if isinstance(step, Each):
-            for position in range(len(value)):
-                yield from _select(slot.child(position), steps, at + 1, seen)
-        elif -len(value) <= step.position < len(value):
-            yield from _select(slot.child(step.position % len(value)), steps, at + 1, seen)
-
-
-def _meeting(value: Value, steps: tuple[Step, ...], at: int) -> bool:
-    """Return True if several ways may lead to `value` with the same remaining steps.
-
-    `**` and names in arrays lead to such values.
-    """
-    if isinstance(value, list):
-        return isinstance(steps[at], Name)
-    return isinstance(value, dict) and isinstance(steps[at], Deep) and DEEP in steps[:at]
-
-
-def _once(found: Iterator[Slot]) -> Iterator[Slot]:
-    seen: dict[tuple[int, str | int], object] = {}
-    for slot in found:
-        key = (id(slot.parent), slot.key)
-        if key not in seen:
-            seen[key] = slot.parent  # held, so that its id is not reused
-            yield slot
+@lru_cache(maxsize=256)
+def _start(path: Path) -> Paths:
+    return Paths.of([path])
 
 
 def _blocked(slot: Slot, steps: tuple[Step, ...]) -> bool:
@@ -406,7 +374,7 @@ def _blocked(slot: Slot, steps: tuple[Step, ...]) -> bool:
         return False
     if isinstance(steps[0], Name) and isinstance(value, list):
         return any(_blocked(child, steps) for child in slot.children())
-    return any(_blocked(place, steps[1:]) for place in _select(slot, steps[:1], 0))
+    return any(_blocked(place, steps[1:]) for place in select(slot, Path(steps=steps[:1])))
 
 
 def _steps(text: str) -> Iterator[Step]:

@@ -68,12 +68,12 @@ class Pattern:
         """
         if fuel is None:
             return self._compiled.search(subject, start)
-        if len(subject) * self._worst > fuel.left * 250:  # a character takes up to 4 bytes
+        if len(subject) * self._worst > fuel.remaining * 250:  # a character takes up to 4 bytes
             self._try(subject, fuel)
-        began = perf_counter_ns()
-        found = self._compiled.search(subject, start)
-        fuel.burn(1 + (perf_counter_ns() - began) // 1000)
-        return found
+        start_ns = perf_counter_ns()
+        match = self._compiled.search(subject, start)
+        fuel.burn(1 + (perf_counter_ns() - start_ns) // 1000)
+        return match
 
     def finditer(self, subject: str, fuel: Fuel) -> Iterator[Any]:
         """Yield every match in `subject`. Raises OutOfFuel if the search takes too long.
@@ -93,22 +93,22 @@ class Pattern:
         """
         parts: list[str] = []
         end, last, groups = 0, None, replacement.count("\\")
-        for found in self.finditer(subject, fuel):
+        for match in self.finditer(subject, fuel):
             # The engine reports an empty match twice unless it is right at the previous match.
-            if found.span() != last:
-                start, stop = last = found.span()
+            if match.span() != last:
+                start, stop = last = match.span()
                 # A group is at most as long as the match: its fuel is burned before it is copied.
                 fuel.burn(4 + (len(replacement) + groups * (stop - start)) // 4)
-                parts += subject[end:start], found.expand(replacement)
+                parts += subject[end:start], match.expand(replacement)
                 end = stop
         return "".join(parts) + subject[end:]
 
     def _each(self, subject: str, fuel: Fuel) -> Iterator[Any]:
-        found = self._compiled.finditer(subject)
+        matches = self._compiled.finditer(subject)
         while True:
-            began = perf_counter_ns()
-            match = next(found, None)
-            fuel.burn(1 + (perf_counter_ns() - began) // 1000)
+            start_ns = perf_counter_ns()
+            match = next(matches, None)
+            fuel.burn(1 + (perf_counter_ns() - start_ns) // 1000)
             if match is None:
                 return
             yield match
@@ -120,8 +120,8 @@ class Pattern:
         usual. A part takes no longer than the fuel lasts, for every content.
         """
         worst = self._worst if subject.isascii() else 4 * self._worst
-        if len(subject) * worst > fuel.left * 1000:
-            part = fuel.left * 1000 // worst + 1
+        if len(subject) * worst > fuel.remaining * 1000:
+            part = fuel.remaining * 1000 // worst + 1
             for start in range(0, len(subject), part):
                 for _ in self._each(subject[start : start + part], fuel):
                     pass
@@ -167,8 +167,8 @@ class Expression:
             reason = reason.removesuffix(":").removesuffix(", for expression")
             reason = _bare_number(text, error) or _clipped(reason)
             advice = "; did you mean '=='?" if reason == "Unknown token '='" else ""
-            said = f"{_clipped(text)!r} is not a JMESPath expression: {reason}{advice}"
-            raise PatternError(said) from None
+            message = f"{_clipped(text)!r} is not a JMESPath expression: {reason}{advice}"
+            raise PatternError(message) from None
         self.text = text
 
     @property
@@ -227,7 +227,7 @@ class Expression:
             except Exception as error:
                 # Not just JMESPathError: a slice with step 0 raises Python's ValueError, the
                 # maximum of texts and numbers a TypeError.
-                raise Refusal(_told(error)) from error
+                raise Refusal(_error_text(error)) from error
 
         return evaluate
 
@@ -251,15 +251,15 @@ def _bare_number(text: str, error: Any) -> str | None:
     if number is None or re.search(r"(^|[<>=(,?&|])\s*$", before) is None:
         return None
     more = " ..." if before + number[0] != text.rstrip() else ""
-    written = " ".join(f"{before}`{number[0]}`{more}".split())
-    return f"a number stands in backticks: {_clipped(written)}"
+    corrected = " ".join(f"{before}`{number[0]}`{more}".split())
+    return f"a number stands in backticks: {_clipped(corrected)}"
 
 
 def _clipped(text: str) -> str:
     return text if len(text) <= _READ else f"{text[:_SHOWN]}…"
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return the reason on one line; the library would repeat the value, maybe a whole document."""
     value = getattr(error, "current_value", None)
     if isinstance(value, dict | list):

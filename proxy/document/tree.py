@@ -84,12 +84,12 @@ class Slot:
         value = self.parent[self.key]
         document = self.document
         if document.ready is not None and value is document.source:
-            found, document.ready = document.ready, None
+            content, document.ready = document.ready, None
         else:
-            found = opened(value)
-        if found is not value and isinstance(found, dict | list):
-            self.parent[self.key] = found
-        return found
+            content = opened(value)
+        if content is not value and isinstance(content, dict | list):
+            self.parent[self.key] = content
+        return content
 
     def set(self, value: Value) -> None:
         """Store `value` at this place."""
@@ -251,9 +251,9 @@ def text(value: Value) -> str | None:
 def encode(value: Value, *, ordered: bool = False) -> bytes:
     """Return `value` as JSON; Raw parts are embedded unchanged. `ordered`: members by name."""
     # Not the encoder's `encode`, which crashes if there is no memory for the output to grow.
-    written = bytearray()
-    (_ORDERED if ordered else _ENCODER).encode_into(value, written)
-    return bytes(written)
+    output = bytearray()
+    (_ORDERED if ordered else _ENCODER).encode_into(value, output)
+    return bytes(output)
 
 
 def compact(raw: bytes) -> bytes:
@@ -298,21 +298,21 @@ def plain(value: Value, row: type[msgspec.Struct] | None = None, fuel: Fuel | No
     differently become `Number`, which `encode` writes in the original spelling. Raises
     DocumentError if the bytes are no JSON, OutOfFuel if decoding takes more fuel than there is.
     """
-    held = None if row is None else one_row(value, row)
-    written = encode(value if held is None else held)
+    decoded = None if row is None else one_row(value, row)
+    output = encode(value if decoded is None else decoded)
     if fuel is not None:
-        fuel.burn(len(written) >> 6)
-    return loads(written)
+        fuel.burn(len(output) >> 6)
+    return loads(output)
 
 
-def piecemeal(held: Raw) -> Any:
+def piecemeal(value: Raw) -> Any:
     """Return `plain(held)`, decoded in parts: no other thread waits for more than one part."""
-    if len(memoryview(held)) < _LARGE:
-        return loads(bytes(held))
-    opened = level(held)
-    if isinstance(opened, dict):
-        return {name: piecemeal(value) for name, value in opened.items()}
-    return [piecemeal(value) for value in opened] if isinstance(opened, list) else opened
+    if len(memoryview(value)) < _LARGE:
+        return loads(bytes(value))
+    content = level(value)
+    if isinstance(content, dict):
+        return {name: piecemeal(value) for name, value in content.items()}
+    return [piecemeal(value) for value in content] if isinstance(content, list) else content
 
 
 def loads(data: bytes) -> Any:

@@ -55,13 +55,13 @@ def look(
     try:
         parsed = Expression(expression)
         lookups = Lookups(parsed)
-        found = _evaluate(document, parsed, name, fuel, lookups)
-        if exceeds(found, growth_limit(0), fuel) and exceeds(
-            found, growth_limit(size(document)), fuel
+        result = _evaluate(document, parsed, name, fuel, lookups)
+        if exceeds(result, growth_limit(0), fuel) and exceeds(
+            result, growth_limit(size(document)), fuel
         ):
             raise Refusal(f"view: {expression!r} gives far more than the whole document; narrow it")
-        _remark(found, lookups, remarks)
-        return found
+        _remark(result, lookups, remarks)
+        return result
     except DocumentError:
         raise
     except OutOfFuel as error:
@@ -78,9 +78,9 @@ def look(
         raise Refusal(f"view: {expression!r} fails: {reason}; {cause}") from error
 
 
-def _remark(found: Value, lookups: Lookups, remarks: list[str] | None) -> None:
+def _remark(result: Value, lookups: Lookups, remarks: list[str] | None) -> None:
     """Keep a slip from reading as "none": raise Refusal if a slip is why nothing was found."""
-    nothing = found is None or found == []
+    nothing = result is None or result == []
     slips = lookups.slips
     if slips and nothing:
         raise Refusal(f"view: {slips[0]}")
@@ -92,19 +92,21 @@ def _evaluate(
     document: Document, expression: Expression, name: str, fuel: Fuel, lookups: Lookups
 ) -> Value:
     interpreter = _interpreter()(fuel, document, lookups)
-    visit, opened = interpreter.visit, interpreter.opened
-    whole = opened(document.cell[0])
+    visit, open = interpreter.visit, interpreter.open
+    whole = open(document.cell[0])
     # A view can also read a text that was parsed as structure as the text.
-    asked = expression.text.lstrip().startswith("text") and writeback_at(document, ROOT) is not None
-    if asked and not (isinstance(whole, dict) and "text" in whole):
+    as_text = (
+        expression.text.lstrip().startswith("text") and writeback_at(document, ROOT) is not None
+    )
+    if as_text and not (isinstance(whole, dict) and "text" in whole):
         document.close()
-        whole = opened(document.cell[0])
+        whole = open(document.cell[0])
     root = {"text": whole, name: whole} if isinstance(whole, str) else whole
     if isinstance(whole, list) and _names_items(expression.text):
         root = {"items": whole}
-    parsed = lookups.meant(expression.tree, [root], opened, fuel)
-    found = visit(parsed, root)
-    return visit(parsed, whole) if found is None and isinstance(whole, str) else found
+    parsed = lookups.corrected(expression.tree, [root], open, fuel)
+    result = visit(parsed, root)
+    return visit(parsed, whole) if result is None and isinstance(whole, str) else result
 
 
 def _names_items(expression: str) -> bool:
@@ -132,39 +134,39 @@ def _interpreter() -> type[Any]:
         def visit(self, node: Any, value: Any) -> Any:
             kind = node["type"]
             if kind in _LAZY:
-                value = self.opened(value)
+                value = self.open(value)
             elif kind not in _PASSING:
                 return self._computed(node, value)
             self.fuel.burn(_UNOPENED - 1)
-            found = super().visit(node, value)
-            return None if _null(found) else found
+            result = super().visit(node, value)
+            return None if _null(result) else result
 
         def _computed(self, node: Any, value: Any) -> Any:
             charge(value, self.fuel)
-            written = encode(value)
-            found = self._computing.visit(node, loads(written))
-            if isinstance(found, dict | list):
+            output = encode(value)
+            result = self._computing.visit(node, loads(output))
+            if isinstance(result, dict | list):
                 # The result may keep all values decoded for it. The size of the whole document is
                 # free once.
                 if self._room is None:
                     self._room = len(encode(self._document.cell[0]))
-                self._room -= len(written)
-                self.fuel.burn(max(0, min(len(written), -self._room)) >> 2)
-            return found
+                self._room -= len(output)
+                self.fuel.burn(max(0, min(len(output), -self._room)) >> 2)
+            return result
 
-        def opened(self, value: Any) -> Any:
+        def open(self, value: Any) -> Any:
             length = len(memoryview(value)) if type(value) is Raw else 0
             if length < _LARGE:
-                return _opened(value)
+                return _open_level(value)
             textual = memoryview(value)[0] == 0x22
             self.fuel.burn(length >> (4 if textual else 9))
-            found = _opened(value)
+            content = _open_level(value)
             if not textual:
-                self.fuel.burn(_UNOPENED * len(found))
-            return found
+                self.fuel.burn(_UNOPENED * len(content))
+            return content
 
         def _is_false(self, value: Any) -> bool:
-            return super()._is_false(self.opened(value))
+            return super()._is_false(self.open(value))
 
     return Lazy
 
@@ -195,28 +197,30 @@ def _null(value: Value) -> bool:
     return type(value) is Raw and len(memoryview(value)) == 4 and bytes(value) == b"null"
 
 
-def _opened(value: Value) -> Value:
+def _open_level(value: Value) -> Value:
     if isinstance(value, Struct):
         value = raw(value)
     return level(value) if type(value) is Raw else value
 
 
-def _shortened(said: str) -> str:
+def _shortened(message: str) -> str:
     """Return the start of a message of the jmespath library, which quotes the whole value."""
-    words = " ".join(said[: 2 * _TOLD].split())
+    words = " ".join(message[: 2 * _TOLD].split())
     return words if len(words) <= _TOLD else f"{words[: _TOLD - 1]}…"
 
 
 def advice(document: Document) -> str:
     """Return an example of a valid view of this document, as the end of a sentence."""
-    value = _opened(document.cell[0])
+    value = _open_level(document.cell[0])
     if document.textual:
         example = "text[0:2000]"
     elif isinstance(value, list):
         example = "[0:20]"
     else:
         members = value if isinstance(value, dict) else {}
-        arrays = [name for name, held in members.items() if isinstance(_opened(held), list)]
+        arrays = [
+            name for name, value_of in members.items() if isinstance(_open_level(value_of), list)
+        ]
         name = next((name for name in arrays if name.isidentifier() and name.isascii()), None)
         example = f"{name}[0:20]" if name is not None else "keys(@)"
     return f"write a JMESPath such as {example}"

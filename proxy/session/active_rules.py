@@ -32,13 +32,13 @@ class PeerInfo(Struct):
 class ToolRules(Struct, frozen=True):
     """The rules for one tool, each with its plan; of them the one that hides the tool.
 
-    `hidden` is the error for calls of a hidden tool. `guarded`: a rule hides the tool, bounds its
-    arguments, or withholds its results.
+    `hidden_error` is the error for calls of a hidden tool. `guarded`: a rule hides the tool, bounds
+    its arguments, or withholds its results.
     """
 
     plans: Plans
     hiding: Rule | None
-    hidden: Hidden | None
+    hidden_error: Hidden | None
     guarded: bool
 
 
@@ -152,7 +152,7 @@ class ActiveRules:
     @property
     def budget(self) -> Rule | None:
         """The rule for tools that no other rule covers."""
-        return self._used.otherwise
+        return self._ruleset_in_use.otherwise
 
     def dropped_by(self, tool: str) -> tuple[str, ...]:
         """Return the names of the rules whose snapshots a call of `tool` makes stale."""
@@ -175,25 +175,25 @@ class ActiveRules:
         """Return the rules for an unlisted tool that must have the arguments `own`."""
         if len(tool) > _MOST_NAME:
             return self._covering(tool, ToolFacts(own))
-        known = self._implied.get(tool, frozenset())
-        if not own <= known:
-            self._implied[tool] = own | known
+        earlier = self._implied.get(tool, frozenset())
+        if not own <= earlier:
+            self._implied[tool] = own | earlier
             self._by_tool.pop(tool, None)
             if len(self._implied) > _MOST_TOOLS:
                 del self._implied[next(iter(self._implied))]
         return self.covering(tool)
 
     def _covering(self, tool: str, facts: ToolFacts) -> ToolRules:
-        plans = plans_for(self._used, tool, facts)
+        plans = plans_for(self._ruleset_in_use, tool, facts)
         hiding = next((rule for rule, _ in plans if rule.hides), None)
-        hidden = self._used.withheld(tool)
-        guarded = hidden is not None or any(rule.failure_policy.protects for rule, _ in plans)
-        if hidden is None and hiding is not None:
-            hidden = hiding.hide
-        return ToolRules(plans, hiding, hidden, guarded)
+        error = self._ruleset_in_use.withheld(tool)
+        guarded = error is not None or any(rule.failure_policy.protects for rule, _ in plans)
+        if error is None and hiding is not None:
+            error = hiding.hide
+        return ToolRules(plans, hiding, error, guarded)
 
     @property
-    def _used(self) -> RuleSet:
+    def _ruleset_in_use(self) -> RuleSet:
         return self.now() if self._ruleset is None else self._ruleset
 
 

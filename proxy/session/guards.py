@@ -13,7 +13,7 @@ from proxy.ruleset.guard import Allow, Guard, Query, QueryResult, Respond, run_g
 from proxy.session.inflight import PendingRequest
 from proxy.session.outputs import LARGE, Forward, Output, Probe, RunInBackground, reverse
 from proxy.session.state import SessionState
-from proxy.session.tools.arguments import put, without, without_ours
+from proxy.session.tools.arguments import with_value, without, without_ours
 from proxy.shaping.result.read import is_error, is_final, locate
 from proxy.shaping.result.write import own_result
 from proxy.transforms.base import Call
@@ -68,8 +68,8 @@ def _allow(
                 pending.arguments = without(pending.arguments, name)
                 upstream = without(upstream, name)
             else:
-                pending.arguments = put(pending.arguments, name, value)
-                upstream = put(upstream, name, value)
+                pending.arguments = with_value(pending.arguments, name, value)
+                upstream = with_value(upstream, name, value)
         # The current rules, too: they may have changed while the call was held.
         plans = [plan for _, plan in state.rules.covering(pending.tool).plans]
         for plan in (pending.plan, *plans):

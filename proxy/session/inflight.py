@@ -264,7 +264,7 @@ class InFlight:
         "_resumable",
         "deadlines",
         "queries",
-        "watched",
+        "to_inspect",
     )
 
     def __init__(self, *, resumable: bool = False, deadlines: Deadlines | None = None) -> None:
@@ -274,7 +274,7 @@ class InFlight:
         self._replaced: OrderedDict[bytes, bool] = OrderedDict()  # True: its response may come
         self.deadlines = deadlines or Deadlines()
         self.queries = QueryIds()
-        self.watched = 0
+        self.to_inspect = 0
         """The number of pending requests whose responses must be inspected."""
 
     def add(self, pending: PendingRequest) -> None:
@@ -286,7 +286,7 @@ class InFlight:
         self._replaced.pop(slot, None)
         self._pending[slot] = pending
         if not pending.plain:
-            self.watched += 1
+            self.to_inspect += 1
         if len(self._pending) > _MOST_PENDING:
             self.retire(self._spare())
 
@@ -325,7 +325,7 @@ class InFlight:
         pending = self._pending.pop(slot, None)
         self.deadlines.stop(slot)
         if pending is not None and not pending.plain:
-            self.watched -= 1
+            self.to_inspect -= 1
         if pending is not None and pending.query:
             self.retire(pending.query)
         return pending

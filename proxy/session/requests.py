@@ -1,7 +1,7 @@
-"""Messages of the client: calls are refused, answered from a snapshot, or sent on; outputs are
-relative to the client.
+"""Messages of the client: calls are refused, answered from a snapshot, or sent on.
 
 Every other message is forwarded, unless another reader may see a call in it that a rule must stop.
+Outputs are relative to the client.
 """
 
 from typing import Any
@@ -175,10 +175,10 @@ def call(
     if tool is None:
         return state.send(raw, pending)
     covering = rules.covering(tool)
-    if covering.hidden is not None:
+    if covering.hidden_error is not None:
         pending.rule = covering.hiding
-        reason = covering.hidden.message.replace("{tool}", tool)
-        line = message.error(pending.id, covering.hidden.code, reason)
+        reason = covering.hidden_error.message.replace("{tool}", tool)
+        line = message.error(pending.id, covering.hidden_error.code, reason)
         return state.reply(pending, "hidden", line)
     if not covering.plans:
         return state.send_call(raw, pending)

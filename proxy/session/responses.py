@@ -1,7 +1,7 @@
-"""Messages of the server: responses are shaped, stored or withheld; outputs are relative to it.
+"""Messages of the server: responses are shaped, stored or withheld.
 
 A long response is identified by its first and last bytes; every other message, and a response that
-no rule is for, is forwarded byte for byte.
+no rule is for, is forwarded byte for byte. Outputs are relative to the server.
 """
 
 import msgspec
@@ -361,7 +361,7 @@ def may_stream(state: SessionState, start: bytes, exchange: bytes) -> bool:
     timed = inflight.deadlines.seconds is not None
     if message.asks(start):
         return not (timed and PROGRESS.encode() in start)
-    if inflight.watched == 0 and not inflight.strays_possible and not timed:
+    if inflight.to_inspect == 0 and not inflight.strays_possible and not timed:
         # A request whose response has no readable id would stay pending forever.
         return message.answers(start)
     key = message.response_key(start, b"")

@@ -96,8 +96,8 @@ class SessionState:
     def send_call(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         """Send a call on, and drop the snapshots that it makes stale (`drop_on`)."""
         stale = self.rules.dropped_by(pending.tool)
-        sent = self.send(raw, pending)
-        return (*(DropSnapshots(Key(pending.scope, rule, None)) for rule in stale), *sent)
+        drops = (DropSnapshots(Key(pending.scope, rule, None)) for rule in stale)
+        return (*drops, *self.send(raw, pending))
 
     # Answers of the proxy's own; outputs are relative to the client
 
@@ -146,7 +146,8 @@ class SessionState:
         if job.view is not None or rule.failure_policy.withholds:
             return
         if result.outcome not in ("failed", "error", "refused"):
-            rule.circuit_breaker.record_success()
+            if rule.circuit_breaker.failures:
+                rule.circuit_breaker.record_success()
         elif result.outcome != "failed" or result.blameless:
             return
         elif rule.circuit_breaker.record_failure():

@@ -175,7 +175,7 @@ class ToolListHistory:
     def differs(self, rewrite: Callable[[Raw], Raw | None]) -> bool:
         """Return True if the client would receive another list now, as edited by `rewrite`."""
         pages = list(self._pages)  # pages may be recorded meanwhile
-        return any(page is None or _digest_now(page, rewrite) != sent for page, sent in pages)
+        return any(page is None or _digest_now(page, rewrite) != digest for page, digest in pages)
 
 
 def new_history(result: Raw) -> ToolListHistory | None:

@@ -70,8 +70,8 @@ def _with_short_texts(frame: Frame, limit: int) -> Frame:
     call = Call("", notices=[], blocks=len(texts) > 1)
     abridge(document, max(limit, _MINIMUM), call)
     cut = document.root.open()
-    left = zip(others, map(text, cut if isinstance(cut, list) else [cut]), strict=False)
-    return with_other_texts(frame, {index: each or "" for index, each in left}, call.notices)
+    parts = zip(others, map(text, cut if isinstance(cut, list) else [cut]), strict=False)
+    return with_other_texts(frame, {index: each or "" for index, each in parts}, call.notices)
 
 
 def _size_of_texts(frame: Frame) -> int:

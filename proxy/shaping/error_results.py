@@ -84,19 +84,19 @@ def _marked(job: ShapeJob, before: int | None) -> ShapeResult:
 def of_response(job: ShapeJob, context: ShapeContext) -> ShapeResult | None:
     """Return the result for a JSON-RPC error, None if the response is none."""
     assert job.raw is not None
-    found = _error(job.raw)
+    parts = _error(job.raw)
     if not job.rule.errors:
         # A response with both `result` and `error` is not only an error.
         bounds = job.rule.max_bytes is not None and "result" not in message.outer_members(job.raw)
-        return job.original("error") if bounds and found is not None else None
+        return job.original("error") if bounds and parts is not None else None
     if job.rule.mode == "shadow":
         return job.original("error")
-    if found is None:
+    if parts is None:
         return None
     call = Call(
         job.tool, job.arguments, names=job.names, warnings=context.warnings, fuel=context.fuel
     )
-    error, text = found
+    error, text = parts
     try:
         # Its code and its data stay.
         reworded = {**error, "message": _reworded(job.rule, call, text)}
@@ -176,18 +176,18 @@ def _bounded_response(job: ShapeJob, error: ShapeResult, limit: int) -> ShapeRes
     Some clients show the data. The notices about both stand at the end of the message, the only
     place that all clients show.
     """
-    found = _error(error.raw)
-    if found is None:
+    parts = _error(error.raw)
+    if parts is None:
         return error
-    envelope, reason = found
+    members, reason = parts
     notices: dict[str, Value] = {}
-    data = envelope.get("data", Raw(b""))
+    data = members.get("data", Raw(b""))
     if len(memoryview(data)) > limit // 2:
         cut = Document({"data": data})
         abridge(cut, limit // 2, Call(job.tool))
         parts = cut.root.open()
         notices = parts.pop(NAME, {})
-        envelope["data"] = data = Raw(encode(parts["data"]))
+        members["data"] = data = Raw(encode(parts["data"]))
     document = Document(reason)
     viewable = job.viewable and job.rule.snapshot_step.viewable
     call = Call(job.tool, names=job.names, viewable=viewable, notices=[], error=True)
@@ -197,8 +197,8 @@ def _bounded_response(job: ShapeJob, error: ShapeResult, limit: int) -> ShapeRes
     if not notices:
         return error
     snapshot = _snapshot(reason, job.modern) if call.notices and job.keep and viewable else None
-    shown = f"{text(document.cell[0])}\n{encode({NAME: notices}).decode()}"
-    raw = message.replaced(error.raw, error={**envelope, "message": shown})
+    text_with_notices = f"{text(document.cell[0])}\n{encode({NAME: notices}).decode()}"
+    raw = message.replaced(error.raw, error={**members, "message": text_with_notices})
     return replace(error, raw=raw, visible_after=len(raw), snapshot=snapshot)
 
 

@@ -93,10 +93,10 @@ def _view(job: ShapeJob, whole: Document, frame: Frame, call: Call) -> Document:
     if remarks and content is None:
         document.cell[0]["more"] = "; ".join(remarks)
     limits = [step.max_bytes for step in job.rule.pipeline if isinstance(step, Abridge)]
-    known = [limit for limit in (*limits, call.bound) if limit is not None]
-    if known:
+    bounds = [limit for limit in (*limits, call.bound) if limit is not None]
+    if bounds:
         viewable = job.viewable and job.rule.snapshot_step.viewable
-        abridge(document, min(known), replace(call, viewable=viewable), job.view)
+        abridge(document, min(bounds), replace(call, viewable=viewable), job.view)
     return document
 
 

@@ -54,7 +54,7 @@ def shape(job: ShapeJob, observe: Observer | None = None) -> ShapeResult:
 def _shape(job: ShapeJob, observe: Observer | None) -> ShapeResult:
     context = ShapeContext(fuel=Fuel(job.fuel))
     result = _try(job, observe, context)
-    warnings, out_of_fuel = tuple(dict.fromkeys(context.warnings)), context.fuel.left < 0
+    warnings, out_of_fuel = tuple(dict.fromkeys(context.warnings)), context.fuel.remaining < 0
     if not (warnings or out_of_fuel):
         return result
     return replace(result, warnings=warnings, out_of_fuel=out_of_fuel)
@@ -74,7 +74,7 @@ def _try(job: ShapeJob, observe: Observer | None, context: ShapeContext) -> Shap
     except Refusal as error:
         if job.rule.mode == "shadow":
             return job.original("shadow")
-        return _refused(job, str(error), context.warnings)
+        return _refusal(job, str(error), context.warnings)
     except ShapeMismatch as error:
         return _misfit(job, error, observe, context)
     except DocumentError as error:
@@ -96,8 +96,8 @@ def _misfit(
     """Return the result for a response that its rule does not fit."""
     if job.rule.failure_policy.withholds_misfits:
         reason = f"the response was withheld: rule {job.rule.name!r} does not fit it"
-        refused = _refused(job, str(error) if isinstance(error, EmptyResult) else reason, [])
-        return replace(refused, log_line=f"{job.rule.at(job.tool)}: withheld: {error}")
+        result = _refusal(job, str(error) if isinstance(error, EmptyResult) else reason, [])
+        return replace(result, log_line=f"{job.rule.at(job.tool)}: withheld: {error}")
     untouched = _untouched(job, error)
     rule = job.rule.for_misfits
     if not rule.pipeline or rule == job.rule:
@@ -294,11 +294,11 @@ def _failed(job: ShapeJob, error: BaseException | str) -> ShapeResult:
     log_line = f"{job.rule.at(job.tool)}: failed at {error}"
     if job.rule.failure_policy.withholds:
         reason = f"the response was withheld: rule {job.rule.name!r} failed on it"
-        return replace(_refused(job, reason, []), outcome="failed", log_line=log_line)
+        return replace(_refusal(job, reason, []), outcome="failed", log_line=log_line)
     return job.original("failed", log_line)
 
 
-def _refused(job: ShapeJob, reason: str, warnings: list[Warned]) -> ShapeResult:
+def _refusal(job: ShapeJob, reason: str, warnings: list[Warned]) -> ShapeResult:
     call = Call(job.tool, job.arguments, names=job.names, warnings=warnings)
     line = error_results.refusal(job.rule, call, job.id, reason, job.modern)
     return ShapeResult(raw=line, outcome="refused", visible_after=len(line))

@@ -66,7 +66,7 @@ def run(
                 continue
             step = fitting
         removes = step.name in _REMOVING and not is_blank(document.cell[0])
-        fuel = call.fuel.left
+        fuel = call.fuel.remaining
         try:
             step(document.root, call)
         except OutOfFuel as error:
@@ -81,8 +81,8 @@ def run(
             raise EmptyResult(f"everything was removed by rule {rule.name!r}")
         if getattr(step, "repeats", rule.foreign):
             # The output of `project` is paid for in fuel.
-            paid = fuel - call.fuel.left
-            growth = paid * _BYTES_PER_FUEL if step.name == "project" else None
+            cost = fuel - call.fuel.remaining
+            growth = cost * _BYTES_PER_FUEL if step.name == "project" else None
             _limit_growth(step.name, document, growth)
 
 
@@ -134,13 +134,13 @@ def was_emptied(document: Document) -> bool:
     True
     """
     root = document.cell[0]
-    left: set[bytes] = set()
-    if not _holds_nothing(root, left):
+    empty: set[bytes] = set()
+    if not _holds_nothing(root, empty):
         return False
     original = compact(encode(document.source))
     if is_blank(loads(original)):
         return False
-    return root in (None, "", {}) or not any(spelling in original for spelling in left)
+    return root in (None, "", {}) or not any(spelling in original for spelling in empty)
 
 
 def _holds_nothing(value: Value, empty: set[bytes]) -> bool:

@@ -39,7 +39,7 @@ def start(rule: Rule, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of the first call that precedes `arguments`: no offset, no view."""
     for entry in plan(rule, ()).entries:
         if entry.name == VIEW or (entry.steers and entry.schema.get("default") == 0):
-            arguments = argument.without(arguments, entry.shown)
+            arguments = argument.without(arguments, entry.client_name)
     return arguments
 
 
@@ -199,7 +199,7 @@ def _walk(
                 f"rejoins: the page after the one from {offset} on begins at {following}"
             )
         offset = following
-        answer = ask(argument.put(first, names.get(track.position, track.position), offset))
+        answer = ask(argument.with_value(first, names.get(track.position, track.position), offset))
     raise WalkError(f"rejoins: more than {MAX_PAGES} pages; ask for longer ones, or give less")
 
 

@@ -152,7 +152,8 @@ def test_the_last_lines_of_a_server_that_fails_are_shown() -> None:
     assert code == 1
     said = lines.index("error: what the server wrote beside its messages:")
     assert "the server ended with exit code 1" in lines[said - 1]
-    assert lines[said + 1 :] == [*(f"    {number}" for number in range(11, 20)), "    no key[2J"]
+    last = "    no key\N{REPLACEMENT CHARACTER}[2J"
+    assert lines[said + 1 :] == [*(f"    {number}" for number in range(11, 20)), last]
 
 
 def test_a_mute_server_is_given_up_soon_with_what_it_wrote_to_its_stderr() -> None:

@@ -13,7 +13,7 @@ def test_fuel_lasts_to_the_last_unit() -> None:
     fuel = Fuel(10)
     fuel.burn(4)
     fuel.burn(6)
-    assert fuel.left == 0
+    assert fuel.remaining == 0
 
 
 def test_what_is_spent_stays_spent() -> None:
@@ -26,7 +26,7 @@ def test_what_is_spent_stays_spent() -> None:
 def paid(value: object, times: int = 1) -> int:
     fuel = Fuel()
     charge(value, fuel, times)
-    return MOST - fuel.left
+    return MOST - fuel.remaining
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def burned(text: str, value: Any) -> int:
     """Evaluate an expression with all the fuel there is, and say how much it took."""
     fuel = Fuel()
     Expression(text).bind({}, fuel)(value)
-    return MOST - fuel.left
+    return MOST - fuel.remaining
 
 
 @pytest.mark.fault(36, "inside")
@@ -211,7 +211,7 @@ def test_every_function_is_charged_by_the_size_of_its_arguments(name: str) -> No
         fuel = Fuel()
         with suppress(JMESPathError):
             MeteredFunctions(fuel).call_function(name, [value])
-        units.append(MOST - fuel.left)
+        units.append(MOST - fuel.remaining)
     assert min(units[:4]) >= 1000 or name in ("map", "sort_by", "max_by", "min_by")
     assert units[4] >= 100 or name not in ("abs", "sum", "to_string")
 

@@ -13,7 +13,7 @@ from proxy.errors import OutOfFuel
 def looked(text: str, rows: list[Any], fuel: Fuel | None = None, *, guess: bool = True) -> Lookups:
     expression = Expression(text)
     lookups = Lookups(expression, guess=guess)
-    lookups.meant(expression.tree, rows, lambda value: value, fuel or Fuel())
+    lookups.corrected(expression.tree, rows, lambda value: value, fuel or Fuel())
     return lookups
 
 
@@ -22,7 +22,7 @@ def test_members_are_looked_for_as_long_as_the_fuel_lasts() -> None:
     text = " || ".join(f"a == b{number}" for number in range(100))
     fuel = Fuel()
     looked(text, [{"a": 1}] * 1000, fuel)
-    assert 100_000 < MOST - fuel.left < 120_000
+    assert 100_000 < MOST - fuel.remaining < 120_000
     with pytest.raises(OutOfFuel):
         looked(text, [{"a": 1}] * 1000, Fuel(LITTLE))
 
@@ -30,7 +30,7 @@ def test_members_are_looked_for_as_long_as_the_fuel_lasts() -> None:
 def test_no_further_element_is_looked_at_once_all_members_were_found() -> None:
     fuel = Fuel()
     looked("a == b.c", [{"a": 1, "b": {"c": 2}}] * 1000, fuel)
-    assert MOST - fuel.left < 10
+    assert MOST - fuel.remaining < 10
 
 
 @pytest.mark.fault(36, "inside")

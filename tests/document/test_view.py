@@ -190,7 +190,7 @@ ROWS = b"[%s]" % b",".join(b'{"id":%d.0,"name":"name %d"}' % (n, n) for n in ran
 def test_an_ordinary_view_of_many_rows_is_no_great_work(expression: str) -> None:
     fuel = Fuel()
     look(Document.read(ROWS), expression, "text", fuel)
-    assert fuel.left > MOST * 9 // 10
+    assert fuel.remaining > MOST * 9 // 10
 
 
 @pytest.mark.fault(36, "inside")

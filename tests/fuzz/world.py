@@ -88,7 +88,7 @@ class World:
         waiting = inflight._pending.values()
         return (
             min(len(inflight._pending), 4),
-            min(inflight.watched, 3),
+            min(inflight.to_inspect, 3),
             min(len(state.suspended), 2),
             min(len(self.tasks), 3),
             any(pending.held_call is not None for pending in waiting),
@@ -277,7 +277,7 @@ class World:
         deadlines = inflight.deadlines
         left = {
             "requests in flight": len(inflight._pending),
-            "requests that are watched": inflight.watched,
+            "requests that are watched": inflight.to_inspect,
             "calls that wait": len(state.suspended),
             "requests being answered": len(state.answering),
             "calls that are due": len(deadlines._due),

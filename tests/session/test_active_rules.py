@@ -89,9 +89,9 @@ def test_what_hides_a_tool_is_found() -> None:
     made = standing(rules("- {name: gone, tools: [secret], hide: true}"))
     secret, get = made.covering("secret"), made.covering("get")
     assert secret.hiding is not None
-    assert secret.hidden is not None
-    assert (secret.hiding.name, secret.hidden.code, secret.guarded) == ("gone", -32602, True)
-    assert (get.hiding, get.hidden, get.guarded) == (None, None, False)
+    assert secret.hidden_error is not None
+    assert (secret.hiding.name, secret.hidden_error.code, secret.guarded) == ("gone", -32602, True)
+    assert (get.hiding, get.hidden_error, get.guarded) == (None, None, False)
     assert made.guards
 
 

@@ -28,7 +28,7 @@ def refusal(text: str, sent: dict[str, Any]) -> str:
 
 
 def names(made: ArgumentPlan) -> dict[str, str]:
-    return {entry.name: entry.shown for entry in made.entries}
+    return {entry.name: entry.client_name for entry in made.entries}
 
 
 # Names
@@ -315,18 +315,18 @@ def test_what_a_refusal_says_is_not_advertised() -> None:
 def test_put_makes_the_objects_on_the_way_and_leaves_what_it_is_given_as_it_is() -> None:
     held = {"a": 1, "d": {"e": 1}}
 
-    assert arguments.put(held, "b.c", 2) == {"a": 1, "d": {"e": 1}, "b": {"c": 2}}
-    assert arguments.put(held, "a.c", 3) == {"a": {"c": 3}, "d": {"e": 1}}
-    assert arguments.put(held, "d.c", 4) == {"a": 1, "d": {"e": 1, "c": 4}}
+    assert arguments.with_value(held, "b.c", 2) == {"a": 1, "d": {"e": 1}, "b": {"c": 2}}
+    assert arguments.with_value(held, "a.c", 3) == {"a": {"c": 3}, "d": {"e": 1}}
+    assert arguments.with_value(held, "d.c", 4) == {"a": 1, "d": {"e": 1, "c": 4}}
     assert held == {"a": 1, "d": {"e": 1}}
 
 
 def test_get_tells_null_from_absent() -> None:
     held = {"a": {"b": None}}
 
-    assert arguments.get(held, "a.b") is None
-    assert arguments.get(held, "a.c") is UNSET
-    assert arguments.get(held, "a.b.c") is UNSET
+    assert arguments.value_at(held, "a.b") is None
+    assert arguments.value_at(held, "a.c") is UNSET
+    assert arguments.value_at(held, "a.b.c") is UNSET
 
 
 def test_without_leaves_what_it_is_given_as_it_is() -> None:

@@ -40,10 +40,10 @@ def test_those_are_counted_whose_responses_must_be_inspected() -> None:
     requests = InFlight()
     for pending in (plain(b"1"), ruled(b"2"), ruled(b"2"), plain(b"2"), ruled(b"3")):
         requests.add(pending)
-    assert requests.watched == 1
+    assert requests.to_inspect == 1
     for slot in (b"1", b"3", b"3"):
         requests.retire(slot)
-    assert requests.watched == 0
+    assert requests.to_inspect == 0
 
 
 def test_if_answers_come_again_a_request_under_a_rule_is_remembered() -> None:
@@ -85,7 +85,7 @@ def test_the_oldest_is_forgotten_if_there_are_too_many(monkeypatch: pytest.Monke
     for id in (b"1", b"2", b"3"):
         requests.add(ruled(id))
     assert [requests.find(id) is None for id in (b"1", b"2", b"3")] == [True, False, False]
-    assert requests.watched == 2
+    assert requests.to_inspect == 2
     requests.answer(b"2")
     requests.answer(b"3")
     assert [requests.find(id) is None for id in (b"2", b"3")] == [True, False]
@@ -116,7 +116,7 @@ def test_released_are_all_or_an_exchange_or_some_of_it() -> None:
     assert requests.release(b"b:") == [pendings[2]]
     assert requests.only() == b"c:1"
     assert requests.release() == [pendings[3]]
-    assert requests.watched == 0
+    assert requests.to_inspect == 0
 
 
 def test_answered_requests_that_were_long_are_not_remembered_without_bound() -> None:

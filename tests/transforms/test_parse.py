@@ -306,4 +306,4 @@ def test_yaml_that_is_too_long_is_left_as_it_came_and_burns_nothing() -> None:
     told = call()
     with pytest.raises(ShapeMismatch, match="characters of YAML are more than"):
         said("a" * 2_000_000, Parse(as_="yaml"), at=told)
-    assert told.fuel.left == MOST
+    assert told.fuel.remaining == MOST

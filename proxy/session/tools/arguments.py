@@ -36,12 +36,12 @@ _VIEW = Parameter(
 class Entry(Struct, frozen=True, kw_only=True):
     """One argument of a plan.
 
-    `name` is the rule's dotted name, `shown` the clients' name. `ours`: it never reaches the
+    `name` is the rule's dotted name, `client_name` the clients'. `ours`: it never reaches the
     server. `steers`: it only moves a window or a view over the same document.
     """
 
     name: str
-    shown: str
+    client_name: str
     schema: Schema = {}
     ours: bool = False
     steers: bool = False
@@ -80,8 +80,8 @@ class Completed(Struct, frozen=True):
         return any(name != VIEW and value for name, value in self.steering.items())
 
 
-def plan(rule: Rule, taken: Collection[str], *, objects: bool = False) -> ArgumentPlan:
-    """Return the plan of `rule` for a tool whose own arguments are `taken`.
+def plan(rule: Rule, own: Collection[str], *, objects: bool = False) -> ArgumentPlan:
+    """Return the plan of `rule` for a tool with the arguments `own`.
 
     `objects`: all results of the tool are objects, so a whole array cannot be paged.
 
@@ -93,22 +93,23 @@ def plan(rule: Rule, taken: Collection[str], *, objects: bool = False) -> Argume
     for step in rule.pipeline:
         if step in idle:
             continue
-        chosen = set((getattr(step, "arguments", None) or {}).values())
+        renames = set((getattr(step, "arguments", None) or {}).values())
         for name, parameter in step.parameters.items():
-            yields = name in taken and name not in chosen and name not in rule.arguments
-            shown = f"{_PAGE}{name}" if yields else name
-            entries[name] = _added(name, shown, parameter, steers=step.window)
+            yields = name in own and name not in renames and name not in rule.arguments
+            entries[name] = _added(name, parameter, _PAGE if yields else "", steers=step.window)
     for name, parameter in rule.guard.parameters.items() if rule.guard is not None else ():
-        entries[name] = _added(name, name, parameter)
+        entries[name] = _added(name, parameter)
     if rule.snapshot_step.viewable:
-        yields = VIEW in taken and VIEW not in rule.arguments
-        shown = f"{_ABRIDGED}{VIEW}" if yields else VIEW
-        entries[VIEW] = Entry(name=VIEW, shown=shown, schema=_VIEW.schema, ours=True, steers=True)
+        yields = VIEW in own and VIEW not in rule.arguments
+        entries[VIEW] = _added(VIEW, _VIEW, _ABRIDGED if yields else "", steers=True)
     for name, bounds in rule.arguments.items():
         entries[name] = _bounded(name, bounds, entries.get(name))
-    names = {entry.name: entry.shown for entry in entries.values() if entry.name != entry.shown}
-    windows = tuple(step for step in rule.snapshot_step.windows if step not in idle)
-    return ArgumentPlan(tuple(entries.values()), names, windows)
+    names = {each.name: each.client_name for each in entries.values()}
+    return ArgumentPlan(
+        tuple(entries.values()),
+        {name: client_name for name, client_name in names.items() if name != client_name},
+        tuple(step for step in rule.snapshot_step.windows if step not in idle),
+    )
 
 
 def _idle(rule: Rule) -> Iterator[Transform]:
@@ -122,11 +123,11 @@ def _idle(rule: Rule) -> Iterator[Transform]:
         schema = step.reshape(schema)
 
 
-def _added(name: str, shown: str, parameter: Parameter, *, steers: bool = False) -> Entry:
+def _added(name: str, parameter: Parameter, prefix: str = "", *, steers: bool = False) -> Entry:
     pattern = parameter.schema.get("pattern")
     return Entry(
         name=name,
-        shown=shown,
+        client_name=f"{prefix}{name}",
         schema=parameter.schema,
         ours=True,
         steers=steers,
@@ -135,78 +136,9 @@ def _added(name: str, shown: str, parameter: Parameter, *, steers: bool = False)
     )
 
 
-def implied(sent: Iterable[str]) -> frozenset[str]:
-    """Return the names that the tool itself must use, since their prefixed forms were sent.
-
-    A client may know the tools from an earlier session.
-
-    >>> sorted(implied(["page_limit", "abridged_view", "path"]))
-    ['limit', 'view']
-    """
-    return frozenset(
-        name.removeprefix(prefix)
-        for prefix in (_PAGE, _ABRIDGED)
-        for name in sent
-        if name.startswith(prefix)
-    )
-
-
-def complete(
-    chosen: ArgumentPlan, others: Iterable[ArgumentPlan], sent: dict[str, Any]
-) -> Completed:
-    """Check and complete a call's arguments by the plan of the rule that applies.
-
-    `others` are the plans of further rules for the same tool, whose own arguments are removed too.
-    `sent` is not changed. Raises Refusal if the plan does not admit a value.
-    """
-    arguments = upstream = sent
-    own: dict[str, Any] = {}
-    steering: dict[str, Any] = {}
-    for entry in chosen.entries:
-        if entry.alias_of is not None:
-            arguments = _renamed(arguments, entry.name, entry.alias_of)
-            upstream = _renamed(upstream, entry.name, entry.alias_of)
-    for entry in chosen.entries:
-        if entry.alias_of is not None:
-            continue
-        value = get(arguments, entry.shown)
-        arguments = without(arguments, entry.shown)
-        given = value is not UNSET and not (value is None and entry.ours)
-        if not given:
-            arguments = without(arguments, entry.name)
-            value = entry.schema.get("default", UNSET)
-            if value is UNSET:
-                continue
-        checked = _checked(entry, value) if given else value
-        arguments = put(arguments, entry.name, checked)
-        if not entry.ours and (not given or checked is not value):
-            upstream = put(upstream, entry.shown, checked)
-        if entry.ours and not entry.steers:
-            own[entry.name] = checked
-        if entry.name == VIEW or (entry.steers and entry.schema.get("default") == 0):
-            steering[entry.name] = checked
-    for each in (chosen, *others):
-        upstream = without_ours(each, upstream)
-    return Completed(arguments, upstream, upstream is not sent, own, steering)
-
-
-def without_ours(plan: ArgumentPlan, held: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments without those that the plan adds."""
-    for entry in plan.entries:
-        if entry.ours:
-            held = without(held, entry.shown)
-    return held
-
-
-def _renamed(held: dict[str, Any], alias: str, name: str) -> dict[str, Any]:
-    value = get(held, alias)
-    held = without(held, alias)
-    return held if value is UNSET or get(held, name) is not UNSET else put(held, name, value)
-
-
 def _bounded(name: str, bounds: Bounds, window: Entry | None) -> Entry:
     """Return the entry for a rule's bounds, joined with any window argument of that name."""
-    words = {
+    keywords = {
         "type": bounds.type,
         "minimum": bounds.minimum,
         "maximum": bounds.maximum,
@@ -216,12 +148,12 @@ def _bounded(name: str, bounds: Bounds, window: Entry | None) -> Entry:
         "description": bounds.description,
     }
     schema = dict(window.schema) if window is not None else {}
-    schema.update({word: value for word, value in words.items() if value is not None})
+    schema.update({keyword: value for keyword, value in keywords.items() if value is not None})
     if not isinstance(bounds.default, UnsetType):
         schema["default"] = bounds.default
     return Entry(
         name=name,
-        shown=name,
+        client_name=name,
         schema=schema,
         ours=not bounds.upstream or (window is not None and window.ours),
         steers=window is not None,
@@ -232,78 +164,130 @@ def _bounded(name: str, bounds: Bounds, window: Entry | None) -> Entry:
     )
 
 
+def implied(arguments: Iterable[str]) -> frozenset[str]:
+    """Return the names that the tool itself must use, since their prefixed forms were sent.
+
+    A client may know the tools from an earlier session.
+
+    >>> sorted(implied(["page_limit", "abridged_view", "path"]))
+    ['limit', 'view']
+    """
+    return frozenset(
+        name.removeprefix(prefix)
+        for prefix in (_PAGE, _ABRIDGED)
+        for name in arguments
+        if name.startswith(prefix)
+    )
+
+
+# A call
+
+
+def complete(
+    plan: ArgumentPlan, others: Iterable[ArgumentPlan], original: dict[str, Any]
+) -> Completed:
+    """Check and complete a call's arguments by the plan of the rule that applies.
+
+    `others` are the plans of further rules for the same tool, whose own arguments are removed too.
+    `original` is not changed. Raises Refusal if the plan does not admit a value.
+    """
+    arguments = upstream = original
+    own: dict[str, Any] = {}
+    steering: dict[str, Any] = {}
+    for entry in plan.entries:
+        if entry.alias_of is not None:
+            arguments = _renamed(arguments, entry.name, entry.alias_of)
+            upstream = _renamed(upstream, entry.name, entry.alias_of)
+    for entry in plan.entries:
+        if entry.alias_of is not None:
+            continue
+        value = value_at(arguments, entry.client_name)
+        arguments = without(arguments, entry.client_name)
+        supplied = value is not UNSET and not (value is None and entry.ours)
+        if not supplied:
+            arguments = without(arguments, entry.name)
+            value = entry.schema.get("default", UNSET)
+            if value is UNSET:
+                continue
+        checked = _checked(entry, value) if supplied else value
+        arguments = with_value(arguments, entry.name, checked)
+        if not entry.ours and (not supplied or checked is not value):
+            upstream = with_value(upstream, entry.client_name, checked)
+        if entry.ours and not entry.steers:
+            own[entry.name] = checked
+        if entry.name == VIEW or (entry.steers and entry.schema.get("default") == 0):
+            steering[entry.name] = checked
+    for each in (plan, *others):
+        upstream = without_ours(each, upstream)
+    return Completed(arguments, upstream, upstream is not original, own, steering)
+
+
+def _renamed(arguments: dict[str, Any], alias: str, name: str) -> dict[str, Any]:
+    value = value_at(arguments, alias)
+    arguments = without(arguments, alias)
+    if value is UNSET or value_at(arguments, name) is not UNSET:
+        return arguments
+    return with_value(arguments, name, value)
+
+
+_KINDS: dict[str, tuple[str, type | tuple[type, ...]]] = {
+    "integer": ("an integer", int),
+    "number": ("a number", (int, float)),
+    "string": ("a string", str),
+    "boolean": ("true or false", bool),
+    "array": ("an array", list),
+    "object": ("an object", dict),
+}
+
+
 def _checked(entry: Entry, value: Any) -> Any:
     """Return the value, clamped if the rule says so; raises Refusal if the schema rejects it."""
     schema = entry.schema
     kind = schema.get("type")
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         value = int(value)
-    if kind is not None and not _is(value, kind):
-        raise _refusal(entry, "type", f"{_json(value)} is not {_KINDS.get(kind, kind)}")
+    words, types = _KINDS.get(kind or "", ("", object))
+    if not isinstance(value, types) or (kind != "boolean" and kind and isinstance(value, bool)):
+        raise _refusal(entry, "type", f"{_json(value)} is not {words}")
     if isinstance(value, int | float) and not isinstance(value, bool):
         low, high = schema.get("minimum"), schema.get("maximum")
-        if low is not None and value < low:
+        for bound, limit, beyond in (("minimum", low, "less"), ("maximum", high, "greater")):
+            if limit is None or (value >= limit if bound == "minimum" else value <= limit):
+                continue
             if entry.clamp:
-                return low
-            found = f"{_json(value)} is less than the minimum of {_json(low)}"
-            raise _refusal(entry, "minimum", found)
-        if high is not None and value > high:
-            if entry.clamp:
-                return high
-            found = f"{_json(value)} is greater than the maximum of {_json(high)}"
-            raise _refusal(entry, "maximum", found)
+                return limit
+            reason = f"{_json(value)} is {beyond} than the {bound} of {_json(limit)}"
+            raise _refusal(entry, bound, reason)
     if "enum" in schema and value not in schema["enum"]:
-        known = ", ".join(map(_json, schema["enum"]))
-        raise _refusal(entry, "enum", f"{_json(value)} is not one of {known}")
-    if isinstance(value, str):
-        longest = schema.get("maxLength")
-        if longest is not None and len(value) > longest:
-            if entry.clamp:
-                return value[:longest]
-            found = f"{len(value)} characters are more than the maximum of {longest}"
-            raise _refusal(entry, "max_length", found)
-        if entry.pattern is not None and not _matches(entry, entry.pattern, value):
-            found = f"{_json(value)} does not match {entry.pattern.text!r}"
-            raise _refusal(entry, "pattern", found)
+        choices = ", ".join(map(_json, schema["enum"]))
+        raise _refusal(entry, "enum", f"{_json(value)} is not one of {choices}")
+    return _checked_text(entry, value) if isinstance(value, str) else value
+
+
+def _checked_text(entry: Entry, value: str) -> str:
+    limit = entry.schema.get("maxLength")
+    if limit is not None and len(value) > limit:
+        if entry.clamp:
+            return value[:limit]
+        reason = f"{len(value)} characters are more than the maximum of {limit}"
+        raise _refusal(entry, "max_length", reason)
+    if entry.pattern is None:
+        return value
+    try:
+        matches = entry.pattern.search(value, fuel=Fuel(LITTLE)) is not None
+        reason = f"{_json(value)} does not match {entry.pattern.text!r}"
+    except OutOfFuel:
+        matches = False
+        reason = f"{_json(value)} takes too much work to match with {entry.pattern.text!r}"
+    if not matches:
+        raise _refusal(entry, "pattern", reason)
     return value
 
 
-def _matches(entry: Entry, pattern: Pattern, value: str) -> bool:
-    try:
-        return pattern.search(value, fuel=Fuel(LITTLE)) is not None
-    except OutOfFuel as spent:
-        found = f"{_json(value)} takes too much work to match with {pattern.text!r}"
-        raise _refusal(entry, "pattern", found) from spent
-
-
-_KINDS = {
-    "integer": "an integer",
-    "number": "a number",
-    "string": "a string",
-    "boolean": "true or false",
-    "array": "an array",
-    "object": "an object",
-}
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    "integer": int,
-    "number": (int, float),
-    "string": str,
-    "boolean": bool,
-    "array": list,
-    "object": dict,
-}
-
-
-def _is(value: Any, kind: str) -> bool:
-    if isinstance(value, bool):
-        return kind == "boolean"
-    return kind not in _TYPES or isinstance(value, _TYPES[kind])
-
-
-def _refusal(entry: Entry, bound: str, found: str) -> Refusal:
+def _refusal(entry: Entry, bound: str, reason: str) -> Refusal:
     own = entry.message
-    said = getattr(own, bound) if isinstance(own, Messages) else own
-    return Refusal(said or f"{entry.shown}: {found}")
+    text = getattr(own, bound) if isinstance(own, Messages) else own
+    return Refusal(text or f"{entry.client_name}: {reason}")
 
 
 def _json(value: Any) -> str:
@@ -313,9 +297,20 @@ def _json(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def get(held: dict[str, Any], name: str) -> Any:
+# Nested arguments by their dotted names
+
+
+def without_ours(plan: ArgumentPlan, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments without those that the plan adds."""
+    for entry in plan.entries:
+        if entry.ours:
+            arguments = without(arguments, entry.client_name)
+    return arguments
+
+
+def value_at(arguments: dict[str, Any], name: str) -> Any:
     """Return the value at a dotted name, UNSET if there is none."""
-    value: Any = held
+    value: Any = arguments
     for part in name.split("."):
         if not isinstance(value, dict) or part not in value:
             return UNSET
@@ -323,28 +318,28 @@ def get(held: dict[str, Any], name: str) -> Any:
     return value
 
 
-def put(held: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
-    """Return nested arguments with the value at a dotted name set; missing objects are created.
+def with_value(arguments: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
+    """Return the arguments with the value at a dotted name set; missing objects are created.
 
-    >>> put({"params": {"path": "a"}}, "params.limit", 1)
+    >>> with_value({"params": {"path": "a"}}, "params.limit", 1)
     {'params': {'path': 'a', 'limit': 1}}
     """
     first, _, rest = name.partition(".")
     if rest:
-        inner = held.get(first)
-        value = put(inner if isinstance(inner, dict) else {}, rest, value)
-    return {**held, first: value}
+        inner = arguments.get(first)
+        value = with_value(inner if isinstance(inner, dict) else {}, rest, value)
+    return {**arguments, first: value}
 
 
-def without(held: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return nested arguments without the dotted `name`; the same object if it is absent.
+def without(arguments: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the arguments without the dotted `name`; the same object if it is absent.
 
     >>> without({"params": {"limit": 1, "path": "a"}}, "params.limit")
     {'params': {'path': 'a'}}
     """
-    if get(held, name) is UNSET:
-        return held
+    if value_at(arguments, name) is UNSET:
+        return arguments
     first, _, rest = name.partition(".")
     if rest:
-        return {**held, first: without(held[first], rest)}
-    return {key: value for key, value in held.items() if key != first}
+        return {**arguments, first: without(arguments[first], rest)}
+    return {key: value for key, value in arguments.items() if key != first}

@@ -41,43 +41,43 @@ _WIDGET = (("ui", "resourceUri"), ("ui/resourceUri",))  # in a tool's _meta
 Plans = Callable[[str, ToolFacts], tuple[tuple[Rule, ArgumentPlan], ...]]
 
 
-def seen(tool: dict[str, Raw]) -> ToolFacts:
+def facts_of(tool: dict[str, Raw]) -> ToolFacts:
     """Return the facts of a tool's definition; unreadable parts count as absent."""
     structured = "outputSchema" in tool
-    objects = structured and _of_objects(tool["outputSchema"])
+    objects = structured and _is_of_objects(tool["outputSchema"])
     meta = tool.get("_meta", Raw(b"null"))
     app = any(string_at(meta, *path) is not None for path in _WIDGET)
     try:
         schema = members(tool["inputSchema"]) if "inputSchema" in tool else {}
-        own = members(schema["properties"]) if "properties" in schema else {}
-        notes = members(tool["annotations"]) if "annotations" in tool else {}
+        properties = members(schema["properties"]) if "properties" in schema else {}
+        annotations = members(tool["annotations"]) if "annotations" in tool else {}
     except DocumentError:
         return ToolFacts(structured=structured, objects=objects, app=app)
-    names = set(own)
-    for name, value in own.items():
+    names = set(properties)
+    for name, value in properties.items():
         try:
             inner = members(members(value).get("properties", Raw(b"{}")))
         except DocumentError:
             continue
         names.update(f"{name}.{key}" for key in inner)
-    reads_only = bytes(notes.get("readOnlyHint", b"")) == b"true"
+    reads_only = bytes(annotations.get("readOnlyHint", b"")) == b"true"
     return ToolFacts(frozenset(names), reads_only, structured, objects, app)
 
 
-def _of_objects(schema: Raw) -> bool:
+def _is_of_objects(schema: Raw) -> bool:
     """Return True if every document is an object; a text as the only member may hold an array."""
     try:
-        held = members(schema)
-        own = members(held.get("properties", Raw(b"{}")))
-        required = level(held.get("required", Raw(b"[]")))
-        sure = required if isinstance(required, list) else []
-        alone = [own.get(text(name) or "", Raw(b"{}")) for name in sure] or [*own.values()]
-        kinds = [text(members(each).get("type")) for each in alone]
+        keywords = members(schema)
+        properties = members(keywords.get("properties", Raw(b"{}")))
+        listed = level(keywords.get("required", Raw(b"[]")))
+        required = listed if isinstance(listed, list) else []
+        parts = [properties.get(text(name) or "", Raw(b"{}")) for name in required]
+        kinds = [text(members(part).get("type")) for part in parts or properties.values()]
+        kind = text(keywords.get("type"))
     except DocumentError:
         return False
-    return text(held.get("type")) == "object" and (
-        len(sure) > 1 or all(kind not in (None, "string") for kind in kinds)
-    )
+    sure = len(required) > 1 or all(kind not in (None, "string") for kind in kinds)
+    return kind == "object" and sure
 
 
 def names(result: Raw) -> frozenset[str] | None:
@@ -85,11 +85,25 @@ def names(result: Raw) -> frozenset[str] | None:
 
     Raises DocumentError if the result cannot be read.
     """
-    held = members(result)
-    tools = level(held["tools"]) if "tools" in held else None
-    if not isinstance(tools, list) or bytes(held.get("nextCursor", b"null")) != b"null":
+    page = members(result)
+    tools = _tools(page)
+    if tools is None or bytes(page.get("nextCursor", b"null")) != b"null":
         return None
-    return frozenset(name for _, name in map(_named, tools) if name is not None)
+    return frozenset(name for _, name in map(_with_name, tools) if name is not None)
+
+
+def _tools(page: dict[str, Raw]) -> list[Raw] | None:
+    tools = level(page["tools"]) if "tools" in page else None
+    return tools if isinstance(tools, list) else None
+
+
+def _with_name(raw: Raw) -> tuple[dict[str, Raw], str | None]:
+    """Return the members of a tool and its name, None if no client could call it."""
+    try:
+        tool = members(raw)
+        return tool, text(tool.get("name"))
+    except DocumentError:
+        return {}, None
 
 
 def rewrite(
@@ -99,62 +113,43 @@ def rewrite(
 
     Raises DocumentError if the result cannot be read.
     """
-    held = members(result)
-    tools = level(held["tools"]) if "tools" in held else None
-    if not isinstance(tools, list):
+    page = members(result)
+    tools = _tools(page)
+    if tools is None:
         return None, {}
     facts: dict[str, ToolFacts] = {}
     edited: list[Raw] = []
-    changed = False
     for raw in tools:
-        tool, name = _named(raw)
+        tool, name = _with_name(raw)
         if name is None:
             edited.append(raw)
             continue
-        facts[name] = seen(tool)
+        facts[name] = facts_of(tool)
         covering = plans(name, facts[name])
         if rules.withheld(name) or any(rule.hides for rule, _ in covering):
-            changed = True
             continue
         update = _edits(name, tool, covering, log)
         update = {key: value for key, value in update.items() if value is not None or key in tool}
         if update:
-            changed = True
-            tool.update({key: value for key, value in update.items() if value is not None})
-            for key in [key for key, value in update.items() if value is None]:
-                tool.pop(key, None)
-            edited.append(Raw(encode(tool)))
-        else:
-            edited.append(raw)
-    if not changed:
+            values = {**tool, **update}
+            raw = Raw(encode({key: value for key, value in values.items() if value is not None}))
+        edited.append(raw)
+    if edited == tools:
         return None, facts
-    return Raw(encode({**held, "tools": edited})), facts
-
-
-def _named(raw: Raw) -> tuple[dict[str, Raw], str | None]:
-    """Return the members of a tool and its name, None if no client could call it."""
-    try:
-        tool = members(raw)
-        return tool, text(tool.get("name"))
-    except DocumentError:
-        return {}, None
+    return Raw(encode({**page, "tools": edited})), facts
 
 
 def _edits(
-    name: str,
-    tool: dict[str, Raw],
-    every: tuple[tuple[Rule, ArgumentPlan], ...],
-    log: Log,
+    name: str, tool: dict[str, Raw], every: tuple[tuple[Rule, ArgumentPlan], ...], log: Log
 ) -> dict[str, Raw | None]:
     """Return the members of a tool's definition that change; None removes a member."""
     covering = [pair for pair in every if pair[0].mode == "active"]
     update: dict[str, Any] = {}
-    said = text(tool.get("description", Raw(b'""'))) or ""
-    description = _description(said, covering)
-    if description != said:
+    original = text(tool.get("description", Raw(b'""'))) or ""
+    description = _description(original, covering)
+    if description != original:
         update["description"] = description
-    entries = [(rule, entry) for rule, plan in covering for entry in plan.entries]
-    if any(entry.alias_of is None for _, entry in entries):
+    if any(entry.alias_of is None for _, plan in covering for entry in plan.entries):
         schema = _schema(tool, "inputSchema") if "inputSchema" in tool else {"type": "object"}
         added = None if schema is None else input_schema.with_arguments(schema, covering)
         if added is None:
@@ -162,45 +157,48 @@ def _edits(
         elif added != schema:
             update["inputSchema"] = added
             _warn_of_size(name, schema or {}, added, log)
-    own = _schema(tool, "outputSchema")
-    rules = [rule for rule, _ in covering]
-    if own is not None:
-        output = output_schema.derived(own, rules, log)
-        if output != own:
-            update["outputSchema"] = output
-    elif "outputSchema" in tool:
-        log(f"{name}: its outputSchema cannot be read, and is left as it is")
-    elif any(rule.output_schema is not None for rule, _ in covering):
-        # Clients refuse a result without structuredContent if an outputSchema promises one.
-        unkept = output_schema.unkept([rule for rule, _ in every])
-        promised = None if unkept else output_schema.promised(rules, log)
-        if promised is None:
-            log(f"{name}: output_schema is not advertised: {unkept or 'two dialects'}")
-        else:
-            update["outputSchema"] = promised
-    update.update(_definition_edits(tool, update, covering))
+    update |= _output_edits(name, tool, [rule for rule, _ in every], log)
+    update |= _definition_edits(tool, update, [rule for rule, _ in covering])
     return {
         key: None if value is None else Raw(compact(encode(value))) for key, value in update.items()
     }
 
 
+def _output_edits(
+    name: str, tool: dict[str, Raw], every: list[Rule], log: Log
+) -> dict[str, Schema | None]:
+    """Return the outputSchema of a tool if it changes; None removes it."""
+    rules = [rule for rule in every if rule.mode == "active"]
+    own = _schema(tool, "outputSchema")
+    if own is not None:
+        output = output_schema.derived(own, rules, log)
+        return {} if output == own else {"outputSchema": output}
+    if "outputSchema" in tool:
+        log(f"{name}: its outputSchema cannot be read, and is left as it is")
+    elif any(rule.output_schema is not None for rule in rules):
+        # Clients refuse a result without structuredContent if an outputSchema promises one.
+        unkept = output_schema.unkept(every)
+        promised = None if unkept else output_schema.promised(rules, log)
+        if promised is not None:
+            return {"outputSchema": promised}
+        log(f"{name}: output_schema is not advertised: {unkept or 'two dialects'}")
+    return {}
+
+
 def _schema(tool: dict[str, Raw], key: str) -> Schema | None:
     """Return a schema of a tool, None if it cannot be edited."""
     try:
-        found = plain(tool[key]) if key in tool else None
+        schema = plain(tool[key]) if key in tool else None
     except DocumentError:
         return None
-    return found if isinstance(found, dict) else None
+    return schema if isinstance(schema, dict) else None
 
 
 def _definition_edits(
-    tool: dict[str, Raw], update: dict[str, Any], covering: list[tuple[Rule, ArgumentPlan]]
+    tool: dict[str, Raw], update: dict[str, Any], rules: list[Rule]
 ) -> dict[str, Any]:
     edits: dict[str, Any] = {}
-    for rule, _ in covering:
-        definition = rule.definition
-        if definition is None:
-            continue
+    for definition in (rule.definition for rule in rules if rule.definition is not None):
         if definition.drop:
             for key in ("inputSchema", "outputSchema"):
                 schema = (update | edits).get(key, _schema(tool, key))
@@ -212,45 +210,43 @@ def _definition_edits(
     return edits
 
 
-def _description(said: str, covering: list[tuple[Rule, ArgumentPlan]]) -> str:
-    for rule, _ in covering:
-        definition = rule.definition
-        if definition is not None and definition.description is not None:
-            said = definition.description
-        if definition is not None and definition.max_description is not None:
-            limit = definition.max_description
-            said = said if len(said) <= limit else said[: max(limit - 1, 0)].rstrip() + "…"
+def _description(description: str, covering: list[tuple[Rule, ArgumentPlan]]) -> str:
+    for definition in (rule.definition for rule, _ in covering if rule.definition is not None):
+        if definition.description is not None:
+            description = definition.description
+        limit = definition.max_description
+        if limit is not None and len(description) > limit:
+            description = description[: max(limit - 1, 0)].rstrip() + "…"
     for rule, plan in covering:
         for step in plan.windows:
             sentence = step.sentence(lambda own, plan=plan: plan.names.get(own, own))  # type: ignore[attr-defined]
             if rule.when is not None:
                 sentence = f"Where {rule.when.text}: {sentence}"
-            if sentence not in said:
-                said = f"{said.rstrip()} {sentence}".strip()
-    return said
+            if sentence not in description:
+                description = f"{description.rstrip()} {sentence}".strip()
+    return description
 
 
-def _without_keywords(schema: Any, words: tuple[str, ...]) -> Any:
+_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_VALUES = ("const", "enum", "default", "examples")
+
+
+def _without_keywords(schema: Any, keywords: tuple[str, ...]) -> Any:
     """Return a schema without these keywords, at any depth; properties of that name stay."""
     if isinstance(schema, list):
-        return [_without_keywords(item, words) for item in schema]
+        return [_without_keywords(item, keywords) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept: dict[str, Any] = {}
-    for word, value in schema.items():
-        if word in words:
+    rest: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword in keywords:
             continue
-        if word in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
-            kept[word] = (
-                {name: _without_keywords(inner, words) for name, inner in value.items()}
-                if isinstance(value, dict)
-                else value
-            )
-        elif word in ("const", "enum", "default", "examples"):
-            kept[word] = value
-        else:
-            kept[word] = _without_keywords(value, words)
-    return kept
+        if keyword in _NAMED and isinstance(value, dict):
+            value = {name: _without_keywords(inner, keywords) for name, inner in value.items()}
+        elif keyword not in _NAMED + _VALUES:
+            value = _without_keywords(value, keywords)
+        rest[keyword] = value
+    return rest
 
 
 def _warn_of_size(name: str, own: Schema, added: Schema, log: Log) -> None:

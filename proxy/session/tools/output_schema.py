@@ -124,8 +124,8 @@ def _reshaped(schema: Schema, step: Transform, rule: Rule, log: Log) -> Schema |
         reshaped = step.reshape(schema)
         if reshaped is None or isinstance(plain(Raw(encode(reshaped))), dict):
             return reshaped
-        said = f"{reshaped!r} is no schema"
+        reason = f"{reshaped!r} is no schema"
     except (Exception, SystemExit) as error:  # a transform may raise anything
-        said = f"{type(error).__name__}: {error}"
-    log(f"{rule.name}: what {step.name!r} makes of an outputSchema is not known: {said}")
+        reason = f"{type(error).__name__}: {error}"
+    log(f"{rule.name}: what {step.name!r} makes of an outputSchema is not known: {reason}")
     return None

@@ -203,7 +203,7 @@ def without_blocks(frame: Frame, kinds: tuple[str, ...]) -> tuple[Frame, dict[st
         else:
             moves[index] = len(blocks)
             blocks.append(block)
-    return replace(frame, blocks=blocks, copies=_moved(frame.copies, moves)), dropped
+    return replace(frame, blocks=blocks, copies=_with_moves(frame.copies, moves)), dropped
 
 
 def other_texts(frame: Frame) -> dict[int, str]:
@@ -215,18 +215,18 @@ def other_texts(frame: Frame) -> dict[int, str]:
 
 def with_other_texts(frame: Frame, texts: dict[int, str], notices: list[Notice]) -> Frame:
     """Return the frame with only these texts beside the document, and notices behind the last."""
-    gone = other_texts(frame).keys() - texts.keys()
+    removed = other_texts(frame).keys() - texts.keys()
     blocks: list[Raw] = []
     moves: dict[int, int] = {}
     for index, block in enumerate(frame.blocks):
-        if index in gone:
+        if index in removed:
             continue
         moves[index] = len(blocks)
         blocks.append(with_text(block, texts[index]) if index in texts else block)
         if index == max(texts, default=-1):
             blocks.extend(notice_block(notice) for notice in notices)
-    return replace(frame, blocks=blocks, copies=_moved(frame.copies, moves))
+    return replace(frame, blocks=blocks, copies=_with_moves(frame.copies, moves))
 
 
-def _moved(copies: tuple[Copy, ...], moves: dict[int, int]) -> tuple[Copy, ...]:
+def _with_moves(copies: tuple[Copy, ...], moves: dict[int, int]) -> tuple[Copy, ...]:
     return tuple(replace(copy, blocks=tuple(moves[i] for i in copy.blocks)) for copy in copies)

@@ -47,7 +47,7 @@ def write(
         layout = value if indent < 0 else msgspec.json.format(value, indent=indent)
         content = layout.decode("utf-8", "surrogatepass")
     result, blocks = dict(frame.members), list(frame.blocks)
-    gone: set[int] = set()
+    removed: set[int] = set()
     extra: dict[int, list[Raw]] = {}  # blocks that follow the one at a position
     for copy in places:
         if copy.where != "text":
@@ -59,23 +59,23 @@ def write(
         first = copy.blocks[0]
         if copy.each and document.kind == "array":
             extra[first] = _block_each(frame, copy, document)
-            gone.add(first)
+            removed.add(first)
         else:
-            shown = encode(content).decode() if copy.quoted else content
-            blocks[first] = with_text(blocks[first], shown)
-        gone.update(copy.blocks[1:])
+            inner = encode(content).decode() if copy.quoted else content
+            blocks[first] = with_text(blocks[first], inner)
+        removed.update(copy.blocks[1:])
         extra.setdefault(first, []).extend(map(notice_block, notices))
     texts = [copy for copy in frame.copies if copy.where == "text"]
     mirrored = 0 < len(texts) < len(frame.copies)  # other content is no copy
     if copies == "structured" and mirrored:
-        gone.update(frame.document_blocks)
+        removed.update(frame.document_blocks)
         extra.clear()
     if copies == "text" and mirrored:
         result.pop("structuredContent", None)
     if notices and not texts and copies != "structured":
         extra.setdefault(len(blocks) - 1, []).extend(map(notice_block, notices))
-    if gone or extra:
-        blocks = _arranged(blocks, gone, extra)
+    if removed or extra:
+        blocks = _arranged(blocks, removed, extra)
     result["content"] = Raw(encode(blocks))
     return result, visible_size(result, blocks)
 
@@ -107,10 +107,10 @@ def _block_each(frame: Frame, copy: Copy, document: Document) -> list[Raw]:
     ]
 
 
-def _arranged(blocks: list[Raw], gone: set[int], extra: dict[int, list[Raw]]) -> list[Raw]:
+def _arranged(blocks: list[Raw], removed: set[int], extra: dict[int, list[Raw]]) -> list[Raw]:
     arranged = extra.pop(-1, [])
     for index, block in enumerate(blocks):
-        if index not in gone:
+        if index not in removed:
             arranged.append(block)
         arranged.extend(extra.get(index, ()))
     return arranged
@@ -126,8 +126,8 @@ def _holder(
     if copy.member:
         return {copy.member: content}
     first = memoryview(frame.members["structuredContent"])[0]
-    needed = first == 0x7B or kind == "null" or (kind == "string" and notices)
-    if kind == "object" or not needed:
+    needs_object = first == 0x7B or kind == "null" or (kind == "string" and notices)
+    if kind == "object" or not needs_object:
         return None
     return {"items": Raw(value)} if kind == "array" else {"text": content}
 

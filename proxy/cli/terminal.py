@@ -1,0 +1,67 @@
+"""Prints for people: tables, untrusted text, and the reason why a verb cannot do its work."""
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from proxy.cli import PROGRAM
+from proxy.errors import Problem
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+def refuse(verb: str, message: str) -> int:
+    """Print why a verb cannot do its work, and return the exit code 2."""
+    print(f"{PROGRAM} {verb}: {message}", file=sys.stderr)
+    return 2
+
+
+def list_problems(problems: Iterable[Problem]) -> int:
+    """Print the problems of rule files, and return the exit code 2."""
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 2
+
+
+def console() -> "Console":
+    """Return a console for stdout that prints whole lines into a pipe."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        # The reader of a pipe expects whole lines, not lines wrapped at 80 columns.
+        console = Console(highlight=False, markup=False, width=max(console.width, 160))
+    return console
+
+
+def table(*columns: str, title: str | None = None, footer: bool = False) -> "Table":
+    """Return a table; a column whose title begins with `>` has numbers."""
+    from rich import box
+    from rich.table import Table
+
+    style = {"box": box.SIMPLE_HEAD, "padding": (0, 0, 0, 1), "pad_edge": False}
+    table = Table(title=title, show_footer=footer, **style)  # type: ignore[arg-type]
+    for column in columns:
+        add_column(table, column)
+    return table
+
+
+def add_column(table: "Table", title: str, footer: str = "") -> None:
+    """Add a column to a table; `>` before the title marks numbers."""
+    if title.startswith(">"):
+        table.add_column(title[1:], footer, justify="right", no_wrap=True)
+    else:
+        table.add_column(title, footer, overflow="fold")
+
+
+def printable(text: str) -> str:
+    """Replace the characters of an untrusted line that a terminal would interpret.
+
+    >>> printable("a\\x1b[31mb\\tc")
+    'a�[31mb\\tc'
+    """
+    return "".join(
+        char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text
+    )
