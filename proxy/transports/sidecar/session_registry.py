@@ -27,8 +27,8 @@ _TEACHES = frozenset(("initialize", "server/discover", "tools/list"))
 class RequestContext(Struct):
     """A POST and its session.
 
-    `id_prefix` tells its requests from others in a session that many callers share; it is empty if there
-    is no need, and its answers may then come later, on another stream. `scope` decides which
+    `id_prefix` tells its requests from others in a session that many callers share; if it is empty,
+    there is no need, and its answers may come later, on another stream. `scope` decides which
     snapshots it may read: knowing the id of a session is no proof of having begun it.
     """
 

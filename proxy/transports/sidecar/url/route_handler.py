@@ -37,7 +37,7 @@ Say = Callable[[RequestContext, ResponseWriter | None, list[bytes]], object]
 
 
 class ResponseWait:
-    """A context in which the requests of an exchange wait for the upstream.
+    """A context in which the requests of a POST wait for the upstream.
 
     Once the last of the requests is overdue, `over` is True, and the context is left at once
     without an error, unless it is `busy`: then its body must return. `give_up` receives the
