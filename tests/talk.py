@@ -24,7 +24,10 @@ from proxy.storage.snapshots import Memory
 
 
 class Talk:
-    """Drives a Session; `to_server`, `to_client`, `probes` and `noise` collect what comes out."""
+    """Drives a Session; `to_server`, `to_client`, `probes` and `noise` collect its outputs.
+
+    `used` are the types of all outputs.
+    """
 
     def __init__(
         self,
@@ -41,6 +44,7 @@ class Talk:
         self.to_server: list[bytes] = []
         self.to_client: list[bytes] = []
         self.probes: list[Probe] = []
+        self.used: set[type] = set()
         self.meter = Meters()
         self.store = Memory()
         self.session = Session(
@@ -100,6 +104,7 @@ class Talk:
 
     def _take(self, outputs: tuple[Output, ...], *, of_client: bool) -> None:
         for output in outputs:
+            self.used.add(type(output))
             match output:
                 case Forward(raw):
                     (self.to_server if of_client else self.to_client).append(raw)

@@ -12,22 +12,20 @@ class CircuitBreaker:
     ([False, False, False, False, True, False], True)
     """
 
-    __slots__ = ("_failures",)
+    __slots__ = ("failures", "open")
 
     def __init__(self) -> None:
-        self._failures = 0
-
-    @property
-    def open(self) -> bool:
+        self.failures = 0
+        self.open = False
         """True if the rule is disabled."""
-        return self._failures >= MAX_FAILURES
 
     def record_failure(self) -> bool:
         """Record a failure; return True if this failure disables the rule."""
-        self._failures += 1
-        return self._failures == MAX_FAILURES
+        self.failures += 1
+        self.open = self.open or self.failures == MAX_FAILURES
+        return self.failures == MAX_FAILURES
 
     def record_success(self) -> None:
         """Record a success, which resets the count unless the breaker is open."""
         if not self.open:
-            self._failures = 0
+            self.failures = 0

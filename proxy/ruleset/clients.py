@@ -59,6 +59,7 @@ class Client(Struct, frozen=True, kw_only=True):
 # Below every known limit, with room for the header that some clients put before a result.
 _SMALL = 8_000
 _ROOMY = 10_000
+_SURVEY = "https://olaservo-sandyland.static.hf.space/mcp/structured-content/client-survey.html"
 
 UNKNOWN = Client(
     name="*",
@@ -84,21 +85,16 @@ CLIENTS: tuple[Client, ...] = (
     # Claude Desktop's local servers, and the connectors of claude.ai. The documentation gives
     # "about 150,000 characters"; over 1,048,576 bytes the call fails (strickvl/mcp-beeminder#2).
     # The model reads text (anthropics/claude-code#55677); nothing is known of other content.
-    Client(
-        name="claude-ai*",
-        shows="either",
-        limit_bytes=150_000,
-        beyond="is cut; over 1 MiB the call fails",
-        budget_bytes=_ROOMY,
-        source="https://claude.com/docs/connectors/building",
-    ),
-    Client(
-        name="anthropic/claudeai*",
-        shows="either",
-        limit_bytes=150_000,
-        beyond="is cut; over 1 MiB the call fails",
-        budget_bytes=_ROOMY,
-        source="https://claude.com/docs/connectors/building",
+    *(
+        Client(
+            name=name,
+            shows="either",
+            limit_bytes=150_000,
+            beyond="is cut; over 1 MiB the call fails",
+            budget_bytes=_ROOMY,
+            source="https://claude.com/docs/connectors/building",
+        )
+        for name in ("claude-ai*", "anthropic/claudeai*")
     ),
     # 10,000 bytes by the model's truncation policy (#7906), earlier 10 KiB or 256 lines (#6544).
     # structuredContent alone: openai/codex#38287. Models that write scripts get the whole result
@@ -177,42 +173,19 @@ CLIENTS: tuple[Client, ...] = (
         source="https://github.com/modelcontextprotocol/modelcontextprotocol/issues/1411",
     ),
     # Reported to give the model both copies; no limit is documented.
-    Client(
-        name="openai-mcp*",
-        shows="both",
-        budget_bytes=_SMALL,
-        source="https://developers.openai.com/apps-sdk/reference",
-    ),
-    Client(
-        name="chatgpt*",
-        shows="both",
-        budget_bytes=_SMALL,
-        source="https://developers.openai.com/apps-sdk/reference",
+    *(
+        Client(
+            name=name,
+            shows="both",
+            budget_bytes=_SMALL,
+            source="https://developers.openai.com/apps-sdk/reference",
+        )
+        for name in ("openai-mcp*", "chatgpt*")
     ),
     # One survey read the source of the next four; they have no known limit.
-    Client(
-        name="zed*",
-        shows="text",
-        budget_bytes=_ROOMY,
-        source="https://olaservo-sandyland.static.hf.space/mcp/structured-content/client-survey.html",
-    ),
-    Client(
-        name="cline*",
-        shows="text",
-        budget_bytes=_ROOMY,
-        source="https://olaservo-sandyland.static.hf.space/mcp/structured-content/client-survey.html",
-    ),
-    Client(
-        name="roo?code*",
-        shows="text",
-        budget_bytes=_ROOMY,
-        source="https://olaservo-sandyland.static.hf.space/mcp/structured-content/client-survey.html",
-    ),
-    Client(
-        name="@librechat/*",
-        shows="text",
-        budget_bytes=_ROOMY,
-        source="https://olaservo-sandyland.static.hf.space/mcp/structured-content/client-survey.html",
+    *(
+        Client(name=name, shows="text", budget_bytes=_ROOMY, source=_SURVEY)
+        for name in ("zed*", "cline*", "roo?code*", "@librechat/*")
     ),
 )
 

@@ -146,7 +146,8 @@ class SessionState:
         if job.view is not None or rule.failure_policy.withholds:
             return
         if result.outcome not in ("failed", "error", "refused"):
-            rule.circuit_breaker.record_success()
+            if rule.circuit_breaker.failures:
+                rule.circuit_breaker.record_success()
         elif result.outcome != "failed" or result.blameless:
             return
         elif rule.circuit_breaker.record_failure():

@@ -5,7 +5,6 @@ Ends with 1 where a leg could not be measured; a missed target is a finding, no 
 
 import argparse
 import os
-import platform
 import sys
 import time
 from pathlib import Path
@@ -47,8 +46,7 @@ def main() -> int:
             rows.append(table.row(leg, figures))
     progress("")
     print(table.text(rows))
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    machine += f" (load at the start: {load:.1f}), Python {platform.python_version()}"
+    machine = table.machine(load)
     print(f"\n{machine}; {time.monotonic() - began:.0f} s")
     if chosen.json:
         chosen.json.write_bytes(msgspec.json.encode({"machine": machine, "legs": measured}))

@@ -1,7 +1,8 @@
 """What a row of the table is, and how each kind of row is measured."""
 
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -9,9 +10,10 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from tests.benchmarks import raw, sdk, ways, web_client
+from tests.benchmarks import raw, sdk, services, web_client
 from tests.benchmarks.commands import cores, direct, wrapped
 from tests.benchmarks.measure import Figures, interleaved
+from tests.conformance.suite import free_port
 from tests.servers.install import NotInstalled
 
 Measure = Callable[["Leg", float], Figures]
@@ -43,7 +45,7 @@ class Leg(Struct, frozen=True):
     arguments: str = "{}"
     server: tuple[str, ...] = ()
     unit: Literal["s", "calls/s", "MB"] = "s"
-    way: ways.Way = "stdio to stdio"
+    way: services.Way = "stdio to stdio"
     accept: str = web_client.BOTH
 
     @property
@@ -80,10 +82,11 @@ class WrongAnswer(Exception):
 
 
 @contextmanager
-def both(leg: Leg) -> Iterator[tuple[ways.Client, ways.Client]]:
+def both(leg: Leg) -> Iterator[tuple[services.Client, services.Client]]:
     """Start and connect both sides, and see that they answer as they should."""
     headers = web_client.stateless(leg.tool) if leg.stateless else ""
-    with ways.pair(leg.way, leg.rules, leg.pinned().server, leg.accept, headers) as (one, other):
+    sides = services.pair(leg.way, leg.rules, leg.pinned().server, leg.accept, headers)
+    with sides as (one, other):
         one.connect()
         other.connect()
         if leg.arguments != "{}":
@@ -107,7 +110,7 @@ def calls(leg: Leg, seconds: float) -> Figures:
     figures = Figures()
     for share in shares(seconds):
         with both(leg) as (one, other):
-            sides = raw.Calls(one, leg.request), raw.Calls(other, leg.request)
+            sides = raw.calls(one, leg.request), raw.calls(other, leg.request)
             figures += interleaved(*sides, share)
     return figures
 
@@ -119,7 +122,7 @@ def flights(leg: Leg, seconds: float) -> Figures:
         with both(leg) as (one, other):
             assert isinstance(one, raw.Client)
             assert isinstance(other, raw.Client)
-            sides = raw.Flights(one, leg.tool), raw.Flights(other, leg.tool)
+            sides = raw.flights(one, leg.tool), raw.flights(other, leg.tool)
             times += interleaved(*sides, share)
     return Figures(
         direct=tuple(1 / each for each in times.direct),
@@ -130,13 +133,13 @@ def flights(leg: Leg, seconds: float) -> Figures:
 def starts(leg: Leg, seconds: float) -> Figures:
     """From the start of the process to the answer to `initialize`."""
     first, second = leg.commands
-    return interleaved(raw.Starts(first), raw.Starts(second), seconds)
+    return interleaved(raw.starts(first), raw.starts(second), seconds)
 
 
 def listings(leg: Leg, seconds: float) -> Figures:
     """From the start of the process to the answer to the first tools/list."""
     first, second = leg.commands
-    return interleaved(raw.Starts(first, listing=True), raw.Starts(second, listing=True), seconds)
+    return interleaved(raw.starts(first, listing=True), raw.starts(second, listing=True), seconds)
 
 
 def sdk_calls(leg: Leg, seconds: float, mode: sdk.Mode = "legacy") -> Figures:
@@ -180,3 +183,66 @@ def resident(leg: Leg, seconds: float) -> Figures:
             [kilobytes] = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
             sizes.append(int(kilobytes) * 1024 / 1e6)
     return Figures(wrapped=tuple(sizes))
+
+
+# What a wrapper before a URL cannot be faster than: Python and its HTTP library.
+LIBRARY = "import aiohttp, os; os.read(0, 65536); os.write(1, b'{}\\n')"
+
+
+def firsts(leg: Leg, seconds: float) -> Figures:
+    """The first byte of the body of each answer."""
+    figures = Figures()
+    for share in shares(seconds):
+        with both(leg) as (one, other):
+            assert isinstance(one, web_client.Client)
+            assert isinstance(other, web_client.Client)
+            sides = web_client.firsts(one, leg.request), web_client.firsts(other, leg.request)
+            figures += interleaved(*sides, share)
+    return figures
+
+
+def forms(leg: Leg, seconds: float) -> Figures:
+    """The same call through the proxy as JSON, in place of the direct one, and as a stream."""
+    request = leg.request
+    figures = Figures(note="both through the proxy: as JSON, as a stream")
+    accepts = web_client.JSON, web_client.STREAM
+    for share in shares(seconds):
+        with services.through(leg.rules, leg.pinned().server, accepts) as (json, stream):
+            for client in (json, stream):
+                client.connect()
+            leg.check(json.answer(request), stream.answer(request))
+            figures += interleaved(raw.calls(json, request), raw.calls(stream, request), share)
+    return figures
+
+
+def remote_starts(leg: Leg, seconds: float) -> Figures:
+    """From the start of `run URL` to the answer to `initialize`; direct: Python with aiohttp."""
+    port = free_port()
+    with services.service(services.web_server(port, leg.server), port):
+        library = raw.starts([sys.executable, "-c", LIBRARY])
+        wrapper = raw.starts(services.remote(leg.rules, services.url(port)))
+        figures = interleaved(library, wrapper, seconds)
+    return Figures(figures.wrapped, figures.direct, "direct: the import of aiohttp alone")
+
+
+def sidecar_starts(leg: Leg, seconds: float) -> Figures:
+    """From the start of a sidecar to its answer to `initialize`; direct: the server's own."""
+    origin = free_port()
+    with services.service(services.web_server(origin, leg.server), origin):
+        port = free_port()
+        upstream = services.upstream(leg.way, origin, leg.server)
+        first = _listening(services.web_server(port, leg.server), port)
+        second = _listening(services.sidecar(port, leg.rules, *upstream), port)
+        return interleaved(first, second, seconds)
+
+
+def _listening(command: Sequence[str], port: int) -> raw.Timed:
+    """From the start of a process that listens to its answer to `initialize`."""
+
+    def once() -> float:
+        began = time.perf_counter()
+        with services.service(command, port), web_client.Client(port) as client:
+            client.call(raw.INITIALIZE)
+            return time.perf_counter() - began
+
+    return raw.Timed(once, own_core=False)

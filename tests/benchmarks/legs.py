@@ -1,18 +1,27 @@
 """The table of what is measured, with the targets."""
 
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
 from tests.benchmarks.kinds import (
     Leg,
     Target,
     calls,
+    firsts,
     flights,
+    forms,
     listings,
+    remote_starts,
     resident,
     sdk_calls,
     sdk_calls_stateless,
+    sidecar_starts,
     starts,
     typescript_calls,
 )
-from tests.benchmarks.web_legs import WEB_LEGS
+from tests.benchmarks.services import Way
+from tests.benchmarks.web_client import JSON, STREAM
 
 
 def ratio(bound: float) -> Target:
@@ -28,6 +37,64 @@ ADDED = Target("added", 0.1)  # seconds: what examples/codebase allows for a sta
 RATE = Target("wrapped", 40_000, least=True)
 LAST = ("--tail",)
 STATELESS = ("--modern",)
+
+# Over HTTP, direct is the same server over HTTP, asked directly.
+STREAMS = ("--stream",)
+WEB_START = Target("added", 0.060)
+FIRST = Target("wrapped", 0.050)
+STREAMED = Target("added", 0.005)
+
+# What is measured on each way.
+EACH = (
+    Leg("small", calls),
+    Leg("large", calls, "large"),
+    Leg("huge", calls, "huge"),
+    Leg("large, project", calls, "large", "project", PAGE),
+    Leg("large_s, project", calls, "large_s", "project", PAGE),
+    Leg("huge, paginate", calls, "huge", "paginate", PAGE),
+)
+SMALL = {"HTTP to stdio": 2.5, "stdio to HTTP": 2.0}
+
+
+def each(way: Way, *own: Leg) -> Iterator[Leg]:
+    """Yield the rows of one way: those that each has, and its own."""
+    for leg in (*EACH, *own):
+        target = leg.target
+        if leg.name == "small" and way in SMALL:
+            target = Target("ratio", SMALL[way])
+        yield replace(leg, name=f"{way}: {leg.name}", way=way, target=target)
+
+
+WEB_LEGS: tuple[Leg, ...] = (
+    *each(
+        "HTTP to stdio",
+        Leg("start", remote_starts, target=WEB_START),
+        Leg("small, stream", calls, server=STREAMS),
+        Leg("large, stream", calls, "large", server=STREAMS),
+    ),
+    *each(
+        "stdio to HTTP",
+        Leg("start", sidecar_starts),
+        Leg("small, JSON", calls, accept=JSON),
+        Leg("small, stateless", calls, server=STATELESS),
+    ),
+    *each(
+        "HTTP to HTTP",
+        Leg("start", sidecar_starts),
+        Leg("small, stateless", calls, server=STATELESS),
+        Leg("small, no options", calls, rules=""),
+        Leg("small, stream", calls, server=STREAMS),
+        Leg("large, stream", calls, "large", server=STREAMS),
+        Leg("huge, stream", calls, "huge", server=STREAMS),
+        Leg("large, project, stream", calls, "large", "project", PAGE, server=STREAMS),
+        Leg("small, JSON of a stream", calls, accept=JSON, server=STREAMS),
+        Leg("small, stream of JSON", calls, accept=STREAM),
+        Leg("small, first byte of a stream", firsts, server=STREAMS, target=FIRST),
+        Leg("large, first byte of a stream", firsts, "large", server=STREAMS, target=FIRST),
+        Leg("small, stream against JSON", forms, target=STREAMED),
+        Leg("large, stream against JSON", forms, "large", target=STREAMED),
+    ),
+)
 
 LEGS: tuple[Leg, ...] = (
     Leg("start", starts, target=START),

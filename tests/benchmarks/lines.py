@@ -7,7 +7,6 @@ what a rule makes of a line is measured, not bounded. 100 MB that the client doe
 
 import argparse
 import os
-import platform
 import re
 import sys
 import time
@@ -357,9 +356,7 @@ def main() -> int:
                     rows.append(row(way, case, megabytes, found))
     progress("")
     print(table.text(rows, HEAD, range(2, 8)))
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    machine += f" (load at the start: {load:.1f}), Python {platform.python_version()}"
-    print(f"\n{machine}; {time.monotonic() - began:.0f} s")
+    print(f"\n{table.machine(load)}; {time.monotonic() - began:.0f} s")
     return 1 if failures else 0
 
 

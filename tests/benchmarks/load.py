@@ -7,7 +7,6 @@ missed target is a finding, no failure.
 
 import argparse
 import os
-import platform
 import sys
 import threading
 import time
@@ -70,9 +69,8 @@ def main() -> int:
             failed |= bool(direct.failures or through.failures)
     print(table.text(rows, HEAD, range(2, 9)))
     print("\n" + "\n".join(notes))
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    machine += f" (load at the start: {load:.1f}), Python {platform.python_version()}"
-    print(f"\n{machine}; {time.monotonic() - began:.0f} s, {seconds:g} s for each row of clients")
+    took = f"{time.monotonic() - began:.0f} s, {seconds:g} s for each row of clients"
+    print(f"\n{table.machine(load)}; {took}")
     return 1 if failed else 0
 
 

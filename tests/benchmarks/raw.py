@@ -5,10 +5,9 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from time import perf_counter
-from types import TracebackType
 from typing import Protocol, Self
 
 from tests.benchmarks.commands import ROOT, cores, environment
@@ -76,12 +75,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def connect(self) -> None:
@@ -159,58 +153,51 @@ def on_own_core() -> Iterator[None]:
             os.sched_setaffinity(0, before)
 
 
-class Calls:
+class Timed:
+    """A side that is measured: `once` does it once and returns the seconds."""
+
+    def __init__(self, once: Callable[[], float], *, own_core: bool = True) -> None:
+        self.once = once
+        self.own_core = own_core
+
+    def times(self, calls: int) -> list[float]:
+        with on_own_core() if self.own_core else nullcontext():
+            return [self.once() for _ in range(calls)]
+
+
+def calls(client: Caller, request: bytes) -> Timed:
     """One call after the other."""
 
-    def __init__(self, client: Caller, request: bytes) -> None:
-        self.client = client
-        self.request = request
+    def once() -> float:
+        began = perf_counter()
+        client.call(request)
+        return perf_counter() - began
 
-    def times(self, calls: int) -> list[float]:
-        call, request, taken = self.client.call, self.request, []
-        with on_own_core():
-            for _ in range(calls):
-                began = perf_counter()
-                call(request)
-                taken.append(perf_counter() - began)
-        return taken
+    return Timed(once)
 
 
-class Flights:
+def flights(client: Client, tool: str) -> Timed:
     """Many calls at once; the time of one is that of all divided by their number."""
+    requests = [tools_call(tool, number=number) for number in range(2, 4002)]
 
-    IN_FLIGHT = 32
-    CALLS = 4000
+    def once() -> float:
+        began = perf_counter()
+        client.many(requests, 32)
+        return (perf_counter() - began) / len(requests)
 
-    def __init__(self, client: Client, tool: str) -> None:
-        self.client = client
-        self.requests = [tools_call(tool, number=number) for number in range(2, 2 + self.CALLS)]
-
-    def times(self, calls: int) -> list[float]:
-        taken = []
-        with on_own_core():
-            for _ in range(calls):
-                began = perf_counter()
-                self.client.many(self.requests, self.IN_FLIGHT)
-                taken.append((perf_counter() - began) / self.CALLS)
-        return taken
+    return Timed(once)
 
 
-class Starts:
+def starts(command: Sequence[str], *, listing: bool = False) -> Timed:
     """From the start of the process to its answer to `initialize`, or to the tools/list after."""
 
-    def __init__(self, command: Sequence[str], listing: bool = False) -> None:
-        self.command = command
-        self.listing = listing
+    def once() -> float:
+        began = perf_counter()
+        with Client(command) as client:
+            if listing:
+                client.connect()
+            else:
+                client.call(INITIALIZE)
+            return perf_counter() - began
 
-    def times(self, calls: int) -> list[float]:
-        taken = []
-        for _ in range(calls):
-            began = perf_counter()
-            with Client(self.command) as client:
-                if self.listing:
-                    client.connect()
-                else:
-                    client.call(INITIALIZE)
-                taken.append(perf_counter() - began)
-        return taken
+    return Timed(once, own_core=False)

@@ -1,17 +1,19 @@
-"""What listens: the benchmark server over HTTP, and the sidecar before a URL or a command."""
+"""What listens, and the ways from a client to the server, without and with the proxy between."""
 
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal, Protocol
 
-from tests.benchmarks.commands import ROOT, environment, options
-from tests.conformance.suite import accepting
+from tests.benchmarks import raw, web_client
+from tests.benchmarks.commands import direct, environment, options, wrapped
+from tests.conformance.suite import free_port, serving
 
-PATIENCE = 15.0  # seconds for a service to end when it is asked to
+Way = Literal["stdio to stdio", "HTTP to stdio", "stdio to HTTP", "HTTP to HTTP"]
+"""How the server speaks, and how the client does. HTTP on either side has HTTP for its equal."""
 
 
 def web_server(port: int, server: Sequence[str] = ()) -> list[str]:
@@ -36,33 +38,61 @@ def url(port: int) -> str:
 
 
 @contextmanager
-def service(
-    command: Sequence[str], port: int, more: Mapping[str, str] | None = None
-) -> Iterator["subprocess.Popen[bytes]"]:
-    """Have a command running that listens at a port; what it logs goes to a file, as in use.
+def service(command: Sequence[str], port: int) -> Iterator["subprocess.Popen[bytes]"]:
+    """Have a command running that listens at a port; what it logs goes to a file, as in use."""
+    with (
+        TemporaryDirectory(prefix="mcp-abridge-bench-") as folder,
+        serving(command, port, Path(folder) / "log", environment()) as process,
+    ):
+        yield process
 
-    `more` is added to its environment. Raises tests.conformance.suite.Unusable where it does not
-    start.
-    """
-    with TemporaryDirectory(prefix="mcp-abridge-bench-") as folder:
-        log = Path(folder) / "log"
-        with log.open("wb") as said:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                env=environment() | dict(more or {}),
-                cwd=ROOT,
-                start_new_session=True,
-            )
-        try:
-            accepting(process, port, log)
-            yield process
-        finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+
+class Client(Protocol):
+    """A client that is measured, with all that it talks to running."""
+
+    def connect(self) -> None:
+        """Do what comes before a call of a tool."""
+
+    def call(self, request: bytes) -> memoryview:
+        """Send one request; return what came for it, which is good until the next call."""
+
+    def answer(self, request: bytes) -> bytes:
+        """Send one request; return the message that answers it."""
+
+
+@contextmanager
+def pair(
+    way: Way, rules: str, server: Sequence[str], accept: str = web_client.BOTH, headers: str = ""
+) -> Iterator[tuple[Client, Client]]:
+    """Start the server with these options, and a client of it without and with the proxy."""
+    with ExitStack() as stack:
+        enter = stack.enter_context
+        if way == "stdio to stdio":
+            yield enter(raw.Client(direct(server))), enter(raw.Client(wrapped(rules, server)))
+            return
+        origin, port = free_port(), free_port()
+        enter(service(web_server(origin, server), origin))
+        one = enter(web_client.Client(origin, accept, headers))
+        if way == "HTTP to stdio":
+            yield one, enter(raw.Client(remote(rules, url(origin))))
+            return
+        enter(service(sidecar(port, rules, *upstream(way, origin, server)), port))
+        yield one, enter(web_client.Client(port, accept, headers))
+
+
+@contextmanager
+def through(
+    rules: str, server: Sequence[str], accepts: Sequence[str]
+) -> Iterator[list[web_client.Client]]:
+    """Start a server over HTTP, a sidecar, and a client of that for each Accept header."""
+    with ExitStack() as stack:
+        enter = stack.enter_context
+        origin, port = free_port(), free_port()
+        enter(service(web_server(origin, server), origin))
+        enter(service(sidecar(port, rules, url(origin)), port))
+        yield [enter(web_client.Client(port, accept)) for accept in accepts]
+
+
+def upstream(way: Way, origin: int, server: Sequence[str]) -> Sequence[str]:
+    """Return what a sidecar stands before."""
+    return ["--", *direct(server)] if way == "stdio to HTTP" else [url(origin)]

@@ -1,5 +1,7 @@
 """The table that is printed: medians, ratios, and by how much a target is met or missed."""
 
+import os
+import platform
 from collections.abc import Sequence
 from statistics import median
 
@@ -37,6 +39,12 @@ def text(
         for line in lines
     ]
     return "\n".join([laid[0], "-" * len(laid[0]), *laid[1:]])
+
+
+def machine(load: float) -> str:
+    """Name the machine, and how loaded it was at the start."""
+    cores = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return f"{cores} (load at the start: {load:.1f}), Python {platform.python_version()}"
 
 
 def verdict(leg: Leg, figures: Figures) -> str:

@@ -3,10 +3,9 @@
 import re
 import socket
 from time import perf_counter
-from types import TracebackType
 from typing import Self
 
-from tests.benchmarks.raw import INITIALIZE, INITIALIZED, LONGEST, MEMORY, TOOLS_LIST, on_own_core
+from tests.benchmarks.raw import INITIALIZE, INITIALIZED, LONGEST, MEMORY, TOOLS_LIST, Timed
 
 CHUNK = 1 << 18  # bytes of a socket that asyncio reads at once
 BOTH = "application/json, text/event-stream"
@@ -104,12 +103,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def connect(self) -> None:
@@ -168,17 +162,11 @@ class Client:
         self.socket.close()
 
 
-class Firsts:
+def firsts(client: Client, request: bytes) -> Timed:
     """The time until the first byte of a body, one call after the other."""
 
-    def __init__(self, client: Client, request: bytes) -> None:
-        self.client = client
-        self.request = request
+    def once() -> float:
+        began = perf_counter()
+        return client.ask(request).first - began
 
-    def times(self, calls: int) -> list[float]:
-        taken = []
-        with on_own_core():
-            for _ in range(calls):
-                began = perf_counter()
-                taken.append(self.client.ask(self.request).first - began)
-        return taken
+    return Timed(once)

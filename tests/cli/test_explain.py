@@ -2,13 +2,23 @@
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
 from proxy.cli import explain
-from tests.given import answer, call, document, line, said
+from proxy.cli.explain import explained
+from proxy.ruleset.guard import Decision, Query, QueryResult
+from proxy.ruleset.rule import RuleFile, RuleSet
+from proxy.ruleset.selection import load
+from proxy.testing import exchange
+from proxy.testing.play import Replay
+from proxy.transforms.base import Call, Parameter
+from tests.given import answer, call, document, line, rule, rules, said
 from tests.rulecases import PYTHON
 
 RULES = """\
@@ -26,29 +36,22 @@ rules:
   - {name: broken, tools: broken, response: [{drop: b}, {jmespath: 'abs(a)'}]}
   - {name: hidden, tools: gone, hide: true}
 """
-ERRORS = """\
-version: 1
-rules:
-  - tools: read
-    arguments: {limit: {maximum: 5}}
-    response: [{drop: b}]
-    errors:
-      - recast:
-          vocabulary: {code: [lock, limit]}
-          cases: [{match: '^(?P<code>lock|limit): (?P<why>.*)', to: {code: "{code}", why: "{why}"}}]
-      - clip: {at: gone.why, max_chars: 12}
-    output_schema: {type: object, properties: {a: {maximum: 5}}}
-    validate: refuse
+STEPS = """
+- tools: read
+  name: reading
+  arguments: {limit: {type: integer, maximum: 5}}
+  response: [{drop: [b, gone]}]
+  errors:
+    - recast:
+        unless: code
+        common: {from: rules}
+        vocabulary: {code: [lock, limit]}
+        cases: [{match: '^(?P<code>lock|limit): (?P<why>.*)', to: {code: '{code}', why: '{why}'}}]
+    - clip: {at: gone.why, max_chars: 12}
+  output_schema: {type: object, properties: {a: {maximum: 5}}}
+  validate: refuse
 """
 ITEMS = {"items": [{"id": n, "body": "x" * 100} for n in range(5)]}
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
-    (tmp_path / "rules.yaml").write_text(RULES)
-    return tmp_path
 
 
 def record(
@@ -65,24 +68,38 @@ def run(*words: str) -> int:
     return explain.run(parser.parse_args(["rules.yaml", "recorded.json", *words]))
 
 
-def explained(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    assert run("--json", *words) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+class Explain:
+    """The verb, in a folder with rules and a recorded call."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+
+    def text(self, *words: str) -> str:
+        assert run(*words) == 0
+        return self.capsys.readouterr().out
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.text("--json", *words))
 
 
-def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert run(*words) == 0
-    return capsys.readouterr().out
+@pytest.fixture
+def verb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Explain:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    Path("rules.yaml").write_text(RULES)
+    return Explain(capsys)
 
 
-def test_each_step_is_told_with_its_bytes_and_the_paths_that_matched_nothing(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_step_is_told_with_its_bytes_and_the_paths_that_matched_nothing(verb: Explain) -> None:
     record("list", document(ITEMS, structured=True))
 
-    steps = explained(capsys)["steps"]
+    found = verb.json()
 
+    steps = found["steps"]
+    last = {key: steps[-1][key] for key in ("wire", "visible", "structured", "text")}
+    assert (found["outcome"], found["after"], found["missing"]) == ("shaped", last, ["gone.field"])
     assert [(step["step"], step["missing"]) for step in steps] == [
         ("received", []),
         ("drop", ["gone.field"]),
@@ -107,7 +124,7 @@ def test_each_step_is_told_with_its_bytes_and_the_paths_that_matched_nothing(
 
 
 def test_a_path_of_truncate_that_names_nothing_in_a_text_is_told_unless_the_text_is_cut(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    verb: Explain,
 ) -> None:
     record("log", said("one two three"))
     for steps, missing in (
@@ -117,42 +134,25 @@ def test_a_path_of_truncate_that_names_nothing_in_a_text_is_told_unless_the_text
         Path("rules.yaml").write_text(
             f"version: 1\nrules: [{{tools: log, response: {steps}}}]",
         )
-        assert explained(capsys)["missing"] == missing
-        assert ("matched nothing: content" in printed(capsys)) is bool(missing)
+        assert verb.json()["missing"] == missing
+        assert ("matched nothing: content" in verb.text()) is bool(missing)
 
 
-def test_an_object_that_cannot_be_paged_is_remarked_upon(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_object_that_cannot_be_paged_is_remarked_upon(verb: Explain) -> None:
     Path("rules.yaml").write_text(
         "version: 1\nrules: [{tools: list, response: [{paginate: {as: items}}]}]"
     )
     record("list", document(ITEMS))
 
     said = "nothing to paginate: the document is an object; meant `at: items`?"
-    assert explained(capsys)["warnings"] == [{"kind": "paginate: an object", "said": said}]
-    assert said in printed(capsys)
+    assert verb.json()["warnings"] == [{"kind": "paginate: an object", "said": said}]
+    assert said in verb.text()
 
 
-def test_the_sizes_of_the_last_step_are_those_of_the_answer(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    record("list", document(ITEMS))
-
-    found = explained(capsys)
-
-    last = {key: found["steps"][-1][key] for key in ("wire", "visible", "structured", "text")}
-    assert found["after"] == last
-    assert found["outcome"] == "shaped"
-    assert found["missing"] == ["gone.field"]
-
-
-def test_every_rule_is_told_with_why_it_does_not_apply(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_rule_is_told_with_why_it_does_not_apply(verb: Explain) -> None:
     record("list", document(ITEMS), {"state": "all"})
 
-    found = explained(capsys)
+    found = verb.json()
 
     assert found["rule"] == "every issue"
     assert found["rules"][:3] == [
@@ -167,40 +167,34 @@ def test_every_rule_is_told_with_why_it_does_not_apply(
     ]
 
 
-def test_the_tool_and_the_arguments_can_be_other_ones(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_tool_and_the_arguments_can_be_other_ones(verb: Explain) -> None:
     record("list", document(ITEMS))
 
-    found = explained(capsys, "--tool", "long", "--arguments", '{"a": 1}')
+    found = verb.json("--tool", "long", "--arguments", '{"a": 1}')
 
     assert (found["tool"], found["arguments"], found["rule"]) == ("long", {"a": 1}, "bound")
 
 
-def test_a_later_page_is_explained_as_such(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_later_page_is_explained_as_such(verb: Explain) -> None:
     record("list", document(ITEMS))
 
-    found = explained(capsys, "--arguments", '{"offset": 4, "limit": 1}')
+    found = verb.json("--arguments", '{"offset": 4, "limit": 1}')
 
     assert (found["outcome"], found["upstream"]) == ("page", {})
     assert [step["step"] for step in found["steps"]] == ["received", "drop", "paginate"]
     assert found["steps"][-1]["visible"] == found["after"]["visible"]
 
 
-def test_a_view_is_explained_as_such(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_view_is_explained_as_such(verb: Explain) -> None:
     record("long", document({"items": ["x" * 20] * 500, "n": 7}))
 
-    found = explained(capsys, "--arguments", '{"view": "n"}')
+    found = verb.json("--arguments", '{"view": "n"}')
 
     assert found["outcome"] == "view"
     assert found["shown"]["text"]["lines"] == ['{"view":7}']
 
 
-def test_where_the_document_stands_is_told(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_the_document_stands_is_told(verb: Explain) -> None:
     forms: list[tuple[dict[str, Any], str, list[str]]] = [
         (document(ITEMS, structured=True), "JSON", ["structuredContent", "content block 1"]),
         (said("a", '{"b":1}'), "JSON", ["content block 2"]),
@@ -215,28 +209,24 @@ def test_where_the_document_stands_is_told(
     ]
     for result, kind, copies in forms:
         record("list", result)
-        assert explained(capsys)["document"] == {"kind": kind, "copies": copies}
+        assert verb.json()["document"] == {"kind": kind, "copies": copies}
     record("list", {"content": []})
-    assert explained(capsys)["document"] is None
+    assert verb.json()["document"] is None
 
 
-def test_a_notice_beside_the_document_is_told(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_notice_beside_the_document_is_told(verb: Explain) -> None:
     record("log", said("a text of more than ten characters"))
 
-    [notice] = explained(capsys)["notices"]
+    [notice] = verb.json()["notices"]
 
     assert notice["truncation"]["totalLength"] == 34
 
 
-def test_both_kinds_of_clients_are_shown_with_the_first_lines(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_both_kinds_of_clients_are_shown_with_the_first_lines(verb: Explain) -> None:
     text = "".join(f"line {n}\n" for n in range(20))
     record("other", said(text, "x" * 500, structuredContent={"lines": 20}))
 
-    shown = explained(capsys)["shown"]
+    shown = verb.json()["shown"]
 
     assert shown["structured"] == {"bytes": 12, "lines": ['{"lines":20}']}
     assert shown["text"]["bytes"] == len(text) + 500
@@ -244,18 +234,16 @@ def test_both_kinds_of_clients_are_shown_with_the_first_lines(
     assert shown["text"]["lines"][-1] == "… (+14 lines)"
 
 
-def test_a_long_line_is_cut(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_line_is_cut(verb: Explain) -> None:
     record("other", said("x" * 500))
 
-    assert explained(capsys)["shown"]["text"]["lines"] == ["x" * 160 + "… (+340 chars)"]
+    assert verb.json()["shown"]["text"]["lines"] == ["x" * 160 + "… (+340 chars)"]
 
 
-def test_clients_whose_limit_is_overrun_are_told_before_and_after(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_clients_whose_limit_is_overrun_are_told_before_and_after(verb: Explain) -> None:
     record("long", document({"items": ["x" * 20] * 500}))
 
-    clients = {each["client"]: each for each in explained(capsys)["clients"]}
+    clients = {each["client"]: each for each in verb.json()["clients"]}
 
     codex = clients["codex*"]
     assert (codex["limit"], codex["over_before"], codex["over_after"]) == (10_000, True, False)
@@ -264,42 +252,28 @@ def test_clients_whose_limit_is_overrun_are_told_before_and_after(
     assert not clients["claude-code*"]["over_before"]
 
 
-def test_a_client_that_shows_both_copies_counts_both(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_client_that_shows_both_copies_counts_both(verb: Explain) -> None:
     record("other", document({"items": ["x" * 20] * 10}, structured=True))
 
-    found = explained(capsys)
+    found = verb.json()
 
     clients = {each["client"]: each["after"] for each in found["clients"]}
     assert clients["github-copilot*"] == 2 * clients["codex*"]
 
 
-def test_a_call_that_is_refused_has_no_steps(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_call_that_is_refused_has_no_steps(verb: Explain) -> None:
     record("gone", said("a"))
 
-    found = explained(capsys)
+    found = verb.json()
 
     assert (found["outcome"], found["upstream"], found["steps"]) == ("hidden", None, [])
     assert found["shown"]["text"]["lines"] == ["Unknown tool: gone"]
 
 
-def test_an_error_of_the_server_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    record("list", line(id=1, error={"code": -32603, "message": "Not Found"}))
-
-    found = explained(capsys)
-
-    assert (found["outcome"], found["steps"]) == ("error", [])
-
-
-def test_a_step_that_fails_says_so_and_the_original_goes_out(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_step_that_fails_says_so_and_the_original_goes_out(verb: Explain) -> None:
     record("broken", document({"a": "text", "b": 1}))
 
-    found = explained(capsys)
+    found = verb.json()
 
     assert found["outcome"] == "failed"
     assert found["before"] == found["after"]
@@ -308,26 +282,24 @@ def test_a_step_that_fails_says_so_and_the_original_goes_out(
     assert found["log"] == [found["steps"][2]["said"]]
 
 
-def test_the_keys_of_the_json_stay(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_keys_of_the_json_stay(verb: Explain) -> None:
     keys = ["file", "tool", "arguments", "upstream", "rule", "rules", "guard", "document"]
     keys += ["outcome", "steps", "missing", "notices", "warnings", "vocabulary", "log"]
     keys += ["before", "after", "shown", "clients"]
 
     for tool in ("list", "other", "gone", "broken"):
         record(tool, document(ITEMS))
-        assert list(explained(capsys)) == keys
+        assert list(verb.json()) == keys
 
 
-def test_what_is_printed_leads_from_the_call_to_what_the_model_reads(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_printed_leads_from_the_call_to_what_the_model_reads(verb: Explain) -> None:
     record(
         "list",
         document({"items": [{"id": n, "body": "x" * 1000} for n in range(60)]}),
         {"limit": 1},
     )
 
-    out = printed(capsys)
+    out = verb.text()
 
     lines = [text.rstrip() for text in out.splitlines()]
     assert lines[:8] == [
@@ -348,15 +320,13 @@ def test_what_is_printed_leads_from_the_call_to_what_the_model_reads(
     assert ["codex*", "10,000"] in [row[:2] for row in cells]
 
 
-def test_a_response_that_does_not_fit_is_told_once(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "rules.yaml").write_text(
+def test_a_response_that_does_not_fit_is_told_once(verb: Explain) -> None:
+    Path("rules.yaml").write_text(
         "version: 1\nrules: [{name: r, tools: list, response: [{keep: id}, {drop: x}]}]\n"
     )
     record("list", document({"other": 1}))
 
-    out = printed(capsys)
+    out = verb.text()
 
     assert [text for text in out.splitlines() if "left as it came" in text] == [
         "at keep: r: list: left as it came: no id in the document"
@@ -395,15 +365,15 @@ def test_a_response_that_does_not_fit_is_told_once(
     ],
 )
 def test_a_member_that_no_element_has_is_remarked_at_the_step_that_asks_for_it(
-    folder: Path, capsys: pytest.CaptureFixture[str], step: str, said: str
+    verb: Explain, step: str, said: str
 ) -> None:
     steps = f"[{{rename: {{items: issues}}}}, {step}]"
-    (folder / "rules.yaml").write_text(
+    Path("rules.yaml").write_text(
         f"version: 1\nrules: [{{name: r, tools: list, response: {steps}}}]\n"
     )
     record("list", document({"items": [{"id": 1, "status": "in progress"}]}))
 
-    out = printed(capsys)
+    out = verb.text()
 
     assert f"at {step[1:].partition(':')[0]}: {said}" in out.splitlines()
 
@@ -412,29 +382,27 @@ def test_a_member_that_no_element_has_is_remarked_at_the_step_that_asks_for_it(
     "where", ["status == 'done'", "!deleted", "deleted == null", "id == argument('id')"]
 )
 def test_a_condition_over_members_that_are_there_or_may_be_absent_is_not_remarked(
-    folder: Path, capsys: pytest.CaptureFixture[str], where: str
+    verb: Explain, where: str
 ) -> None:
-    (folder / "rules.yaml").write_text(
+    Path("rules.yaml").write_text(
         "version: 1\nrules: [{name: r, tools: list, response: "
         f'[{{filter: {{at: items, where: "{where}"}}}}]}}]\n'
     )
     record("list", document({"items": [{"id": 1, "status": "open"}]}))
 
-    assert [step["said"] for step in explained(capsys)["steps"]] == [None, None]
+    assert [step["said"] for step in verb.json()["steps"]] == [None, None]
 
 
-def test_what_a_terminal_would_obey_is_not_printed(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_terminal_would_obey_is_not_printed(verb: Explain) -> None:
     record("other", said("a\x1b[31mb [bold]c"))
 
-    assert "  a\N{REPLACEMENT CHARACTER}[31mb [bold]c\n" in printed(capsys)
+    assert "  a\N{REPLACEMENT CHARACTER}[31mb [bold]c\n" in verb.text()
 
 
-def test_without_a_rule_that_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_rule_that_is_said(verb: Explain) -> None:
     record("other", said("a"))
 
-    out = printed(capsys)
+    out = verb.text()
 
     assert "no rule applies: the response passes as it came\n" in out
     assert "no known client's limit is overrun, before or after\n" in out
@@ -449,39 +417,35 @@ def test_without_a_rule_that_is_said(folder: Path, capsys: pytest.CaptureFixture
     ],
 )
 def test_a_recording_that_cannot_be_used_is_told(
-    folder: Path, capsys: pytest.CaptureFixture[str], text: str | None, message: str
+    verb: Explain, text: str | None, message: str
 ) -> None:
     if text is not None:
         Path("recorded.json").write_text(text)
 
     assert run() == 2
 
-    out, err = capsys.readouterr()
+    out, err = verb.capsys.readouterr()
     assert out == ""
     assert err.startswith(f"mcp-abridge explain: {message}")
 
 
-def test_python_that_rules_name_is_run_where_that_is_allowed(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_python_that_rules_name_is_run_where_that_is_allowed(verb: Explain) -> None:
     Path("rules.yaml").write_text((PYTHON / "rules.yaml").read_text())
     Path("own.py").write_text((PYTHON / "own.py").read_text())
     record("list", document({"a": 1}))
     assert run() == 2
-    assert "is Python code, which runs only with --allow-python" in capsys.readouterr().err
-    found = explained(capsys, "--allow-python")
+    assert "is Python code, which runs only with --allow-python" in verb.capsys.readouterr().err
+    found = verb.json("--allow-python")
     assert [step["step"] for step in found["steps"]] == ["received", "noise", "noise", "clip"]
 
 
-def test_what_a_guard_asked_found_and_decided_is_printed(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_guard_asked_found_and_decided_is_printed(verb: Explain) -> None:
     Path("rules.yaml").write_text((PYTHON / "rules.yaml").read_text())
     Path("own.py").write_text((PYTHON / "own.py").read_text())
     record("remove", document({"a": 1}), {"path": "x"})
 
     def said(*words: str) -> list[str]:
-        lines = printed(capsys, "--allow-python", *words).splitlines()
+        lines = verb.text("--allow-python", *words).splitlines()
         return [text for text in lines if text.startswith(("guard", "warning", "outcome", "log"))]
 
     asks = 'guard careful asks may({"path": "x"})'
@@ -507,13 +471,11 @@ def test_what_a_guard_asked_found_and_decided_is_printed(
     ]
 
 
-def test_what_became_of_an_error_is_printed(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "rules.yaml").write_text(ERRORS)
+def test_what_became_of_an_error_is_printed(verb: Explain) -> None:
+    Path("rules.yaml").write_text(f"version: 1\nrules:{STEPS}")
     record("read", said("lock: try again", isError=True))
 
-    out = printed(capsys)
+    out = verb.text()
 
     rows = [text.split() for text in out.splitlines()]
     assert "document: text, content block 1" in out.splitlines()
@@ -525,22 +487,207 @@ def test_what_became_of_an_error_is_printed(
     assert "words of code: lock, limit\n" in out
 
 
-def test_rules_that_do_not_load_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rules_that_do_not_load_are_told(verb: Explain) -> None:
     record("list", said("a"))
     Path("rules.yaml").write_text("version: 2\nrules: []\n")
 
     assert run() == 2
 
-    assert capsys.readouterr().err == "rules.yaml:1:10: version: expected 1, found 2\n"
+    assert verb.capsys.readouterr().err == "rules.yaml:1:10: version: expected 1, found 2\n"
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", "5"])
-def test_arguments_that_are_no_object_are_a_mistake(
-    folder: Path, capsys: pytest.CaptureFixture[str], text: str
-) -> None:
+def test_arguments_that_are_no_object_are_a_mistake(verb: Explain, text: str) -> None:
     record("list", said("a"))
 
     with pytest.raises(SystemExit) as caught:
         run("--arguments", text)
     assert caught.value.code == 2
-    assert "argument --arguments: " in capsys.readouterr().err
+    assert "argument --arguments: " in verb.capsys.readouterr().err
+
+
+# Errors, guards, warnings, words
+
+LOCK = said("lock: try again", isError=True)
+
+
+def account(
+    given: RuleSet,
+    raw: bytes,
+    tool: str = "read",
+    arguments: dict[str, Any] | None = None,
+    found: str | None = None,
+) -> dict[str, Any]:
+    asked = call(tool, arguments)
+    both = json.dumps({"request": asked.decode(), "response": raw.decode()}).encode()
+    answer = None if found is None else exchange.text_result(found)
+    return explained(Replay(given, exchange.recorded(both), query_result=answer))
+
+
+def steps(found: dict[str, Any], *keys: str) -> list[Any]:
+    return [tuple(step[key] for key in ("key", "step", *keys)) for step in found["steps"]]
+
+
+def test_an_error_result_is_followed_through_the_steps_for_errors_alone() -> None:
+    found = account(rules(STEPS), answer(LOCK))
+
+    assert steps(found, "missing") == [
+        (None, "received", []),
+        ("errors", "recast", []),
+        ("errors", "clip", ["gone.why"]),
+    ]
+    assert (found["outcome"], found["missing"]) == ("error", ["gone.why"])
+    assert found["document"] == {"kind": "text", "copies": ["content block 1"]}
+    last = {key: found["steps"][-1][key] for key in ("wire", "visible", "structured", "text")}
+    assert found["after"] == last
+    assert found["steps"][0]["wire"] == len(answer(LOCK)) < last["wire"]
+
+
+def test_the_message_of_a_json_rpc_error_is_a_document_too() -> None:
+    raw = line(id=1, error={"code": -32603, "message": "lock: try again"})
+
+    found = account(rules(STEPS), raw)
+
+    assert found["document"] == {"kind": "text", "copies": ["the message of the error"]}
+    assert steps(found) == [(None, "received"), ("errors", "recast"), ("errors", "clip")]
+    assert json.loads(found["shown"]["text"]["lines"][0])["code"] == "lock"
+
+
+def test_a_refusal_of_an_argument_goes_through_the_same_steps() -> None:
+    found = account(rules(STEPS), answer(document({"a": 1})), arguments={"limit": 6})
+
+    assert (found["outcome"], found["upstream"]) == ("refused", None)
+    assert found["document"] == {"kind": "text", "copies": ["the refusal"]}
+    assert steps(found) == [(None, "refused"), ("errors", "recast"), ("errors", "clip")]
+    [refused, recast, _] = found["steps"]
+    assert refused["visible"] < recast["visible"] == found["after"]["visible"]
+
+
+def test_a_broken_contract_ends_the_steps_of_the_response_and_begins_those_for_errors() -> None:
+    found = account(rules(STEPS), answer(document({"a": 6, "b": 1})))
+
+    assert found["outcome"] == "refused"
+    assert steps(found) == [
+        (None, "received"),
+        ("response", "drop"),
+        ("response", "contract"),
+        ("errors", "recast"),
+        ("errors", "clip"),
+    ]
+    warning = {"kind": "contract: a maximum", "said": "a: 6 is greater than the maximum of 5"}
+    contract = found["steps"][2]
+    assert contract["said"] == f"the response breaks its contract: {warning['said']}"
+    assert contract["warnings"] == found["warnings"] == [warning]
+
+
+def test_a_text_that_no_case_knows_is_a_warning_of_its_step() -> None:
+    found = account(rules(STEPS), answer(said("odd", isError=True)))
+
+    said_ = "no case fits what begins with 'odd'"
+    assert [step["warnings"] for step in found["steps"]] == [
+        [],
+        [{"kind": "recast: no case fits", "said": said_}],
+        [],
+    ]
+    assert found["warnings"] == found["steps"][1]["warnings"]
+
+
+def test_an_error_that_no_step_is_for_has_no_steps() -> None:
+    alone = rules("- {tools: read, response: [{drop: b}]}")
+    shadow = rules(f"{STEPS}  mode: shadow\n")
+
+    assert [account(each, answer(LOCK))["steps"] for each in (alone, shadow)] == [[], []]
+    failed = line(id=1, error={"code": -32603, "message": "Not Found"})
+    for raw in (answer(LOCK), failed):
+        found = account(alone, raw)
+        assert (found["outcome"], found["steps"]) == ("error", [])
+
+
+def test_the_words_of_all_recasts_of_a_rule_are_listed_by_path() -> None:
+    given = rules(
+        """
+        - tools: read
+          response:
+            - recast: {vocabulary: {a.b: [x, y]}, cases: [{match: x, to: {a: {b: x}}}]}
+          errors:
+            - recast: {vocabulary: {a.b: [y, z], c: [w]}, cases: [{to: {a: {b: z}, c: w}}]}
+        """
+    )
+
+    found = account(given, answer(said("x")))
+
+    assert found["vocabulary"] == {"a.b": ["x", "y", "z"], "c": ["w"]}
+    assert account(given, answer(said("x")), "other")["vocabulary"] == {}
+
+
+GUARDED = RuleSet(tuple(load([str(PYTHON / "rules.yaml")], allow_python=True)))
+
+
+def guard(found: str | None, tool: str = "remove") -> Any:
+    arguments = {"path": "x"} if tool == "remove" else {}
+    return account(GUARDED, answer(document({"a": 1})), tool, arguments, found)["guard"]
+
+
+def test_a_guard_is_told_with_its_question_what_it_found_and_its_decision() -> None:
+    asks = {"tool": "may", "arguments": {"path": "x"}}
+
+    assert guard("yes") == {
+        "name": "careful",
+        "asks": asks,
+        "found": {"document": "yes"},
+        "decision": "forward",
+        "facts": {"asked": "may"},
+    }
+    assert guard('{"no": 1}') == {
+        "name": "careful",
+        "asks": asks,
+        "found": {"document": {"no": 1}},
+        "decision": "answer",
+        "facts": {},
+    }
+    assert guard(None)["found"] == {"failure": "no answer in time"}
+    assert guard(None, "list") == {
+        "name": "gate",
+        "asks": None,
+        "found": None,
+        "decision": "forward",
+        "facts": {},
+    }
+    assert guard(None, "get") is None
+
+
+def test_the_warnings_of_a_guard_are_told_and_a_call_that_it_answers_has_no_steps() -> None:
+    raw, asked = answer(document({"a": 1})), {"path": "x"}
+
+    warned = account(GUARDED, raw, "remove", asked)["warnings"]
+    answered = account(GUARDED, raw, "remove", asked, "no")
+
+    assert warned == [{"kind": "not asked", "said": "no answer in time"}]
+    assert (answered["outcome"], answered["steps"]) == ("answered", [])
+    assert (answered["document"], answered["upstream"]) == (None, None)
+
+
+class Failing(Struct, frozen=True):
+    name: ClassVar[str] = "failing"
+    shorthand: ClassVar[str | None] = None
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    def __call__(self, call: Call, found: QueryResult | None) -> Decision:
+        if found is None and call.argument("again"):
+            return Query("a")
+        if found is None:
+            raise ValueError("no")
+        return Query("b")
+
+
+@pytest.mark.parametrize("arguments", [{}, {"again": True}])
+def test_a_guard_that_fails_is_told_so(arguments: dict[str, Any]) -> None:
+    made = replace(rule("name: r\ntools: read\non_failure: refuse"), guard=Failing())
+    given = RuleSet((RuleFile(name="rules.yaml", rules=(made,)),))
+
+    found = account(given, answer(said("a")), arguments=arguments)
+
+    assert found["guard"]["decision"] == "failed"
+    assert (found["outcome"], found["upstream"], found["steps"]) == ("refused", None, [])
+    *_, log = found["log"]
+    assert log.startswith("r: read: the guard 'failing' failed: ValueError: ")

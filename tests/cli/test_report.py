@@ -43,6 +43,21 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "mcp-abridge" / "ledger.sqlite3")
 
 
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def printed(path: str, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs the verb, and returns its text or, with `--json`, its value."""
+
+    def printed(*arguments: str) -> Any:
+        assert run(*arguments) == 0
+        out = capsys.readouterr().out
+        return json.loads(out) if "--json" in arguments else out
+
+    return printed
+
+
 def filled(
     path: str,
     *rows: Row,
@@ -65,13 +80,9 @@ def run(*arguments: str) -> int:
     return report.run(parser.parse_args(arguments))
 
 
-def test_the_report_leads_with_what_the_model_read(
-    path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_report_leads_with_what_the_model_read(path: str, printed: Run) -> None:
     filled(path, SHAPED, VIEWED, PASSED)
-
-    assert run() == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = printed().splitlines()
     assert lines[:2] == [
         "In the last 7 days the model read 160 kB instead of 780 kB: 4.9 times smaller.",
         "On the wire: 161 kB instead of 850 kB, in 302 calls.",
@@ -85,88 +96,59 @@ def test_the_report_leads_with_what_the_model_read(
     ]
 
 
-def test_nothing_is_called_smaller_where_nothing_was_saved(
-    path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_called_smaller_where_nothing_was_saved(path: str, printed: Run) -> None:
     filled(path, PASSED)
-    run()
-
-    out = capsys.readouterr().out
-    assert out.startswith(
+    assert printed().startswith(
         "In the last 7 days the model read 150 kB instead of 150 kB.\n"
         "On the wire: 150 kB instead of 150 kB, in 300 calls.\n"
     )
 
 
-def test_failed_rules_are_counted_where_there_are_any(
-    path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failed_rules_are_counted_where_there_are_any(path: str, printed: Run) -> None:
     filled(path, SHAPED)
-    run()
-    assert "failed" not in capsys.readouterr().out
-
+    assert "failed" not in printed()
     filled(path, FAILED)
-    run()
-    out = capsys.readouterr().out
-    assert "failed" in out
-    assert re.search(r"list_issues +14\.0 kB +636 kB +45\.4 +3 +1 +2 ", out)
+    assert "failed" in printed()
+    assert re.search(r"list_issues +14\.0 kB +636 kB +45\.4 +3 +1 +2 ", printed())
 
 
-def test_what_a_shadow_rule_would_have_saved_is_said_apart(
-    path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_shadow_rule_would_have_saved_is_said_apart(path: str, printed: Run) -> None:
     filled(path, SHAPED, SHADOWED)
-    run("--by", "rule")
-
-    out = capsys.readouterr().out
+    out = printed("--by", "rule")
     assert "the model read 98.0 kB instead of 720 kB" in out
     assert out.endswith("\nRules in shadow mode would have saved 86.0 kB more.\n")
 
 
-def test_what_rules_warned_of_is_listed_where_there_is_anything(
-    path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_rules_warned_of_is_listed_where_there_is_anything(path: str, printed: Run) -> None:
     filled(path, SHAPED)
-    run()
-    assert "warned" not in capsys.readouterr().out
-
+    assert "warned" not in printed()
     warned(path, ("jobs", "recast: no case fits", 1_234), ("[b]\x1b[2J", "status enum", 1))
-    run()
-    lines = capsys.readouterr().out.splitlines()
-    begins = next(at for at, line in enumerate(lines) if "warned of" in line)
-    assert [re.split("  +", line.strip()) for line in lines[begins:] if line.strip(" ─")] == [
+    lines = printed().splitlines()
+    first = next(index for index, line in enumerate(lines) if "warned of" in line)
+    assert [re.split("  +", line.strip()) for line in lines[first:] if line.strip(" ─")] == [
         ["rule", "warned of", "times"],
         ["jobs", "recast: no case fits", "1,234"],
         ["[b]\N{REPLACEMENT CHARACTER}[2J", "status enum", "1"],
     ]
 
 
-def test_of_many_kinds_of_warnings_the_most_frequent_are_listed(
-    path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_many_kinds_of_warnings_the_most_frequent_are_listed(path: str, printed: Run) -> None:
     filled(path, SHAPED)
     warned(path, *(("jobs", f"kind {number}", number) for number in range(1, 24)))
-    run()
-    out = capsys.readouterr().out
-    listed = re.findall(r"^ ?jobs  +kind (\d+)", out, re.MULTILINE)
-    assert listed == [str(number) for number in range(23, 3, -1)]
+    out = printed()
+    kinds = re.findall(r"^ ?jobs  +kind (\d+)", out, re.MULTILINE)
+    assert kinds == [str(number) for number in range(23, 3, -1)]
     assert out.endswith("3 more kinds of warnings are in --json.\n")
-
-    run("--json")
-    document = json.loads(capsys.readouterr().out)
-    assert len(document["warnings"]) == 23
-    assert document["warnings"][0] == {"rule": "jobs", "kind": "kind 23", "count": 23}
+    warnings = printed("--json")["warnings"]
+    assert len(warnings) == 23
+    assert warnings[0] == {"rule": "jobs", "kind": "kind 23", "count": 23}
 
 
-def test_a_call_that_a_guard_answered_is_a_call(
-    path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_call_that_a_guard_answered_is_a_call(path: str, printed: Run) -> None:
     filled(path, Row("reindex", "preflight", "answered", 3, 0, 300, 0, 240))
-    run("--by", "rule", "--json")
-
-    (answered,) = json.loads(capsys.readouterr().out)["rows"]
-    assert (answered["name"], answered["calls"], answered["shaped"]) == ("preflight", 3, 0)
-    assert (answered["visible_before"], answered["visible_after"]) == (0, 240)
+    (row,) = printed("--by", "rule", "--json")["rows"]
+    assert (row["name"], row["calls"], row["shaped"]) == ("preflight", 3, 0)
+    assert (row["visible_before"], row["visible_after"]) == (0, 240)
 
 
 @pytest.mark.parametrize(
@@ -180,85 +162,43 @@ def test_a_call_that_a_guard_answered_is_a_call(
     ],
 )
 def test_the_figures_are_summed_by_what_is_asked_for(
-    path: str, capsys: pytest.CaptureFixture[str], by: str, names: set[str]
+    path: str, printed: Run, by: str, names: set[str]
 ) -> None:
     filled(path, SHAPED, client="codex-mcp-client")
     filled(path, PASSED, server=None)
-
-    assert run("--by", by) == 0
-    out = capsys.readouterr().out
+    out = printed("--by", by)
     assert {name for name in names if re.search(rf"^ ?{name}  ", out, re.MULTILINE)} == names
 
 
-def test_the_json_has_stable_keys(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_has_stable_keys(path: str, printed: Run) -> None:
     filled(path, SHAPED, PASSED, SHADOWED)
-    figures = {
-        "calls": 302,
-        "shaped": 1,
-        "failed": 0,
-        "wire_before": 950_000,
-        "wire_after": 259_000,
-        "visible_before": 870_000,
-        "visible_after": 248_000,
-        "shadow_saves": 86_000,
-    }
-    untouched = {"shaped": 0, "failed": 0, "shadow_saves": 0}
+    keys = ["calls", "shaped", "failed", "wire_before", "wire_after"]
+    keys += ["visible_before", "visible_after", "shadow_saves"]
 
-    assert run("--json", "--since", "all", "--by", "rule") == 0
-    printed = capsys.readouterr()
-    document: dict[str, Any] = json.loads(printed.out)
+    def figures(*numbers: int) -> dict[str, int]:
+        return dict(zip(keys, numbers, strict=True))
+
+    document = printed("--json", "--since", "all", "--by", "rule")
+    assert list(document) == ["ledger", "since", "by", "total", "rows", "warnings"]
     assert document == {
         "ledger": path,
         "since": None,
         "by": "rule",
-        "total": figures,
+        "total": figures(302, 1, 0, 950_000, 259_000, 870_000, 248_000, 86_000),
         "rows": [
-            {
-                "name": "issues",
-                "calls": 1,
-                "shaped": 1,
-                "failed": 0,
-                "wire_before": 700_000,
-                "wire_after": 9_000,
-                "visible_before": 630_000,
-                "visible_after": 8_000,
-                "shadow_saves": 0,
-            },
-            {
-                "name": None,
-                "calls": 300,
-                "wire_before": 150_000,
-                "wire_after": 150_000,
-                "visible_before": 150_000,
-                "visible_after": 150_000,
-            }
-            | untouched,
-            {
-                "name": "log",
-                "calls": 1,
-                "wire_before": 100_000,
-                "wire_after": 100_000,
-                "visible_before": 90_000,
-                "visible_after": 90_000,
-            }
-            | untouched
-            | {"shadow_saves": 86_000},
+            {"name": "issues"} | figures(1, 1, 0, 700_000, 9_000, 630_000, 8_000, 0),
+            {"name": None} | figures(300, 0, 0, 150_000, 150_000, 150_000, 150_000, 0),
+            {"name": "log"} | figures(1, 0, 0, 100_000, 100_000, 90_000, 90_000, 86_000),
         ],
         "warnings": [],
     }
-    assert list(document) == ["ledger", "since", "by", "total", "rows", "warnings"]
-    assert printed.err == ""
 
 
-def test_only_what_was_recorded_in_the_span_counts(
-    path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_what_was_recorded_in_the_span_counts(path: str, printed: Run) -> None:
     filled(path, SHAPED, days_ago=3)
     filled(path, PASSED)
-
     for span, calls in (("1d", 300), ("71h", 300), ("73h", 301), ("1w", 301), ("all", 301)):
-        assert run("--json", "--since", span) == 0
-        assert json.loads(capsys.readouterr().out)["total"]["calls"] == calls
+        assert printed("--json", "--since", span)["total"]["calls"] == calls
 
 
 @pytest.mark.parametrize(
@@ -293,10 +233,8 @@ def test_an_empty_ledger_says_what_to_do_next(
     assert capsys.readouterr() == ("", advice)
 
 
-def test_an_empty_ledger_is_json_too(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--json") == 0
-
-    document = json.loads(capsys.readouterr().out)
+def test_an_empty_ledger_is_json_too(printed: Run) -> None:
+    document = printed("--json")
     assert document["rows"] == []
     assert set(document["total"].values()) == {0}
 
@@ -316,52 +254,31 @@ def test_a_span_without_calls_is_told_from_an_empty_ledger(
 def test_a_ledger_that_cannot_be_read_is_an_error(
     tmp_path: Path, path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = tmp_path / "other"
-    for content, reason in (
-        (None, "no such file"),
-        ("milk, eggs\n" * 99, "file is not a database"),
-    ):
-        if content is not None:
-            other.write_text(content)
-        assert run("--ledger", str(other)) == 2
-        assert capsys.readouterr() == ("", f"mcp-abridge report: {other}: {reason}\n")
-
-
-def fifo(folder: Path) -> Path:
-    os.mkfifo(folder / "pipe")
-    return folder / "pipe"
+    (tmp_path / "list").write_text("milk, eggs\n" * 99)
+    for name, reason in (("absent", "no such file"), ("list", "file is not a database")):
+        assert run("--ledger", str(tmp_path / name)) == 2
+        assert capsys.readouterr() == ("", f"mcp-abridge report: {tmp_path / name}: {reason}\n")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="named pipes are POSIX's")
 @pytest.mark.parametrize(
-    ("make", "kind"),
-    [
-        (fifo, "a named pipe"),
-        (lambda folder: folder, "a directory"),
-        (lambda folder: "/dev/zero", "a device"),
-    ],
-    ids=["pipe", "directory", "device"],
+    ("name", "kind"),
+    [("pipe", "a named pipe"), (".", "a directory"), ("/dev/zero", "a device")],
 )
-def test_a_ledger_that_is_no_file_is_an_error_at_once_that_names_what_it_is(
-    tmp_path: Path, make: Callable[[Path], object], kind: str
+def test_a_ledger_that_is_no_file_is_an_error_that_names_what_it_is(
+    tmp_path: Path, name: str, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = str(make(tmp_path))
-    done = subprocess.run(
-        [sys.executable, "-c", MAIN, "--ledger", path],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        f"mcp-abridge report: {path}: {kind}, not a file; --ledger takes the path of a file\n"
-    )
+    os.mkfifo(tmp_path / "pipe")
+    path = str(tmp_path / name)
+    assert run("--ledger", path) == 2
+    reason = f"{path}: {kind}, not a file; --ledger takes the path of a file"
+    assert capsys.readouterr() == ("", f"mcp-abridge report: {reason}\n")
 
 
 def test_the_environment_names_the_ledger_where_no_option_does(
     tmp_path: Path,
     path: str,
+    printed: Run,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -369,28 +286,17 @@ def test_the_environment_names_the_ledger_where_no_option_does(
     filled(other, PASSED)
     filled(path, SHAPED)
     monkeypatch.setenv("MCP_ABRIDGE_LEDGER", other)
-
-    for arguments, calls in ((["--json"], 300), (["--json", "--ledger", path], 1)):
-        assert run(*arguments) == 0
-        assert json.loads(capsys.readouterr().out)["total"]["calls"] == calls
-
+    assert printed("--json")["total"]["calls"] == 300
+    assert printed("--json", "--ledger", path)["total"]["calls"] == 1
     monkeypatch.setenv("MCP_ABRIDGE_LEDGER", "off")
     assert run() == 2
-    assert capsys.readouterr() == (
-        "",
-        "mcp-abridge report: the ledger is off; say which one to read: --ledger PATH\n",
-    )
+    reason = "the ledger is off; say which one to read: --ledger PATH"
+    assert capsys.readouterr() == ("", f"mcp-abridge report: {reason}\n")
 
 
-def test_a_strangers_name_is_printed_and_never_obeyed(
-    path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_strangers_name_is_printed_and_never_obeyed(path: str, printed: Run) -> None:
     filled(path, Row("[red]x[/red]\x1b[2J\n", None, "untouched", 1, 1, 1, 1, 1))
-    run()
-
-    assert " [red]x[/red]\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER} " in (
-        capsys.readouterr().out
-    )
+    assert " [red]x[/red]\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER} " in printed()
 
 
 def test_a_pipe_gets_whole_lines_without_escapes(path: str) -> None:

@@ -31,7 +31,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(command: Sequence[str], port: int, log: Path, env: Mapping[str, str]) -> Iterator[None]:
+def serving(
+    command: Sequence[str], port: int, log: Path, env: Mapping[str, str]
+) -> Iterator["subprocess.Popen[bytes]"]:
     """Have a server running that accepts connections at a port of 127.0.0.1; it writes to `log`.
 
     Raises Unusable where it does not start, or does not end when asked to.
@@ -48,7 +50,7 @@ def serving(command: Sequence[str], port: int, log: Path, env: Mapping[str, str]
         )
     try:
         accepting(server, port, log)
-        yield
+        yield server
         server.send_signal(signal.SIGTERM)
         try:
             server.wait(STOP)

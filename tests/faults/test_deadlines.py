@@ -36,13 +36,14 @@ from tests.faults.ways import (
     text,
 )
 
-SECONDS = 0.8
+# A machine under load may stop a process for a second; the server reports progress each 50 ms.
+SECONDS = 2.0
 DEADLINE = ("--deadline", str(SECONDS))
 LATE = (
-    "no answer within 0.8 seconds and no progress; the call was cancelled. "
+    "no answer within 2 seconds and no progress; the call was cancelled. "
     "Whether it took effect is not known: find out before you call again"
 )
-REASON = "no answer within 0.8 seconds and no progress"
+REASON = "no answer within 2 seconds and no progress"
 IDS = itertools.count(100)
 SESSIONS, STATELESS = "sessions", "stateless"
 ALL = [
@@ -198,43 +199,25 @@ def gather(way: Way, calls: dict[int, Exchange], shown: Said) -> None:
         shown.append(json.loads(way.line()))
 
 
-def test_a_call_that_is_never_answered_is_answered_with_an_error(record: Record) -> None:
-    [answer] = record.answers("never")
-    assert text(answer) == LATE
-    assert answer["result"]["isError"] is True
-
-
-def test_a_late_answer_reaches_nobody(record: Record) -> None:
-    assert [text(answer) for answer in record.answers("belated")] == [LATE]
-
-
-def test_progress_keeps_a_call_alive(record: Record) -> None:
-    assert [text(answer) for answer in record.answers("alive")] == ["done"]
-    assert record.cancelled("alive") == []
-
-
-def test_the_progress_of_something_else_does_not(record: Record) -> None:
-    assert [text(answer) for answer in record.answers("foreign")] == [LATE]
-
-
-def test_other_calls_are_answered_as_ever(record: Record) -> None:
-    assert [text(answer) for answer in record.answers("fine")] == ['{"busy":false}']
-    assert record.cancelled("fine") == []
-
-
-def test_the_time_of_a_call_that_is_held_begins_when_it_is_sent(record: Record) -> None:
-    assert [text(answer) for answer in record.answers("held")] == ["done"]
-    assert record.cancelled("held") == []
-
-
 # In the stateless era over HTTP the end of the connection says so.
 SILENT = (RUN_URL[1], SERVE_URL[1])
+FREE = '{"busy":false}'
+# A late answer reaches nobody, progress of something else counts for nothing, and the time of a
+# call that is held begins when it is sent.
+ANSWERS = dict.fromkeys(("never", "belated", "foreign"), LATE)
+ANSWERS |= {"alive": "done", "fine": FREE, "held": "done"}
 
 
-def test_the_server_is_told_once(record: Record, name: str) -> None:
-    for how in ("never", "belated", "foreign"):
-        said = [] if name in SILENT else [{"requestId": record.known(how), "reason": REASON}]
-        assert (how, record.cancelled(how)) == (how, said)
+def test_a_call_that_is_late_is_answered_with_an_error_and_the_server_is_told_once(
+    record: Record, name: str
+) -> None:
+    for how, words in ANSWERS.items():
+        [answer] = record.answers(how)
+        late = words == LATE
+        assert (how, text(answer), answer["result"].get("isError", False)) == (how, words, late)
+        told = late and name not in SILENT
+        reasons = [{"requestId": record.known(how), "reason": REASON}] if told else []
+        assert (how, record.cancelled(how)) == (how, reasons)
 
 
 @only(*TAKES_BACK)
@@ -260,7 +243,7 @@ def test_nothing_is_left_of_it(record: Record, name: str, everything: Everything
     figures = sidecar.ask(get("/metrics")).body
     assert b'mcp_abridge_calls_total{outcome="late",tool="check"}' in figures
     way = everything.way(name)
-    assert text(way.call(next(IDS), "check", how="fine").messages()[-1]) == '{"busy":false}'
+    assert text(way.call(next(IDS), "check", how="fine").messages()[-1]) == FREE
 
 
 @only(*TAKES_BACK)

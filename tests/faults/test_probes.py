@@ -100,11 +100,11 @@ def only(*names: str) -> pytest.MarkDecorator:
 
 
 def decided(
-    way: Way, how: str | None, then: str = "block", seconds: float = 20.0, tool: str = "act"
+    way: Way, how: str | None, then: str = "block", seconds: float = 20.0
 ) -> tuple[str, Said]:
     """Make a call; return the text of its answer, and what came before that."""
     id = next(IDS)
-    *others, last = way.call(id, tool, how=how, then=then, seconds=seconds).messages()
+    *others, last = way.call(id, "act", how=how, then=then, seconds=seconds).messages()
     assert last["id"] == id
     return text(last), others
 
@@ -175,9 +175,9 @@ HTTP = {
         "the server cannot be reached: the connection failed: connection reset by peer",
     ),
     "broken": (
-        "no answer came: the server's event stream broke off: it ended within an event, after 115 "
+        "no answer came: the server's event stream broke off: it ended within an event, after N "
         "bytes of it",
-        "the server's stream broke off: it ended within an event, after 115 bytes of it",
+        "the server's stream broke off: it ended within an event, after N bytes of it",
     ),
     "ended": ("no answer came: the server's event stream ended", BROKEN_OFF),
     "failing": (f"{OOPS}: <h1>Oops</h1>", OOPS),
@@ -198,6 +198,7 @@ def test_what_becomes_of_the_http_request_is_what_a_guard_finds(way: Way, name: 
     assert way.http is not None
     for how, words in HTTP.items():
         found, _ = decided(way, how)
+        found = re.sub(r"after \d+ bytes", "after N bytes", found)
         assert (how, found) == (how, words[name in SERVE_URL].replace("{url}", way.http.url))
         hears(way, "check")
         assert (how, decided(way, how, "pass")[0]) == (how, "done")
@@ -285,28 +286,6 @@ def test_a_call_that_is_held_goes_on_when_the_client_will_ask_no_more(
 # Two at once
 
 
-@only(*SERVED)
-def test_calls_with_equal_ids_that_are_held_at_once_are_told_apart(
-    way: Way, name: str, everything: Everything, tmp_path: Path
-) -> None:
-    sidecar = everything.sidecars[name.partition(",")[0]]
-    gates = [str(tmp_path / "one"), str(tmp_path / "two")] if way.http is None else []
-    other = Served(sidecar, STATELESS if way.modern else SESSIONS, way.http)
-    first, second = gates or ["together"] * 2
-    for gate in gates:
-        os.mkfifo(gate)
-    one = way.call(7, "act", how=first, then="pass")
-    two = other.call(7, "act", how=second, then="block")
-    for gate in gates:
-        # Each of two servers waits until somebody opens it.
-        os.close(os.open(gate, os.O_WRONLY))
-    assert [text(each) for each in (*one.messages(), *two.messages())] == ["done", FREE]
-    if way.http is not None:
-        hears(way, "check", "check", "act")
-    else:
-        way.heard()
-
-
 # The server ends
 
 
@@ -349,32 +328,6 @@ def test_a_server_behind_a_sidecar_that_dies_answers_what_is_held(
 
 
 # The guard
-
-
-@pytest.mark.parametrize("how", [None, "fine"])
-def test_a_guard_that_fails_lets_the_call_go_or_withholds_it_as_the_rule_says(
-    way: Way, name: str, how: str | None
-) -> None:
-    asked = ["check"] if how else []
-    for then in ("raise", "ask again") if how else ("raise",):
-        assert decided(way, how, then) == ("done", [])
-        hears(way, *asked, "act")
-        withheld = "the call was withheld: the guard of rule 'strict' failed"
-        assert decided(way, how, then, tool="strict") == (withheld, [])
-        hears(way, *asked)
-
-
-def test_a_guard_that_asks_nothing_decides_at_once(way: Way, name: str) -> None:
-    assert decided(way, None, "block") == ("no question", [])
-    assert decided(way, None, "pass") == ("done", [])
-    [call] = hears(way, "act")
-    assert call["params"]["arguments"] == {"how": None, "then": "pass", "seconds": 20.0}
-
-
-def test_a_guard_changes_the_call_that_it_has_held(way: Way, name: str) -> None:
-    assert decided(way, "fine", "change") == ("done", [])
-    call = hears(way, "check", "act")[-1]
-    assert call["params"]["arguments"] == {"how": "fine", "then": "changed", "seconds": 20.0}
 
 
 @only("stdio", RUN_URL[0], SERVE_URL[0], COMMAND[0])

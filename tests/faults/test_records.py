@@ -5,20 +5,15 @@ one line of the log says why recording stopped.
 """
 
 import os
-import random
 import re
 import resource
-import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,11 +21,11 @@ if sys.platform != "linux":
     pytest.skip("limits are set by prlimit, and /sys is read-only", allow_module_level=True)
 
 from proxy.storage.ledger import BY, MAX_BYTES, LedgerFile, rows
-from proxy.storage.meter import Row
 from tests.faults.naughty import result
 from tests.faults.processes import until
-from tests.faults.recording import WAYS, Served, Way, Written, recording, stopped
-from tests.faults.scale import scaled
+from tests.faults.recording import WAYS, Served, Way, recording, stopped
+from tests.ledgers import BAD as NO_LEDGERS
+from tests.ledgers import filled, query
 
 DAY = 86_400
 EITHER = pytest.mark.parametrize(
@@ -45,21 +40,6 @@ EITHER = pytest.mark.parametrize(
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     return str(tmp_path / "state" / "ledger.sqlite3")
-
-
-def query(path: str, sql: str) -> list[Any]:
-    with closing(sqlite3.connect(path, timeout=10)) as db:
-        return db.execute(sql).fetchall()
-
-
-def row(tool: str = "before", size: int = 10) -> Row:
-    return Row(tool, None, "untouched", 1, size, size, size, size)
-
-
-def filled(path: str) -> None:
-    """Record one call."""
-    with closing(LedgerFile(path)) as file:
-        file.write([row()])
 
 
 # Row 44
@@ -86,55 +66,34 @@ def a_file_in_place_of_its_folder(path: str) -> str:
     return path
 
 
-def no_database(path: str) -> str:
-    Path(path).parent.mkdir()
-    Path(path).write_text("a shopping list\n" * 100)
-    return path
-
-
-def of_another_program(path: str) -> str:
-    Path(path).parent.mkdir()
-    query(path, "CREATE TABLE recipes (name TEXT)")
-    return path
-
-
-def of_a_later_version(path: str) -> str:
-    filled(path)
-    query(path, "PRAGMA user_version = 99")
-    return path
-
-
-def damaged(path: str) -> str:
-    with closing(LedgerFile(path)) as file:
-        file.write([row(f"tool {number}") for number in range(2_000)])
-    with open(path, "r+b") as file:
-        file.seek(4_096)
-        file.write(b"\xff" * 40_000)
-    return path
-
-
-BAD: dict[Callable[[str], str], str] = {
-    nowhere_to_write: r"\[Errno \d+\] (Permission denied|Operation not permitted|Read-only .*): .*",
-    a_folder_in_its_place: "a directory, not a file; --ledger takes the path of a file",
-    a_pipe_in_its_place: "a named pipe, not a file; --ledger takes the path of a file",
-    a_file_in_place_of_its_folder: r"\[Errno 20\] Not a directory: .*",
-    no_database: "file is not a database",
-    of_another_program: "the file is a database of another program",
-    of_a_later_version: "the file has version 99, from a later mcp-abridge; this one knows 3",
-    damaged: "database disk image is malformed",
+BAD: dict[str, tuple[Callable[[str], str | None], str]] = {
+    **NO_LEDGERS,
+    "nowhere": (
+        nowhere_to_write,
+        r"\[Errno \d+\] (Permission denied|Operation not permitted|Read-only .*): .*",
+    ),
+    "a folder": (
+        a_folder_in_its_place,
+        "a directory, not a file; --ledger takes the path of a file",
+    ),
+    "a pipe": (a_pipe_in_its_place, "a named pipe, not a file; --ledger takes the path of a file"),
+    "a file as its folder": (
+        a_file_in_place_of_its_folder,
+        r"\[Errno 20\] Not a directory: .*",
+    ),
 }
 
 
 @EITHER
-@pytest.mark.parametrize("made", BAD, ids=[made.__name__ for made in BAD])
+@pytest.mark.parametrize(("make", "reason"), BAD.values(), ids=BAD)
 def test_a_ledger_that_cannot_be_written_stops_and_nothing_else(
-    path: str, made: Callable[[str], str], way: Way
+    path: str, make: Callable[[str], str | None], reason: str, way: Way
 ) -> None:
-    bad, why = made(path), BAD[made]
+    bad = make(path) or path
     before = Path(bad).read_bytes() if os.path.isfile(bad) else None
     with recording(way, bad, lost=None) as recorder:
         [line] = stopped(recorder)
-        assert re.fullmatch(f"ledger {bad}: recording stopped: {why}; calls go on", line)
+        assert re.fullmatch(f"ledger {bad}: recording stopped: {reason}; calls go on", line)
         for _ in range(20):
             recorder.call()
         if isinstance(recorder, Served):
@@ -235,57 +194,6 @@ def test_a_ledger_that_somebody_locks_for_too_long_stops_and_nothing_else(path: 
         assert [each.name for each in rows(path)] == ["before"]
 
 
-@pytest.mark.fault(44, "stdio")
-@pytest.mark.fault(44, "http")
-def test_several_who_write_one_new_ledger_lose_nothing(path: str) -> None:
-    calls = scaled(200, 3_000)
-    with ExitStack() as open:
-        recorders = [open.enter_context(recording(way, path)) for way in (*WAYS, *WAYS)]
-
-        def make(number: int) -> None:
-            for _ in range(calls):
-                recorders[number].call(f"tool {number}")
-
-        threads = [threading.Thread(target=make, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    found = {each.name: each.calls for each in rows(path)}
-    assert found == {"get": 4, **{f"tool {number}": calls for number in range(4)}}
-    assert query(path, "PRAGMA integrity_check") == [("ok",)]
-
-
-def recorded(path: str) -> int:
-    """Return how many calls there are in a ledger, which need not be there yet."""
-    return sum(each.calls for each in rows(path)) if os.path.exists(path) else 0
-
-
-@pytest.mark.fault(44, "stdio")
-def test_one_that_is_killed_while_it_writes_leaves_no_half_row(path: str) -> None:
-    chance = random.Random(44)
-    made = 0
-    for _ in range(scaled(2, 30)):
-        with Written(path, "--rules", "none") as wire:
-            before = recorded(path)
-            while recorded(path) == before:
-                wire.call(f"tool {chance.randrange(100)}")
-            # It writes every second: the end comes now and then while it does.
-            for _ in range(chance.randrange(1_000)):
-                wire.call(f"tool {chance.randrange(100)}")
-            os.kill(wire.pid, signal.SIGKILL)
-            made += wire.calls
-    assert query(path, "PRAGMA integrity_check") == [("ok",)]
-    size = len(result(b"100000"))
-    for each in rows(path):
-        sizes = (each.wire_before, each.wire_after, each.visible_before, each.visible_after)
-        assert set(sizes) == {each.calls * size}
-    assert 0 < recorded(path) <= made
-    with recording("stdio", path) as recorder:
-        recorder.call("after")
-    assert "after" in {each.name for each in rows(path)}
-
-
 # Row 45: names and sizes are all that is ever written, so there is no content to be redacted.
 
 PAGES = """\
@@ -335,27 +243,6 @@ def test_nothing_that_passes_is_on_disk_but_names_and_sizes(
     raw = b"".join([*open_ones.values(), path.read_bytes()])
     assert b"secret" not in raw
     assert all(tool.encode() in raw for tool in SAID)
-
-
-def there(folder: Path, count: int) -> bool:
-    """Say whether a folder has so many files and folders in it."""
-    return len(list(folder.rglob("*"))) == count
-
-
-@pytest.mark.fault(45, "stdio")
-@pytest.mark.fault(45, "http")
-def test_the_ledger_is_its_owners_alone_whatever_the_umask(path: str) -> None:
-    before = os.umask(0)
-    try:
-        for way in WAYS:
-            folder = Path(path).with_name(way)
-            with recording(way, str(folder / "state" / "ledger.sqlite3")):
-                until(partial(there, folder, 4))
-                modes = {each.name: oct(each.stat().st_mode & 0o777) for each in folder.rglob("*")}
-            assert modes.pop("state") == oct(folder.stat().st_mode & 0o777) == "0o700"
-            assert set(modes.values()) == {"0o600"}
-    finally:
-        os.umask(before)
 
 
 @pytest.mark.fault(45, "stdio")

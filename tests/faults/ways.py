@@ -7,7 +7,6 @@ proxy's own questions.
 import itertools
 import json
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -250,7 +249,6 @@ class Probed(RawServer):
         self.left = 0
         """How many of its questions were given up by the end of their connection."""
         self.sessions = itertools.count(1)
-        self.together = threading.Barrier(2, timeout=20)
         super().__init__(self._answer)
 
     def heard(self) -> Said:
@@ -289,9 +287,6 @@ class Probed(RawServer):
         if how in FAULTS:
             yield from FAULTS[how](asked)
             return
-        if how == "together":
-            self.together.wait()
-            how = "fine"
         if how == "slow":
             time.sleep(0.3)
             how = "fine"

@@ -58,12 +58,6 @@ def arguments(raw: bytes) -> Any:
 REINDEX = call("reindex", {"path": "a"})
 
 
-def test_a_call_goes_on_as_it_is() -> None:
-    guarded = talk(lambda call, found: Allow())
-    assert guarded.exchange(REINDEX, answer(said("done"))) == answer(said("done"))
-    assert guarded.to_server == [REINDEX]
-
-
 def test_an_argument_of_the_guard_is_advertised_checked_and_never_sent() -> None:
     seen: list[Any] = []
 
@@ -282,16 +276,6 @@ def test_no_client_can_make_up_what_the_guard_found() -> None:
     got = made.exchange(call("reindex", {"guard": {"warnings": ["A"]}}), answer(said("done")))
     assert json.loads(texts(got)[0]) == {"warnings": None}
     assert arguments(made.to_server[0]) == {"guard": {"warnings": ["A"]}}
-
-
-def test_a_blocked_call_never_reaches_the_server() -> None:
-    guarded = talk(asking(lambda found: Respond({"status": found.document})))
-    guarded.client(REINDEX)
-    guarded.server(answer(said("unnecessary"), json.loads(guarded.probes[0].raw)["id"]))
-    [got] = guarded.to_client
-    assert json.loads(got)["id"] == 1
-    assert json.loads(texts(got)[0]) == {"status": "unnecessary"}
-    assert guarded.to_server == [guarded.probes[0].raw]
 
 
 @pytest.mark.parametrize(
@@ -516,12 +500,6 @@ def test_a_rule_in_shadow_mode_asks_no_guard() -> None:
     guarded = talk(raising, "mode: shadow")
     guarded.exchange(REINDEX, answer(said("done")))
     assert guarded.log == []
-
-
-def test_a_call_that_cannot_be_told_apart_gets_around_no_guard() -> None:
-    guarded = talk(lambda call, found: Respond("no"))
-    twofold = REINDEX.replace(b'"name":"reindex"', b'"name":"other","name":"reindex"')
-    assert "ambiguous" in texts(guarded.replied(twofold))[0]
 
 
 def test_a_call_that_nothing_can_answer_is_not_held() -> None:

@@ -136,13 +136,6 @@ def test_a_message_with_two_methods_or_params_is_refused_where_rules_protect(raw
     assert plain.to_server == [raw]
 
 
-def test_a_message_that_only_has_the_word_in_it_passes_where_rules_protect() -> None:
-    talk = Talk(HIDE)
-    raw = b'{ "jsonrpc": "2.0", "id": 7, "method": "prompts/get", "params": {"name": "call it"} }'
-    talk.client(raw)
-    assert talk.to_server == [raw]
-
-
 SAFE = rules("- {name: guard, tools: get, on_failure: refuse, response: [{drop: secret}]}")
 TWICE = "a request with this id has no answer yet"
 
@@ -200,40 +193,40 @@ def test_the_first_rule_whose_condition_holds_applies() -> None:
 # Hidden tools, and calls that could be taken for another
 
 
-def error(raw: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(raw)["error"]
-    return found
+GONE = {"code": -32602, "message": "Unknown tool: gone"}
+EXPOSED = RuleSet((file("version: 1\nexpose: [get_*]\nrules: []"),))
+UNEXPOSED = RuleFile(name="set", expose=("get",), unexposed=Hidden(-32601, "no {tool}"))
 
 
-def test_a_call_of_a_hidden_tool_is_answered_as_one_of_an_unknown_tool() -> None:
-    got = Talk(HIDE).replied(call("gone", id="x"))
+@pytest.mark.parametrize(
+    ("made", "request_", "error"),
+    [
+        (HIDE, call("gone", id="x"), GONE),
+        (
+            rules("- {tools: gone, hide: {code: -32601, message: 'no {tool} here'}}"),
+            call("gone", id="x"),
+            {"code": -32601, "message": "no gone here"},
+        ),
+        (
+            rules("- {tools: gone, when: a, response: [{drop: b}]}\n- {tools: gone, hide: true}"),
+            call("gone", {"a": 1}, id="x"),
+            GONE,
+        ),
+        (EXPOSED, call("gone", id="x"), GONE),
+        (RuleSet((UNEXPOSED,)), call("gone", id="x"), {"code": -32601, "message": "no gone"}),
+    ],
+)
+def test_a_call_of_a_hidden_tool_is_answered_as_one_of_an_unknown_tool(
+    made: RuleSet, request_: bytes, error: dict[str, Any]
+) -> None:
+    reply = json.loads(Talk(made).replied(request_))
+    assert reply == {"jsonrpc": "2.0", "id": "x", "error": error}
 
-    assert json.loads(got) == {
-        "jsonrpc": "2.0",
-        "id": "x",
-        "error": {"code": -32602, "message": "Unknown tool: gone"},
-    }
 
-
-def test_a_rule_may_say_how_a_hidden_tool_is_answered() -> None:
-    talk = Talk(rules("- {tools: gone, hide: {code: -32601, message: 'no {tool} here'}}"))
-
-    assert error(talk.replied(call("gone"))) == {"code": -32601, "message": "no gone here"}
-
-
-def test_a_hidden_tool_stays_hidden_behind_a_rule_that_would_apply_first() -> None:
-    talk = Talk(
-        rules("- {tools: gone, when: a, response: [{drop: b}]}\n- {tools: gone, hide: true}")
-    )
-
-    assert "Unknown tool" in error(talk.replied(call("gone", {"a": 1})))["message"]
-
-
-def test_only_exposed_tools_may_be_called() -> None:
-    talk = Talk(RuleSet((file("version: 1\nexpose: [get_*]\nrules: []"),)))
-
-    assert error(talk.replied(call("set_a")))["message"] == "Unknown tool: set_a"
-    assert talk.exchange(call("get_a"), answer(SECRET)) == answer(SECRET)
+def test_exposed_tools_are_listed_and_called() -> None:
+    assert Talk(EXPOSED).exchange(call("get_a"), answer(SECRET)) == answer(SECRET)
+    tools = list_tools(Talk(RuleSet((UNEXPOSED,))), own(), {"name": "get"})
+    assert [tool["name"] for tool in tools] == ["get"]
 
 
 @pytest.mark.parametrize("head", [b'"jsonrpc":"2.0",', b'"jsonrpc":"2.0","id":null,'])
@@ -248,6 +241,9 @@ def test_a_call_without_an_id_does_not_get_around_a_rule(head: bytes) -> None:
     assert talk.to_server == [other]
 
 
+AMBIGUOUS = "the call is ambiguous: its name or its arguments are given twice"
+
+
 @pytest.mark.parametrize(
     "params",
     [
@@ -258,42 +254,32 @@ def test_a_call_without_an_id_does_not_get_around_a_rule(head: bytes) -> None:
         b'{"name":"other","arguments":{},"Arguments":{"a":1}}',
     ],
 )
-def test_a_call_that_another_reader_could_take_for_another_is_refused(params: bytes) -> None:
+def test_a_call_that_another_reader_could_take_for_another_is_refused_if_rules_guard(
+    params: bytes,
+) -> None:
     raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + params + b"}"
+    guarding, open = Talk(HIDE), Talk(DROP)
+    guarding.client(raw)
+    open.client(raw)
+    assert (guarding.to_server, open.to_server) == ([], [raw])
+    assert b"Unknown tool" in guarding.to_client[0] or texts(guarding.to_client[0]) == [AMBIGUOUS]
+    assert AMBIGUOUS in "".join(guarding.log)
+
+
+SPREAD = json.dumps(json.loads(call("other", {"n": [1, {"a": "b, c"}]}, id=7)), indent=2).encode()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        SPREAD,
+        b'{ "jsonrpc": "2.0", "id": 7, "method": "prompts/get", "params": {"name": "call it"} }',
+        b"[" + call("get")[:-1] + b',"x":NaN}]',
+    ],
+)
+def test_what_is_surely_no_hidden_call_passes_as_it_is(raw: bytes) -> None:
     talk = Talk(HIDE)
-
     talk.client(raw)
-
-    assert talk.to_server == []
-    Talk(DROP).client(raw)
-
-
-def test_an_ambiguous_call_passes_where_no_rule_guards_anything() -> None:
-    talk = Talk(DROP)
-    raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}'
-
-    talk.client(raw)
-
-    assert talk.to_server == [raw]
-
-
-def test_an_ambiguous_call_is_refused_where_a_rule_guards_something() -> None:
-    talk = Talk(HIDE)
-    raw = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}'
-    said = "the call is ambiguous: its name or its arguments are given twice"
-
-    assert texts(talk.replied(raw)) == [said]
-
-    assert talk.to_server == []
-    assert talk.log == [f"b: refused: {said}"]
-
-
-def test_a_call_written_with_white_space_is_not_ambiguous() -> None:
-    talk = Talk(HIDE)
-    raw = json.dumps(json.loads(call("other", {"n": [1, {"a": "b, c"}]}, id=7)), indent=2).encode()
-
-    talk.client(raw)
-
     assert talk.to_server == [raw]
 
 
@@ -340,16 +326,6 @@ def test_a_rule_in_shadow_mode_changes_nothing() -> None:
     assert row.outcome == "shadow"
 
 
-def test_a_tool_outside_a_set_is_answered_as_the_set_says() -> None:
-    chosen = RuleFile(
-        name="set", expose=("get",), unexposed=Hidden(-32601, "{tool} is not allowed")
-    )
-    talk = Talk(RuleSet((chosen,)))
-    refused = json.loads(talk.replied(call("list")))
-    assert refused["error"] == {"code": -32601, "message": "list is not allowed"}
-    assert [tool["name"] for tool in list_tools(talk, own(), {"name": "get"})] == ["get"]
-
-
 # Refused arguments
 
 
@@ -368,20 +344,15 @@ def test_a_refused_argument_never_reaches_the_server() -> None:
     }
 
 
-def test_a_condition_that_fails_is_no_match() -> None:
-    talk = Talk(rules("- {tools: get, when: 'length(n) > `1`', response: [{drop: secret}]}"))
-
-    assert talk.exchange(call("get", {"n": 5}), answer(SECRET)) == answer(SECRET)
-    assert len(talk.log) == 1
-    assert "`when` failed" in talk.log[0]
-
-
-def test_a_condition_that_fails_refuses_the_call_where_the_rule_protects() -> None:
-    talk = Talk(
-        rules("- {name: r, tools: get, when: 'length(n) > `1`', arguments: {n: {maximum: 5}}}")
-    )
-
-    assert texts(talk.replied(call("get", {"n": 5})))[0].startswith("r: `when` failed: ")
+@pytest.mark.parametrize("protects", [False, True])
+def test_a_condition_that_fails_is_no_match_unless_the_rule_protects(protects: bool) -> None:
+    effect = "arguments: {n: {maximum: 5}}" if protects else "response: [{drop: secret}]"
+    talk = Talk(rules(f"- {{name: r, tools: get, when: 'length(n) > `1`', {effect}}}"))
+    if protects:
+        assert texts(talk.replied(call("get", {"n": 5})))[0].startswith("r: `when` failed: ")
+    else:
+        assert talk.exchange(call("get", {"n": 5}), answer(SECRET)) == answer(SECRET)
+        assert [line.startswith("get: r: `when` failed: ") for line in talk.log] == [True]
 
 
 def test_arguments_nested_too_deeply_do_not_get_around_a_rule() -> None:
@@ -433,10 +404,6 @@ def test_the_arguments_of_rules_that_do_not_apply_are_taken_off_too() -> None:
 
     assert json.loads(talk.to_server[0])["params"]["arguments"] == {"op": "read", "x": 1}
     assert json.loads(talk.to_server[1])["params"]["arguments"] == {"op": "other"}
-
-
-def test_rules_work_before_any_list() -> None:
-    assert items(Talk(PAGES).exchange(call("list", {"limit": 3}), answer(ITEMS))) == [1, 2, 3]
 
 
 @pytest.mark.fault(34, "inside")
@@ -567,30 +534,21 @@ def test_the_advice_names_the_argument_that_the_client_knows() -> None:
 
 
 @pytest.mark.fault(41, "inside")
-def test_a_page_that_cannot_be_looked_up_is_refused_with_the_reason() -> None:
+@pytest.mark.parametrize("reads_only", [False, True])
+def test_a_page_that_cannot_be_looked_up_is_refused_with_the_reason(reads_only: bool) -> None:
     talk = Talk(PAGES)
+    list_tools(talk, {"name": "list", "annotations": {"readOnlyHint": reads_only}})
     talk.exchange(call("list", {}), answer(ITEMS))
     [load] = talk.session.from_client(call("list", {"offset": 2}))
     assert isinstance(load, LoadSnapshot)
     [reply] = talk.session.loaded(load.token, None, "the store is away")
     assert isinstance(reply, Reply)
-    [text] = texts(reply.raw)
-    assert text == (
-        "what was kept of the earlier answer is out of reach: the store is away; try again later"
-    )
+    reason = "what was kept of the earlier answer is out of reach: the store is away; "
+    reason += "try again later"
+    assert texts(reply.raw) == [
+        reason + (", or call again with offset=0 first" if reads_only else "")
+    ]
     assert result(reply.raw)["isError"] is True
-
-
-def test_a_tool_that_only_reads_may_be_called_anew_where_a_page_cannot_be_looked_up() -> None:
-    talk = Talk(PAGES)
-    list_tools(talk, {"name": "list", "annotations": {"readOnlyHint": True}})
-    talk.exchange(call("list", {}), answer(ITEMS))
-    [load] = talk.session.from_client(call("list", {"offset": 2}))
-    assert isinstance(load, LoadSnapshot)
-    [reply] = talk.session.loaded(load.token, None, "the store is away")
-    assert isinstance(reply, Reply)
-    [text] = texts(reply.raw)
-    assert text.endswith("; try again later, or call again with offset=0 first")
 
 
 @pytest.mark.fault(34, "inside")
@@ -727,13 +685,6 @@ def test_what_cannot_be_read_and_may_be_read_in_two_ways_goes_nowhere(members: b
     plain = Talk()
     plain.client(raw)
     assert plain.to_server == [raw]
-
-
-def test_a_batch_that_cannot_be_read_and_calls_nothing_guarded_passes() -> None:
-    talk = Talk(HIDE)
-    raw = b"[" + call("get")[:-1] + b',"x":NaN}]'
-    talk.client(raw)
-    assert talk.to_server == [raw]
 
 
 # Batches

@@ -1,7 +1,7 @@
 """One conversation, message by message: what reaches the other side, and what the proxy answers."""
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from proxy.errors import RuleErrors
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.active_rules import PeerInfo
-from proxy.session.outputs import Forward, Shape, StoreSnapshot
+from proxy.session.outputs import Forward, Output, Shape, StoreSnapshot
 from proxy.session.session import error_in_place_of
 from proxy.shaping import pipeline
 from tests.given import answer, call, line, result, rules, said, texts
@@ -505,3 +505,24 @@ def test_an_error_stands_for_a_request_or_an_answer_only(
 ) -> None:
     made = error_in_place_of(raw, REASON, answers=answers)
     assert made == (line(id=1, error=ERROR) if error else None)
+
+
+# Outputs
+
+
+def test_a_short_conversation_uses_every_output() -> None:
+    paged = "{paginate: {at: items, limit: 1, drop_on: [write]}}"
+    text = f"- {{tools: list, response: [{paged}]}}\n- {{tools: secret, hide: true}}"
+    guarding = guarded(onward, covers="guarded")
+    talk = Talk()
+    capable = answer({"capabilities": {"tools": {"listChanged": True}}})
+    talk.exchange(line(id=1, method="initialize"), capable)
+    talk.exchange(line(id=1, method="tools/list"), answer({"tools": [{"name": "secret"}]}))
+    talk.rules = RuleSet((*rules(text).files, *guarding.files))
+    talk.client(call("list", {}))
+    talk.got(answer(ITEMS))
+    for request in (call("list", {"offset": 1}), call("secret"), call("write"), call("guarded")):
+        talk.client(request)
+    talk.server(b"starting up")
+    talk.exchange(line(id=2, method="tools/list"), answer({"tools": [], "more": "x" * 300_000}, 2))
+    assert talk.used == set(get_args(Output))

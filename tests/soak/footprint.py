@@ -4,7 +4,6 @@ import os
 import threading
 from pathlib import Path
 from statistics import median
-from types import TracebackType
 from typing import Self
 
 from msgspec import Struct
@@ -93,12 +92,7 @@ class Watching:
         self.thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.over.set()
         self.thread.join()
 
@@ -116,11 +110,10 @@ class Watching:
         with self.lock:
             seen, self.seen = self.seen, []
         seen = seen or [footprint(self.pid, self.servers)]
-        return Footprint(
-            resident=median(each.resident for each in seen),
-            proportional=median(each.proportional for each in seen),
-            workers=median(each.workers for each in seen),
-            descriptors=round(median(each.descriptors for each in seen)),
-            threads=round(median(each.threads for each in seen)),
-            children=round(median(each.children for each in seen)),
-        )
+        medians = {
+            name: median(getattr(each, name) for each in seen)
+            for name in Footprint.__struct_fields__
+        }
+        for name in ("descriptors", "threads", "children"):
+            medians[name] = round(medians[name])
+        return Footprint(**medians)

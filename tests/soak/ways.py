@@ -1,7 +1,6 @@
 """The ways in which the proxy stands between client and server, each started and asked."""
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from tests.benchmarks.commands import environment
-from tests.conformance.suite import ROOT, accepting, free_port
+from tests.conformance.suite import ROOT, free_port, serving
 from tests.faults.sidecar import keys
 from tests.soak import rules
 from tests.soak.calls import LARGEST, calls
@@ -29,7 +28,6 @@ WAYS: dict[Way, str] = {
 }
 SERVER = "tests.soak.server"
 CLIENTS = 4  # at once, over HTTP
-PATIENCE = 20.0  # seconds for a process to end
 FAULTS = re.compile(rb"Traceback|the proxy failed|was never (awaited|retrieved)|Error in ")
 
 
@@ -58,7 +56,9 @@ def standing(way: Way, proxy: Sequence[str] = ()) -> Iterator[Standing]:
         upstream = ["--", *python, SERVER]
         if way in ("url", "http"):
             port = free_port()
-            stack.enter_context(_listening([*python, SERVER, "--http", str(port)], port, log))
+            stack.enter_context(
+                serving([*python, SERVER, "--http", str(port)], port, log, environment())
+            )
             upstream = [f"http://127.0.0.1:{port}/mcp"]
         if way in ("stdio", "url"):
             command = [*(proxy or [*python, "proxy"]), *own, *upstream]
@@ -77,34 +77,11 @@ def standing(way: Way, proxy: Sequence[str] = ()) -> Iterator[Standing]:
             ]
             command = [*(proxy or [*python, "proxy"]), "serve", *own, *upstream]
             errors = Path(folder) / "errors"
-            process = stack.enter_context(_listening(command, port, errors))
+            process = stack.enter_context(serving(command, port, errors, environment()))
             yield Standing(process.pid, file, Crowd(port).run)
             said = errors.read_bytes()
         fault = FAULTS.search(said)
         assert fault is None, said[max(0, fault.start() - 500) : fault.end() + 2000].decode()
-
-
-@contextmanager
-def _listening(command: Sequence[str], port: int, log: Path) -> "Iterator[subprocess.Popen[bytes]]":
-    """Have a command running that listens at a port, and see that it ends when it is asked to."""
-    with log.open("wb") as said:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-            env=environment(),
-            cwd=ROOT,
-            start_new_session=True,
-        )
-    try:
-        accepting(process, port, log)
-        yield process
-        process.terminate()
-        process.wait(PATIENCE)
-    finally:
-        process.kill()
-        process.wait()
 
 
 class Crowd:

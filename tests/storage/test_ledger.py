@@ -26,6 +26,7 @@ from proxy.storage.ledger import (
     warnings,
 )
 from proxy.storage.meter import Meters, Row, Sizes, Warnings
+from tests.ledgers import BAD, filled, query, row
 
 ROOT = Path(__file__).parents[2]
 SIZES = Sizes(wire_before=1_000, wire_after=100, visible_before=900, visible_after=90)
@@ -83,26 +84,6 @@ def start() -> Iterator[Start]:
     for process in started:
         with process:
             process.kill()
-
-
-def query(path: str, sql: str, *values: Any) -> list[Any]:
-    with closing(sqlite3.connect(path, timeout=10)) as db:
-        result = db.execute(sql, values).fetchall()
-        db.commit()
-        return result
-
-
-def row(tool: str = "list_issues", **changed: Any) -> Row:
-    figures = {"wire_before": 10, "wire_after": 10, "visible_before": 10, "visible_after": 10}
-    return Row(
-        **{"tool": tool, "rule": None, "outcome": "untouched", "calls": 1} | figures | changed
-    )
-
-
-def filled(path: str, *rows: Row, at: float | None = None) -> str:
-    with closing(LedgerFile(path, clock=time.time if at is None else lambda: at)) as file:
-        file.write(rows or [row("before")])
-    return path
 
 
 def names(path: str, since: float | None = None, by: str = "tool") -> list[str | None]:
@@ -415,37 +396,8 @@ def test_a_lock_that_is_released_in_time_costs_no_row(path: str) -> None:
     assert set(names(path)) == {"before", "get_me"}
 
 
-def no_database(path: str) -> None:
-    os.makedirs(os.path.dirname(path))
-    Path(path).write_text("a shopping list\n" * 100)
-
-
-def of_another_program(path: str) -> None:
-    os.makedirs(os.path.dirname(path))
-    query(path, "CREATE TABLE recipes (name TEXT)")
-
-
-def of_a_later_version(path: str) -> None:
-    query(filled(path), "PRAGMA user_version = 99")
-
-
-def damaged(path: str) -> None:
-    filled(path, *[row(f"tool {number}") for number in range(2_000)])
-    with open(path, "r+b") as file:
-        file.seek(4_096)
-        file.write(b"\xff" * 40_000)
-
-
 @pytest.mark.fault(44, "inside")
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [
-        (no_database, "file is not a database"),
-        (of_another_program, "the file is a database of another program"),
-        (of_a_later_version, "the file has version 99, from a later mcp-abridge; this one knows 3"),
-        (damaged, "database disk image is malformed"),
-    ],
-)
+@pytest.mark.parametrize(("make", "reason"), BAD.values(), ids=BAD)
 def test_a_file_that_is_no_ledger_is_neither_written_nor_read(
     path: str, make: Callable[[str], None], reason: str
 ) -> None:

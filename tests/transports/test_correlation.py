@@ -50,12 +50,9 @@ def test_what_is_no_message_is_nobodys(raw: bytes) -> None:
     assert correlate(raw) == NOWHERE
 
 
-def test_an_answer_that_only_looks_broken_is_still_somebodys() -> None:
-    assert correlate(b'{"jsonrpc":"2.0","id":7,"result":{"x":NaN}}').answers == b"7"
-
-
-def test_an_answer_behind_noise_on_its_line_is_still_somebodys() -> None:
-    assert correlate(b'Loading... {"jsonrpc":"2.0","id":7,"result":{}}').answers == b"7"
+@pytest.mark.parametrize("raw", [b'%s,"result":{"x":NaN}}', b'Loading... %s,"result":{}}'])
+def test_an_answer_that_is_broken_or_behind_noise_is_still_somebodys(raw: bytes) -> None:
+    assert correlate(raw % b'{"jsonrpc":"2.0","id":7').answers == b"7"
 
 
 def test_the_token_of_a_request_keeps_its_type() -> None:

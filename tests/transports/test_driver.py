@@ -12,12 +12,13 @@ import pytest
 from proxy.errors import RuleErrors, StoreError
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.session.active_rules import PeerInfo
-from proxy.session.outputs import Output
+from proxy.session.outputs import LARGE, Output
 from proxy.session.session import Session
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.storage.meter import Meters
 from proxy.storage.snapshots import Key, Memory, Snapshot
-from proxy.transports.driver import Driver
+from proxy.transports.aio import others, threaded
+from proxy.transports.driver import Driver, Routed, Timer
 from proxy.transports.log import Log
 from proxy.transports.workers.pool import Workers
 from tests.given import answer, call, document, line, rules, texts
@@ -29,6 +30,8 @@ DROPPED = rules(
     "- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2, drop_on: [write]}}]}"
 )
 HIDDEN = rules("- {tools: gone, hide: true}")
+SECONDS = 60.0
+DEADLINE = 0.02
 ITEMS = answer(document({"items": [1, 2, 3]}))
 LISTING = answer({"tools": [{"name": "list", "inputSchema": {"type": "object"}}]}, 9)
 
@@ -231,20 +234,16 @@ async def test_without_threads_nobody_asks_other_replicas_and_calls_go_on() -> N
         assert (await made.from_client(call("list", {}))).to_server == [call("list", {})]
 
 
-async def test_what_is_no_message_goes_on_or_aside() -> None:
+async def test_noise_goes_aside_and_never_out_in_place_of_a_message() -> None:
     aside: list[bytes] = []
+    response = b'{"jsonrpc":"2.0","id":1,"result":{}}'
     assert (await driver().from_server(b"noise")).to_client == [b"noise"]
-    assert (await driver(aside=aside.append).from_server(b"noise")).to_client == []
-    assert aside == [b"noise"]
-
-
-async def test_what_stands_before_a_message_never_goes_out_in_its_place() -> None:
-    aside: list[bytes] = []
-    answer = b'{"jsonrpc":"2.0","id":1,"result":{}}'
-    for noise in (b"\xef\xbb\xbf", b"<b>Warning</b>: deprecated\n"):
-        assert (await driver().from_server(noise + answer)).to_client == [answer]
-        assert (await driver(aside=aside.append).from_server(noise + answer)).to_client == [answer]
+    for noise in (b"\xef\xbb\xbf", b"<b>Warning</b>: deprecated\n", b"noise"):
+        raw = noise if noise == b"noise" else noise + response
+        sent = [] if noise == b"noise" else [response]
+        assert (await driver(aside=aside.append).from_server(raw)).to_client == sent
         assert aside.pop() == noise
+        assert not sent or (await driver().from_server(raw)).to_client == sent
 
 
 async def test_what_is_in_flight_is_answered_at_the_end() -> None:
@@ -283,19 +282,11 @@ async def test_an_answer_on_which_the_session_fails_is_withheld_with_the_reason(
     assert json.loads(sent)["error"] == {"code": -1, "message": said}
 
 
-class Overworked(Workers):
-    async def shape(self, job: ShapeJob) -> ShapeResult:
-        raise MemoryError
+async def test_workers_and_a_store_that_fail_in_any_way_cost_no_answer() -> None:
+    class Overworked(Workers):
+        async def shape(self, job: ShapeJob) -> ShapeResult:
+            raise MemoryError
 
-
-async def test_workers_that_fail_in_any_way_cost_no_answer() -> None:
-    session = Session(lambda *_: PAGES, Meters().of, Log("error").warning)
-    made = Driver(session, Memory(), Overworked(), Log("error"))
-    await made.from_client(call("list"))
-    assert await made.from_server(ITEMS) == ([], [ITEMS], [], [])
-
-
-async def test_a_store_that_fails_in_any_way_costs_no_answer() -> None:
     class Broken(Memory):
         def put(self, key: Key, snapshot: Snapshot) -> None:
             raise MemoryError
@@ -304,6 +295,9 @@ async def test_a_store_that_fails_in_any_way_costs_no_answer() -> None:
     await made.from_client(call("list"))
     [line] = (await made.from_server(ITEMS)).to_client
     assert "pagination" in texts(line)[0]
+    made._workers = Overworked()
+    await made.from_client(call("list"))
+    assert await made.from_server(ITEMS) == ([], [ITEMS], [], [])
 
 
 async def test_rules_that_cannot_be_used_are_the_answer() -> None:
@@ -363,3 +357,121 @@ async def test_without_threads_a_long_list_is_edited_and_noise_is_put_aside() ->
     assert [tool["name"] for tool in json.loads(raw)["result"]["tools"]] == ["list"]
     assert heard.to_client == [answer(document({"a": 1}), 2)]
     assert aside == [b"debug "]
+
+
+# Calls that are overdue
+
+
+class Watched:
+    """A driver whose clock a test sets, and what its timer has said."""
+
+    def __init__(self, deadline: float | None = DEADLINE) -> None:
+        self.now = 0.0
+        session = Session(
+            lambda *_: EMPTY, Meters().of, print, deadline=deadline, clock=lambda: self.now
+        )
+        self.driver = Driver(session, Memory(), Workers(), Log("error"))
+        self.late: asyncio.Queue[Routed] = asyncio.Queue()
+
+    def timer(self, exchange: bytes = b"", ids: list[bytes] | None = None) -> Timer:
+        return Timer(self.driver, self.late.put_nowait, exchange, ids)
+
+    async def told(self) -> list[int]:
+        """Wait until calls are late; return their ids."""
+        async with asyncio.timeout(SECONDS):
+            sent = await self.late.get()
+        assert len(sent.to_client) == len(sent.to_server)
+        assert (sent.notifications, sent.queries) == ([], [])
+        return [json.loads(raw)["id"] for raw in sent.to_client]
+
+
+async def test_calls_that_are_overdue_are_told_of_once() -> None:
+    made = Watched()
+    timer = made.timer()
+    for id in (1, 2):
+        await made.driver.from_client(call("a", id=id))
+        timer.start()
+    made.now = 1.0
+    assert await made.told() == [1, 2]
+    # Nothing waits, and nothing is watched.
+    assert timer._waking is None
+    timer.start()
+    assert timer._waking is None
+    await made.driver.from_client(call("a", id=3))
+    timer.start()
+    made.now = 2.0
+    assert await made.told() == [3]
+    assert made.late.empty()
+
+
+async def test_what_is_not_due_yet_is_looked_at_again() -> None:
+    made = Watched()
+    timer = made.timer()
+    await made.driver.from_client(call("a", id=1))
+    timer.start()
+    first = timer._waking
+    async with asyncio.timeout(SECONDS):
+        # As where progress was told of meanwhile.
+        while timer._waking is first:
+            await asyncio.sleep(DEADLINE / 4)
+    assert made.late.empty()
+    made.now = 1.0
+    assert await made.told() == [1]
+
+
+async def test_calls_of_other_exchanges_are_none_of_its_concern() -> None:
+    made = Watched()
+    for exchange in (b"1:", b"2:"):
+        await made.driver.from_client(call("a", id=7), exchange)
+    timer, other = made.timer(b"2:", [b"7"]), made.timer(b"3:", [b"7"])
+    timer.start()
+    other.start()
+    assert other._waking is None
+    made.now = 1.0
+    assert await made.told() == [7]
+    assert made.driver.session.patience(b"1:", [b"7"]) == 0.0
+
+
+@pytest.mark.parametrize("deadline", [None, DEADLINE])
+async def test_without_a_deadline_or_once_it_is_stopped_a_timer_wakes_nobody(
+    deadline: float | None,
+) -> None:
+    made = Watched(deadline)
+    timer = made.timer()
+    timer.stop()
+    await made.driver.from_client(call("a", id=1))
+    timer.start()
+    timer.stop()
+    assert timer._waking is None
+    made.now = 1.0
+    await asyncio.sleep(2 * DEADLINE)
+    assert made.late.empty()
+
+
+# Turns and threads
+
+
+@pytest.mark.parametrize(("size", "let_in"), [(0, False), (LARGE, False), (LARGE + 1, True)])
+async def test_others_have_their_turn_only_where_much_is_looked_through(
+    size: int, let_in: bool
+) -> None:
+    said: list[str] = []
+    asyncio.get_running_loop().call_soon(said.append, "other")
+    await others(size)
+
+    assert bool(said) is let_in
+
+
+async def test_what_takes_long_is_done_in_a_thread_or_here_where_there_is_none() -> None:
+    elsewhere = await threaded(threading.get_ident)
+    with threadless():
+        # Two at once, since there may be a thread left for one.
+        both = await asyncio.gather(threaded(threading.get_ident), threaded(threading.get_ident))
+
+    assert elsewhere != threading.get_ident()
+    assert threading.get_ident() in both
+
+
+async def test_what_it_raises_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        await threaded(divmod, 1, 0)

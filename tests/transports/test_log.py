@@ -87,12 +87,18 @@ def test_a_line_of_ours_is_whole_beside_an_unfinished_one_of_the_server(
     )
 
 
-def test_json_lines_have_time_level_and_message(pipe: tuple[int, int]) -> None:
+def test_json_lines_have_time_level_and_message_or_an_event_and_what_is_known_of_it(
+    pipe: tuple[int, int],
+) -> None:
     log = Log(form="json", descriptor=pipe[1])
     log.error('"quoted"\nü \ud800')
-    line = json.loads(read_all(pipe))
-    assert line.pop("time").endswith("Z")
-    assert line == {"level": "error", "message": '"quoted"\nü ?'}
+    log.event("request", tool="", client=None, received=0)
+    log.event("detail", "debug", tool="x")
+    message, event = map(json.loads, read_all(pipe).splitlines())
+    assert message.pop("time").endswith("Z")
+    assert message == {"level": "error", "message": '"quoted"\nü ?'}
+    assert event.pop("time").endswith("Z")
+    assert event == {"level": "info", "event": "request", "received": 0}
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -154,15 +160,6 @@ def test_a_dated_text_begins_each_line_with_the_time(pipe: tuple[int, int]) -> N
         ),
         said,
     )
-
-
-def test_an_event_leaves_out_what_says_nothing(pipe: tuple[int, int]) -> None:
-    log = Log("info", "json", pipe[1])
-    log.event("request", tool="", client=None, received=0)
-    log.event("detail", "debug", tool="x")
-    line = json.loads(read_all(pipe))
-    assert line.pop("time")
-    assert line == {"level": "info", "event": "request", "received": 0}
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

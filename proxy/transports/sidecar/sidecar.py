@@ -66,33 +66,15 @@ def trimmer() -> Callable[[], None] | None:
     return lambda: trim(0)
 
 
-class Trimming:
-    """Return free memory to the system every few seconds while requests are served."""
-
-    def __init__(self, every: float = _EVERY) -> None:
-        self.in_use = False
-        """Set to True when memory may have been in use."""
-        self._every = every
-        self._task: asyncio.Task[None] | None = None
-
-    def begin(self) -> None:
-        """Start; an event loop must be running."""
-        trim = trimmer()
-        if trim is not None:
-            self._task = asyncio.create_task(self._go_on(trim))
-
-    def end(self) -> None:
-        """Stop."""
-        if self._task is not None:
-            self._task.cancel()
-
-    async def _go_on(self, trim: Callable[[], None]) -> None:
-        while True:
-            await asyncio.sleep(self._every)
-            if self.in_use:
-                self.in_use = False
-                with suppress(RuntimeError, MemoryError):  # no thread: try again next time
-                    await asyncio.to_thread(trim)
+async def trim_after_use(used: asyncio.Event, every: float = _EVERY) -> None:
+    """Return free memory to the system some seconds after it was `used`, again and again."""
+    trim = trimmer()
+    while trim is not None:
+        await used.wait()
+        await asyncio.sleep(every)
+        used.clear()
+        with suppress(RuntimeError, MemoryError):  # no thread: try again after the next use
+            await asyncio.to_thread(trim)
 
 
 _BACKLOG = 1024
@@ -130,7 +112,8 @@ class Sidecar:
         self._idle = asyncio.Event()
         self._asked_to_end = asyncio.Event()
         self._draining = False
-        self._trimming = Trimming()
+        self._used = asyncio.Event()
+        self._trimming: asyncio.Task[None] | None = None
         self._unready: dict[str, str] = {}
 
     @property
@@ -151,7 +134,7 @@ class Sidecar:
         """Open the routes and listen; raises AbridgeError if that is not possible."""
         for mount in self.mounts:
             await mount.handler.open()
-        self._trimming.begin()
+        self._trimming = asyncio.create_task(trim_after_use(self._used))
         loop = asyncio.get_running_loop()
         for listen, mounts in self._listeners.items():
             server = SidecarServer(partial(self._handle, mounts), self._log, self._connections)
@@ -190,7 +173,8 @@ class Sidecar:
     async def close(self) -> None:
         """Stop accepting connections, wait a while for open requests, then end everything."""
         self._draining = True
-        self._trimming.end()
+        if self._trimming is not None:
+            self._trimming.cancel()
         for listening in self._listening.values():
             listening.close()
         deadline = monotonic() + self._limits.drain
@@ -232,7 +216,7 @@ class Sidecar:
             if request.method in ("GET", "HEAD"):
                 return await own(self, mounts, request)
             return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
-        self._trimming.in_use = True
+        self._used.set()
         record, started, status = AccessRecord(), monotonic(), _GONE
         match = mounts.find(request.rel_url.raw_path)
         try:

@@ -199,7 +199,8 @@ def widen(descriptor: int) -> None:
 
     Only once it is needed: the wide pipes of one user share a limit of 64 MiB on Linux.
     """
-    with suppress(AttributeError, OSError):
+    # There may be no memory to load it.
+    with suppress(ImportError, AttributeError, OSError):
         import fcntl
 
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _WIDE)

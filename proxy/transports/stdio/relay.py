@@ -1,8 +1,8 @@
 """Move lines between the client on the proxy's stdin and stdout and a server in a child process.
 
 One thread reads the client, one the server, one the server's stderr; the main thread waits for the
-end. If the proxy has sent the server a probe, one more thread watches the time; if calls have a
-deadline, another one does.
+end. If calls have a deadline, or the proxy has sent the server a probe, one more thread watches the
+time.
 Invariants: the session is entered by one thread at a time; shaping happens outside it; the thread
 that reads the server never waits for the server; and no message of the client about a suspended
 call is sent ahead of the call.
@@ -13,7 +13,6 @@ from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from select import select
 from threading import Condition, Lock, Thread
 from time import monotonic
 from typing import NamedTuple, ParamSpec, TypeVar
@@ -81,34 +80,41 @@ _LONGEST = 3600.0  # seconds of a single wait
 
 
 class DeadlineThread:
-    """The deadlines of pending responses, by token.
+    """A thread that calls `late` with each token of a probe whose time is up.
 
-    `late` is called with each token whose time is up, in a thread that the first token starts.
+    `check` deals with calls that are overdue, and returns the seconds until it is to be called
+    again. The thread starts with the first token, if not before.
     """
 
-    def __init__(self, late: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, late: Callable[[bytes], None], check: Callable[[], float] = lambda: _LONGEST
+    ) -> None:
         self._late = late
+        self._check = check
         self._due: dict[bytes, float] = {}
-        self._next: float | None = None
+        self._next = 0.0
         self._change = Condition()
         self._thread = Thread(target=self._run, name="deadlines", daemon=True)
 
+    def start(self) -> None:
+        """Start the thread, unless it runs; raises RuntimeError if none can be started."""
+        if self._thread.ident is None:
+            self._thread.start()
+
     def add(self, token: bytes, seconds: float) -> None:
         """Wait for a response, for so many seconds."""
-        due = monotonic() + seconds
         with self._change:
-            self._due[token] = due
-            if self._next is None or due < self._next:
+            self._due[token] = due = monotonic() + seconds
+            if due < self._next:
                 self._change.notify_all()
-            if self._thread.ident is None:
-                # If no thread can be started now, the next probe tries again.
-                with suppress(RuntimeError):
-                    self._thread.start()
+            # If no thread can be started now, the next probe tries again.
+            with suppress(RuntimeError):
+                self.start()
 
-    def settle(self, token: bytes) -> None:
+    def settle(self, token: bytes | None) -> None:
         """Record a response; one without a deadline is ignored."""
         with self._change:
-            if self._due.pop(token, None) is not None and not self._due:
+            if self._due.pop(token or b"", None) is not None and not self._due:
                 self._change.notify_all()
 
     def wait(self, seconds: float) -> None:
@@ -118,26 +124,28 @@ class DeadlineThread:
 
     def _run(self) -> None:
         while True:
-            token = self._first()
-            self._late(token)
-            # Only now: a thread in `wait` also waits for the messages that `late` sends.
-            self.settle(token)
+            token = self._expired(monotonic() + min(self._check(), _LONGEST))
+            if token is not None:
+                self._late(token)
+                # Only now: a thread in `wait` also waits for the messages that `late` sends.
+                self.settle(token)
 
-    def _first(self) -> bytes:
-        """Wait until the time of a token is up, and return the token."""
+    def _expired(self, until: float) -> bytes | None:
+        """Wait until the time of a token is up, and return the token; None at `until`."""
         with self._change:
             while True:
                 token = min(self._due, key=self._due.__getitem__, default=None)
-                seconds = _LONGEST if token is None else self._due[token] - monotonic()
-                if token is not None and seconds <= 0:
+                now = monotonic()
+                if token is not None and self._due[token] <= now:
                     return token
-                self._next = None if token is None else self._due[token]
-                self._change.wait(min(seconds, _LONGEST))
+                if until <= now:
+                    return None
+                self._next = until if token is None else min(until, self._due[token])
+                self._change.wait(self._next - now)
 
 
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
 _PATIENCE = 1.0  # seconds for the last messages
-_LONGEST_SLEEP = 3600.0  # seconds
 _SUSPENDED = 5.0  # seconds for suspended calls to continue once the client sends nothing more
 
 
@@ -184,7 +192,8 @@ class Relay:
         self._overdue = Direction(later, self._client.send, later)
         self._output = PipeReader(child.stdout)
         self._shutdown = Shutdown(child, self._server, self._output, log, cause)
-        self._deadlines: DeadlineThread | None = None  # of probes
+        # Not created before it is needed: most sessions have no use for it.
+        self._deadlines: DeadlineThread | None = None
 
     def run(self) -> int:
         """Move lines until both sides have ended; return the exit code of the proxy."""
@@ -196,7 +205,7 @@ class Relay:
             "client": self._read_client,
         }
         if self._session.deadline is not None:
-            sides = {"deadline": self._time_calls, **sides}
+            self._timed().start()
         # The client's last: all threads must exist before a request arrives, which takes memory.
         threads = {
             name: Thread(target=self._guarded, args=(side,), name=name, daemon=True)
@@ -281,7 +290,7 @@ class Relay:
                 self._take(event, self._from_server)
                 if self._deadlines is not None:
                     for raw in event:
-                        self._settle(self._deadlines, message.responds_to(raw))
+                        self._deadlines.settle(message.responds_to(raw))
             elif type(event) is Chunk:
                 self._client.send_chunk(event.raw, event.last)
             elif type(event) is LineStreamed:
@@ -292,7 +301,7 @@ class Relay:
                 self._carry_out(outputs, self._from_server)
                 unanswered = not outputs
                 if self._deadlines is not None:
-                    self._settle(self._deadlines, message.response_key(event.start, b""))
+                    self._deadlines.settle(message.response_key(event.start, b""))
             elif type(event) is LineDropped and unanswered:
                 # Some servers write the id last. Send an error in place of the response.
                 key = message.response_key(event.start, event.end)
@@ -329,16 +338,12 @@ class Relay:
             self._server.send_later(lines)
         return tuple(output for output in outputs if not isinstance(output, kind))
 
-    def _settle(self, deadlines: "DeadlineThread", key: bytes | None) -> None:
-        if key is not None:
-            deadlines.settle(key)
-
-    def _settle_cancelled(self, deadlines: "DeadlineThread", raw: bytes) -> None:
-        """Stop waiting for the responses to requests that a line for the server cancels."""
-        from proxy.transports.correlation import correlate, elements
-
-        for each in elements(raw) if b"notifications/cancelled" in raw else ():
-            self._settle(deadlines, correlate(each).cancels)
+    def _timed(self) -> DeadlineThread:
+        if self._deadlines is None:
+            self._deadlines = DeadlineThread(
+                lambda token: self._guarded(lambda: self._late(token)), self._check_calls
+            )
+        return self._deadlines
 
     def _late(self, token: bytes) -> None:
         """Continue a call without the response to its probe: the time for that is up."""
@@ -346,24 +351,28 @@ class Relay:
             outputs = self._send_to_server(self._session.unanswered(token), Forward)
         self._carry_out(outputs, self._overdue)
 
-    def _time_calls(self) -> None:
-        """Answer calls that the server has not answered in time; runs forever."""
-        longest = min(self._session.deadline or 0.0, _LONGEST_SLEEP)
-        while True:
-            with self._entry:
-                seconds = self._session.patience()
-            # A call that begins meanwhile is due later than this.
-            # As in proxy.storage.snapshots: time.sleep() fails if the clock is set back.
-            select((), (), (), longest if seconds is None else min(seconds, longest))
-            with self._entry:
-                outputs = self._send_to_server(self._session.overdue(), Forward)
-            self._carry_out(outputs, self._overdue)
+    def _check_calls(self) -> float:
+        """Answer calls that are overdue; return the seconds until the next one may be."""
+        self._guarded(self._answer_overdue)
+        with self._entry:
+            seconds = self._session.patience()
+        # A call that begins meanwhile is due later than this.
+        longest = _LONGEST if self._session.deadline is None else self._session.deadline
+        return longest if seconds is None else min(seconds, longest)
 
-    def _watch(self, probe: Probe) -> None:
-        if self._deadlines is None:
-            # Not created before it is needed: most sessions have no use for it.
-            self._deadlines = DeadlineThread(lambda token: self._guarded(lambda: self._late(token)))
-        self._deadlines.add(probe.token, probe.seconds)
+    def _answer_overdue(self) -> None:
+        with self._entry:
+            outputs = self._send_to_server(self._session.overdue(), Forward)
+        self._carry_out(outputs, self._overdue)
+
+    def _settle_cancelled(self, raw: bytes) -> None:
+        """Stop waiting for the responses to requests that a line for the server cancels."""
+        if self._deadlines is None or b"notifications/cancelled" not in raw:
+            return
+        from proxy.transports.correlation import correlate, elements
+
+        for each in elements(raw):
+            self._deadlines.settle(correlate(each).cancels)
 
     def _read_stderr(self) -> None:
         stderr = PipeReader(self._child.stderr)
@@ -398,8 +407,8 @@ class Relay:
                 outputs = failure_outputs(raw, error, self._log, of_client=of_client)
             for output in outputs:
                 if type(output) is Forward:
-                    if output.raw is not raw and self._deadlines is not None:
-                        self._settle_cancelled(self._deadlines, output.raw)
+                    if output.raw is not raw:
+                        self._settle_cancelled(output.raw)
                     ready.append(output.raw)
                 else:
                     if ready:
@@ -422,7 +431,7 @@ class Relay:
             self._client.send([output.raw])
         elif isinstance(output, Probe):
             # Its time runs from now on: the server may not even read the probe.
-            self._watch(output)
+            self._timed().add(output.token, output.seconds)
             direction.to_server([output.raw])
         elif isinstance(output, Shape):
             result = pipeline.shape(output.job)

@@ -36,10 +36,6 @@ class Options(Struct, frozen=True, kw_only=True):
             raise ValueError("'deep' begins at the start")
 
 
-class Required(Struct, frozen=True):
-    paths: tuple[Path, ...]
-
-
 def convert(text: str, kind: Any = Options) -> tuple[Any, list[str]]:
     root, problems = read("r.yaml", text.encode())
     assert root is not None
@@ -67,18 +63,14 @@ def test_a_mapping_is_read_as_the_struct_that_declares_its_members(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{count: 0}", "1:9: count: 0 is less than the minimum of 1"),
         ("{count: 10}", "1:9: count: 10 is greater than the maximum of 9"),
         ("{count: '5'}", "1:9: count: expected a whole number, found '5'; write 5"),
         ("{count: 5.5}", "1:9: count: expected a whole number, found 5.5"),
         ("{count: true}", "1:9: count: expected a whole number, found true"),
-        ("{share: 1_000}", "1:9: share: expected a number, found '1_000'; write 1000"),
         ("{share: null}", "1:9: share: expected a number, found nothing"),
-        ("{deep: yes}", "1:8: deep: expected true or false, found 'yes'; write true"),
         ("{deep: 'false'}", "1:8: deep: expected true or false, found 'false'; write false"),
         ("{as: 12}", "1:6: as: expected a text, found 12; quote it: '12'"),
         ("{as: true}", "1:6: as: expected a text, found true; quote it: 'true'"),
-        ("{names: {a: 1}}", "1:9: names: expected a text or a list, found a mapping"),
         ("{names: [a, []]}", "1:13: names: expected a text, found an empty list"),
         ("{words: [a]}", "1:9: words: expected a mapping, found a list"),
         ("{words: {a: 0}}", "1:13: a: 0 is less than the minimum of 1"),
@@ -88,13 +80,6 @@ def test_a_mapping_is_read_as_the_struct_that_declares_its_members(
         ),
         ("{constant: 5}", "1:12: constant: expected a text or {argument}, found 5; quote it: '5'"),
         ("{constant: {arg: x}}", "1:12: constant: 'argument' is missing"),
-        ("{at: a..b}", "1:6: at: path 'a..b' has an empty name before '.b'"),
-        (
-            "{pattern: '('}",
-            "1:11: pattern: '(' is not a regular expression RE2 takes: missing ): (",
-        ),
-        ("{where: 'nope(@)'}", "1:9: where: unknown JMESPath function 'nope'"),
-        ("{cuont: 5}", "1:2: unknown option 'cuont' of it; did you mean 'count'?"),
         ("{deep: true, side: end}", "1:8: it: 'deep' begins at the start"),
         ("[]", "1:1: it: expected a mapping of options, found an empty list"),
     ],
@@ -103,10 +88,6 @@ def test_a_value_that_does_not_fit_is_reported_at_its_place(text: str, message: 
     value, problems = convert(text)
     assert value is INVALID
     assert f"r.yaml:{message}" in problems
-
-
-def test_an_option_that_must_be_there_is_named() -> None:
-    assert convert("{}", Required) == (INVALID, ["r.yaml:1:1: it: 'paths' is missing"])
 
 
 def test_every_wrong_member_is_reported_not_the_first_alone() -> None:
@@ -126,13 +107,6 @@ def test_what_was_reported_once_is_not_reported_again() -> None:
     converter = NodeConverter("r.yaml", {})
     assert converter.convert(root, tuple[Options, ...], "it") is INVALID
     assert len(converter.problems) == 1
-
-
-def test_a_scalar_that_slipped_is_not_reported_a_second_time() -> None:
-    assert convert("{count: *five}")[1] == [
-        "r.yaml:1:9: a leading '*' is a YAML alias, and no anchor has that name; "
-        "quote the glob: '*five'"
-    ]
 
 
 def test_an_expression_nested_beyond_reason_is_a_problem_like_any_other() -> None:

@@ -1,9 +1,17 @@
 """Steps and guards that a rule file names itself; tests/cases/bad has the wrong ones of ours."""
 
+from typing import Any
+
 import pytest
 
+from proxy.document.paths import Path
+from proxy.ruleset.loading.convert import NodeConverter
 from proxy.ruleset.loading.rulefile import LoadedRules, read
+from proxy.ruleset.loading.steps import read_part
+from proxy.ruleset.loading.yaml_nodes import read as read_yaml
 from proxy.ruleset.rule import Rule
+from proxy.transforms.project import FromPath
+from proxy.transforms.shapes import FromArgument, Part
 from tests.rulecases import PYTHON
 
 HEAD = """version: 1
@@ -12,22 +20,22 @@ guards: {gate: "own:Gate", odd: "own:Odd"}
 """
 
 
-def reading(text: str, head: str = HEAD) -> LoadedRules:
+def load(text: str, head: str = HEAD) -> LoadedRules:
     return read(str(PYTHON / "r.yaml"), (head + text).encode(), allow_python=True)
 
 
 def rule(text: str) -> Rule:
-    found = reading(f"rules: [{text}]")
-    assert found.problems == ()
-    assert found.rules is not None
-    [step] = found.rules.rules
+    result = load(f"rules: [{text}]")
+    assert result.problems == ()
+    assert result.rules is not None
+    [step] = result.rules.rules
     return step
 
 
 def problems(text: str) -> list[str]:
-    found = reading(f"rules: [{text}]")
-    assert found.rules is None
-    return [f"{each.column}: {each.message}" for each in found.problems]
+    result = load(f"rules: [{text}]")
+    assert result.rules is None
+    return [f"{each.column}: {each.message}" for each in result.problems]
 
 
 @pytest.mark.parametrize(
@@ -63,10 +71,10 @@ def test_a_guard_is_read_with_its_options(guard: str) -> None:
 def test_a_rule_takes_the_guard_of_the_defaults_back_with_null() -> None:
     text = "defaults: {guard: gate}\nrules: [{tools: a}, {tools: b, guard: null}]"
     # The names may stand behind where they are used.
-    found = reading(f"version: 1\n{text}\n{HEAD.partition(chr(10))[2]}", head="")
-    assert found.problems == ()
-    assert found.rules is not None
-    first, second = found.rules.rules
+    result = load(f"version: 1\n{text}\n{HEAD.partition(chr(10))[2]}", head="")
+    assert result.problems == ()
+    assert result.rules is not None
+    first, second = result.rules.rules
     assert repr(first.guard) == "Gate(level=1)"
     assert (second.guard, second.foreign) == (None, False)
 
@@ -85,7 +93,7 @@ def test_a_rule_knows_whether_anything_of_it_is_not_ours(keys: str, foreign: boo
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"),
+    ("keys", "message"),
     [
         (
             "response: [{noise: {word: a}}]",
@@ -114,13 +122,36 @@ def test_a_rule_knows_whether_anything_of_it_is_not_ours(keys: str, foreign: boo
         ),
     ],
 )
-def test_what_is_wrong_with_an_own_step_is_said_at_its_place(keys: str, said: str) -> None:
-    assert problems(f"{{tools: a, {keys}}}") == [said]
+def test_what_is_wrong_with_an_own_step_is_said_at_its_place(keys: str, message: str) -> None:
+    assert problems(f"{{tools: a, {keys}}}") == [message]
 
 
 def test_a_name_that_cannot_be_used_is_reported_once_and_where_it_is_named() -> None:
     head = 'version: 1\ntransforms: {noise: "own:Nosie"}\n'
-    found = reading("rules: [{tools: a, response: [noise], errors: [noise]}]", head)
-    assert [str(each).removeprefix(f"{PYTHON}/") for each in found.problems] == [
+    result = load("rules: [{tools: a, response: [noise], errors: [noise]}]", head)
+    assert [str(each).removeprefix(f"{PYTHON}/") for each in result.problems] == [
         f"r.yaml:2:21: transforms: {PYTHON}/own.py has no class 'Nosie'; did you mean 'Noise'?"
     ]
+
+
+# tests/cases/bad/recast-options.yaml has the wrong ones.
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{a: [1, {b: null}], c: {}}", {"a": (1, {"b": None}), "c": {}}),
+        (
+            "[{argument: x}, {argument: x, default: {path: y}}]",
+            (FromArgument("x"), FromArgument("x", {"path": "y"})),
+        ),
+        ("{path: a.b, default: 1}", FromPath(Path.parse("a.b"), 1)),
+        ("{path: a.b, line: 1}", {"path": "a.b", "line": 1}),
+        ("{path: [a]}", {"path": ("a",)}),
+        ("{default: 1}", {"default": 1}),
+    ],
+)
+def test_a_part_is_read_as_it_is_meant(text: str, value: Any) -> None:
+    root, _ = read_yaml("r.yaml", text.encode())
+    assert root is not None
+    converter = NodeConverter("r.yaml", {Part: read_part})
+    assert converter.convert(root, Part, "it") == value
+    assert converter.problems == []

@@ -71,10 +71,6 @@ async def test_a_body_is_the_same_whatever_its_coding(encoding: str | None, raw:
     assert await whole(Came(raw), encoding, len(TEXT)) == TEXT
     assert await joined(chunks(Came(raw), encoding)) == TEXT
     assert await joined(chunks(Came(*(bytes([byte]) for byte in raw)), encoding)) == TEXT
-
-
-@pytest.mark.parametrize("encoding", [None, "gzip", "deflate"])
-async def test_an_empty_body_is_empty_in_any_coding(encoding: str | None) -> None:
     assert await whole(Came(), encoding, 0) == b""
 
 

@@ -49,21 +49,6 @@ LATER = {
 }
 
 
-@pytest.mark.parametrize("raw", BAD.values(), ids=BAD)
-async def test_bad_http_is_answered_once_and_not_repeated(raw: bytes) -> None:
-    async with serving() as running:
-        client = await running.client()
-        await client.send(raw)
-        answered = await client.answer()
-        assert answered.error == (400, -32600, "bad HTTP request")
-        assert answered.headers["content-type"].startswith("application/json")
-        assert b"ECHO" not in await client.rest()
-        assert not running.handler.begun.is_set()
-        (line,) = running.said("request")
-        assert line["status"] == 400
-        assert "ECHO" not in str(line)
-
-
 @pytest.mark.parametrize("parts", LATER.values(), ids=LATER)
 async def test_a_body_that_breaks_later_is_answered_as_well(parts: tuple[bytes, bytes]) -> None:
     async with serving() as running:
@@ -104,14 +89,6 @@ async def test_framing_that_others_may_read_otherwise_is_refused(
         await client.send(raw)
         assert (await client.answer()).error == error
         assert await client.rest() == b""
-
-
-async def test_chunks_are_a_body_like_any_other() -> None:
-    async with serving() as running:
-        client = await running.client()
-        for part in (CHUNKED, b"2\r\nab\r\n", b"3\r\ncde\r\n", b"0\r\n\r\n"):
-            await client.send(part)
-        assert (await client.answer()).body == b"you said abcde"
 
 
 async def test_a_client_that_asks_whether_to_send_its_body_is_told_to() -> None:

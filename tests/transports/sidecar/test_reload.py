@@ -9,7 +9,7 @@ import pytest
 from proxy.ruleset.rule import RuleFile
 from proxy.ruleset.selection import Selection
 from proxy.ruleset.watch import Watch
-from proxy.transports.sidecar.reload import Reloading, unchanging
+from proxy.transports.sidecar.reload import Reloading
 from tests.threadless import threadless
 
 SECONDS = 60.0
@@ -104,7 +104,3 @@ async def test_where_no_thread_is_to_be_had_the_files_are_read_all_the_same(file
         await reloading.refresh()
 
     assert names(Selection(reloading, None, print)) == ["number two"]
-
-
-async def test_rules_that_stay_as_they_are_are_waited_for_by_nobody() -> None:
-    await unchanging()

@@ -359,24 +359,6 @@ async def test_a_client_of_http_1_0_gets_a_stream_without_chunks() -> None:
     assert reply.body == event(RESPONSE).raw
 
 
-async def test_a_connection_serves_one_answer_after_the_other() -> None:
-    forms: list[Wanted] = ["stream", "json", "stream"]
-
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = ResponseWriter(request, forms.pop(0), streams=True, expected=1)
-        await answer.add(event(RESPONSE))
-        return await answer.end()
-
-    async def talk(client: Client) -> list[str]:
-        found = [(await client.reply()).form]
-        for _ in range(2):
-            client.writer.write(ASKED)
-            found.append((await client.reply()).form)
-        return found
-
-    assert await asked(handle, talk) == ["stream", "json", "stream"]
-
-
 async def test_each_event_is_with_the_client_before_the_next_is_put() -> None:
     seen = asyncio.Event()
     said = [PRIMING, event(PROGRESS).raw, COMMENT[:-1], event(RESPONSE).raw]
@@ -432,26 +414,6 @@ async def test_an_event_of_20_megabytes_arrives(wanted: Wanted) -> None:
     assert answer.bytes_sent == len(reply.body)
 
 
-async def test_whoever_puts_sees_the_client_go() -> None:
-    raised = asyncio.get_running_loop().create_future()
-
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = ResponseWriter(request, "stream", streams=True, expected=1)
-        try:
-            while True:
-                await answer.add(event(b'{"id":1,"result":"' + b"x" * (1 << 20) + b'"}'))
-        except (ConnectionError, asyncio.CancelledError) as gone:
-            raised.set_result(gone)
-            raise
-
-    async def talk(client: Client) -> None:
-        await client.head()
-        client.writer.transport.abort()
-        assert isinstance(await raised, (ConnectionError, asyncio.CancelledError))
-
-    await asked(handle, talk)
-
-
 # More than the system takes of a client that does not read.
 LONG = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (24 << 20) + b'"}'
 
@@ -498,17 +460,3 @@ async def test_an_event_that_has_begun_is_said_to_its_end_whatever_ends_it(frame
 
     reply = await asked(handle, Client.reply)
     assert reply.body == encode_event(LONG)
-
-
-async def test_a_long_json_answer_has_its_length() -> None:
-    reply, answer = await answered("json", LONG)
-    assert (reply.named("Content-Length"), answer.bytes_sent) == ([str(len(LONG))], len(LONG))
-    assert (reply.form, reply.body) == ("json", LONG)
-
-
-async def test_the_last_event_of_a_json_answer_may_come_with_its_end() -> None:
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        answer = ResponseWriter(request, "json", streams=False, expected=1)
-        return await answer.end(unframed(RESPONSE))
-
-    assert (await asked(handle, Client.reply)).body == RESPONSE

@@ -18,7 +18,6 @@ DROP = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
 PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
 SECRET = answer(document({"a": 1, "secret": 2}))
 SHAPED = answer(document({"a": 1}))
-JSON = "application/json"
 
 
 async def test_pages_without_a_session_are_kept_apart_by_credentials() -> None:
@@ -42,18 +41,6 @@ async def test_equal_ids_of_several_callers_at_once_are_not_confused() -> None:
     async with upstream(script) as server, before(server.url, DROP) as proxy:
         ruled, other = await asyncio.gather(proxy.post(call("get")), proxy.post(call("other")))
     assert (ruled.body, other.body) == (SHAPED, SECRET)
-
-
-async def test_a_session_that_was_deleted_is_forgotten() -> None:
-    items = answer(document({"items": [1, 2, 3]}))
-
-    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
-        writer.write(response(b"" if request.line.startswith("DELETE") else items))
-
-    async with upstream(script) as server, before(server.url, PAGES) as proxy:
-        await proxy.post(call("list", {}), mcp_session_id="s")
-        assert (await proxy.ask("DELETE", mcp_session_id="s")).status == 200
-    assert [asked.line.split()[0] for asked in server.asked] == ["POST", "DELETE"]
 
 
 class Away(Memory):
@@ -162,20 +149,6 @@ async def test_a_server_that_knows_no_get_has_not_ended_the_session() -> None:
         await proxy.post(call("get"), mcp_session_id="1")
     share.workers.close()
     assert asked[-1] == ("s", "c")
-
-
-async def test_a_session_that_nobody_uses_any_more_holds_no_more_than_it_must() -> None:
-    async with upstream(response(SECRET)) as server, before(server.url, DROP) as proxy:
-        await proxy.post(call("get"), mcp_session_id="left")
-        await proxy.post(call("get"), mcp_session_id="used")
-        assert isinstance(proxy.handler, UrlRoute)
-        callers = proxy.handler._callers
-        left, used = (driver.session for driver in callers._drivers.values())
-        callers.rest()
-        await proxy.post(call("get"), mcp_session_id="used")
-        callers.rest()
-        assert [left._state.inflight.find(b"1"), len(callers)] == [None, 2]
-        assert used._state.inflight.find(b"1") is not None
 
 
 async def test_sessions_are_remembered_up_to_a_number_and_nothing_of_the_others() -> None:

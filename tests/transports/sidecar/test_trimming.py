@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from proxy.transports.sidecar import sidecar as trimming
-from proxy.transports.sidecar.sidecar import Trimming, trimmer
+from proxy.transports.sidecar.sidecar import trim_after_use, trimmer
 
 SECONDS = 60.0
 KEPT_BETWEEN = """
@@ -65,36 +65,10 @@ def test_threads_keep_no_memory_of_their_own() -> None:
     assert arenas("shared") == 1
 
 
-async def test_it_is_done_after_use_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    done = asyncio.Event()
-    times = 0
-    loop = asyncio.get_running_loop()
-
-    def trim() -> None:
-        nonlocal times
-        times += 1
-        loop.call_soon_threadsafe(done.set)
-
-    monkeypatch.setattr(trimming, "trimmer", lambda: trim)
-    made = Trimming(every=0.01)
-    made.begin()
-    await asyncio.sleep(0.1)
-    assert times == 0
-    made.in_use = True
-    async with asyncio.timeout(SECONDS):
-        await done.wait()
-    await asyncio.sleep(0.1)
-    assert times == 1
-    made.end()
-    made.in_use = True
-    await asyncio.sleep(0.1)
-    assert times == 1
-
-
-async def test_where_no_thread_is_to_be_had_it_is_done_later(
+async def test_it_is_done_after_use_and_later_where_no_thread_is_to_be_had(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    done = asyncio.Event()
+    used, done = asyncio.Event(), asyncio.Event()
     failures = [RuntimeError("can't start new thread")]
     loop = asyncio.get_running_loop()
 
@@ -104,12 +78,11 @@ async def test_where_no_thread_is_to_be_had_it_is_done_later(
         loop.call_soon_threadsafe(done.set)
 
     monkeypatch.setattr(trimming, "trimmer", lambda: trim)
-    made = Trimming(every=0.01)
-    made.begin()
-    made.in_use = True
-    while failures:
-        await asyncio.sleep(0.01)
-    made.in_use = True
+    trimmed = asyncio.create_task(trim_after_use(used, every=0.01))
+    await asyncio.sleep(0.1)
+    assert failures, "nothing was used"
     async with asyncio.timeout(SECONDS):
-        await done.wait()
-    made.end()
+        while not done.is_set():
+            used.set()
+            await asyncio.sleep(0.01)
+    trimmed.cancel()

@@ -92,3 +92,21 @@ def test_nobody_waits_for_ever() -> None:
     deadlines = DeadlineThread(lambda token: None)
     deadlines.add(b"a", SECONDS)
     deadlines.wait(0.01)
+
+
+def test_calls_are_checked_at_the_start_and_after_the_time_that_the_check_names() -> None:
+    late: queue.Queue[bytes] = queue.Queue()
+    checks: queue.Queue[int] = queue.Queue()
+    times = iter([0.01, 0.05])
+
+    def check() -> float:
+        checks.put(1)
+        return next(times, SECONDS)
+
+    deadlines = DeadlineThread(late.put, check)
+    deadlines.start()
+    deadlines.start()
+    assert [checks.get(timeout=SECONDS) for _ in range(3)] == [1, 1, 1]
+    # The thread now waits for a minute; a token is due before.
+    deadlines.add(b"a", 0.01)
+    assert late.get(timeout=SECONDS) == b"a"

@@ -156,12 +156,10 @@ def test_a_line_that_was_cut_at_the_end_of_the_stream_is_not_reported_as_passed(
     cut = events(Lines(BIG, lambda _: True, LONG), b'{"result":{"text":"' + b"x" * 40, [50])
     assert [type(event) for event in cut] == [Chunk, Chunk, Chunk, LineTruncated]
     assert joined(cut) == [b'{"result":{"text":"' + b"x" * 40]
-
-
-def test_a_last_line_without_newline_gets_one() -> None:
+    # A last line without a newline gets one, if it may be whole.
     line = b'{"result":{"text":"' + b"x" * 40 + b'"}}'
-    assert joined(events(Lines(BIG, lambda _: True, LONG), line, [50])) == [line]
     whole = events(Lines(BIG, lambda _: True, LONG), line, [50])
+    assert joined(whole) == [line]
     assert whole[-1] == LineStreamed(line, line, len(line))
 
 

@@ -165,11 +165,11 @@ class ChildSession:
         record: AccessRecord,
         version: str | None,
         last: str | None = None,
-        first: Iterable[sse.Event] = (),
+        leading: Iterable[sse.Event] = (),
     ) -> web.StreamResponse:
         """Open the stream for messages of no request, or resume the stream of the event `last`.
 
-        `first` are events to be written before all others. Raises RequestRefused.
+        `leading` are events to be written before all others. Raises RequestRefused.
         """
         self._touch()
         stream = self._get
@@ -189,7 +189,7 @@ class ChildSession:
             self._say(stream, b"")
         self._serving += 1
         try:
-            return await stream.serve(request, answer, record, pings=True, leading=first)
+            return await stream.serve(request, answer, record, pings=True, leading=leading)
         finally:
             self._serving -= 1
             self._touch()

@@ -147,9 +147,9 @@ class CommandRoute:
         # Relative to the URL that the client has used, whatever a reverse proxy made of it.
         endpoint = f"?{_SESSION_ID}={session.id}".encode()
         raw = sse.encode_event(endpoint, event="endpoint")
-        first = sse.Event(raw, endpoint, None, "endpoint")
+        leading = sse.Event(raw, endpoint, None, "endpoint")
         try:
-            return await session.get(request, record, None, first=[first])
+            return await session.get(request, record, None, leading=[leading])
         finally:
             self._end(session, "the client closed its stream")
 

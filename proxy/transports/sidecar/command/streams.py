@@ -36,7 +36,7 @@ class EventStream:
 
     `ids` are the requests that it will answer, `tokens` their progress tokens. `carries` means that
     it may hold more than responses. `keeps` means that its events wait here while no client is
-    connected: those of a POST's stream are in the event store. `named` means that events have ids.
+    connected: those of a POST's stream are in the event store. `with_ids`: the events have ids.
     """
 
     def __init__(
@@ -85,9 +85,9 @@ class EventStream:
             self._size -= len(self._waiting.popleft().data)
             self.dropped += 1
 
-    def replay(self, event: Iterable[StoredEvent]) -> None:
+    def replay(self, events: Iterable[StoredEvent]) -> None:
         """Replace all waiting events by these: a client has reconnected."""
-        self._waiting = deque(event)
+        self._waiting = deque(events)
         self._size = sum(len(each.data) for each in self._waiting)
 
     def finish(self) -> None:
@@ -126,7 +126,7 @@ class EventStream:
     ) -> web.StreamResponse:
         """Send all events to a client, until the stream ends, or the client leaves or reconnects.
 
-        `first` are sent before all others. If `pings` is true, a comment breaks long silence.
+        `leading` are sent before all others. If `pings` is true, a comment breaks long silence.
         """
         connection = _Connection(request)
         earlier, self._connection = self._connection, connection

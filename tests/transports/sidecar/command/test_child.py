@@ -59,15 +59,6 @@ async def lines(child: ChildServer, count: int) -> list[bytes]:
     return found
 
 
-async def test_lines_go_in_and_come_out() -> None:
-    async with started(["cat"]) as child:
-        await child.send([b"one", b"two"])
-        await child.send([b"three"])
-        assert await lines(child, 3) == [b"one", b"two", b"three"]
-        await child.end()
-        assert child.code == 0
-
-
 async def test_many_senders_never_break_into_a_line() -> None:
     async with started(["cat"]) as child:
         sent = [b"%d" % number * 5000 for number in range(40)]

@@ -18,8 +18,6 @@ from tests.transports.http.hosting import (
     STREAM,
     Client,
     Heard,
-    Hosting,
-    descriptors,
     hosting,
 )
 from tests.transports.http.standing import BOTH
@@ -39,20 +37,18 @@ async def listening(client: Client, **headers: str) -> Heard:
     return heard
 
 
-async def test_progress_comes_before_the_answer_on_the_stream_that_asked() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        held = await client.call(1, "hold", token="other")
-        heard = await client.call("1", "progress", {"count": 3}, token="t")
-        assert heard.headers["Content-Type"] == "text/event-stream; charset=utf-8"
-        assert heard.headers["Cache-Control"] == "no-cache, no-transform"
-        assert heard.headers["X-Accel-Buffering"] == "no"
-        assert heard.headers["Mcp-Session-Id"] == client.session
-        said = await heard.rest()
-        assert kinds(said) == ["notifications/progress"] * 3 + ["1"]
-        assert [each["params"]["progress"] for each in said[:3]] == [0, 1, 2]
-        await client.call(2, "release")
-        assert await held.said() == "held 1"
+async def test_progress_comes_before_the_answer_on_the_stream_that_asked(client: Client) -> None:
+    held = await client.call(1, "hold", token="other")
+    heard = await client.call("1", "progress", {"count": 3}, token="t")
+    assert heard.headers["Content-Type"] == "text/event-stream; charset=utf-8"
+    assert heard.headers["Cache-Control"] == "no-cache, no-transform"
+    assert heard.headers["X-Accel-Buffering"] == "no"
+    assert heard.headers["Mcp-Session-Id"] == client.session
+    said = await heard.rest()
+    assert kinds(said) == ["notifications/progress"] * 3 + ["1"]
+    assert [each["params"]["progress"] for each in said[:3]] == [0, 1, 2]
+    await client.call(2, "release")
+    assert await held.said() == "held 1"
 
 
 @pytest.mark.parametrize(
@@ -67,21 +63,21 @@ async def test_progress_comes_before_the_answer_on_the_stream_that_asked() -> No
         (f"{JSON}, {STREAM};q=.5", JSON),
     ],
 )
-async def test_the_form_is_what_the_client_takes_best(accept: str, kind: str) -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        heard = await client.call(1, "echo", accept=accept)
-        assert heard.headers["Content-Type"].partition(";")[0] == kind
-        assert await heard.said() == "{}"
+async def test_the_form_is_what_the_client_takes_best(
+    accept: str, kind: str, client: Client
+) -> None:
+    heard = await client.call(1, "echo", accept=accept)
+    assert heard.headers["Content-Type"].partition(";")[0] == kind
+    assert await heard.said() == "{}"
 
 
-async def test_a_client_that_prefers_no_form_loses_nothing_that_comes_before_the_answer() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        heard = await client.call(1, "progress", {"count": 3}, accept=BOTH, token="t")
-        assert heard.headers["Content-Type"].partition(";")[0] == STREAM
-        assert kinds(await heard.rest()) == ["notifications/progress"] * 3 + [1]
-        assert heard.ids, "it could not be resumed"
+async def test_a_client_that_prefers_no_form_loses_nothing_that_comes_before_the_answer(
+    client: Client,
+) -> None:
+    heard = await client.call(1, "progress", {"count": 3}, accept=BOTH, token="t")
+    assert heard.headers["Content-Type"].partition(";")[0] == STREAM
+    assert kinds(await heard.rest()) == ["notifications/progress"] * 3 + [1]
+    assert heard.ids, "it could not be resumed"
 
 
 async def test_a_client_that_prefers_no_form_has_a_stream_to_resume_once_a_call_takes_long(
@@ -101,13 +97,13 @@ async def test_a_client_that_prefers_no_form_has_a_stream_to_resume_once_a_call_
         assert await again.said() == "held 1"
 
 
-async def test_whoever_takes_any_form_gets_a_stream_where_more_than_the_answer_comes() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        heard = await client.call(1, "progress", {"count": 1}, accept="*/*", token=1)
-        assert kinds(await heard.rest()) == ["notifications/progress", 1]
-        heard = await client.call(1, "progress", {"count": 1}, accept=JSON, token=1)
-        assert kinds(await heard.rest()) == [1]
+async def test_whoever_takes_any_form_gets_a_stream_where_more_than_the_answer_comes(
+    client: Client,
+) -> None:
+    heard = await client.call(1, "progress", {"count": 1}, accept="*/*", token=1)
+    assert kinds(await heard.rest()) == ["notifications/progress", 1]
+    heard = await client.call(1, "progress", {"count": 1}, accept=JSON, token=1)
+    assert kinds(await heard.rest()) == [1]
 
 
 @pytest.mark.parametrize(("version", "primed"), [("2025-06-18", False), ("2025-11-25", True)])
@@ -135,26 +131,22 @@ async def test_the_answer_to_initialize_is_primed_by_the_version_it_asks_for() -
             assert event.data[:10] == data
 
 
-async def test_a_question_of_the_server_goes_on_the_only_stream_that_asked() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        heard = await client.call(1, "ask")
-        assert (await heard.next())["method"] == "sampling/createMessage"
-        assert (await client.send("POST", ASKING)).status == 202
-        assert await heard.said() == 'it said "hello"'
+async def test_a_question_of_the_server_goes_on_the_only_stream_that_asked(client: Client) -> None:
+    heard = await client.call(1, "ask")
+    assert (await heard.next())["method"] == "sampling/createMessage"
+    assert (await client.send("POST", ASKING)).status == 202
+    assert await heard.said() == 'it said "hello"'
 
 
-async def test_what_belongs_to_one_of_several_goes_on_the_stream_of_get() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        get = await listening(client)
-        held = await client.call(1, "hold")
-        heard = await client.call(2, "ask")
-        assert (await get.next())["method"] == "sampling/createMessage"
-        await client.send("POST", ASKING)
-        assert await heard.said() == 'it said "hello"'
-        await client.call(3, "release")
-        assert await held.said() == "held 1"
+async def test_what_belongs_to_one_of_several_goes_on_the_stream_of_get(client: Client) -> None:
+    get = await listening(client)
+    held = await client.call(1, "hold")
+    heard = await client.call(2, "ask")
+    assert (await get.next())["method"] == "sampling/createMessage"
+    await client.send("POST", ASKING)
+    assert await heard.said() == 'it said "hello"'
+    await client.call(3, "release")
+    assert await held.said() == "held 1"
 
 
 async def test_what_nobody_is_there_for_waits_for_a_stream_of_get() -> None:
@@ -167,63 +159,41 @@ async def test_what_nobody_is_there_for_waits_for_a_stream_of_get() -> None:
         assert [(await get.next())["params"]["data"] for _ in range(2)] == [{"n": 1}, {"n": 2}]
 
 
-async def test_there_is_one_stream_of_get_at_a_time() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        get = await listening(client)
-        again = await client.send("GET", accept=STREAM)
-        assert (again.status, (await again.rest())[0]["error"]["message"]) == (
-            409,
-            "there is a stream of this session already",
-        )
-        get.leave()
-        async with asyncio.timeout(10):
-            while (await client.send("GET", accept=STREAM)).status == 409:
-                await asyncio.sleep(0.01)
+async def test_there_is_one_stream_of_get_at_a_time(client: Client) -> None:
+    get = await listening(client)
+    again = await client.send("GET", accept=STREAM)
+    assert (again.status, (await again.rest())[0]["error"]["message"]) == (
+        409,
+        "there is a stream of this session already",
+    )
+    get.leave()
+    async with asyncio.timeout(10):
+        while (await client.send("GET", accept=STREAM)).status == 409:
+            await asyncio.sleep(0.01)
 
 
-async def test_a_call_goes_on_without_its_client_and_its_answer_is_there_for_it() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        heard = await client.call(1, "hold")
-        assert (await heard.event()) is not None
-        heard.leave()
-        assert await (await client.call(2, "release")).said() == "released"
-        [last] = heard.ids
-        first = await listening(client, last_event_id=last)
-        assert await first.said() == "held 1"
-        resumed = await listening(client, last_event_id=last)
-        assert await resumed.said() == "held 1"
-        rest = await listening(client, last_event_id=resumed.ids[-1])
-        assert await rest.rest() == []
+async def test_a_stream_is_resumed_while_the_call_goes_on(client: Client) -> None:
+    heard = await client.call(1, "hold")
+    await heard.event()
+    resumed = await listening(client, last_event_id=heard.ids[0])
+    # Whoever comes back takes the place of who is there, and may be so no longer.
+    assert await heard.event() is None
+    await client.call(2, "release")
+    assert await resumed.said() == "held 1"
 
 
-async def test_a_stream_is_resumed_while_the_call_goes_on() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        heard = await client.call(1, "hold")
-        await heard.event()
-        resumed = await listening(client, last_event_id=heard.ids[0])
-        # Whoever comes back takes the place of who is there, and may be so no longer.
-        assert await heard.event() is None
-        await client.call(2, "release")
-        assert await resumed.said() == "held 1"
-
-
-async def test_the_stream_of_get_is_resumed_too() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        get = await listening(client)
-        held = await client.call(1, "hold")
-        for id in (2, 3):
-            await (await client.call(id, "note", {"n": id})).rest()
-        said = [await get.next() for _ in range(2)]
-        get.leave()
-        again = await listening(client, last_event_id=get.ids[1])
-        assert await again.next() == said[1]
-        await (await client.call(4, "note", {"n": 4})).rest()
-        assert (await again.next())["params"]["data"] == {"n": 4}
-        held.leave()
+async def test_the_stream_of_get_is_resumed_too(client: Client) -> None:
+    get = await listening(client)
+    held = await client.call(1, "hold")
+    for id in (2, 3):
+        await (await client.call(id, "note", {"n": id})).rest()
+    said = [await get.next() for _ in range(2)]
+    get.leave()
+    again = await listening(client, last_event_id=get.ids[1])
+    assert await again.next() == said[1]
+    await (await client.call(4, "note", {"n": 4})).rest()
+    assert (await again.next())["params"]["data"] == {"n": 4}
+    held.leave()
 
 
 async def test_an_event_id_of_another_session_is_unknown() -> None:
@@ -236,44 +206,38 @@ async def test_an_event_id_of_another_session_is_unknown() -> None:
             assert refused.status == 400
 
 
-async def test_the_end_of_the_server_is_the_answer_to_all_that_is_open() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        get = await listening(client)
-        calls = [await client.call(id, "hold") for id in (1, "1")]
-        last = await client.call(4, "die")
-        said = "the server ended with exit code 3; its stderr ends with:\nsomething is very wrong"
-        for heard, id in zip((*calls, last), (1, "1", 4), strict=True):
-            [message] = await heard.rest()
-            assert message["id"] == id
-            assert message["result"] == {
-                "content": [{"type": "text", "text": said}],
-                "isError": True,
-            }
-        assert await get.rest() == []
-        assert (await client.call(5, "echo")).status == 404
+async def test_the_end_of_the_server_is_the_answer_to_all_that_is_open(client: Client) -> None:
+    get = await listening(client)
+    calls = [await client.call(id, "hold") for id in (1, "1")]
+    last = await client.call(4, "die")
+    said = "the server ended with exit code 3; its stderr ends with:\nsomething is very wrong"
+    for heard, id in zip((*calls, last), (1, "1", 4), strict=True):
+        [message] = await heard.rest()
+        assert message["id"] == id
+        assert message["result"] == {
+            "content": [{"type": "text", "text": said}],
+            "isError": True,
+        }
+    assert await get.rest() == []
+    assert (await client.call(5, "echo")).status == 404
 
 
-async def test_the_end_of_a_session_answers_what_is_open() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        heard = await client.call(1, "hold")
-        get = await listening(client)
-        assert (await client.send("DELETE")).status == 204
-        assert await heard.said() == "the client has ended the session"
-        assert await get.rest() == []
+async def test_the_end_of_a_session_answers_what_is_open(client: Client) -> None:
+    heard = await client.call(1, "hold")
+    get = await listening(client)
+    assert (await client.send("DELETE")).status == 204
+    assert await heard.said() == "the client has ended the session"
+    assert await get.rest() == []
 
 
-async def test_an_id_that_waits_for_its_answer_cannot_be_used_again() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        held = await client.call(1, "hold")
-        again = await client.call(1, "echo")
-        assert again.status == 400
-        assert await (await client.call("1", "echo")).said() == "{}"
-        await client.call(2, "release")
-        assert await held.said() == "held 1"
-        assert await (await client.call(1, "echo")).said() == "{}"
+async def test_an_id_that_waits_for_its_answer_cannot_be_used_again(client: Client) -> None:
+    held = await client.call(1, "hold")
+    again = await client.call(1, "echo")
+    assert again.status == 400
+    assert await (await client.call("1", "echo")).said() == "{}"
+    await client.call(2, "release")
+    assert await held.said() == "held 1"
+    assert await (await client.call(1, "echo")).said() == "{}"
 
 
 async def test_a_batch_is_answered_as_one() -> None:
@@ -349,12 +313,6 @@ async def test_a_message_over_the_limit_is_answered_on_the_one_stream_of_2024_11
         assert (said["id"], "is over the limit" in said["error"]["message"]) == (2, True)
         await endpoint.call(3, "echo")
         assert (await stream.next())["id"] == 3
-
-
-async def test_a_large_answer_arrives_whole() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        assert len(await (await client.call(1, "size", {"size": 20_000_000})).said()) == 20_000_000
 
 
 async def test_a_cancelled_call_is_answered_by_us_where_the_server_is_silent(
@@ -451,25 +409,6 @@ async def test_streams_that_are_over_are_forgotten_though_one_is_still_heard(
             assert len(await (await client.call(id, "pid")).rest()) == 1
         assert len(hosted._streams) <= 4
         slow.leave()
-
-
-def test_nothing_is_left_of_many_sessions() -> None:
-    # In a loop of its own, so that everything that was left would be left in this process.
-    async def one(made: Hosting) -> None:
-        client = await made.client().begin()
-        heard = await client.call(1, "hold")
-        heard.leave()
-
-    async def many() -> int:
-        async with hosting(sessions=3) as made:
-            for _ in range(10):
-                await one(made)
-        return len(asyncio.all_tasks())
-
-    asyncio.run(many())
-    before = descriptors()
-    assert asyncio.run(many()) == 1
-    assert descriptors() == before
 
 
 async def test_a_call_that_is_held_is_answered_on_the_one_stream_of_2024() -> None:

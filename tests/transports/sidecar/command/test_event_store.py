@@ -8,14 +8,6 @@ from hypothesis import strategies as st
 from proxy.transports.sidecar.command.event_store import EventStore
 
 
-def test_what_followed_an_event_is_found_by_its_id() -> None:
-    history = EventStore()
-    stream = history.open()
-    said = [history.add(stream, data) for data in (b"", b"1", b"2")]
-    assert history.after(said[0].id) == (stream, said[1:])
-    assert history.after(said[2].id) == (stream, [])
-
-
 def test_streams_do_not_mix_and_no_id_is_used_twice() -> None:
     history = EventStore()
     one, other = history.open(), history.open()

@@ -42,18 +42,16 @@ async def pid(client: Client, id: Any = "pid") -> int:
     return int(await (await client.call(id, "pid")).said())
 
 
-async def test_a_session_begins_answers_and_ends() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        assert client.session is not None
-        assert all(0x21 <= ord(each) <= 0x7E for each in client.session)
-        assert await (await client.call(1, "echo", {"a": 1})).said() == '{"a": 1}'
-        server = await pid(client)
-        assert (await client.send("DELETE")).status == 204
-        assert (await client.call(2, "echo")).status == 404
-        assert (await client.send("DELETE")).status == 404
-        assert (await client.send("GET", accept=STREAM)).status == 404
-        await asyncio.to_thread(wait_gone, server)
+async def test_a_session_begins_answers_and_ends(client: Client) -> None:
+    assert client.session is not None
+    assert all(0x21 <= ord(each) <= 0x7E for each in client.session)
+    assert await (await client.call(1, "echo", {"a": 1})).said() == '{"a": 1}'
+    server = await pid(client)
+    assert (await client.send("DELETE")).status == 204
+    assert (await client.call(2, "echo")).status == 404
+    assert (await client.send("DELETE")).status == 404
+    assert (await client.send("GET", accept=STREAM)).status == 404
+    await asyncio.to_thread(wait_gone, server)
 
 
 async def test_each_session_has_a_server_of_its_own_and_ids_may_be_equal() -> None:
@@ -65,16 +63,6 @@ async def test_each_session_has_a_server_of_its_own_and_ids_may_be_equal() -> No
             assert await (await client.call(2, "release")).said() == "released"
         assert [await heard.said() for heard in held] == ["held 1"] * 3
         assert len({await pid(client) for client in clients}) == 3
-
-
-async def test_all_servers_end_with_the_route() -> None:
-    async with hosting() as made:
-        clients = [await made.client().begin() for _ in range(2)]
-        pids = [await pid(client) for client in clients]
-        modern = await made.client().modern_call(1, "pid")
-        pids.append(int(await modern.said()))
-    for each in pids:
-        wait_gone(each)
 
 
 async def test_rules_shape_answers_and_each_session_has_its_own_snapshots() -> None:
@@ -124,21 +112,17 @@ async def test_a_session_is_asked_for_and_must_exist() -> None:
     ],
 )
 async def test_what_is_no_message_is_refused_and_the_session_lives(
-    body: bytes, status: int, code: int
+    body: bytes, status: int, code: int, client: Client
 ) -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        assert (await error(await client.send("POST", body)))[:2] == (status, code)
-        assert await (await client.call(1, "echo")).said() == "{}"
+    assert (await error(await client.send("POST", body)))[:2] == (status, code)
+    assert await (await client.call(1, "echo")).said() == "{}"
 
 
-async def test_a_body_over_several_lines_is_one_message_for_the_server() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-        message["params"] = {"name": "echo", "arguments": {"a": "x\r\ny"}}
-        body = json.dumps(message, indent=2).replace("\n", "\r\n").encode()
-        assert await (await client.send("POST", body)).said() == '{"a": "x\\r\\ny"}'
+async def test_a_body_over_several_lines_is_one_message_for_the_server(client: Client) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    message["params"] = {"name": "echo", "arguments": {"a": "x\r\ny"}}
+    body = json.dumps(message, indent=2).replace("\n", "\r\n").encode()
+    assert await (await client.send("POST", body)).said() == '{"a": "x\\r\\ny"}'
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS"])
@@ -148,23 +132,21 @@ async def test_other_methods_are_not_allowed(method: str) -> None:
         assert (heard.status, heard.headers["Allow"]) == (405, "GET, POST, DELETE")
 
 
-async def test_what_the_client_cannot_take_is_not_acceptable() -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        assert (await error(await client.call(1, "echo", accept="image/png")))[:2] == (406, -32700)
-        assert (await client.send("GET", accept=JSON)).status == 406
-        assert await client.tell("notifications/x") == 202
+async def test_what_the_client_cannot_take_is_not_acceptable(client: Client) -> None:
+    assert (await error(await client.call(1, "echo", accept="image/png")))[:2] == (406, -32700)
+    assert (await client.send("GET", accept=JSON)).status == 406
+    assert await client.tell("notifications/x") == 202
 
 
 @pytest.mark.parametrize(
     ("version", "status"),
     [("2025-06-18", 200), ("2025-11-25", 200), ("1900-01-01", 400), ("no-version", 400)],
 )
-async def test_a_protocol_version_that_is_none_is_refused(version: str, status: int) -> None:
-    async with hosting() as made:
-        client = await made.client().begin()
-        client.version = version
-        assert (await client.ask(1, "ping")).status == status
+async def test_a_protocol_version_that_is_none_is_refused(
+    version: str, status: int, client: Client
+) -> None:
+    client.version = version
+    assert (await client.ask(1, "ping")).status == status
 
 
 async def test_a_server_that_cannot_be_started_is_said_with_the_id_of_the_request() -> None:
@@ -185,14 +167,12 @@ async def test_a_route_is_ready_where_its_command_is_there() -> None:
     await local.close()
 
 
-async def test_a_server_that_refuses_the_handshake_gives_no_session() -> None:
-    async with hosting() as made:
-        client = made.client()
-        heard = await client.ask(1, "initialize", {"protocolVersion": "1999-01-01"})
-        [said] = await heard.rest()
-        assert said["error"]["message"] == "too old"
-        client.session = heard.headers["Mcp-Session-Id"]
-        assert (await client.call(2, "echo")).status == 404
+async def test_a_server_that_refuses_the_handshake_gives_no_session(caller: Client) -> None:
+    heard = await caller.ask(1, "initialize", {"protocolVersion": "1999-01-01"})
+    [said] = await heard.rest()
+    assert said["error"]["message"] == "too old"
+    caller.session = heard.headers["Mcp-Session-Id"]
+    assert (await caller.call(2, "echo")).status == 404
 
 
 async def test_the_longest_idle_session_makes_room_and_one_that_is_used_does_not() -> None:

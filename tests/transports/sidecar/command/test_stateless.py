@@ -12,7 +12,7 @@ import pytest
 from tests.faults.routes import NAUGHTY
 from tests.given import rules
 from tests.transports.guarded import guarded, told
-from tests.transports.http.hosting import JSON, META, STREAM, Client, hosting, wait_gone
+from tests.transports.http.hosting import JSON, STREAM, Client, hosting, wait_gone
 from tests.transports.http.standing import BOTH
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
@@ -40,16 +40,14 @@ async def test_an_answer_with_progress_before_it_is_a_stream(accept: str) -> Non
         assert heard.ids == []
 
 
-async def test_the_form_is_what_the_client_takes() -> None:
-    async with hosting() as made:
-        client = made.client()
-        heard = await client.modern_call(1, "progress", {"count": 2}, JSON, token=7)
-        assert await heard.said() == "done"
-        heard = await client.modern_call(1, "echo", accept=STREAM)
-        assert heard.headers["Content-Type"].startswith(STREAM)
-        assert await heard.said() == "{}"
-        assert (await client.modern_call(1, "echo", accept="image/png")).status == 406
-        assert (await client.modern(1, "subscriptions/listen", accept=JSON)).status == 406
+async def test_the_form_is_what_the_client_takes(caller: Client) -> None:
+    heard = await caller.modern_call(1, "progress", {"count": 2}, JSON, token=7)
+    assert await heard.said() == "done"
+    heard = await caller.modern_call(1, "echo", accept=STREAM)
+    assert heard.headers["Content-Type"].startswith(STREAM)
+    assert await heard.said() == "{}"
+    assert (await caller.modern_call(1, "echo", accept="image/png")).status == 406
+    assert (await caller.modern(1, "subscriptions/listen", accept=JSON)).status == 406
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
@@ -59,11 +57,9 @@ async def test_there_is_nothing_but_post(method: str) -> None:
         assert (heard.status, heard.headers["Allow"]) == (405, "POST")
 
 
-async def test_a_session_id_is_ignored() -> None:
-    async with hosting() as made:
-        client = made.client()
-        client.session = "unknown"
-        assert await (await client.modern_call(1, "echo")).said() == "{}"
+async def test_a_session_id_is_ignored(caller: Client) -> None:
+    caller.session = "unknown"
+    assert await (await caller.modern_call(1, "echo")).said() == "{}"
 
 
 async def test_an_unknown_method_is_not_found_though_the_server_knows_no_status() -> None:
@@ -78,38 +74,11 @@ async def test_an_unknown_method_is_not_found_though_the_server_knows_no_status(
         }
 
 
-async def test_headers_that_contradict_the_body_never_reach_a_server() -> None:
-    async with hosting() as made:
-        client = made.client()
-        heard = await client.modern("x", "tools/call", {"name": "echo"}, Mcp_Name="other")
-        [said] = await heard.rest()
-        assert (heard.status, said["id"], said["error"]["code"]) == (400, "x", -32020)
-        heard = await client.ask(1, "tools/list", {"_meta": META})
-        assert (heard.status, (await heard.rest())[0]["error"]["code"]) == (400, -32020)
-        assert [each["method"] for each in await seen(client)] == ["tools/call"]
-
-
-async def test_a_notification_is_accepted_and_told_to_nobody() -> None:
-    async with hosting() as made:
-        client = made.client()
-        note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-        heard = await client.send("POST", note, mcp_protocol_version="2026-07-28")
-        assert (heard.status, await heard.rest()) == (202, [])
-        assert [each["method"] for each in await seen(client)] == ["tools/call"]
-
-
-async def test_a_client_that_goes_away_has_cancelled() -> None:
-    async with hosting(children=1) as made:
-        client = made.client()
-        waiting = asyncio.create_task(client.modern_call("held", "hold"))
-        async with asyncio.timeout(10):
-            while len(messages := await seen(client)) < 2:
-                await asyncio.sleep(0.01)
-            waiting.cancel()
-            while (last := (await seen(client))[-2])["method"] != "notifications/cancelled":
-                await asyncio.sleep(0.01)
-        [held] = [each["id"] for each in messages if each["params"].get("name") == "hold"]
-        assert last["params"] == {"requestId": held, "reason": "the client closed the stream"}
+async def test_a_notification_is_accepted_and_told_to_nobody(caller: Client) -> None:
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    heard = await caller.send("POST", note, mcp_protocol_version="2026-07-28")
+    assert (heard.status, await heard.rest()) == (202, [])
+    assert [each["method"] for each in await seen(caller)] == ["tools/call"]
 
 
 async def test_clients_with_equal_ids_and_tokens_share_a_server_and_each_hears_its_own() -> None:

@@ -6,17 +6,14 @@ from typing import Any
 
 import pytest
 
-from proxy.ruleset.rule import EMPTY, RuleSet
+from proxy.ruleset.rule import RuleSet
 from proxy.transports.http.sse import encode_event
-from proxy.transports.sidecar.access import Access
-from proxy.transports.sidecar.route import Route
 from proxy.transports.sidecar.url.route_handler import UrlRoute
 from tests.given import answer, call, document, line, rules
 from tests.transports.http.raw import Request, chunk, head, response, upstream
 from tests.transports.http.standing import BOTH, before, route, shared, standing
 
 DROP = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
-PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
 SECRET = answer(document({"a": 1, "secret": 2}))
 SHAPED = answer(document({"a": 1}))
 JSON, STREAM = "application/json", "text/event-stream"
@@ -103,41 +100,6 @@ async def test_a_replayed_answer_is_shaped_on_the_stream_of_a_get() -> None:
             assert replayed.body == event.replace(SECRET, SHAPED)
 
 
-@pytest.mark.parametrize("status", ["202 Accepted", "204 No Content"])
-@pytest.mark.parametrize("accept", [None, BOTH, "image/png", ";;;"])
-async def test_a_notification_is_passed_on_whatever_the_client_accepts(
-    status: str, accept: str | None
-) -> None:
-    raw = line(method="notifications/initialized")
-    said = head(status, **({} if "204" in status else {"content_length": "0"}))
-    async with upstream(said) as server, before(server.url) as proxy:
-        got = await proxy.post(raw, accept)
-    assert (got.status, got.body) == (int(status[:3]), b"")
-    assert "content-type" not in got.headers
-    assert [asked.body for asked in server.asked] == [raw]
-
-
-@pytest.mark.parametrize(
-    ("said", "status"),
-    [
-        (response(b"<html>bad</html>", "502 Bad Gateway", content_type="text/html"), 502),
-        (response(b"", "200 OK", content_type="text/plain"), 200),
-        (response(b"slow down", "429 Too Many Requests", retry_after="7"), 429),
-        (response(b"{}", "401 Unauthorized", www_authenticate='Bearer x="y"'), 401),
-        (response(b"no session", "404 Not Found"), 404),
-        (response(b"", "405 Method Not Allowed", allow="POST"), 405),
-    ],
-)
-async def test_what_is_no_answer_passes_as_it_is(said: bytes, status: int) -> None:
-    async with upstream(said) as server, before(server.url, DROP) as proxy:
-        got = await proxy.post(call("get"), mcp_session_id="s")
-        after = await proxy.post(call("get"), mcp_session_id="s")
-    assert got.status == after.status == status
-    assert got.body == said.partition(b"\r\n\r\n")[2]
-    for name in ("retry-after", "www-authenticate", "allow", "content-type"):
-        assert (name in got.headers) == (name.encode() in said.lower())
-
-
 @pytest.mark.parametrize("body", [b"", b"[]"])
 @pytest.mark.parametrize("session", [None, "s"])
 async def test_json_without_a_response_is_an_error_of_the_call(
@@ -203,30 +165,6 @@ async def test_an_error_without_an_id_is_the_answer_where_a_rule_withholds() -> 
     assert got.body == error
 
 
-async def test_a_page_is_answered_without_the_server() -> None:
-    items = answer(document({"items": [1, 2, 3]}))
-    async with upstream(response(items)) as server, before(server.url, PAGES) as proxy:
-        await proxy.post(call("list", {}), mcp_session_id="s")
-        got = await proxy.post(call("list", {"offset": 2}), mcp_session_id="s")
-        other = await proxy.post(call("list", {"offset": 2}), mcp_session_id="another")
-    assert '"items":[3]' in got.json["result"]["content"][0]["text"]
-    assert other.json["result"]["isError"] is True
-    assert len(server.asked) == 1
-    assert proxy.asked[1].answered_by == "proxy"
-
-
-async def test_a_stateless_client_that_goes_away_is_gone_for_the_server_at_once() -> None:
-    async def script(request: Request, reader: asyncio.StreamReader, writer: Any) -> None:
-        writer.write(head(content_type=STREAM, transfer_encoding="chunked") + chunk(b": hi\n\n"))
-        await reader.readexactly(1)
-
-    async with upstream(script) as server, before(server.url, DROP) as proxy:
-        reader, writer = await proxy.send("POST", call("get"), accept=BOTH)
-        await reader.readuntil(b": hi")
-        writer.close()
-        await asyncio.wait_for(server.gone.wait(), 5)
-
-
 CUT = head(content_type=STREAM, transfer_encoding="chunked")
 
 
@@ -287,12 +225,6 @@ async def test_a_body_that_is_none_is_refused_without_an_echo(body: bytes, statu
     assert server.asked == []
 
 
-async def test_a_malformed_body_gets_the_status_that_the_route_wants() -> None:
-    async with upstream(b"") as server, before(server.url, malformed_status=200) as proxy:
-        got = await proxy.post(b"{")
-    assert (got.status, got.json["error"]["code"]) == (200, -32700)
-
-
 async def test_what_only_others_can_read_is_left_to_the_server() -> None:
     raw = b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":NaN}}'
     async with upstream(response(SECRET)) as server, before(server.url) as proxy:
@@ -311,28 +243,6 @@ async def test_a_batch_passes_as_it_is_or_each_request_of_it_is_refused(tool: st
     assert sorted(each["id"] for each in got.json) == [1, 3]
     assert [each.body for each in server.asked] == ([] if refused else [batch])
     assert refused or got.body == both
-
-
-@pytest.mark.parametrize(
-    ("authorization", "path", "tokens", "goes_on"),
-    [
-        ("Bearer theirs", "/mcp", (), True),
-        ("Bearer theirs", "/mcp/{token}", ("ours",), True),
-        ("Bearer ours", "/mcp/{token}", ("ours",), False),
-        ("Bearer ours", "/mcp", ("ours",), False),
-    ],
-)
-async def test_credentials_are_forwarded_but_never_the_token_that_opens_the_route(
-    authorization: str, path: str, tokens: tuple[str, ...], goes_on: bool
-) -> None:
-    async with upstream(response(SECRET)) as server:
-        access = Access(tokens=tokens)
-        given = Route(upstream=server.url, path=path, access=access, auth="forward")
-        async with standing(UrlRoute(given, lambda *_: EMPTY, shared())) as proxy:
-            await proxy.post(call("get"), authorization=authorization, cookie="a=b")
-    [asked] = server.asked
-    assert (asked.headers.get("authorization") == authorization) is goes_on
-    assert ("cookie" in asked.headers) is goes_on
 
 
 async def test_a_client_hears_on_its_stream_that_other_rules_make_another_list() -> None:

@@ -1,44 +1,17 @@
 """What a server is asked, with which headers and where, and what goes wrong on its side."""
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
 
-from tests.given import answer, call, document, line, rules
+from tests.given import answer, call, document, rules
 from tests.transports.http.raw import Request, head, response, upstream
 from tests.transports.http.standing import before
 
 DROP = rules("- {name: drop, tools: get, response: [{drop: secret}]}")
-PAGES = rules("- {name: pages, tools: list, response: [{paginate: {at: items, limit: 2}}]}")
 SECRET = answer(document({"a": 1, "secret": 2}))
-SHAPED = answer(document({"a": 1}))
 JSON = "application/json"
-
-
-async def test_where_a_rule_changes_a_call_the_headers_of_the_stateless_era_follow() -> None:
-    cap = rules("- {tools: get, arguments: {region: {default: eu}}}")
-    schema = {
-        "type": "object",
-        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
-    }
-    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
-    listing = answer({"resultType": "complete", "tools": [{"name": "get", "inputSchema": schema}]})
-
-    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
-        writer.write(response(listing if b"tools/list" in request.body else SECRET))
-
-    modern = {"mcp_protocol_version": "2026-07-28"}
-    async with upstream(script) as server, before(server.url, cap) as proxy:
-        raw = line(id=1, method="tools/list", params={"_meta": meta})
-        await proxy.post(raw, **modern, mcp_method="tools/list")
-        raw = call("get", {}, _meta=meta)
-        await proxy.post(raw, **modern, mcp_method="tools/call", mcp_name="get")
-    asked = server.asked[1]
-    assert json.loads(asked.body)["params"]["arguments"] == {"region": "eu"}
-    assert asked.headers["mcp-param-region"] == "eu"
-    assert asked.headers["mcp-name"] == "get"
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -51,17 +24,6 @@ async def test_a_redirection_to_another_origin_is_refused(status: int) -> None:
         "the server redirects to another origin; that is refused"
     )
     assert server.asked[0].headers["authorization"] == "Bearer a"
-
-
-async def test_a_redirection_within_the_origin_is_followed_with_method_and_body() -> None:
-    async def script(request: Request, reader: Any, writer: asyncio.StreamWriter) -> None:
-        there = request.line.startswith("POST /mcp/ ")
-        moved = response(b"", "307 Temporary Redirect", location="/mcp/")
-        writer.write(response(SECRET) if there else moved)
-
-    async with upstream(script) as server, before(server.url, DROP) as proxy:
-        assert (await proxy.post(call("get"))).body == SHAPED
-    assert [asked.body for asked in server.asked] == [call("get")] * 2
 
 
 async def test_a_server_that_cannot_be_reached_is_an_error_that_says_so() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from proxy.document.message import PROTOCOL_VERSION
 from proxy.ruleset.rule import EMPTY
 from proxy.session.session import Session
 from proxy.storage.meter import Meters
@@ -34,11 +33,6 @@ REASON = "no answer within 0.2 seconds and no progress"
 STREAM = "text/event-stream"
 JSON = "application/json"
 VERSION = "2026-07-28"
-MODERN = {
-    "mcp_protocol_version": VERSION,
-    "mcp_method": "tools/call",
-    "mcp_name": "slow",
-}
 NOTE = line(method="notifications/message", params={"data": "working"})
 PING = line(id=9, method="ping")
 PONG = answer({}, 9)
@@ -144,17 +138,6 @@ async def test_the_cancellation_goes_in_the_name_of_the_client() -> None:
         )
 
 
-async def test_in_the_stateless_era_the_end_of_the_connection_says_it() -> None:
-    meta = {PROTOCOL_VERSION: VERSION}
-    async with waiting() as (proxy, _, there):
-        got = await proxy.post(call("slow", id=7, _meta=meta), **MODERN)
-        found = json.loads(got.body)["result"]
-        assert (found["resultType"], found["isError"]) == ("complete", True)
-        assert texts(got.body) == [LATE]
-        await asyncio.wait_for(there.gone.wait(), 20)
-        assert len(there.asked) == 1
-
-
 async def test_of_a_batch_all_that_is_late_is_answered_and_then_nothing_is_waited_for() -> None:
     both = b"[" + call("slow", id=7) + b"," + call("slow", id=8) + b"]"
     async with waiting() as (proxy, server, there):
@@ -214,14 +197,6 @@ async def test_a_client_that_left_hears_of_it_on_the_stream_that_it_listens_to()
         assert REASON.encode() in said
         assert await server.cancelled() == {"requestId": 7, "reason": REASON}
         ears.close()
-
-
-async def test_a_client_that_left_for_good_is_missed_by_nobody() -> None:
-    async with waiting(begun) as (proxy, server, _):
-        _, writer = await proxy.send("POST", call("slow", id=7), accept=BOTH, mcp_session_id="s")
-        await asyncio.wait_for(server.called.wait(), 20)
-        writer.transport.abort()
-        assert await server.cancelled() == {"requestId": 7, "reason": REASON}
 
 
 async def test_an_answer_on_the_stream_that_a_client_listens_to_is_in_time() -> None:

@@ -1,10 +1,12 @@
+from typing import Any
+
 import pytest
 
 from proxy.ruleset.loading.yaml_errors import MAX_PROBLEMS
 from proxy.ruleset.loading.yaml_nodes import MAX_BYTES, Node, plain_value, read
 
 
-def value(text: str) -> object:
+def load(text: str) -> Any:
     root, problems = read("r.yaml", text.encode())
     assert (root is not None, problems) == (True, [])
     assert root is not None
@@ -16,7 +18,7 @@ def messages(raw: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"),
+    ("text", "value"),
     [
         ("on", "on"),
         ("no", "no"),
@@ -43,15 +45,14 @@ def messages(raw: bytes) -> list[str]:
         (r'"\ud83d\ude00"', "😀"),
     ],
 )
-def test_a_scalar_is_read_as_the_author_plainly_meant_it(text: str, meant: object) -> None:
-    found = value(f"a: {text}")
-    assert found == {"a": meant}
-    assert isinstance(found, dict)
-    assert type(found["a"]) is type(meant)
+def test_a_scalar_is_read_as_the_author_plainly_meant_it(text: str, value: object) -> None:
+    actual = load(f"a: {text}")
+    assert actual == {"a": value}
+    assert type(actual["a"]) is type(value)
 
 
 def test_keys_are_texts_whatever_they_look_like() -> None:
-    assert value("on: 1\n12: 2\ntrue: 3\n~: 4") == {"on": 1, "12": 2, "true": 3, "~": 4}
+    assert load("on: 1\n12: 2\ntrue: 3\n~: 4") == {"on": 1, "12": 2, "true": 3, "~": 4}
 
 
 def test_every_node_knows_its_line_and_column() -> None:
@@ -70,15 +71,15 @@ def test_an_alias_stands_where_its_anchor_stands() -> None:
 
 def test_a_merge_key_adds_what_the_mapping_itself_does_not_say() -> None:
     text = "x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz: {<<: [*x, *y], a: 0}"
-    assert value(text)["z"] == {"a": 0, "b": 1, "c": 2}  # type: ignore[index]
+    assert load(text)["z"] == {"a": 0, "b": 1, "c": 2}
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_accepted() -> None:
-    assert value("\ufeffa: 1\r\nb: 2\r\n") == {"a": 1, "b": 2}
+    assert load("\ufeffa: 1\r\nb: 2\r\n") == {"a": 1, "b": 2}
 
 
 def test_a_question_mark_may_stand_inside_a_text_in_brackets() -> None:
-    assert value("{a: why?, b: http://x?y=1&z=2}") == {"a": "why?", "b": "http://x?y=1&z=2"}
+    assert load("{a: why?, b: http://x?y=1&z=2}") == {"a": "why?", "b": "http://x?y=1&z=2"}
 
 
 @pytest.mark.fault(42, "inside")
@@ -142,3 +143,35 @@ def test_what_follows_a_slip_is_read_and_checked_too() -> None:
     ]
     assert isinstance(root, Node)
     assert plain_value(root) == {"a": "!x && y", "b": ["c[].d", "e"], "f": 1}
+
+
+# tests/cases/bad has more, with the same test of every message.
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "a: *",
+            "1:4: a leading '*' is a YAML alias, and no anchor has that name; quote the glob: '*'",
+        ),
+        ("a: `1` < b", "1:4: '`' cannot begin a value in YAML; quote it"),
+        ("a: [x{y}]", "1:6: '{' cannot stand inside a list in [ ]; quote the expression: 'x{y}'"),
+        ("a: {b: c[0]}", "1:9: '[' cannot stand inside a mapping in { }; quote the path: 'c[0]'"),
+        (
+            "a: [b[?c=='d']]",
+            "1:6: '[' cannot stand inside a list in [ ]; quote the expression: 'b[?c==''d'']'",
+        ),
+        (
+            "a: [[0].b]",
+            "1:8: a value that begins with '[' is a list, nothing can follow it; quote the path",
+        ),
+        ("a: ]", "1:4: expected a value, found ']'"),
+        ("a: [1,,2]", "1:7: expected a value, found ','"),
+        ("%YAML 3.0\n---\na: 1", "1:1: found incompatible YAML document (version 1.* is required)"),
+    ],
+)
+def test_a_mistake_in_yaml_is_explained_in_plain_words(text: str, message: str) -> None:
+    assert messages(text.encode()) == [f"r.yaml:{message}"]
+
+
+def test_an_alias_that_has_its_anchor_is_no_mistake() -> None:
+    assert read("r.yaml", b"x: &a-b [1]\ny: [*a-b, {z: *a-b}]")[1] == []

@@ -1,0 +1,66 @@
+"""Ledger files for tests: with some rows, and such that cannot be written or read."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from proxy.storage.ledger import LedgerFile
+from proxy.storage.meter import Row
+
+
+def query(path: str, sql: str, *values: Any) -> list[Any]:
+    with closing(sqlite3.connect(path, timeout=10)) as db:
+        result = db.execute(sql, values).fetchall()
+        db.commit()
+        return result
+
+
+def row(tool: str = "list_issues", **changed: Any) -> Row:
+    figures = {"wire_before": 10, "wire_after": 10, "visible_before": 10, "visible_after": 10}
+    return Row(
+        **{"tool": tool, "rule": None, "outcome": "untouched", "calls": 1} | figures | changed
+    )
+
+
+def filled(path: str, *rows: Row, at: float | None = None) -> str:
+    """Write rows, or else one call of the tool `before`."""
+    with closing(LedgerFile(path, clock=time.time if at is None else lambda: at)) as file:
+        file.write(rows or [row("before")])
+    return path
+
+
+def _no_database(path: str) -> None:
+    os.makedirs(os.path.dirname(path))
+    Path(path).write_text("a shopping list\n" * 100)
+
+
+def _of_another_program(path: str) -> None:
+    os.makedirs(os.path.dirname(path))
+    query(path, "CREATE TABLE recipes (name TEXT)")
+
+
+def _of_a_later_version(path: str) -> None:
+    query(filled(path), "PRAGMA user_version = 99")
+
+
+def _damaged(path: str) -> None:
+    filled(path, *[row(f"tool {number}") for number in range(2_000)])
+    with open(path, "r+b") as file:
+        file.seek(4_096)
+        file.write(b"\xff" * 40_000)
+
+
+BAD: dict[str, tuple[Callable[[str], None], str]] = {
+    "no database": (_no_database, "file is not a database"),
+    "of another program": (_of_another_program, "the file is a database of another program"),
+    "of a later version": (
+        _of_a_later_version,
+        "the file has version 99, from a later mcp-abridge; this one knows 3",
+    ),
+    "damaged": (_damaged, "database disk image is malformed"),
+}
+"""Files that are no ledgers: what makes one at a path, and the reason why it is not used."""
