@@ -6,10 +6,8 @@ from typing import Any
 from msgspec import Raw
 
 from proxy.document.tree import encode
-from proxy.ruleset.rule import Rule, RuleSet
-from proxy.session.tools import arguments, definitions
-from proxy.session.tools.arguments import ArgumentPlan
-from proxy.session.tools.definitions import ToolFacts
+from proxy.ruleset.rule import RuleSet
+from proxy.session.tool_lists import edit
 from tests.given import rules
 
 PAGES = "- {tools: list, response: [{paginate: {at: items, limit: 20}}]}"
@@ -19,15 +17,10 @@ class Listing:
     """A tools/list that was rewritten."""
 
     def __init__(self, chosen: RuleSet, result: Any) -> None:
-        def plans(tool: str, fact: ToolFacts) -> tuple[tuple[Rule, ArgumentPlan], ...]:
-            return tuple(
-                (rule, arguments.plan(rule, fact.arguments, objects=fact.objects))
-                for rule in chosen.covering(tool)
-            )
-
-        self.log: list[str] = []
-        raw = Raw(result if isinstance(result, bytes) else encode(result))
-        self.raw, self.facts = definitions.rewrite(raw, chosen, plans, self.log.append)
+        edited = edit(Raw(result if isinstance(result, bytes) else encode(result)), chosen)
+        if edited.error is not None:
+            raise edited.error
+        self.raw, self.facts, self.log = edited.result, edited.facts, list(edited.log_lines)
 
     @property
     def result(self) -> dict[str, Any]:
@@ -54,6 +47,3 @@ def properties(text: str, schema: dict[str, Any]) -> dict[str, Any]:
     found = listed(text, tool(inputSchema=schema)).tool["inputSchema"]["properties"]
     assert isinstance(found, dict)
     return found
-
-
-# What stays

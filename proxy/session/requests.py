@@ -1,7 +1,7 @@
-"""Messages of the client: calls are refused, answered from a snapshot, or sent on; outputs are
-relative to the client.
+"""Messages of the client: calls are refused, answered from a snapshot, or sent on.
 
 Every other message is forwarded, unless another reader may see a call in it that a rule must stop.
+Outputs are relative to the client.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""Messages of the server: responses are shaped, stored or withheld; outputs are relative to it.
+"""Messages of the server: responses are shaped, stored or withheld.
 
 A long response is identified by its first and last bytes; every other message, and a response that
-no rule is for, is forwarded byte for byte.
+no rule is for, is forwarded byte for byte. Outputs are relative to the server.
 """
 
 import msgspec

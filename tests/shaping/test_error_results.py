@@ -9,7 +9,6 @@ import pytest
 from proxy.ruleset.rule import RuleSet
 from proxy.ruleset.selection import Selection
 from proxy.shaping.pipeline import shape
-from proxy.transforms.base import Call
 from tests.given import answer, call, document, line, result, rule, rules, said, texts
 from tests.jobs import job
 from tests.talk import Talk
@@ -47,10 +46,42 @@ def test_an_error_result_gets_the_form_of_its_rule() -> None:
     assert [(row.outcome, row.calls) for row in talk.counted()] == [("error", 1)]
 
 
-def test_an_error_that_has_the_form_passes_as_it_came() -> None:
-    response = answer(document({"error": {"code": "MINE", "more": 1.50}}) | {"isError": True})
-    talk = Talk(rules(ERRORS))
+def failed(*texts: str) -> bytes:
+    return answer(said(*texts, isError=True))
+
+
+NO_JOB = line(id=1, error={"code": 1, "message": "no job 7"})
+BROKEN = "- {name: bad, tools: get_job, on_failure: refuse, errors: [{jmespath: 'abs(@)'}]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "response", "warning"),
+    [
+        (ERRORS, answer(document({"error": {"code": "MINE", "n": 1.50}}) | {"isError": True}), ""),
+        (ERRORS, failed('{ "error": {"code": "MINE",  "more": 1.50} }'), ""),
+        (ERRORS, failed("something else"), "recast: no case fits"),
+        (ERRORS, failed("no job 7", "really"), "errors: no document"),
+        (ERRORS, line(id=1, error={"code": 1, "message": "what"}), "recast: no case fits"),
+        *[(ERRORS, line(id=1, error=e), "") for e in ("a", {"code": 1}, {"message": 5}, None)],
+        (f"{ERRORS}  mode: shadow", failed("no job 7"), ""),
+        (f"{ERRORS}  mode: shadow", NO_JOB, ""),
+        (
+            "- {tools: get_job, error_if: {match: '^db'}, response: [{keep: [a]}]}",
+            answer(said("db is down")),
+            "",
+        ),
+        (BROKEN, failed("no job 7"), ""),
+        (BROKEN, NO_JOB, ""),
+    ],
+)
+def test_an_error_that_its_rule_does_not_fit_passes_as_it_came(
+    text: str, response: bytes, warning: str
+) -> None:
+    talk = Talk(rules(text))
     assert talk.exchange(call("get_job"), response) == response
+    assert [each.kind for each in talk.meter.drain_warnings()] == ([warning] if warning else [])
+    reason = "bad: get_job: errors: failed at TransformError: "
+    assert any(line.startswith(reason) for line in talk.log) is (text is BROKEN)
 
 
 def test_an_error_that_has_the_form_keeps_its_layout_and_is_marked_where_it_was_not() -> None:
@@ -63,13 +94,6 @@ def test_an_error_that_has_the_form_keeps_its_layout_and_is_marked_where_it_was_
     got, _ = asked(answer(said(spaced)), unmarked)
     assert got["result"]["content"][0]["text"] == spaced
     assert got["result"]["isError"] is True
-
-
-def test_an_error_that_no_case_fits_passes_as_it_came_and_is_counted() -> None:
-    response = answer(said("something else", isError=True))
-    talk = Talk(rules(ERRORS))
-    assert talk.exchange(call("get_job"), response) == response
-    assert [each.kind for each in talk.meter.drain_warnings()] == ["recast: no case fits"]
 
 
 def test_an_error_in_another_form_is_a_text_alone() -> None:
@@ -102,16 +126,6 @@ def test_the_message_of_a_json_rpc_error_is_shaped_and_its_code_and_data_stay() 
     assert got == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "data": {"n": 1}}}
 
 
-@pytest.mark.parametrize(
-    "error",
-    ["a text", {"code": 1}, {"code": 1, "message": 5}, {"code": 1, "message": "what"}, None],
-)
-def test_a_json_rpc_error_that_no_case_fits_passes_as_it_came(error: Any) -> None:
-    response = line(id=1, error=error)
-    talk = Talk(rules(ERRORS))
-    assert talk.exchange(call("get_job"), response) == response
-
-
 TOLD = """
 - tools: get_job
   errors: [{recast: {cases: [{match: '^no (?P<of>.*)$', to: {of: "{of}", all: "{text}"}}]}}]
@@ -133,14 +147,26 @@ def test_lone_surrogates_in_an_error_become_the_replacement_character(place: str
         assert talk.log == []
 
 
-def test_a_refusal_of_an_argument_takes_the_same_form() -> None:
-    talk = Talk(rules(ERRORS))
-    got = result(talk.replied(call("get_job", {"limit": 11})))
-    said = "limit: 11 is greater than the maximum of 10"
-    assert json.loads(got["content"][0]["text"]) == {
-        "error": {"code": "INVALID_ARGUMENT", "message": said}
-    }
-    assert got["isError"] is True
+TEXT = "errors: [{recast: {cases: [{to: {error: '{text}'}}]}}], "
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "reason"),
+    [
+        ("arguments: {n: {maximum: 1}}", {"n": 2}, "n: 2 is greater than the maximum of 1"),
+        ("response: [{paginate: {at: items, limit: 2}}]", {"offset": 2}, "nothing is kept of an"),
+    ],
+)
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_refusal_takes_the_form_of_errors_unless_a_step_fails(
+    text: str, arguments: dict[str, Any], reason: str, broken: bool
+) -> None:
+    errors = "errors: [{jmespath: 'abs(@)'}], " if broken else TEXT
+    talk = Talk(rules(f"- {{tools: list, {errors}{text}}}"))
+    reply = talk.replied(call("list", arguments))
+    assert result(reply)["isError"] is True
+    [shown] = texts(reply)
+    assert (shown if broken else json.loads(shown)["error"]).startswith(reason)
 
 
 def test_what_error_if_calls_an_error_goes_out_marked_as_one() -> None:
@@ -149,44 +175,9 @@ def test_what_error_if_calls_an_error_goes_out_marked_as_one() -> None:
     assert json.loads(got["result"]["content"][0]["text"])["error"]["code"] == "DATABASE_ERROR"
 
 
-def test_without_errors_what_error_if_calls_an_error_is_left_alone() -> None:
-    response = answer(said("db is down"))
-    talk = Talk(rules("- {tools: get_job, error_if: {match: '^db'}, response: [{keep: [a]}]}"))
-    assert talk.exchange(call("get_job"), response) == response
-
-
 def test_success_is_no_business_of_errors() -> None:
     got, _ = asked(answer(document({"id": 7, "state": "no job 7", "more": 1})))
     assert json.loads(got["result"]["content"][0]["text"]) == {"id": 7, "state": "no job 7"}
-
-
-def test_a_step_that_fails_never_costs_the_error() -> None:
-    text = "- {name: bad, tools: get_job, on_failure: refuse, errors: [{jmespath: 'abs(@)'}]}"
-    response = answer(said("no job 7", isError=True))
-    talk = Talk(rules(text))
-    assert talk.exchange(call("get_job"), response) == response
-    [logged] = talk.log
-    assert logged.startswith("bad: get_job: errors: failed at TransformError: ")
-    response = line(id=2, error={"code": 1, "message": "no"})
-    assert talk.exchange(call("get_job", id=2), response) == response
-
-
-def test_a_refusal_that_its_steps_cannot_take_says_why_all_the_same() -> None:
-    text = """
-    - {tools: get_job, arguments: {n: {maximum: 1}}, errors: [{jmespath: 'abs(@)'}]}
-    """
-    talk = Talk(rules(text))
-    assert texts(talk.replied(call("get_job", {"n": 2}))) == [
-        "n: 2 is greater than the maximum of 1"
-    ]
-
-
-def test_a_rule_in_shadow_mode_changes_no_error() -> None:
-    response = answer(said("no job 7", isError=True))
-    talk = Talk(rules(ERRORS + "  mode: shadow"))
-    assert talk.exchange(call("get_job"), response) == response
-    response = line(id=2, error={"code": 1, "message": "no job 7"})
-    assert talk.exchange(call("get_job", id=2), response) == response
 
 
 def test_an_error_of_several_blocks_keeps_those_that_are_no_document() -> None:
@@ -195,36 +186,6 @@ def test_an_error_of_several_blocks_keeps_those_that_are_no_document() -> None:
     got, _ = asked(response)
     assert got["result"]["content"][0] == image
     assert json.loads(got["result"]["content"][1]["text"]) == NOT_FOUND
-
-
-def test_an_error_of_several_texts_passes_as_it_came_and_is_counted() -> None:
-    response = answer(said("no job 7", "really", isError=True))
-    talk = Talk(rules(ERRORS))
-    assert talk.exchange(call("get_job"), response) == response
-    assert [each.kind for each in talk.meter.drain_warnings()] == ["errors: no document"]
-
-
-def test_a_page_that_is_refused_takes_the_same_form() -> None:
-    made = rule(
-        """
-        tools: list
-        errors: [{recast: {cases: [{to: {error: "{text}"}}]}}]
-        response: [{paginate: {at: items, limit: 2}}]
-        """
-    )
-    assert made.errors[0].name == "recast"
-    talk = Talk(
-        rules(
-            """
-            - tools: list
-              errors: [{recast: {cases: [{to: {error: "{text}"}}]}}]
-              response: [{paginate: {at: items, limit: 2}}]
-            """
-        )
-    )
-    got = texts(talk.replied(call("list", {"offset": 2})))
-    assert "offset=0" in json.loads(got[0])["error"]
-    assert Call("list").warnings == []
 
 
 @pytest.mark.fault(35, "inside")
@@ -307,12 +268,6 @@ def test_what_is_shown_of_an_error_and_what_was_left_out_are_the_whole(
     assert between in ("…", "…\n")
 
 
-def test_an_error_that_fits_passes_byte_for_byte() -> None:
-    value = said("no row 17", structuredContent={"code": 1.0}, isError=True)
-    talk = Talk(budget())
-    assert talk.exchange(call("run"), answer(value)) == answer(value)
-
-
 def test_a_long_error_of_several_texts_is_one_text_and_its_images_stay() -> None:
     image = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
     value = said("the build failed", TRACEBACK, isError=True)
@@ -385,11 +340,23 @@ def test_what_error_if_calls_an_error_is_bounded_and_marked() -> None:
     assert sum(map(len, texts(got))) <= 2_000
 
 
-@pytest.mark.parametrize("bound", ["max_bytes: 2000, mode: shadow", "response: [{drop: a}]"])
-def test_a_rule_that_bounds_no_result_bounds_no_error(bound: str) -> None:
-    response = answer(said(TRACEBACK, isError=True))
-    talk = Talk(rules(f"- {{tools: run, {bound}}}"))
-    assert talk.exchange(call("run"), response) == response
+LONG_ERROR = answer(said(TRACEBACK, isError=True))
+FITS = said("no row 17", structuredContent={"code": 1.0}, isError=True)
+
+
+@pytest.mark.parametrize(
+    ("made", "response"),
+    [
+        (budget(), answer(FITS)),
+        (budget(), line(id=1, error={"code": 1, "message": "no", "data": [1.0]})),
+        (rules("- {tools: run, max_bytes: 2000, mode: shadow}"), LONG_ERROR),
+        (rules("- {tools: run, response: [{drop: a}]}"), LONG_ERROR),
+    ],
+)
+def test_an_error_within_its_bound_or_without_one_is_the_same_bytes(
+    made: RuleSet, response: bytes
+) -> None:
+    assert Talk(made).exchange(call("run"), response) == response
 
 
 def test_a_long_error_of_a_tool_without_view_names_none() -> None:
@@ -452,8 +419,3 @@ def test_long_data_of_a_json_rpc_error_keeps_its_type_and_its_message_says_what_
     [(place, told)] = json.loads(notice)["_abridged"].items()
     assert place.startswith("data")
     assert " of " in told
-
-
-def test_a_short_json_rpc_error_passes_byte_for_byte() -> None:
-    response = line(id=1, error={"code": 1, "message": "no", "data": [1.0]})
-    assert Talk(budget()).exchange(call("run"), response) == response

@@ -6,16 +6,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec import Raw
 
 from proxy.document.fuel import LITTLE
-from proxy.document.paths import Path
-from proxy.document.tree import Document, Slot, row_type
+from proxy.document.tree import Document, Slot
 from proxy.errors import ShapeMismatch, TransformError
 from proxy.shaping.pipeline import shape
-from proxy.shaping.steps import is_blank, run, was_emptied
+from proxy.shaping.steps import run
 from proxy.transforms.base import Call, Parameter
-from proxy.transforms.drop import Drop
 from tests.given import answer, document, rule, said, texts
 from tests.jobs import Raises, job, kept, page, shaped, structured, with_step, withheld
 
@@ -297,71 +294,3 @@ def test_all_steps_of_a_rule_burn_the_same_fuel() -> None:
     often = shape(job(rule(f"response: [{', '.join([step] * 9)}]"), raw, fuel=LITTLE))
     assert (once.outcome, once.out_of_fuel) == ("shaped", False)
     assert (often.outcome, often.out_of_fuel, often.raw) == ("failed", True, raw)
-
-
-ROW = row_type(["id", "title"])
-
-
-@pytest.mark.parametrize(
-    ("value", "nothing"),
-    [
-        (None, True),
-        ("", True),
-        ({}, True),
-        (Raw(b"null"), True),
-        (Raw(b'""'), True),
-        (Raw(b"{}"), True),
-        ([{}, {}], True),
-        ({"items": [{}, {"a": None}]}, True),
-        ([msgspec.json.decode(b"{}", type=ROW)], True),
-        ([msgspec.json.decode(b'{"id": null}', type=ROW), None], True),
-        ([], False),
-        (Raw(b"[]"), False),
-        ({"items": []}, False),
-        ({"a": {}, "n": 0}, False),
-        (False, False),
-        (0, False),
-        ("text", False),
-        ([{}, Raw(b"0")], False),
-        (Raw(b'{"a":{}}'), False),
-        ([msgspec.json.decode(b'{"title": "x"}', type=ROW)], False),
-    ],
-)
-def test_nothing_is_what_holds_no_value(value: Any, nothing: bool) -> None:
-    assert is_blank(value) is nothing
-
-
-@pytest.mark.parametrize(
-    ("came", "left", "gone"),
-    [
-        ('{"a": 1}', {}, True),
-        ('{"a": {}, "b": 1}', {}, True),
-        ('{"items": [{"a": 1}]}', {"items": [{}]}, True),
-        ('{"user": {"handle": "x"}}', {"login": None}, True),
-        ('[{"a": 1}, {"a": 2}]', [{}, {}], True),
-        # What came may be what is meant.
-        ('{"user": null, "id": 1}', {"login": None}, False),
-        ('{"out": "", "took": 5}', {"out": Raw(b'""')}, False),
-        ('{"options": {}, "took": 5}', {"options": Raw(b"{}")}, False),
-        # Nothing came.
-        ("{}", {}, False),
-        ('{"progress": null}', {"summary": None}, False),
-        ('{"items": [{}, {}]}', {"items": [{}, {}]}, False),
-        # Something is left.
-        ('{"items": [1, 2]}', {"items": []}, False),
-        ('{"items": [1, 2]}', [], False),
-    ],
-)
-def test_a_document_is_emptied_where_it_held_something_and_nothing_of_it_is_left(
-    came: str, left: Any, gone: bool
-) -> None:
-    document = Document.read(came.encode())
-    document.root.set(left)
-    assert was_emptied(document) is gone
-
-
-def test_a_document_of_several_blocks_is_emptied_alike() -> None:
-    document = Document([Raw(b'{"a":1}'), Raw(b'{"a":2}')])
-    Drop((Path.parse("a"),))(document.root, Call("t"))
-    assert document.encode() == b"[{},{}]"
-    assert was_emptied(document)
