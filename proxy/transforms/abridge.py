@@ -83,6 +83,11 @@ def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> Non
     call.notices.extend(task.whole())
 
 
+def _reserve(bound: int) -> int:
+    """Return the bytes of a bound that are for the notes."""
+    return min(_NOTES, max(bound // 5, 150))
+
+
 class _Hint(Struct, frozen=True):
     """The way to see omitted parts: the name of the argument, and the current view if any."""
 
@@ -162,16 +167,16 @@ class _Task:
         return None
 
     def _text(self, said: str) -> list[Notice]:
-        room = self.bound - self._reserve(self.bound)
+        room = self.bound - _reserve(self.bound)
         place = _VIEW if self.hint is not None and self.hint.viewed else "text"
         end = ending(said, chars_that_fit(said, room - 2))
         self.document.root.set(said[:end])
         cut = Omission("text", CHARACTERS, place, end, len(said), len(said) - end, end, len(said))
-        return [Notice(NAME, self._told([cut], self._reserve(self.bound) - 17))]
+        return [Notice(NAME, self._told([cut], _reserve(self.bound) - 17))]
 
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
-        cutter, reserve = SizeReducer(self.document, blocks=self.blocks), self._reserve(bound)
+        cutter, reserve = SizeReducer(self.document, blocks=self.blocks), _reserve(bound)
         head = memoryview(raw)[0]
         if head == 0x7B:
             fitted = cutter.fit(raw, bound - reserve, "", "", 0)
@@ -186,9 +191,6 @@ class _Task:
         room = bound - reserve - len('{"items":}')
         fitted = Raw(cutter.fit(raw, room, "" if self.blocks else "items", "", 0) or b"[]")
         return fitted, [Notice(NAME, self._told(cutter.cuts, reserve - 17))]
-
-    def _reserve(self, bound: int) -> int:
-        return min(_NOTES, max(bound // 5, 150))
 
     def _noticed(self, value: Value) -> int:
         return encoded_size({NAME: value})
@@ -248,12 +250,12 @@ def both_ends(document: Document, bound: int, call: Call) -> list[Notice]:
     >>> document = Document("".join(f"line {n}\\n" for n in range(200)))
     >>> [notice] = both_ends(document, 300, Call("run", viewable=True))
     >>> notice.value["text"], notice.value["more"]
-    ('first 78 and last 54 of 1690 chars', "call again with view='text[78:210]'")
+    ('first 70 and last 45 of 1690 chars', "call again with view='text[70:185]'")
     """
     whole = text(document.cell[0]) or ""
     if encoded_size(whole) <= bound:
         return []
-    room = bound - min(_NOTES, max(bound // 5, 130)) - len('"…\\n"'.encode())
+    room = bound - _reserve(bound) - len('"…\\n"'.encode())
     head = ending(whole, chars_that_fit(whole, room * 3 // 5))
     last = room * 2 // 5
     tail = len(whole) - chars_that_fit(whole[-last:][::-1], last)

@@ -1,11 +1,12 @@
 """The interface of transforms, and the facts of the call that they may use."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct, field
 
 from proxy.document.fuel import Fuel
+from proxy.document.paths import Path, blocked, places
 from proxy.document.tree import Slot, Value
 from proxy.errors import ShapeMismatch
 from proxy.schema.derive import relaxed
@@ -149,6 +150,22 @@ class BaseTransform(Struct, frozen=True):
         return relaxed(schema)
 
 
+def arrays(root: Slot, at: Path, call: Call) -> Iterator[tuple[Slot, Value, list[Value]]]:
+    """Yield each array at `at`: its place, the array before it was opened, and its elements.
+
+    What is no array, or is not there, is recorded as missing; a null is not.
+    """
+    slots = places(root, at)
+    for slot in slots:
+        unopened, value = slot.get(), slot.open()
+        if isinstance(value, list):
+            yield slot, unopened, value
+        elif value is not None:
+            call.missing.append(str(at) or "[]")
+    if not slots and not blocked(root, at):
+        call.missing.append(str(at))
+
+
 class Argument(Struct, frozen=True):
     """`{argument: name}`: a constant from the arguments of the call."""
 
@@ -163,7 +180,7 @@ def constant(value: "str | Argument", call: Call) -> str | None:
     """
     if isinstance(value, str):
         return value
-    found = call.argument(value.argument)
-    if found is not None and not isinstance(found, str):
-        raise ShapeMismatch(f"{value.argument}: {found!r} is not a string")
-    return found
+    argument = call.argument(value.argument)
+    if argument is not None and not isinstance(argument, str):
+        raise ShapeMismatch(f"{value.argument}: {argument!r} is not a string")
+    return argument

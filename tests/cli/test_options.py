@@ -2,30 +2,34 @@
 
 import argparse
 import json
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from proxy.cli import VERBS, main
 from proxy.cli.options import OPTIONS, add, header, quick
 from proxy.errors import AbridgeError
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def command(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "proxy", *words],
-        cwd=ROOT,
-        env={**os.environ, **variables},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+Ended = Callable[..., tuple[object, str, str]]
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ended:
+    """Return a function that runs a command line which ends, and returns its code and output."""
+
+    def ended(*words: str, **variables: str) -> tuple[object, str, str]:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(SystemExit) as caught:
+            main(list(words))
+        return caught.value.code, *capsys.readouterr()
+
+    return ended
 
 
 def test_everything_after_two_hyphens_is_the_server_s() -> None:
@@ -105,15 +109,11 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
     ("text", "seconds"), [("30", 30.0), ("2.5", 2.5), ("1e3", 1000.0), ("0.001", 0.001)]
 )
 def test_a_deadline_is_a_number_of_seconds(text: str, seconds: float) -> None:
-    chosen = quick(["--deadline", text, "--", "server"], {})
-    assert chosen is not None
-    assert chosen.deadline == seconds
-    chosen = quick(["--", "server"], {"MCP_ABRIDGE_DEADLINE": text})
-    assert chosen is not None
-    assert chosen.deadline == seconds
-    chosen = quick(["--", "server"], {})
-    assert chosen is not None
-    assert chosen.deadline is None
+    of_flag = quick(["--deadline", text, "--", "server"], {})
+    of_variable = quick(["--", "server"], {"MCP_ABRIDGE_DEADLINE": text})
+    assert of_flag is not None
+    assert of_variable is not None
+    assert (of_flag.deadline, of_variable.deadline) == (seconds, seconds)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "30s", "", "1,5"])
@@ -252,36 +252,32 @@ def test_argparse_knows_the_same_options() -> None:
         (("--rules", "--", "s"), "argument --rules: expected one argument"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_and_nothing_is_started(
-    words: tuple[str, ...], complaint: str
+def test_an_unusable_command_line_is_refused_in_one_line(
+    words: tuple[str, ...], complaint: str, ended: Ended
 ) -> None:
-    done = command(*words)
-    assert done.returncode == 2
-    assert complaint in done.stderr.splitlines()[-1]
-    assert done.stdout == ""
+    code, out, error = ended(*words)
+    assert (code, out) == (2, "")
+    assert complaint in error.splitlines()[-1]
 
 
-def test_a_wrong_value_in_the_environment_is_said_with_its_variable() -> None:
-    done = command("--", "server", MCP_ABRIDGE_BUDGET="much")
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == (
+def test_an_unusable_variable_is_refused_by_its_name(ended: Ended) -> None:
+    code, _, error = ended("--", "server", MCP_ABRIDGE_BUDGET="much")
+    assert code == 2
+    assert error.splitlines()[-1] == (
         "mcp-abridge: error: MCP_ABRIDGE_BUDGET: 'much' is not a size; "
         "write it like 8kB, 256MB or 1GiB"
     )
 
 
-def test_help_names_every_option_how_variables_are_named_and_every_verb() -> None:
-    from proxy.cli import VERBS
-
-    for words in (("--help",), ("run", "-h")):
-        done = command(*words)
-        assert done.returncode == 0
-        # argparse breaks lines where they are long.
-        shown = " ".join(done.stdout.split())
-        for option in OPTIONS:
-            assert option.flag in shown
-        assert OPTIONS[-3].variable in shown
-        for verb in VERBS:
-            assert f" {verb} " in shown
-        assert "mcp-abridge [run] [OPTION]... [--] COMMAND [ARG]..." in shown
-        assert "mcp-abridge [run] [OPTION]... URL" in shown
+@pytest.mark.parametrize("words", [("--help",), ("run", "-h")])
+def test_help_names_every_option_how_variables_are_named_and_every_verb(
+    words: tuple[str, ...], ended: Ended
+) -> None:
+    code, out, _ = ended(*words)
+    shown = " ".join(out.split())  # argparse breaks long lines
+    assert code == 0
+    assert [option.flag for option in OPTIONS if option.flag not in shown] == []
+    assert f"--log-format is {OPTIONS[-3].variable}" in shown
+    assert [verb for verb in VERBS if f" {verb} " not in shown] == []
+    assert "mcp-abridge [run] [OPTION]... [--] COMMAND [ARG]..." in shown
+    assert "mcp-abridge [run] [OPTION]... URL" in shown

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from math import ceil
 from pathlib import Path
@@ -18,8 +18,7 @@ import msgspec
 import pytest
 
 from proxy.cli import main
-from proxy.cli.options import Option
-from proxy.cli.serve import OPTIONS, _limits, _store, _with_rules
+from proxy.cli.serve import _limits, _store, _with_rules
 from proxy.errors import RuleErrors
 from proxy.ruleset.loading.config_model import LimitsSpec
 from proxy.storage.redis import Redis
@@ -72,24 +71,28 @@ def answering(**result: Any) -> bytes:
     return head.encode() + b"\r\n\r\n" + body
 
 
-def finished(
-    *words: str, cwd: Path | None = None, variables: Mapping[str, str] = {}
-) -> tuple[int, str]:
-    """Run `serve` that ends by itself; return its code and what it said."""
-    done = subprocess.run(
-        [sys.executable, "-c", START, "serve", *words],
-        env={**os.environ, **variables},
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.stdout == ""
-    return done.returncode, _TIME.sub("", done.stderr)
+Refused = Callable[..., str]
 
 
-_TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (?=mcp-abridge: )", re.MULTILINE)
+@pytest.fixture
+def refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Refused:
+    """Return a function that runs `serve`, which must not start, and returns the reason."""
+    monkeypatch.chdir(tmp_path)
+
+    def refused(*words: str, **variables: str) -> str:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        try:
+            code: object = main(["serve", *words])
+        except SystemExit as ended:
+            code = ended.code
+        out, reason = capfd.readouterr()
+        assert (code, out) == (2, "")
+        return re.sub(r"^[-0-9T:]+Z (?=mcp-abridge: )", "", reason, flags=re.MULTILINE)
+
+    return refused
 
 
 class Process:
@@ -201,40 +204,6 @@ async def test_rules_are_applied_and_what_was_saved_is_counted(tmp_path: Path) -
     assert '"find"' in report.stdout
 
 
-async def test_headers_go_to_the_server_with_variables_filled_in_and_are_never_logged() -> None:
-    async with (
-        raw.upstream(answering(tools=[])) as upstream,
-        serve(
-            "--header", "X-Key: ${KEY}", "-v", upstream.url, variables={"KEY": "very-secret"}
-        ) as running,
-    ):
-        url = (await running.line("serving"))["url"]
-        await running.post(url, LIST)
-        await running.line("request")
-        assert upstream.asked[0].headers["x-key"] == "very-secret"
-        assert await running.end() == 0
-        assert "very-secret" not in str(running.lines)
-
-
-async def test_a_token_opens_it_wherever_it_listens(tmp_path: Path) -> None:
-    (tmp_path / "tokens").write_text("first\nsecond\n")
-    (tmp_path / "serve.yaml").write_text("{version: 1, token_file: tokens}")
-    words = ("--config", "serve.yaml", "--listen", "0.0.0.0:0")
-    async with (
-        raw.upstream(answering(tools=[])) as upstream,
-        serve(*words, upstream.url, cwd=tmp_path) as running,
-    ):
-        serving = await running.line("serving")
-        assert serving["token"] == "yes"
-        url = serving["url"].replace("0.0.0.0", "127.0.0.1")
-        assert (await running.post(url, LIST)).status == 401
-        for token in ("first", "second"):
-            answered = await running.post(url, LIST, f"Authorization: Bearer {token}")
-            assert answered.status == 200
-        assert "authorization" not in upstream.asked[0].headers
-        assert await running.end() == 0
-
-
 async def test_routes_of_a_configuration_have_their_own_tools_and_tokens(tmp_path: Path) -> None:
     tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("find", "move")]
     async with raw.upstream(answering(tools=tools)) as upstream:
@@ -321,34 +290,6 @@ async def test_a_route_that_is_not_ready_is_said_at_the_start() -> None:
         assert await running.end() == 0
 
 
-def test_off_loopback_it_starts_with_a_token_only() -> None:
-    code, said = finished("--listen", "0.0.0.0:0", "http://127.0.0.1:1/mcp")
-    assert code == 2
-    assert said == (
-        "mcp-abridge: error: /mcp on 0.0.0.0:0 would be open to whoever can connect: give it a "
-        "token (MCP_ABRIDGE_TOKEN, or token_file in --config), listen on 127.0.0.1, or say "
-        "--insecure\n"
-    )
-
-
-async def test_off_loopback_it_starts_without_a_token_where_that_was_said() -> None:
-    words = ("--insecure", "--listen", "0.0.0.0:0")
-    async with serve(*words, "http://127.0.0.1:1/mcp") as running:
-        assert (await running.line("serving"))["token"] == "no"
-        assert await running.end() == 0
-
-
-def test_a_token_where_credentials_are_to_be_forwarded_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text("{version: 1, auth: forward}")
-    words = ("--config", "c.yaml", "http://127.0.0.1:1/mcp")
-    code, said = finished(*words, cwd=tmp_path, variables={"MCP_ABRIDGE_TOKEN": "word"})
-    assert code == 2
-    assert said == (
-        "mcp-abridge: error: c.yaml:1:20: auth: Authorization cannot hold the token that opens a "
-        "route and credentials to forward; let the path hold the token: /mcp/{token}\n"
-    )
-
-
 async def test_a_path_that_holds_the_token_leaves_authorization_to_the_server(
     tmp_path: Path,
 ) -> None:
@@ -383,82 +324,6 @@ def test_python_that_rules_name_is_loaded_where_that_is_allowed(allowed: bool) -
         assert len(caught.value.problems) == 3
 
 
-def test_every_mistake_in_the_rules_is_said_before_anything_is_served(tmp_path: Path) -> None:
-    (tmp_path / "r.yaml").write_text("version: 1\nrules: [{tool: a}, {tools: b, max_bytes: 1}]")
-    code, said = finished("--rules", "r.yaml", "--rules", "none.yaml", "http://a", cwd=tmp_path)
-    assert code == 2
-    assert said.splitlines() == [
-        "mcp-abridge: error: r.yaml:2:10: unknown key 'tool' of a rule; did you mean 'tools'?",
-        "mcp-abridge: error: r.yaml:2:42: max_bytes: 1 is less than the minimum of 300",
-        "mcp-abridge: error: none.yaml: no such file or directory",
-    ]
-
-
-def test_every_mistake_in_a_configuration_is_said_with_its_place(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text(
-        "version: 1\nheaders: {X: '${NO}'}\nroutes: [{path: /mcp, tool: a}]"
-    )
-    code, said = finished("--config", "c.yaml", cwd=tmp_path)
-    assert code == 2
-    assert said.splitlines() == [
-        "mcp-abridge: error: c.yaml:2:14: X: the variable 'NO' is not set",
-        "mcp-abridge: error: c.yaml:3:10: a route: 'upstream' is missing",
-        "mcp-abridge: error: c.yaml:3:23: unknown key 'tool' of a route; did you mean 'tools'?",
-    ]
-    code, said = finished("--config", "nothing.yaml", cwd=tmp_path)
-    assert (code, said) == (2, "mcp-abridge: error: nothing.yaml: no such file or directory\n")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "no server: give its URL, or write its command after --, or --config"),
-        (
-            ("server",),
-            "'server' is neither a URL, such as http://server:3000/mcp, nor a program on the PATH; "
-            "a command after -- is run in any case",
-        ),
-        (("http://a", "--", "b"), "a server is a URL, or a command, not both"),
-        (("http://",), "expected a URL such as http://server:3000/mcp, found 'http://'"),
-        (("--header", "X", "http://a"), HEADER),
-        (("--header", "X: ${NO_SUCH}", "http://a"), "the variable 'NO_SUCH' is not set"),
-    ],
-)
-def test_a_command_line_that_makes_no_sense_is_refused(words: Iterable[str], said: str) -> None:
-    assert finished(*words) == (2, f"mcp-abridge serve: {said}\n")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--listen", "80"), "expected HOST:PORT, found '80'; write 127.0.0.1:80"),
-        (
-            ("--deadline", "nan"),
-            "'nan' is no number of seconds above 0, such as 30 or 2.5",
-        ),
-        (
-            ("--store", "file"),
-            "expected memory or a URL such as redis://redis:6379/0, found 'file'",
-        ),
-    ],
-)
-def test_a_value_that_is_none_is_refused(words: Iterable[str], said: str) -> None:
-    code, stderr = finished(*words, "http://a")
-    assert code == 2
-    assert said in " ".join(stderr.split())
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "said"),
-    [
-        ("MCP_ABRIDGE_LISTEN", "x", "MCP_ABRIDGE_LISTEN: expected HOST:PORT, found 'x'"),
-        ("MCP_ABRIDGE_HEADER", "A: 1\nB", HEADER),
-    ],
-)
-def test_a_variable_that_holds_no_value_is_refused(variable: str, value: str, said: str) -> None:
-    assert finished("http://a", variables={variable: value}) == (2, f"mcp-abridge serve: {said}\n")
-
-
 async def test_variables_are_flags_and_flags_go_before_them() -> None:
     variables = {
         "MCP_ABRIDGE_LISTEN": "nowhere.invalid:1",
@@ -480,40 +345,91 @@ async def test_variables_are_flags_and_flags_go_before_them() -> None:
         assert await running.end() == 0
 
 
-def test_a_place_that_is_taken_is_said() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        code, said = finished("--listen", f"127.0.0.1:{port}", "http://127.0.0.1:1/mcp")
-    assert code == 2
-    assert said == (
-        f"mcp-abridge: error: cannot listen on 127.0.0.1:{port}: address already in use; "
-        "--listen says where\n"
-    )
+def test_every_mistake_in_the_rules_is_named_before_anything_is_served(refused: Refused) -> None:
+    Path("r.yaml").write_text("version: 1\nrules: [{tool: a}, {tools: b, max_bytes: 1}]")
+    assert refused("--rules", "r.yaml", "--rules", "none.yaml", "http://a").splitlines() == [
+        "mcp-abridge: error: r.yaml:2:10: unknown key 'tool' of a rule; did you mean 'tools'?",
+        "mcp-abridge: error: r.yaml:2:42: max_bytes: 1 is less than the minimum of 300",
+        "mcp-abridge: error: none.yaml: no such file or directory",
+    ]
 
 
-def test_a_flag_that_is_misspelled_is_said_with_the_right_one() -> None:
-    code, said = finished("--listn", "127.0.0.1:0", "http://a")
-    assert code == 2
-    assert said.endswith("serve: error: unexpected '--listn'; did you mean '--listen'?\n")
+def test_every_mistake_in_a_configuration_is_named_with_its_place(refused: Refused) -> None:
+    Path("c.yaml").write_text("version: 1\nheaders: {X: '${NO}'}\nroutes: [{path: /mcp, tool: a}]")
+    assert refused("--config", "c.yaml").splitlines() == [
+        "mcp-abridge: error: c.yaml:2:14: X: the variable 'NO' is not set",
+        "mcp-abridge: error: c.yaml:3:10: a route: 'upstream' is missing",
+        "mcp-abridge: error: c.yaml:3:23: unknown key 'tool' of a route; did you mean 'tools'?",
+    ]
+    reason = "mcp-abridge: error: nothing.yaml: no such file or directory\n"
+    assert refused("--config", "nothing.yaml") == reason
 
 
 @pytest.mark.parametrize(
-    ("words", "key"),
+    ("words", "reason"),
     [
-        (("--sessions", "5"), "limits.sessions"),
-        (("--drain=5",), "limits.drain_seconds"),
-        (("--token-file", "tokens"), "token_file"),
-        (("--allow-host", "a"), "hosts"),
-        (("--tools", "a", "--listen", "127.0.0.1:0"), "tools"),
+        ([], "no server: give its URL, or write its command after --, or --config"),
+        (
+            ["server"],
+            "'server' is neither a URL, such as http://server:3000/mcp, nor a program on the PATH; "
+            "a command after -- is run in any case",
+        ),
+        (["http://a", "--", "b"], "a server is a URL, or a command, not both"),
+        (["http://"], "expected a URL such as http://server:3000/mcp, found 'http://'"),
+        (["--header", "X", "http://a"], HEADER),
+        (["--header", "X: ${NO_SUCH}", "http://a"], "the variable 'NO_SUCH' is not set"),
+        (["--listen", "80", "http://a"], "expected HOST:PORT, found '80'; write 127.0.0.1:80"),
+        (["--deadline", "nan", "http://a"], "'nan' is no number of seconds above 0"),
+        (["--store", "file", "http://a"], "expected memory or a URL such as redis://redis:6379/0"),
+        (["--listen", "0.0.0.0:0", "http://a"], "/mcp on 0.0.0.0:0 would be open to whoever can"),
+        (["--listn", "a", "http://a"], "unexpected '--listn'; did you mean '--listen'?"),
+        (
+            ["--sessions", "5", "http://a"],
+            "unexpected '--sessions': it is the key 'limits.sessions'",
+        ),
+        (
+            ["--drain=5", "http://a"],
+            "unexpected '--drain': it is the key 'limits.drain_seconds' in",
+        ),
+        (
+            ["--token-file", "a", "http://a"],
+            "unexpected '--token-file': it is the key 'token_file'",
+        ),
+        (["--allow-host", "a", "http://a"], "unexpected '--allow-host': it is the key 'hosts' in"),
+        (
+            ["--tools", "a", "http://a"],
+            "unexpected '--tools': it is the key 'tools' in the file of",
+        ),
     ],
 )
-def test_a_flag_for_a_key_of_the_configuration_is_refused_with_the_key(
-    words: tuple[str, ...], key: str
+def test_an_unusable_command_line_is_refused(
+    words: list[str], reason: str, refused: Refused
 ) -> None:
-    flag = words[0].partition("=")[0]
-    code, said = finished(*words, "http://a")
-    assert code == 2
-    assert said.endswith(f"unexpected {flag!r}: it is the key {key!r} in the file of --config\n")
+    assert reason in " ".join(refused(*words).split())
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "reason"),
+    [
+        ("MCP_ABRIDGE_LISTEN", "x", "MCP_ABRIDGE_LISTEN: expected HOST:PORT, found 'x'"),
+        ("MCP_ABRIDGE_HEADER", "A: 1\nB", HEADER),
+    ],
+)
+def test_an_unusable_variable_is_refused(
+    variable: str, value: str, reason: str, refused: Refused
+) -> None:
+    assert refused("http://a", **{variable: value}) == f"mcp-abridge serve: {reason}\n"
+
+
+def test_an_address_that_is_in_use_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        listen = f"127.0.0.1:{server.getsockname()[1]}"
+        command = [sys.executable, "-c", START, "serve", "--listen", listen, "http://127.0.0.1:1"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        f"cannot listen on {listen}: address already in use; --listen says where\n"
+    )
 
 
 def test_help_fits_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
@@ -522,9 +438,3 @@ def test_help_fits_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 30
     assert max(map(len, lines)) < 80
-
-
-def test_every_option_has_a_flag_and_a_variable_of_its_own() -> None:
-    assert all(isinstance(option, Option) for option in OPTIONS)
-    assert len({option.flag for option in OPTIONS}) == len(OPTIONS)
-    assert all(option.variable.startswith("MCP_ABRIDGE_") for option in OPTIONS)
