@@ -105,7 +105,7 @@ class ResponseWriter:
             return
         spoken = _messages(event)
         if not spoken:
-            if self._form is None and _lasts(event):
+            if self._form is None and _matters_on_resume(event):
                 await self._hold(event)
             return
         responses = [raw for raw, responds in spoken if responds]
@@ -124,7 +124,7 @@ class ResponseWriter:
     async def add_messages(self, messages: Iterable[bytes]) -> None:
         """Add messages of the proxy."""
         for each in messages:
-            await self.add(unframed(each))
+            await self.add(message_event(each))
 
     async def keep_alive(self, event: Event) -> None:
         """Send an event, lest the client and intermediaries take silence for the end.
@@ -235,7 +235,7 @@ class ResponseWriter:
         return headers
 
 
-def unframed(message: bytes, id: str | None = None) -> Event:
+def message_event(message: bytes, id: str | None = None) -> Event:
     """Return the event for a message of the proxy; its bytes are made when a stream needs them."""
     return Event(b"", message, id, "message")
 
@@ -261,7 +261,7 @@ def _slices(pieces: Iterable[bytes]) -> Iterator[bytes | memoryview]:
             yield from (view[at : at + _PIECE] for at in range(0, len(piece), _PIECE))
 
 
-def _lasts(event: Event) -> bool:
+def _matters_on_resume(event: Event) -> bool:
     """Return True if an event without a message must be kept for later readers."""
     return bool(event.data) or event.id is not None or event.retry is not None
 
