@@ -1,6 +1,6 @@
-"""Makes the references of a JSON Schema movable, and joins schemas that have references.
+"""Makes the references of a JSON Schema movable, and combines schemas that have references.
 
-A schema is `bundle` if every `$ref` names an entry of `$defs` or `definitions` at its root: then
+A schema is bundled if every `$ref` names an entry of `$defs` or `definitions` at its root: then
 any part of it can be changed or moved, and no reference loses its target.
 """
 
@@ -140,7 +140,10 @@ def split_definitions(schema: Schema) -> tuple[Schema, Schema]:
 
 
 def target(root: Mapping[str, Any], reference: str) -> Subschema:
-    """Return the target in `root` of `reference`, a JSON Pointer in a fragment. Raises Unsupported."""
+    """Return the target in `root` of `reference`, a JSON Pointer in a fragment.
+
+    Raises Unsupported if there is none.
+    """
     value: Any = root
     for token in _unquoted(reference[1:]).split("/")[1:]:
         key = token.replace("~1", "/").replace("~0", "~")
@@ -158,8 +161,9 @@ def target(root: Mapping[str, Any], reference: str) -> Subschema:
 def combine(roots: list[Schema], build: Callable[[list[Schema]], Schema]) -> Schema:
     """Combine bundled schemas into one: `build` gets them without their definitions, in order.
 
-    Their definitions move to the new root, renamed if two of the same name differ. Raises Unsupported
-    if the schemas have different dialects.
+    Their definitions move to the new root, renamed if two of the same name differ.
+
+    Raises Unsupported if the schemas have different dialects.
     """
     own: dict[str, dict[str, Subschema]] = {words: {} for words in DEFINITIONS}
     dialects = {root["$schema"] for root in roots if "$schema" in root}
