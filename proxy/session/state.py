@@ -163,7 +163,7 @@ class SessionState:
             kind = rule.at(tool), warning.kind
             if kind not in self._logged and len(self._logged) < _MOST_WARNINGS:
                 self._logged.add(kind)
-                self.log(f"{rule.at(tool)}: {warning.said}")
+                self.log(f"{rule.at(tool)}: {warning.text}")
 
     # Failures of the session itself
 

@@ -41,26 +41,26 @@ class Notice(Struct, frozen=True):
 DROPPED = "_dropped"  # the notice on how many blocks of each type a rule dropped
 
 
-def unused_name(members: object, wanted: str) -> str:
-    """Return `wanted`, with as many `_` appended as make it differ from all `members`.
+def unused_name(members: object, name: str) -> str:
+    """Return `name`, with as many `_` appended as make it differ from all `members`.
 
     >>> unused_name({"pagination": 1}, "pagination"), unused_name([], "pagination")
     ('pagination_', 'pagination')
     """
-    while isinstance(members, dict) and wanted in members:
-        wanted += "_"
-    return wanted
+    while isinstance(members, dict) and name in members:
+        name += "_"
+    return name
 
 
 class Warned(Struct, frozen=True):
     """A warning to the operator of the proxy; the response is sent all the same.
 
     Warnings of one `kind` are counted together and logged once. A kind is a few plain words, never
-    upstream text, and a rule has few kinds; `said` is one case of it in full.
+    upstream text, and a rule has few kinds; `text` is one case of it in full.
     """
 
     kind: str
-    said: str
+    text: str
 
 
 class Call(Struct):
@@ -89,9 +89,9 @@ class Call(Struct):
     fuel: Fuel = field(default_factory=Fuel)
     error: bool = False
 
-    def warn(self, kind: str, said: str) -> None:
+    def warn(self, kind: str, text: str) -> None:
         """Add a warning, which is counted and logged; see Warned."""
-        self.warnings.append(Warned(kind, said))
+        self.warnings.append(Warned(kind, text))
 
     def argument(self, name: str) -> Any:
         """Return the argument at the dotted `name`, or None."""

@@ -38,7 +38,7 @@ class Elide(BaseTransform, frozen=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Shorten the arrays."""
-        (first, last), shown, total = self._ends, 0, 0
+        (first, last), visible, total = self._ends, 0, 0
         for slot, _, value in arrays(root, self.at, call):
             if len(value) <= first + last:
                 continue
@@ -49,9 +49,9 @@ class Elide(BaseTransform, frozen=True):
             elif slot.parent is root.parent:
                 _notify(root, call, "items", self._counts(len(value)))
             else:
-                shown, total = shown + len(ends), total + len(value)
+                visible, total = visible + len(ends), total + len(value)
         if total:
-            _notify(root, call, str(self.at), f"{shown} of {total}")
+            _notify(root, call, str(self.at), f"{visible} of {total}")
 
     @property
     def _ends(self) -> tuple[int, int]:

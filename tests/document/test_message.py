@@ -56,6 +56,17 @@ def test_an_id_keeps_its_lone_surrogates(id: bytes) -> None:
     assert json.loads(message.replaced(raw, result=1))["id"] == "\ud800a"
 
 
+def test_what_only_looks_like_an_id_is_its_own_key() -> None:
+    assert message.id_key(rb'"\ud800\x"') == rb'"\ud800\x"'
+
+
+def test_the_outermost_level_is_read_with_lone_surrogates_and_of_objects_alone() -> None:
+    assert message.outer_members(rb'{"x":"\ud800"}') == {"x": Raw('"\ufffd"'.encode())}
+    with pytest.raises(DocumentError):
+        message.outer_members(b"[]")
+    assert message.read(rb'["\ud800"]') == [Raw('"\ufffd"'.encode())]
+
+
 def test_a_name_that_is_no_utf_8_is_no_member() -> None:
     with pytest.raises(DocumentError):
         message.members(b'{"\x80": 1}')

@@ -144,8 +144,6 @@ def test_a_key_of_another_kind_is_none(kind: str, store: Redis, client: Client) 
     assert store.get(A) == SNAPSHOT
 
 
-
-
 def test_any_key_may_be_evicted(store: Redis, client: Client) -> None:
     store.put(A, SNAPSHOT)
     for name in keys(client):
@@ -193,8 +191,6 @@ def test_replicas_that_write_at_once_lose_nothing_that_is_not_dropped(server: Re
     assert [replicas[0].get(each) for each in dropped] == [None] * 8
     for replica in replicas:
         replica.close()
-
-
 
 
 # When it cannot be asked
@@ -276,8 +272,6 @@ def test_one_that_hangs_is_waited_for_briefly_and_then_not_for_a_while(own: Redi
             assert {said for said, _ in threads.map(refused, [store] * 8)} == {said}
     assert until_it_answers(store) == SNAPSHOT
     store.close()
-
-
 
 
 def test_after_a_failure_one_request_at_a_time_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:

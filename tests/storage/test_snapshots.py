@@ -95,8 +95,6 @@ def test_what_was_put_is_got_until_it_is_dropped(store: Store) -> None:
     assert store.get(A) is None
 
 
-
-
 def test_a_later_snapshot_takes_the_place_of_an_earlier_one(store: Store) -> None:
     store.put(A, snapshot(600))
     store.put(A, snapshot(601))
@@ -204,12 +202,8 @@ def test_a_rule_whose_snapshots_came_at_different_times_is_dropped_whole(case: C
 # In memory
 
 
-
-
 def test_only_a_store_elsewhere_is_remote() -> None:
     assert (Memory.remote, Redis.remote) == (False, True)
-
-
 
 
 def test_the_least_recently_used_goes_first_where_there_are_too_many() -> None:

@@ -138,7 +138,3 @@ def test_values_that_hold_lone_surrogates_are_written_with_escapes() -> None:
 def test_a_response_answers_under_another_id() -> None:
     assert exchange.under(RESPONSE, Raw(b"7")) is RESPONSE
     assert exchange.under(RESPONSE, Raw(b'"b"')) == RESPONSE.replace(b":7", b':"b"')
-
-
-
-

@@ -57,8 +57,6 @@ def test_the_call_for_the_first_page_has_no_offset_and_no_view() -> None:
     assert walk.start(bound, {"view": "a", "x": 1}) == {"x": 1}
 
 
-
-
 @pytest.mark.parametrize(
     ("pages", "lines"),
     [
