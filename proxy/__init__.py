@@ -22,6 +22,10 @@ document (shaping.result.read), runs the steps (transforms) and writes all copie
 (shaping.result.write); session.state counts it, and the relay sends it. `python -m tests.call_path`
 lists the files of each.
 
+JSON: documents and messages go through msgspec, which leaves what no step opens undecoded (Raw) and
+so keeps 1.0, 1e400 and 23 digits as they were spelled. The standard library reads what msgspec
+refuses (lone surrogates, NaN); orjson writes values that the proxy makes itself.
+
 Words, one for each thing:
 
 Message     one JSON-RPC message; `raw` is always its bytes

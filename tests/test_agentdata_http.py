@@ -24,50 +24,31 @@ Answers = Literal["json", "stream", "406"]
 Json = dict[str, Any]
 
 # An Accept header, and what a POST with it gets: before a server that answers in JSON, and before
-# one that answers with an event stream.
+# one that answers with an event stream. More headers stand in tests/transports/http.
 ACCEPTS: list[tuple[str | None, Answers, Answers]] = [
     ("application/json", "json", "json"),
-    ("APPLICATION/JSON", "json", "json"),
-    ("application/json;q=0.1", "json", "json"),
     ("application/*", "json", "json"),
-    ("application/json, text/html", "json", "json"),
     ("text/event-stream", "stream", "stream"),
     ("Text/Event-Stream;charset=utf-8", "stream", "stream"),
-    ("text/*", "stream", "stream"),
     # SSE weighs more.
-    ("application/json;q=0.5, text/event-stream", "stream", "stream"),
     ("application/json;q=0.8, text/event-stream;q=0.9", "stream", "stream"),
     ("*/*;q=0.1, text/event-stream", "stream", "stream"),
-    ("application/json;q=0, */*", "stream", "stream"),
     ("application/json;q=0, text/event-stream", "stream", "stream"),
     # JSON weighs more.
-    ("application/json, text/event-stream;q=0.5", "json", "json"),
     ("text/event-stream;q=0.9, application/json;q=0.95", "json", "json"),
     ("application/json, */*;q=0.1", "json", "json"),
-    ("text/event-stream;q=0, */*", "json", "json"),
-    ("application/json, text/event-stream;q=0", "json", "json"),
     # Both weigh the same: the server chose.
     ("application/json, text/event-stream", "json", "stream"),
     ("text/event-stream, application/json", "json", "stream"),
-    ("application/json;q=0.5, text/event-stream;q=0.5", "json", "stream"),
-    ("application/json, text/event-stream, */*;q=0.1", "json", "stream"),
     # Nothing is said of either, or nothing that can be read.
     (None, "json", "json"),
     ("", "json", "json"),
     ("*/*", "json", "json"),
-    ("*", "json", "json"),
-    ("*/*;q=0.8, text/html", "json", "json"),
     (";;;", "json", "json"),
-    (",", "json", "json"),
-    ("no type at all", "json", "json"),
-    ("application/json;q=much", "json", "json"),
     # Neither is accepted.
     ("text/html", "406", "406"),
     ("text/html, image/*;q=0.8", "406", "406"),
-    ("*/*;q=0", "406", "406"),
-    ("application/json;q=0", "406", "406"),
     ("application/json;q=0, text/event-stream;q=0.0", "406", "406"),
-    ("text/html, */*;q=0", "406", "406"),
 ]
 accepting = pytest.mark.parametrize("accept", [accept for accept, *_ in ACCEPTS])
 

@@ -207,9 +207,9 @@ def test_a_line_that_is_not_as_it_should_be_is_no_measurement() -> None:
     whole, touched = lines.Case("whole"), lines.Case("touched", touched=True)
     assert lines.Took(0.1, 1_000_000, b'{"result":').checked(whole, 1) == 0.1
     assert lines.Took(0.1, 10, b'{"result":').checked(touched, 1) == 0.1
-    with pytest.raises(lines.WrongAnswer, match=r'^10 bytes: {"result":$'):
+    with pytest.raises(WrongAnswer, match=r'^10 bytes: {"result":$'):
         lines.Took(0.1, 10, b'{"result":').checked(whole, 1)
-    with pytest.raises(lines.WrongAnswer, match="isError"):
+    with pytest.raises(WrongAnswer, match="isError"):
         lines.Took(0.1, 10, b'{"result":{"isError":true').checked(touched, 1)
 
 

@@ -166,12 +166,13 @@ async def _listed(words: Sequence[str], patience: float) -> Listed:
             cause = f"it gave no answer within {_SECONDS:g} s"
             if limit.when() == first_limit:
                 cause = _mute(patience)
+            log, stderr = _outputs(errors)
             # The wrapper's errors only report that it was terminated here.
-            log = [each for each in _log(errors) if each[0] != "error"]
-            raise Silent(cause, log, _stderr(errors)) from None
+            raise Silent(cause, [each for each in log if each[0] != "error"], stderr) from None
         except Exception as error:  # from the client, alone or in an exception group
-            raise Silent(_innermost(error), _log(errors), _stderr(errors)) from error
-        return listed._replace(log=_log(errors), stderr=_stderr(errors))
+            raise Silent(_innermost(error), *_outputs(errors)) from error
+        log, stderr = _outputs(errors)
+        return listed._replace(log=log, stderr=stderr)
 
 
 def _mute(seconds: float) -> str:
@@ -209,28 +210,27 @@ def _innermost(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _log(errors: Any) -> list[Finding]:
-    """Return the wrapper's warnings and errors; lines without its prefix are the server's."""
-    errors.seek(0)
-    levels: tuple[Level, ...] = ("warning", "error")
-    findings: dict[Finding, None] = {}
-    for line in errors:
-        for level in levels:
-            if line.startswith(start := f"{PROGRAM}: {level}: "):
-                findings[level, line.removeprefix(start).rstrip("\n")] = None
-    return list(findings)
+def _outputs(errors: Any) -> tuple[list[Finding], list[str]]:
+    """Return the wrapper's warnings and errors, and the last lines of the server.
 
-
-def _stderr(errors: Any) -> list[str]:
-    """Return the last lines that are not the wrapper's: a server may report its failure there."""
+    A server may report its failure on stderr; lines without the wrapper's prefix are the server's.
+    """
     errors.seek(0)
-    lines = [line for line in errors if line.strip() and not line.startswith(f"{PROGRAM}: ")]
-    return lines[-_STDERR_LINES:]
+    log: dict[Finding, None] = {}
+    stderr: list[str] = []
+    for line in map(str.rstrip, errors):
+        before, _, text = line.partition(f"{PROGRAM}: ")
+        level, _, message = text.partition(": ")
+        if before:
+            stderr.append(line)
+        elif level in ("warning", "error"):
+            log[level, message] = None  # type: ignore[index]
+    return list(log), stderr[-_STDERR_LINES:]
 
 
 def _quoted(level: Level, stderr: list[str]) -> Iterator[Finding]:
     if stderr:
-        lines = (printable(line.rstrip("\n")) for line in stderr)
+        lines = map(printable, stderr)
         yield level, "\n    ".join(("what the server wrote beside its messages:", *lines))
 
 

@@ -318,7 +318,7 @@ def _mistakes(step: Transform, document: Any, arguments: dict[str, Any]) -> list
 
 
 def _warning(warning: Warned) -> dict[str, Any]:
-    return {"kind": warning.kind, "said": warning.said}
+    return {"kind": warning.kind, "said": warning.text}
 
 
 def _all_warnings(replay: Replay) -> list[dict[str, Any]]:

@@ -14,12 +14,10 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from proxy.cli.options import Options
-    from proxy.errors import RuleErrors
     from proxy.ruleset.rule import RuleSet
     from proxy.ruleset.selection import Selection
-    from proxy.ruleset.watch import Watch
+    from proxy.session.session import Session
     from proxy.storage.ledger import Ledger
-    from proxy.storage.meter import Meters
     from proxy.storage.snapshots import Memory
     from proxy.transports.log import Level, Log
 
@@ -47,22 +45,15 @@ def run(options: "Options", first_word: str = "") -> "NoReturn":
         if options.command[0] == first_word:
             cause += _no_verb(first_word)
         server = _stillborn(cause)
-    _import_msgspec()
-
-    from proxy.session.session import Session
-    from proxy.transports.log import Log
+    log, rules, ledger, session = _session(options)
     from proxy.transports.stdio.relay import Relay
 
-    log = Log(_level(options), options.log_format)
     if cause is not None:
         log.error(cause)
     else:
         log.debug(f"started {options.command[0]!r} as process {server.pid}")
         if server.guardian is None:
             log.warning("no /bin/sh: nothing ends the server if this process is killed")
-    meters, ledger = _accounts(options, log)
-    rules = _Rules(options, log)
-    session = Session(rules, meters.of, log.warning, deadline=options.deadline)
     relay = Relay(server, session, _store(options), log, options.max_message, cause)
     rules.refuse = relay.refuse
     _end(rules, ledger, log, relay.run)
@@ -95,19 +86,12 @@ def _bridge(options: "Options", url: str) -> "NoReturn":
     The exit code is 128 + n for a signal, 1 if the server cannot be reached or has ended the
     session, 2 if the rules cannot be used.
     """
-    _import_msgspec()
-
-    from proxy.session.session import Session
+    log, rules, ledger, session = _session(options)
     from proxy.transports.client.bridge import Bridge
     from proxy.transports.client.endpoint import HttpClient
     from proxy.transports.driver import Driver
-    from proxy.transports.log import Log
     from proxy.transports.workers.pool import Workers
 
-    log = Log(_level(options), options.log_format)
-    meters, ledger = _accounts(options, log)
-    rules = _Rules(options, log)
-    session = Session(rules, meters.of, log.warning, deadline=options.deadline)
     # No other session has to wait for a large document. Further messages of this client are
     # handled while a thread shapes a document that takes very long.
     workers = Workers(processes=0, max_here=sys.maxsize)
@@ -123,14 +107,21 @@ def _store(options: "Options") -> "Memory":
     return Memory(size=options.snapshots, seconds=options.snapshot_age, ages=True)
 
 
-def _accounts(options: "Options", log: "Log") -> "tuple[Meters, Ledger | None]":
+def _session(options: "Options") -> "tuple[Log, _Rules, Ledger | None, Session]":
+    _import_msgspec()
+
+    from proxy.session.session import Session
     from proxy.storage.ledger import Ledger, default_path
     from proxy.storage.meter import Meters
+    from proxy.transports.log import Log
 
-    meters = Meters()
-    if options.ledger == "off":
-        return meters, None
-    return meters, Ledger(options.ledger or default_path(), meters, warn=log.warning)
+    level: Level = "error" if options.quiet else "debug" if options.verbose else "info"
+    log = Log(level, options.log_format)
+    rules, meters, ledger = _Rules(options, log), Meters(), None
+    if options.ledger != "off":
+        ledger = Ledger(options.ledger or default_path(), meters, warn=log.warning)
+    session = Session(rules, meters.of, log.warning, deadline=options.deadline)
+    return log, rules, ledger, session
 
 
 def _end(
@@ -171,67 +162,52 @@ class _Rules:
 
     def load(self) -> None:
         """Read the rule files."""
-        from proxy.errors import RuleErrors
-
-        names, budget = self._options.rules, self._options.budget
         try:
-            from proxy.ruleset.selection import Selection
-
-            if names == [_NONE]:
-                self._selection = Selection((), "off", self._log.info)
-            else:
-                files = None if names is None else self._watch(names)
-                self._selection = Selection(files, budget, self._log.info)
-        except RuleErrors as errors:
-            self._fail(errors)
+            self._selection = self._read()
         except Exception as error:  # callers would wait for the rules for ever
-            self._log.error(f"{RuleErrors.brief}: {type(error).__name__}: {error}")
-            self.refuse(_BAD_RULES, RuleErrors.brief)
+            self._fail(error)
         finally:
             self._loaded.set()
 
-    def _watch(self, names: list[str]) -> "Watch":
+    def _read(self) -> "Selection":
+        from proxy.ruleset.selection import Selection
         from proxy.ruleset.watch import Watch
 
-        allowed = self._options.allow_python
+        names, allowed = self._options.rules, self._options.allow_python
+        log, warn = self._log.info, self._log.warning
+        if names == [_NONE]:
+            return Selection((), "off", log)
+        if names is None:
+            return Selection(None, self._options.budget, log)
         if allowed:
             # Stdout carries only messages, so output of rules' Python goes to stderr.
             sys.stdout = sys.stderr
-        return Watch(names, self._log.info, self._log.warning, allow_python=allowed)
+        return Selection(Watch(names, log, warn, allow_python=allowed), self._options.budget, log)
 
     def __call__(self, server: str | None, client: str | None) -> "RuleSet":
         """Return the rules for a server and a client; raises RuleErrors."""
         # On the path of every tool call: do not wait if the rules are loaded.
         if self._selection is None:
             self._loaded.wait()
+        from proxy.errors import RuleErrors
+
+        if self._selection is None:
+            raise RuleErrors([])
         try:
-            return self._selection(server, client) if self._selection else self._none()
-        except Exception as error:
-            self._failed(error)
+            return self._selection(server, client)
+        except RuleErrors as errors:
+            self._fail(errors)
             raise
 
-    def _none(self) -> "RuleSet":
+    def _fail(self, error: Exception) -> None:
+        """Log the problems, and refuse all calls."""
         from proxy.errors import RuleErrors
 
-        raise RuleErrors([])
-
-    def _failed(self, error: Exception) -> None:
-        from proxy.errors import RuleErrors
-
-        if isinstance(error, RuleErrors):
-            self._fail(error)
-
-    def _fail(self, errors: "RuleErrors") -> None:
         self.failed = True
-        for problem in errors.problems:
-            self._log.error(str(problem))
-        self.refuse(_BAD_RULES, errors.brief)
-
-
-def _level(options: "Options") -> "Level":
-    if options.quiet:
-        return "error"
-    return "debug" if options.verbose else "info"
+        lines = [f"{RuleErrors.brief}: {type(error).__name__}: {error}"]
+        for line in error.problems if isinstance(error, RuleErrors) else lines:
+            self._log.error(str(line))
+        self.refuse(_BAD_RULES, RuleErrors.brief)
 
 
 def _open_standard() -> None:

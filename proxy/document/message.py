@@ -127,8 +127,11 @@ def _exact_id(raw: bytes, id: Raw) -> Raw:
     import json
 
     # Other members may be invalid UTF-8, or numbers too long for an int.
-    decoded = json.loads(raw.decode("utf-8", "replace"), parse_int=str)
-    return Raw(json.dumps(decoded["id"]).encode())
+    try:
+        decoded = json.loads(raw.decode("utf-8", "replace"), parse_int=str)
+        return Raw(json.dumps(decoded["id"]).encode())
+    except RecursionError as error:
+        raise DocumentError("nested too deeply") from error
 
 
 def _read(raw: bytes) -> Message | list[Raw]:

@@ -47,7 +47,6 @@ ABSENT = Raw()
 
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _ARRAY = msgspec.json.Decoder(list[Raw])
-_OBJECTS = msgspec.json.Decoder(list[dict[str, Raw] | None])
 _STRING = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder(Raw)
 _LARGE = 256 << 10  # bytes
@@ -410,12 +409,7 @@ def rows(value: Value, row: type[msgspec.Struct]) -> list[msgspec.Struct | None]
     Nulls among the objects stay. Returns None if `value` is already opened or holds anything else:
     use the tree then.
     """
-    if type(value) is not Raw or memoryview(value)[0] != 0x5B:
-        return None
-    try:
-        return msgspec.json.decode(value, type=list[row | None])  # type: ignore[valid-type]
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return None
+    return _decoded(value, 0x5B, list[row | None])  # type: ignore[no-any-return, valid-type]
 
 
 def objects(value: Value) -> list[dict[str, Value] | None] | None:
@@ -423,20 +417,19 @@ def objects(value: Value) -> list[dict[str, Value] | None] | None:
 
     Nulls among the objects stay.
     """
-    if type(value) is not Raw or memoryview(value)[0] != 0x5B:
-        return None
-    try:
-        return _OBJECTS.decode(value)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return None
+    return _decoded(value, 0x5B, list[dict[str, Raw] | None])  # type: ignore[no-any-return]
 
 
 def one_row(value: Value, row: type[msgspec.Struct]) -> msgspec.Struct | None:
     """Decode an unopened object straight to a Struct; None as for `rows`."""
-    if type(value) is not Raw or memoryview(value)[0] != 0x7B:
+    return _decoded(value, 0x7B, row)  # type: ignore[no-any-return]
+
+
+def _decoded(value: Value, head: int, kind: Any) -> Any:
+    if type(value) is not Raw or memoryview(value)[0] != head:
         return None
     try:
-        return msgspec.json.decode(value, type=row)
+        return msgspec.json.decode(value, type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
 

@@ -14,11 +14,11 @@ from proxy.schema.references import (
     DEFINITIONS,
     Schema,
     Subschema,
-    Unclear,
-    joined,
-    parted,
-    pruned,
-    settled,
+    Unsupported,
+    bundle,
+    combine,
+    drop_unused_definitions,
+    split_definitions,
     whole,
     within,
 )
@@ -29,10 +29,10 @@ from proxy.schema.walk import (
     add_group,
     edit,
     either,
-    found,
     lacking,
     named_only,
     positional,
+    schema_at,
     types,
 )
 
@@ -104,8 +104,8 @@ def relaxed(schema: Schema, *replaced: str) -> Schema | None:
         return changed
 
     try:
-        head, body = (relax(part) for part in parted(settled(schema)))
-    except (Unclear, RecursionError):
+        head, body = (relax(part) for part in split_definitions(bundle(schema)))
+    except (Unsupported, RecursionError):
         return None
     assert isinstance(head, dict)
     assert isinstance(body, dict)
@@ -148,8 +148,8 @@ def renamed(schema: Schema, path: Path, name: str) -> Schema | None:
         inner = {(name if key == old else key): declared[key] for key in declared if key != name}
         changed["properties"] = inner | {name: source}
         if required:
-            taken = [name if key == old else key for key in required]
-            changed["required"] = list(dict.fromkeys(taken))
+            others_required = [name if key == old else key for key in required]
+            changed["required"] = list(dict.fromkeys(others_required))
         return changed
 
     return at(schema, Path(steps=tuple(before)), rename, over=True)
@@ -172,10 +172,13 @@ def projected(
         def project(part: Schema) -> Schema:
             properties: Schema = {}
             for name, (source, default, over_null) in fields.items():
-                value, sure = (True, False) if source is None else found(part, source.steps, root)
+                value: Subschema = True
+                certain = False
+                if source is not None:
+                    value, certain = schema_at(part, source.steps, root)
                 fallback = {"type": "null"} if default is None else {"const": default}
-                certain = sure and not over_null
-                properties[name] = value if certain else either(value, fallback)
+                exact = certain and not over_null
+                properties[name] = value if exact else either(value, fallback)
             return lacking(part, _OF_MEMBERS) | {
                 "properties": properties,
                 "required": list(fields),
@@ -210,29 +213,29 @@ def advertised(own: Schema | None, derived: list[Schema | None]) -> Schema | Non
     """
     try:
         # The server's schema comes first, so that its definitions keep their names.
-        roots = [] if own is None or relaxed(own) in derived else [settled(own)]
+        roots = [] if own is None or relaxed(own) in derived else [bundle(own)]
         first = len(roots)
         for schema in derived:
             if schema is None:
                 return None
-            root = settled(schema)
-            if root not in roots and (root := pruned(root)) not in roots:
+            root = bundle(schema)
+            if root not in roots and (root := drop_unused_definitions(root)) not in roots:
                 roots.append(root)
         if len(roots) == 1:
             return roots[0]
         head = {"type": "object"} if own is None or own.get("type") == "object" else {}
-        return joined(roots, lambda parts: {**head, "anyOf": [*parts[first:], *parts[:first]]})
-    except (Unclear, RecursionError):
+        return combine(roots, lambda parts: {**head, "anyOf": [*parts[first:], *parts[:first]]})
+    except (Unsupported, RecursionError):
         return None
 
 
 def _changed(schema: Schema, edit: Callable[[Schema, Schema], Subschema]) -> Schema | None:
     """Run `edit` over the root and its body; definitions and dialect stay unchanged."""
     try:
-        root = settled(schema)
-        head, body = parted(root)
+        root = bundle(schema)
+        head, body = split_definitions(root)
         edited = edit(root, body)
-    except (Unclear, RecursionError):
+    except (Unsupported, RecursionError):
         return None
     if isinstance(edited, bool):
         edited = {} if edited else {"not": {}}

@@ -78,7 +78,7 @@ def _to_the_root(node: Any) -> Any:
         return node
     if isinstance(node.get("$dynamicRef"), str):
         return {"$ref": "#"}
-    moved = {keyword: _to_the_root(value) for keyword, value in node.items()}
+    result = {keyword: _to_the_root(value) for keyword, value in node.items()}
     if isinstance(node.get("$ref"), str):
-        moved["$ref"] = "#" + node["$ref"].partition("#")[2]
-    return moved
+        result["$ref"] = "#" + node["$ref"].partition("#")[2]
+    return result

@@ -1,6 +1,6 @@
-"""Makes the references of a JSON Schema movable, and joins schemas that have references.
+"""Makes the references of a JSON Schema movable, and combines schemas that have references.
 
-A schema is `settled` if every `$ref` names an entry of `$defs` or `definitions` at its root: then
+A schema is bundled if every `$ref` names an entry of `$defs` or `definitions` at its root: then
 any part of it can be changed or moved, and no reference loses its target.
 """
 
@@ -40,7 +40,7 @@ _OF_THE_ROOT = ("$schema", *DEFINITIONS)
 DYNAMIC = {"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}
 
 
-class Unclear(Exception):
+class Unsupported(Exception):
     """A schema that is too complex, or too wrong, to be rewritten."""
 
 
@@ -50,7 +50,7 @@ def within(schema: Schema, change: Callable[[Subschema], Subschema]) -> Schema:
     >>> within({"type": "object", "properties": {"a": {}}, "enum": [{}]}, lambda inner: True)
     {'type': 'object', 'properties': {'a': True}, 'enum': [{}]}
 
-    Raises Unclear if the value of a keyword that holds schemas is not one.
+    Raises Unsupported if the value of a keyword that holds schemas is not one.
     """
     return {word: _changed(word, value, change) for word, value in schema.items()}
 
@@ -68,31 +68,32 @@ def _changed(word: str, value: Any, change: Callable[[Subschema], Subschema]) ->
             for name, inner in value.items()
         }
     if word in HOLDS_LIST or word in HOLDS_NAMED:
-        raise Unclear(f"{word} holds no schemas")
+        raise Unsupported(f"{word} holds no schemas")
     return value
 
 
 def checked(value: Any) -> Subschema:
-    """Return `value`, which must be a schema: an object or a boolean. Raises Unclear if not."""
+    """Return `value`, which must be a schema: an object or a boolean. Raises Unsupported if not."""
     if not isinstance(value, dict | bool):
-        raise Unclear(f"{value!r} is no schema")
+        raise Unsupported(f"{value!r} is no schema")
     return value
 
 
-def settled(schema: Any) -> Schema:
+def bundle(schema: Any) -> Schema:
     """Return `schema` with every reference naming a definition at the root.
 
     Any other target (`#`, `#/properties/a/items`) becomes a definition of its own.
 
-    >>> settled({"properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}}})["$defs"]
+    >>> schema = {"properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}}}
+    >>> bundle(schema)["$defs"]
     {'a': {'type': 'string'}}
 
-    Raises Unclear for references to other documents or anchors, and for dynamic references.
+    Raises Unsupported for references to other documents or anchors, and for dynamic references.
     """
     if not isinstance(schema, dict):
-        raise Unclear("no schema of an object")
+        raise Unsupported("no schema of an object")
     root = {word: value for word, value in schema.items() if word != "$id"}
-    taken = {
+    names_in_use = {
         name for words in DEFINITIONS if isinstance(root.get(words), dict) for name in root[words]
     }
     names: dict[str, str] = {}
@@ -102,25 +103,25 @@ def settled(schema: Any) -> Schema:
         if isinstance(node, bool):
             return node
         if DYNAMIC & node.keys() or "$id" in node:
-            raise Unclear("references that depend on where they stand")
+            raise Unsupported("references that depend on where they stand")
         rewritten = within(node, settle)
         if "$ref" in node:
-            rewritten["$ref"] = named(node["$ref"])
+            rewritten["$ref"] = definition_of(node["$ref"])
         return rewritten
 
-    def named(reference: Any) -> str:
+    def definition_of(reference: Any) -> str:
         if not isinstance(reference, str) or reference[:1] != "#":
-            raise Unclear(f"a reference to {reference!r}")
-        found = target(root, reference)
+            raise Unsupported(f"a reference to {reference!r}")
+        schema_there = target(root, reference)
         if (definition := _definition(reference)) is not None:
             return pointer(*definition)
         if reference not in names:
-            name = _free(_unquoted(reference).rpartition("/")[2].strip("#") or "root", taken)
-            taken.add(name)
+            name = _free(_unquoted(reference).rpartition("/")[2].strip("#") or "root", names_in_use)
+            names_in_use.add(name)
             names[reference] = pointer("$defs", name)
-            if found is root:
-                found = {word: root[word] for word in root if word not in _OF_THE_ROOT}
-            added[name] = settle(found)
+            if schema_there is root:
+                schema_there = {word: root[word] for word in root if word not in _OF_THE_ROOT}
+            added[name] = settle(schema_there)
         return names[reference]
 
     rewritten = settle(root)
@@ -130,7 +131,7 @@ def settled(schema: Any) -> Schema:
     return rewritten
 
 
-def parted(schema: Schema) -> tuple[Schema, Schema]:
+def split_definitions(schema: Schema) -> tuple[Schema, Schema]:
     """Return the keywords that belong to any root (definitions, dialect), and the rest."""
     return (
         {word: value for word, value in schema.items() if word in _OF_THE_ROOT},
@@ -139,7 +140,10 @@ def parted(schema: Schema) -> tuple[Schema, Schema]:
 
 
 def target(root: Mapping[str, Any], reference: str) -> Subschema:
-    """Return the target in `root` of `reference`, a JSON Pointer in a fragment. Raises Unclear."""
+    """Return the target in `root` of `reference`, a JSON Pointer in a fragment.
+
+    Raises Unsupported if there is none.
+    """
     value: Any = root
     for token in _unquoted(reference[1:]).split("/")[1:]:
         key = token.replace("~1", "/").replace("~0", "~")
@@ -148,28 +152,29 @@ def target(root: Mapping[str, Any], reference: str) -> Subschema:
         elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
             value = value[int(key)]
         else:
-            raise Unclear(f"nothing stands at {reference!r}")
+            raise Unsupported(f"nothing stands at {reference!r}")
     if reference[1:2] not in ("", "/"):
-        raise Unclear(f"an anchor: {reference!r}")
+        raise Unsupported(f"an anchor: {reference!r}")
     return checked(value)
 
 
-def joined(roots: list[Schema], build: Callable[[list[Schema]], Schema]) -> Schema:
-    """Join settled schemas into one: `build` gets them without their definitions, in order.
+def combine(roots: list[Schema], build: Callable[[list[Schema]], Schema]) -> Schema:
+    """Combine bundled schemas into one: `build` gets them without their definitions, in order.
 
-    Their definitions move to the new root, renamed if two of the same name differ. Raises Unclear
-    if the schemas have different dialects.
+    Their definitions move to the new root, renamed if two of the same name differ.
+
+    Raises Unsupported if the schemas have different dialects.
     """
     own: dict[str, dict[str, Subschema]] = {words: {} for words in DEFINITIONS}
     dialects = {root["$schema"] for root in roots if "$schema" in root}
     if len(dialects) > 1:
-        raise Unclear("schemas of different dialects")
+        raise Unsupported("schemas of different dialects")
     bodies = []
     for root in roots:
         renamed = _renamed(root, own)
         for words in DEFINITIONS:
             own[words].update(renamed.get(words, {}))
-        bodies.append(parted(renamed)[1])
+        bodies.append(split_definitions(renamed)[1])
     head: Schema = {words: defs for words, defs in own.items() if defs}
     return whole(head | ({"$schema": dialects.pop()} if dialects else {}), build(bodies))
 
@@ -217,43 +222,43 @@ def _renamed(root: Schema, own: dict[str, dict[str, Subschema]]) -> Schema:
     return rewritten
 
 
-def pruned(root: Schema) -> Schema:
-    """Return a settled schema without its unused definitions."""
-    head, body = parted(root)
-    reached: set[str] = set()
+def drop_unused_definitions(root: Schema) -> Schema:
+    """Return a bundled schema without its unused definitions."""
+    head, body = split_definitions(root)
+    used: set[str] = set()
     waiting = references(body)
     while waiting:
-        reached |= waiting
-        waiting = set().union(*(references(target(root, each)) for each in waiting)) - reached
+        used |= waiting
+        waiting = set().union(*(references(target(root, each)) for each in waiting)) - used
     for words in DEFINITIONS:
-        kept = {
-            name: held
-            for name, held in head.pop(words, {}).items()
-            if pointer(words, name) in reached
+        definitions = {
+            name: reference
+            for name, reference in head.pop(words, {}).items()
+            if pointer(words, name) in used
         }
-        head |= {words: kept} if kept else {}
+        head |= {words: definitions} if definitions else {}
     return whole(head, body)
 
 
 def whole(head: Schema, body: Schema) -> Schema:
-    """Return the schema that `parted` split."""
+    """Return the schema that `split_definitions` split."""
     dialect = {"$schema": head["$schema"]} if "$schema" in head else {}
     return dialect | body | {words: head[words] for words in DEFINITIONS if words in head}
 
 
 def references(schema: Subschema) -> set[str]:
     """Return every `$ref` in `schema`."""
-    found: set[str] = set()
+    schema_there: set[str] = set()
 
     def note(node: Subschema) -> Subschema:
         if isinstance(node, dict):
             if isinstance(node.get("$ref"), str):
-                found.add(node["$ref"])
+                schema_there.add(node["$ref"])
             within(node, note)
         return node
 
     note(schema)
-    return found
+    return schema_there
 
 
 def _definition(reference: str) -> tuple[str, str] | None:
@@ -265,9 +270,9 @@ def _definition(reference: str) -> tuple[str, str] | None:
 
 
 def _renaming(words: str, name: str, names: Mapping[str, str]) -> str:
-    held = pointer(words, name)
-    moved = _definition(names.get(held, held))
-    return moved[1] if moved else name
+    reference = pointer(words, name)
+    definition = _definition(names.get(reference, reference))
+    return definition[1] if definition else name
 
 
 def pointer(words: str, name: str) -> str:
@@ -284,8 +289,8 @@ def _unquoted(reference: str) -> str:
     return unquote(reference)
 
 
-def _free(name: str, taken: Collection[str]) -> str:
+def _free(name: str, names_in_use: Collection[str]) -> str:
     """Return `name`, with a number appended if it is taken."""
-    if name not in taken:
+    if name not in names_in_use:
         return name
-    return next(free for number in count(2) if (free := f"{name}_{number}") not in taken)
+    return next(free for number in count(2) if (free := f"{name}_{number}") not in names_in_use)

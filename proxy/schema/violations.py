@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from proxy.document.fuel import Fuel
 from proxy.errors import did_you_mean
 from proxy.schema.keywords import DIALECT, compiled, dialect
-from proxy.schema.references import Schema, Subschema, parted, settled, target
+from proxy.schema.references import Schema, Subschema, bundle, split_definitions, target
 
 LIMIT = 1000  # violations reported of one value
 
@@ -69,9 +69,9 @@ class Checker:
     """
 
     def __init__(self, schema: Schema) -> None:
-        """Prepare a valid schema without references to elsewhere. Raises Unclear."""
-        self.root = settled(schema)
-        self.head, self.body = parted(self.root)
+        """Prepare a valid schema without references to elsewhere. Raises Unsupported."""
+        self.root = bundle(schema)
+        self.head, self.body = split_definitions(self.root)
         # By the id of a schema, which stays as long as the Checker.
         self._validators: dict[int, tuple[Schema, Any]] = {}
         self._singles: dict[tuple[int, str], Schema] = {}
@@ -138,15 +138,15 @@ class _Search:
         """Return True if `value` fits a part of the schema."""
         if isinstance(node, bool):
             return node
-        began = perf_counter_ns()
+        start = perf_counter_ns()
         fitting: bool = self._checker.validator(node).is_valid(value)
-        self._fuel.burn(1 + (perf_counter_ns() - began) // 1000)
+        self._fuel.burn(1 + (perf_counter_ns() - start) // 1000)
         return fitting
 
     def violations(self, node: Subschema, value: Any) -> Iterator[Violation]:
         """Yield the violations of a value that does not fit; their paths begin at the value."""
         if isinstance(node, bool):
-            yield Violation((), "false", f"nothing may stand here, found {_shown(value)}")
+            yield Violation((), "false", f"nothing may stand here, found {_excerpt(value)}")
             return
         any_found = False
         for each in self._all(node, value):
@@ -178,9 +178,9 @@ class _Search:
         for keyword in [each for each in node if each in _MESSAGES]:
             single = self._checker.single(node, keyword)
             if not self.fits(single, value):
-                wanted = single["minContains"] if keyword == "contains" else node[keyword]
-                types = tuple(_listed(wanted)) if keyword == "type" else ()
-                yield Violation((), keyword, _MESSAGES[keyword](wanted, value), types)
+                expected = single["minContains"] if keyword == "contains" else node[keyword]
+                types = tuple(_listed(expected)) if keyword == "type" else ()
+                yield Violation((), keyword, _MESSAGES[keyword](expected, value), types)
 
     def _in_place(self, node: Schema, value: Any) -> Iterator[Subschema]:
         """Yield the schemas that the value as a whole must fit."""
@@ -202,7 +202,7 @@ class _Search:
         if fitting == 1 or (fitting and keyword == "anyOf"):
             return
         if fitting:
-            message = f"{_shown(value)} fits more than one of the alternatives"
+            message = f"{_excerpt(value)} fits more than one of the alternatives"
             yield Violation((), keyword, message)
             return
         reasons = [self._reason(branch, value) for branch in branches]
@@ -212,11 +212,11 @@ class _Search:
             yield Violation((), "type", _of_type(types, value), types)
             return
         closest = max(map(_closeness, others))
-        meant = [each for each in others if _closeness(each) == closest]
-        if len(meant) == 1:
-            yield meant[0]
+        likeliest = [each for each in others if _closeness(each) == closest]
+        if len(likeliest) == 1:
+            yield likeliest[0]
         else:
-            yield Violation((), keyword, f"{_shown(value)} fits none of the alternatives")
+            yield Violation((), keyword, f"{_excerpt(value)} fits none of the alternatives")
 
     def _reason(self, node: Subschema, value: Any) -> Violation:
         """Return the first violation of a value that does not fit."""
@@ -289,24 +289,24 @@ def _missing(node: Schema, value: dict[str, Any]) -> Iterator[Violation]:
                     yield Violation((other,), keyword, f"is missing beside {name!r}")
 
 
-def _of_type(wanted: Any, value: Any) -> str:
-    nouns = dict.fromkeys(TYPES.get(name, name) for name in _listed(wanted))
-    return f"expected {' or '.join(nouns)}, found {_shown(value)}"
+def _of_type(expected: Any, value: Any) -> str:
+    nouns = dict.fromkeys(TYPES.get(name, name) for name in _listed(expected))
+    return f"expected {' or '.join(nouns)}, found {_excerpt(value)}"
 
 
-def _one_of(wanted: list[Any], value: Any) -> str:
-    texts = [each for each in wanted if isinstance(each, str)]
+def _one_of(expected: list[Any], value: Any) -> str:
+    texts = [each for each in expected if isinstance(each, str)]
     advice = did_you_mean(value, texts) if isinstance(value, str) else ""
-    shown = ", ".join([*map(_shown, wanted[:10]), *(["…"] if len(wanted) > 10 else [])])
-    some = f"one of {shown}" if len(wanted) > 1 else shown
-    return f"expected {some}, found {_shown(value)}{advice}"
+    options = ", ".join([*map(_excerpt, expected[:10]), *(["…"] if len(expected) > 10 else [])])
+    some = f"one of {options}" if len(expected) > 1 else options
+    return f"expected {some}, found {_excerpt(value)}{advice}"
 
 
 Message = Callable[[Any, Any], str]
 
 
 def _template(text: str) -> Message:
-    return lambda wanted, value: text.format(_shown(value), wanted)
+    return lambda expected, value: text.format(_excerpt(value), expected)
 
 
 def _count(parts: str, than: str) -> Message:
@@ -319,7 +319,7 @@ def _count(parts: str, than: str) -> Message:
 
 # The messages for a value that breaks a keyword, from the keyword's value and that value.
 _MESSAGES: dict[str, Message] = {
-    "const": lambda wanted, value: _one_of([wanted], value),
+    "const": lambda expected, value: _one_of([expected], value),
     "contains": _template("fewer than {1} elements are such as 'contains' asks for"),
     "enum": _one_of,
     "exclusiveMaximum": _template("{} is not less than {}"),
@@ -346,7 +346,7 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     """Show a value briefly and on one line."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "an array"
@@ -366,5 +366,5 @@ def _spelled(path: Steps) -> str:
             text += f"[{step}]"
         else:
             plain = step.replace("-", "_").isidentifier() and len(step) <= _LONGEST
-            text += ("." if text else "") + (step if plain else _shown(step))
+            text += ("." if text else "") + (step if plain else _excerpt(step))
     return text or "the document"

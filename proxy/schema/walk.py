@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from proxy.document.paths import Each, Name, Step, fits
-from proxy.schema.references import Schema, Subschema, Unclear, target
+from proxy.schema.references import Schema, Subschema, Unsupported, target
 
 Change = Callable[[Schema], Schema]
 
@@ -56,11 +56,11 @@ def edit(
 ) -> Subschema:
     """Return `node` with the change of `walk` applied to the subschemas that `steps` name.
 
-    Raises Unclear for `**`, and for references that lead to themselves.
+    Raises Unsupported for `**`, and for references that lead to themselves.
     """
     if node is False:
         return False
-    part, groups, trail = opened(node, walk.root, trail)
+    part, groups, trail = resolve(node, walk.root, trail)
     if not groups or part.keys() - NOTES:
         part = _step(part, walk, steps) if steps else _arrive(part, walk)
     for keyword, branches in groups:
@@ -92,7 +92,7 @@ def _step(part: Schema, walk: Walk, steps: tuple[Step, ...]) -> Schema:
         return _elements(part, lambda inner: edit(inner, walk, steps))
     if isinstance(first, Each):
         return _elements(part, lambda inner: edit(inner, walk, further))
-    raise Unclear("a step to one element, or to any depth")
+    raise Unsupported("a step to one element, or to any depth")
 
 
 def _elements(part: Schema, change: Callable[[Subschema], Subschema]) -> Schema:
@@ -102,24 +102,27 @@ def _elements(part: Schema, change: Callable[[Subschema], Subschema]) -> Schema:
     return part | ({"items": change(part["items"])} if "items" in part else {})
 
 
-def found(node: Subschema, steps: tuple[Step, ...], root: Schema) -> tuple[Subschema, bool]:
+def schema_at(node: Subschema, steps: tuple[Step, ...], root: Schema) -> tuple[Subschema, bool]:
     """Return the schema at `steps` below a value, and True if a value is there for certain."""
     if not steps or isinstance(node, bool):
         return node, not steps
-    part, groups, _ = opened(node, root, frozenset())
+    part, groups, _ = resolve(node, root, frozenset())
     first, kinds, certain = steps[0], types(part) - {"null"}, "null" not in types(part)
     clear = isinstance(first, Name) and not first.glob and "patternProperties" not in part
     if groups or not clear or positional(part) or kinds not in ({"array"}, {"object"}):
         return True, False
     if kinds == {"array"}:
-        return {"type": "array", "items": found(part.get("items", True), steps, root)[0]}, certain
+        return {
+            "type": "array",
+            "items": schema_at(part.get("items", True), steps, root)[0],
+        }, certain
     assert isinstance(first, Name)
     inner = part.get("properties", {}).get(first.text, part.get("additionalProperties", True))
-    value, sure = found(inner, steps[1:], root)
+    value, sure = schema_at(inner, steps[1:], root)
     return value, certain and sure and first.text in part.get("required", ())
 
 
-def opened(
+def resolve(
     node: Subschema, root: Schema, trail: frozenset[str]
 ) -> tuple[Schema, list[tuple[str, list[Subschema]]], frozenset[str]]:
     """Return the own keywords of `node`, references followed, and its groups of other schemas.
@@ -131,12 +134,14 @@ def opened(
     while "$ref" in node:
         reference = node["$ref"]
         if reference in trail:
-            raise Unclear(f"{reference} leads to itself")
+            raise Unsupported(f"{reference} leads to itself")
         trail |= {reference}
-        named = target(root, reference)
+        definition = target(root, reference)
         # In draft-07, keywords beside a reference do not count: dropping them is right in both.
         notes = {keyword: node[keyword] for keyword in node if keyword in NOTES}
-        node = (named if isinstance(named, dict) else {} if named else {"not": {}}) | notes
+        if isinstance(definition, bool):
+            definition = {} if definition else {"not": {}}
+        node = definition | notes
     groups = [(keyword, node[keyword]) for keyword in _GROUPS if keyword in node]
     return lacking(node, _GROUPS), groups, trail
 

@@ -56,7 +56,7 @@ def take(state: SessionState, raw: bytes, read: Message, exchange: bytes) -> tup
         if key is None or read.responds:
             state.log(f"{reason}, and was dropped")
             return ()
-        return (Reply(message.error(key, -32600, reason)),)
+        return (Reply(message.error(key, message.INVALID_REQUEST, reason)),)
     if read.method is ABSENT:
         return (Forward(raw),)
     try:
@@ -373,8 +373,8 @@ def take_irregular(
         if not (state.rules.guards and may_call(raw)):
             return (Forward(raw),)
         # Another reader may parse more of it, and see a tool call.
-        id = message.request_id(raw[:512], raw[-512:]) or b"null"
-        line = message.error(id, -32700, f"the message cannot be read: {error}")
+        id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :]) or b"null"
+        line = message.error(id, message.PARSE_ERROR, f"the message cannot be read: {error}")
         return state.reply(PendingRequest(exchange, id, ""), "refused", line)
     elements = value if isinstance(value, list) else [value]
     messages = [each for each in elements if isinstance(each, dict)]
@@ -432,9 +432,9 @@ def _refuse_all(
     state: SessionState, requests: list[PendingRequest | None], error: DocumentError | None
 ) -> tuple[Output, ...]:
     outputs: list[Output] = []
-    code, reason = -32600, _IN_BATCH
+    code, reason = message.INVALID_REQUEST, _IN_BATCH
     if error is not None:
-        code, reason = -32700, f"the message cannot be read: {error}"
+        code, reason = message.PARSE_ERROR, f"the message cannot be read: {error}"
     for pending in requests:
         if pending is None:
             state.log(f"a message without an id was dropped: {reason}")

@@ -250,7 +250,7 @@ def _response_key(state: SessionState, element: bytes, exchange: bytes) -> bytes
     try:
         read = message.read(element) if element[:1] == b"{" else None
     except DocumentError:
-        return message.response_key(element[:512], element[-512:])
+        return message.responds_to(element)
     if not isinstance(read, Message):
         return None
     if not read.responds:
@@ -260,7 +260,7 @@ def _response_key(state: SessionState, element: bytes, exchange: bytes) -> bytes
 
 def take_long(state: SessionState, raw: bytes, exchange: bytes) -> tuple[Output, ...] | None:
     """Process a long message by its head and tail; None if they are not enough."""
-    key = message.response_key(raw[:512], raw[-512:])
+    key = message.responds_to(raw)
     if key is None or message.second(raw):
         return None
     slot = exchange + key
@@ -269,7 +269,7 @@ def take_long(state: SessionState, raw: bytes, exchange: bytes) -> tuple[Output,
         return () if state.inflight.is_stray(exchange, key) else (Forward(raw),)
     if pending.plain:
         return _untouched(state, raw, state.inflight.retire(slot) or pending)
-    if pending.rule is not None and not pending.as_task and message.succeeds(raw[:512]):
+    if pending.rule is not None and not pending.as_task and message.succeeds(raw[: message.ENDS]):
         _answer(state, slot)
         return to_shape(state, raw, pending, pending.rule)
     return None
@@ -299,7 +299,7 @@ def take_first(
     if pending.held_call is not None:
         return guards.query_failed(state, pending, reason), rest
     if pending.withholds:
-        other = message.response_key(rest[:512], rest[-512:])
+        other = message.responds_to(rest)
         if other is None or not state.inflight.holds(exchange + other):
             rest = b""  # it may be the withheld response
     return (Forward(pending.error(reason)),), rest
@@ -309,7 +309,7 @@ def take_unreadable(
     state: SessionState, raw: bytes, exchange: bytes, error: DocumentError
 ) -> tuple[Output, ...]:
     """Process a message that others may parse but the proxy cannot."""
-    key = message.response_key(raw[:512], raw[-512:])
+    key = message.responds_to(raw)
     pending = None if key is None else _answer(state, exchange + key)
     if pending is None:
         stray = key is not None and state.inflight.is_stray(exchange, key)
@@ -325,7 +325,7 @@ def take_unreadable(
 
 def request_answered_by(state: SessionState, raw: bytes, exchange: bytes) -> list[PendingRequest]:
     """Return the request that a message answers, after a failure before its look-up."""
-    key = message.response_key(raw[:512], raw[-512:])
+    key = message.responds_to(raw)
     pending = None if key is None else state.inflight.answer(exchange + key)
     return [] if pending is None else [pending]
 

@@ -114,7 +114,7 @@ class Session:
         try:
             read = message.read(raw)
         except DocumentError:
-            id = message.request_id(raw[:512], raw[-512:])
+            id = message.request_id(raw[: message.ENDS], raw[-message.ENDS :])
             return () if id is None else (Reply(message.error(id, -1, reason)),)
         outputs: list[Output] = []
         for each in (read,) if isinstance(read, Message) else map(_element, read):

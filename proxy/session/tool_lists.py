@@ -1,8 +1,8 @@
 """The tool lists that a session sends on, and when the client must request them again."""
 
 from collections.abc import Callable
-from functools import partial
-from weakref import WeakValueDictionary
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Raw, Struct
@@ -17,6 +17,9 @@ from proxy.session.outputs import LARGE, Forward, Notify, Output, RunInBackgroun
 from proxy.session.state import SessionState
 from proxy.session.tools import definitions
 from proxy.session.tools.definitions import ToolFacts
+
+if TYPE_CHECKING:
+    from weakref import WeakValueDictionary
 
 CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 """The notification that the list of tools changed (MCP: Tools, List Changed Notification)."""
@@ -141,7 +144,13 @@ class Page:
         self.result = result
 
 
-_PAGES: WeakValueDictionary[bytes, Page] = WeakValueDictionary()
+@cache
+def _pages() -> "WeakValueDictionary[bytes, Page]":
+    """Return the pages of all sessions, by their digests."""
+    # Imported late: needed only if a server declares that its list may change.
+    from weakref import WeakValueDictionary
+
+    return WeakValueDictionary()
 
 
 class ToolListHistory:
@@ -161,7 +170,7 @@ class ToolListHistory:
             self._pages.clear()
             self.size = 0
         raw = bytes(original)
-        page = _PAGES.setdefault(_digest(raw), Page(raw)) if len(raw) <= _MOST_BYTES else None
+        page = _pages().setdefault(_digest(raw), Page(raw)) if len(raw) <= _MOST_BYTES else None
         entry = page, _digest(raw if edited is None else bytes(edited))
         if entry in self._pages:
             return

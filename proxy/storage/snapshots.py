@@ -81,7 +81,6 @@ class Memory:
         """Keep at most `number` snapshots, `size` bytes in all, `seconds` after their last use."""
         self._number, self._size, self._seconds = number, size, seconds
         self._snapshots: OrderedDict[Key, tuple[float, Snapshot]] = OrderedDict()
-        self._calls: dict[Key, set[Key]] = {}  # by the key of the rule: its keys in _snapshots
         self._bytes = 0
         self._lock = Lock()
         if ages:
@@ -97,7 +96,6 @@ class Memory:
             if snapshot.size > self._size:
                 return
             self._snapshots[key] = (time.monotonic(), snapshot)
-            self._calls.setdefault(_of_rule(key), set()).add(key)
             self._bytes += snapshot.size
             while len(self._snapshots) > self._number or self._bytes > self._size:
                 self._forget(next(iter(self._snapshots)))
@@ -116,8 +114,9 @@ class Memory:
     def drop(self, key: Key) -> None:
         """Drop the snapshot of `key`, or all of a scope and rule; unknown keys are ignored."""
         with self._lock:
-            for each in (key,) if key.call is not None else tuple(self._calls.get(key, ())):
-                self._forget(each)
+            for each in tuple(self._snapshots) if key.call is None else (key,):
+                if (each.scope, each.rule) == (key.scope, key.rule):
+                    self._forget(each)
 
     def _age(self) -> None:
         while True:
@@ -132,14 +131,5 @@ class Memory:
             self._forget(next(iter(self._snapshots)))
 
     def _forget(self, key: Key) -> None:
-        if key not in self._snapshots:
-            return
-        self._bytes -= self._snapshots.pop(key)[1].size
-        calls = self._calls[_of_rule(key)]
-        calls.remove(key)
-        if not calls:
-            del self._calls[_of_rule(key)]
-
-
-def _of_rule(key: Key) -> Key:
-    return Key(key.scope, key.rule, None)
+        if key in self._snapshots:
+            self._bytes -= self._snapshots.pop(key)[1].size

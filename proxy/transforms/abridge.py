@@ -83,6 +83,11 @@ def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> Non
     call.notices.extend(task.whole())
 
 
+def _reserve(bound: int) -> int:
+    """Return the bytes of a bound that are for the notes."""
+    return min(_NOTES, max(bound // 5, 150))
+
+
 class _Hint(Struct, frozen=True):
     """The way to see omitted parts: the name of the argument, and the current view if any."""
 
@@ -124,12 +129,12 @@ class _Task:
     def whole(self) -> list[Notice]:
         """Cut the document as a whole; return the notices beside it."""
         value = self.document.cell[0]
-        said = None if type(value) is Raw and memoryview(value)[0] != 0x22 else text(value)
-        if said is not None:
+        content = None if type(value) is Raw and memoryview(value)[0] != 0x22 else text(value)
+        if content is not None:
             # Every character takes at least one byte.
-            if len(said) <= self.bound and encoded_size(value) <= self.bound:
+            if len(content) <= self.bound and encoded_size(value) <= self.bound:
                 return []
-            return self._text(said)
+            return self._text(content)
         raw = compact(encode(value))
         if SizeReducer(self.document).size(raw) <= self.bound:
             return []
@@ -151,65 +156,63 @@ class _Task:
             fitted, notices = self._structured(structure, target)
             if fitted is None:
                 return None
-            said = outside.text(fitted)
+            content = outside.text(fitted)
             beside = sum(self._noticed(notice.value) for notice in notices)
-            used = encoded_size(said) + beside
-            if used <= self.bound:
-                self.document.root.set(said)
+            total_size = encoded_size(content) + beside
+            if total_size <= self.bound:
+                self.document.root.set(content)
                 return notices
             # In a text, quotes and backslashes are escaped once more.
-            target = target * room * 19 // (max(used - around, 1) * 20)
+            target = target * room * 19 // (max(total_size - around, 1) * 20)
         return None
 
-    def _text(self, said: str) -> list[Notice]:
-        room = self.bound - self._reserve(self.bound)
+    def _text(self, content: str) -> list[Notice]:
+        room = self.bound - _reserve(self.bound)
         place = _VIEW if self.hint is not None and self.hint.viewed else "text"
-        end = ending(said, chars_that_fit(said, room - 2))
-        self.document.root.set(said[:end])
-        cut = Omission("text", CHARACTERS, place, end, len(said), len(said) - end, end, len(said))
-        return [Notice(NAME, self._told([cut], self._reserve(self.bound) - 17))]
+        end = ending(content, chars_that_fit(content, room - 2))
+        self.document.root.set(content[:end])
+        total = len(content)
+        cut = Omission("text", CHARACTERS, place, end, total, total - end, end, total)
+        return [Notice(NAME, self._notes([cut], _reserve(self.bound) - 17))]
 
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
-        cutter, reserve = SizeReducer(self.document, blocks=self.blocks), self._reserve(bound)
+        cutter, reserve = SizeReducer(self.document, blocks=self.blocks), _reserve(bound)
         head = memoryview(raw)[0]
         if head == 0x7B:
             fitted = cutter.fit(raw, bound - reserve, "", "", 0)
             members = level(Raw(fitted or b"{}"))
             if cutter.cuts:
                 name = unused_name(members, NAME)
-                members[name] = self._told(cutter.cuts, reserve - len(name) - 4)
+                members[name] = self._notes(cutter.cuts, reserve - len(name) - 4)
             return members, []
         if head != 0x5B:
             return None, []
         # An array as whole document is written as {"items": [...]}, with the notes beside.
         room = bound - reserve - len('{"items":}')
         fitted = Raw(cutter.fit(raw, room, "" if self.blocks else "items", "", 0) or b"[]")
-        return fitted, [Notice(NAME, self._told(cutter.cuts, reserve - 17))]
-
-    def _reserve(self, bound: int) -> int:
-        return min(_NOTES, max(bound // 5, 150))
+        return fitted, [Notice(NAME, self._notes(cutter.cuts, reserve - 17))]
 
     def _noticed(self, value: Value) -> int:
         return encoded_size({NAME: value})
 
-    def _told(self, cuts: list[Omission], room: int) -> dict[str, str]:
+    def _notes(self, cuts: list[Omission], room: int) -> dict[str, str]:
         """Return the notes, the greatest losses first, and how to see more."""
         hints = (self.hint.of(cut) for cut in cuts[:3]) if self.hint is not None else ()
         hint = next((each for each in hints if each is not None), None)
         way = {} if hint is None else {"more": hint}
         if encoded_size(way) > room:
             way = {}
-        told: dict[str, str] = {}
+        notes: dict[str, str] = {}
         others = list(cuts)
         for cut in cuts:
             path = f"@.{cut.path}" if cut.path in ("more", "others") else cut.path
-            note = f"{told[path]}; {cut}" if path in told else str(cut)
+            note = f"{notes[path]}; {cut}" if path in notes else str(cut)
             rest = [other for other in others if other is not cut]
-            longer = {**told, path: note}
+            longer = {**notes, path: note}
             if len(path) <= LONGEST and encoded_size(longer | _sums(rest) | way) <= room:
-                told, others = longer, rest
-        return told | _sums(others) | way
+                notes, others = longer, rest
+        return notes | _sums(others) | way
 
 
 def _sums(cuts: list[Omission]) -> dict[str, str]:
@@ -219,11 +222,11 @@ def _sums(cuts: list[Omission]) -> dict[str, str]:
     {'others': '0 of 2, 3 of 9 chars at 2 paths'}
     """
     sums = {
-        unit: (sum(cut.shown for cut in cuts if cut.unit == unit), total)
+        unit: (sum(cut.visible for cut in cuts if cut.unit == unit), total)
         for unit in (ELEMENTS, MEMBERS, CHARACTERS)
         if (total := sum(cut.total for cut in cuts if cut.unit == unit))
     }
-    amounts = ", ".join(f"{shown} of {total}{unit}" for unit, (shown, total) in sums.items())
+    amounts = ", ".join(f"{visible} of {total}{unit}" for unit, (visible, total) in sums.items())
     paths = len({cut.path for cut in cuts})
     return {"others": f"{amounts} at {paths} path{'s' * (paths != 1)}"} if cuts else {}
 
@@ -248,12 +251,12 @@ def both_ends(document: Document, bound: int, call: Call) -> list[Notice]:
     >>> document = Document("".join(f"line {n}\\n" for n in range(200)))
     >>> [notice] = both_ends(document, 300, Call("run", viewable=True))
     >>> notice.value["text"], notice.value["more"]
-    ('first 78 and last 54 of 1690 chars', "call again with view='text[78:210]'")
+    ('first 70 and last 45 of 1690 chars', "call again with view='text[70:185]'")
     """
     whole = text(document.cell[0]) or ""
     if encoded_size(whole) <= bound:
         return []
-    room = bound - min(_NOTES, max(bound // 5, 130)) - len('"…\\n"'.encode())
+    room = bound - _reserve(bound) - len('"…\\n"'.encode())
     head = ending(whole, chars_that_fit(whole, room * 3 // 5))
     last = room * 2 // 5
     tail = len(whole) - chars_that_fit(whole[-last:][::-1], last)
@@ -261,11 +264,11 @@ def both_ends(document: Document, bound: int, call: Call) -> list[Notice]:
     breaks = whole[tail - 1] == "\n"
     mark = "…\n" if breaks else "…"
     document.root.set(whole[:head] + mark + whole[tail:])
-    told = f"first {head} and last {len(whole) - tail} of {len(whole)} chars"
+    counts = f"first {head} and last {len(whole) - tail} of {len(whole)} chars"
     if breaks and whole[head - 1] == "\n" and bound >= 1000:
         lines = whole.count("\n", 0, head) + 1, whole.count("\n", 0, tail)
-        told = f"{told}; lines {lines[0]} to {lines[1]} are left out"
-    note: dict[str, Value] = {"text": told}
+        counts = f"{counts}; lines {lines[0]} to {lines[1]} are left out"
+    note: dict[str, Value] = {"text": counts}
     if call.viewable:
         end = min(tail, head + head + len(whole) - tail)
         note["more"] = f"call again with {call.shown('view')}='text[{head}:{end}]'"

@@ -1,11 +1,12 @@
 """The interface of transforms, and the facts of the call that they may use."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct, field
 
 from proxy.document.fuel import Fuel
+from proxy.document.paths import Path, blocked, places
 from proxy.document.tree import Slot, Value
 from proxy.errors import ShapeMismatch
 from proxy.schema.derive import relaxed
@@ -40,26 +41,26 @@ class Notice(Struct, frozen=True):
 DROPPED = "_dropped"  # the notice on how many blocks of each type a rule dropped
 
 
-def unused_name(members: object, wanted: str) -> str:
-    """Return `wanted`, with as many `_` appended as make it differ from all `members`.
+def unused_name(members: object, name: str) -> str:
+    """Return `name`, with as many `_` appended as make it differ from all `members`.
 
     >>> unused_name({"pagination": 1}, "pagination"), unused_name([], "pagination")
     ('pagination_', 'pagination')
     """
-    while isinstance(members, dict) and wanted in members:
-        wanted += "_"
-    return wanted
+    while isinstance(members, dict) and name in members:
+        name += "_"
+    return name
 
 
 class Warned(Struct, frozen=True):
     """A warning to the operator of the proxy; the response is sent all the same.
 
     Warnings of one `kind` are counted together and logged once. A kind is a few plain words, never
-    upstream text, and a rule has few kinds; `said` is one case of it in full.
+    upstream text, and a rule has few kinds; `text` is one case of it in full.
     """
 
     kind: str
-    said: str
+    text: str
 
 
 class Call(Struct):
@@ -88,9 +89,9 @@ class Call(Struct):
     fuel: Fuel = field(default_factory=Fuel)
     error: bool = False
 
-    def warn(self, kind: str, said: str) -> None:
+    def warn(self, kind: str, text: str) -> None:
         """Add a warning, which is counted and logged; see Warned."""
-        self.warnings.append(Warned(kind, said))
+        self.warnings.append(Warned(kind, text))
 
     def argument(self, name: str) -> Any:
         """Return the argument at the dotted `name`, or None."""
@@ -149,6 +150,22 @@ class BaseTransform(Struct, frozen=True):
         return relaxed(schema)
 
 
+def arrays(root: Slot, at: Path, call: Call) -> Iterator[tuple[Slot, Value, list[Value]]]:
+    """Yield each array at `at`: its place, the array before it was opened, and its elements.
+
+    What is no array, or is not there, is recorded as missing; a null is not.
+    """
+    slots = places(root, at)
+    for slot in slots:
+        unopened, value = slot.get(), slot.open()
+        if isinstance(value, list):
+            yield slot, unopened, value
+        elif value is not None:
+            call.missing.append(str(at) or "[]")
+    if not slots and not blocked(root, at):
+        call.missing.append(str(at))
+
+
 class Argument(Struct, frozen=True):
     """`{argument: name}`: a constant from the arguments of the call."""
 
@@ -163,7 +180,7 @@ def constant(value: "str | Argument", call: Call) -> str | None:
     """
     if isinstance(value, str):
         return value
-    found = call.argument(value.argument)
-    if found is not None and not isinstance(found, str):
-        raise ShapeMismatch(f"{value.argument}: {found!r} is not a string")
-    return found
+    argument = call.argument(value.argument)
+    if argument is not None and not isinstance(argument, str):
+        raise ShapeMismatch(f"{value.argument}: {argument!r} is not a string")
+    return argument

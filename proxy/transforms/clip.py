@@ -41,30 +41,30 @@ class Clip(BaseTransform, frozen=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Clip the strings."""
-        for slot, said in strings(root, self.at):
-            ends = said[len(said.rstrip("\r\n")) :] if isinstance(slot.parent, Pieces) else ""
-            clipped = self._clipped(said.removesuffix(ends))
+        for slot, text in strings(root, self.at):
+            ends = text[len(text.rstrip("\r\n")) :] if isinstance(slot.parent, Pieces) else ""
+            clipped = self._clipped(text.removesuffix(ends))
             if clipped is not None:
                 slot.set(clipped + ends)
         if find(root, self.at) is None:
             call.missing.append(str(self.at))
 
-    def _clipped(self, said: str) -> str | None:
+    def _clipped(self, text: str) -> str | None:
         """Return the shortened string, or None if it is short enough."""
-        kept, lines = said, 0
+        head, lines = text, 0
         if self.max_lines is not None:
-            kept, lines = _first_lines(said, self.max_lines)
-        if self.max_chars is not None and len(kept) > self.max_chars:
-            return f"{kept[: self.max_chars]}… (+{len(said) - self.max_chars} chars)"
-        return f"{kept}… (+{lines} lines)" if lines else None
+            head, lines = _first_lines(text, self.max_lines)
+        if self.max_chars is not None and len(head) > self.max_chars:
+            return f"{head[: self.max_chars]}… (+{len(text) - self.max_chars} chars)"
+        return f"{head}… (+{lines} lines)" if lines else None
 
 
-def _first_lines(said: str, most: int) -> tuple[str, int]:
+def _first_lines(text: str, most: int) -> tuple[str, int]:
     """Return the first lines, with the end of the last one, and how many lines follow."""
     end = 0
     for _ in range(most):
-        end = said.find("\n", end) + 1
+        end = text.find("\n", end) + 1
         if end == 0:
-            return said, 0
-    rest = len(said) - end
-    return said[:end], said.count("\n", end) + (rest > 0 and not said.endswith("\n"))
+            return text, 0
+    rest = len(text) - end
+    return text[:end], text.count("\n", end) + (rest > 0 and not text.endswith("\n"))

@@ -28,7 +28,7 @@ class Contract(BaseTransform, frozen=True, dict=True):
     >>> held = Contract({"type": "object", "properties": {"n": {"maximum": 100}}}, refuses=False)
     >>> held(Document.read(b'{"n": 150}').root, call)
     >>> call.warnings
-    [Warned(kind='contract: n maximum', said='n: 150 is greater than the maximum of 100')]
+    [Warned(kind='contract: n maximum', text='n: 150 is greater than the maximum of 100')]
     """
 
     name: ClassVar[str] = "contract"
@@ -38,18 +38,18 @@ class Contract(BaseTransform, frozen=True, dict=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Warn of each violation of the contract, or raise Refusal."""
-        written = _sent(root.document)
-        call.fuel.burn(len(written) >> 6)
-        violations = list(self._checker.violations(decoded(written), call.fuel))
+        raw = _as_sent(root.document)
+        call.fuel.burn(len(raw) >> 6)
+        violations = list(self._checker.violations(decoded(raw), call.fuel))
         kinds: dict[str, list[Violation]] = {}
         for each in violations:
             kinds.setdefault(self._kind(each), []).append(each)
         for kind, alike in kinds.items():
             call.warn(kind, alike[0].text + _more(alike, 1, ", "))
         if violations and self.refuses:
-            named = "; ".join(each.text for each in violations[:_NAMED])
+            texts = "; ".join(each.text for each in violations[:_NAMED])
             rest = _more(violations, _NAMED, "; ")
-            raise Refusal(f"the response breaks its contract: {named}{rest}")
+            raise Refusal(f"the response breaks its contract: {texts}{rest}")
 
     def reshape(self, schema: Schema) -> Schema | None:
         """The schema of the output is the promised one."""
@@ -67,37 +67,37 @@ class Contract(BaseTransform, frozen=True, dict=True):
         """Return the kind of a violation, in words of the schema alone."""
         names = [name for name in violation.path if isinstance(name, str)]
         # The name of a member that the schema does not name is upstream text.
-        known = [name if name in self._names else "*" for name in names[:_DEEPEST]]
-        path = ".".join(known) + ("…" if len(names) > _DEEPEST else "")
+        names_of_schema = [name if name in self._names else "*" for name in names[:_DEEPEST]]
+        path = ".".join(names_of_schema) + ("…" if len(names) > _DEEPEST else "")
         return " ".join(filter(None, ("contract:", path, violation.keyword)))
 
 
-def _more(violations: list[Violation], named: int, separator: str) -> str:
-    rest = len(violations) - named
+def _more(violations: list[Violation], count: int, separator: str) -> str:
+    rest = len(violations) - count
     if rest < 1:
         return ""
     return f"{separator}and {rest} {'or more' if len(violations) >= LIMIT else 'more'}"
 
 
-def _sent(document: Document) -> bytes:
+def _as_sent(document: Document) -> bytes:
     """Return the document in JSON; texts read as structure are written back."""
     if not document.closers:
         return encode(document.cell[0])
-    sent = Document(plain(document.cell[0]))
+    copy = Document(plain(document.cell[0]))
     for closing in reversed(document.closers):
         if isinstance(closing, TextWriteback):
-            again = TextWriteback(sent, closing.at, closing.sources, among=closing.among)
+            again = TextWriteback(copy, closing.at, closing.sources, among=closing.among)
             again.more = closing.more
             again()
-    inside = text(sent.cell[0])
+    inside = text(copy.cell[0])
     if inside is not None and inside[:1] == "{" and _is_json(inside):
         return inside.encode()
-    return encode(sent.cell[0])
+    return encode(copy.cell[0])
 
 
-def _is_json(written: str) -> bool:
+def _is_json(raw: str) -> bool:
     try:
-        Document.read(written.encode())
+        Document.read(raw.encode())
     except DocumentError:
         return False
     return True
@@ -115,8 +115,8 @@ def normalised(schema: Schema) -> Schema:
     def change(node: Subschema) -> Subschema:
         if isinstance(node, bool):
             return node
-        said = {word: value for word, value in within(node, change).items() if word != "nullable"}
-        return _with_null(said) if node.get("nullable") is True else said
+        part = {word: value for word, value in within(node, change).items() if word != "nullable"}
+        return _with_null(part) if node.get("nullable") is True else part
 
     changed = change({word: value for word, value in schema.items() if word != "$id"})
     assert isinstance(changed, dict)
@@ -146,15 +146,15 @@ _OF_OTHERS = NOTES | {
 }
 
 
-def _with_null(said: Schema) -> Schema:
-    if "type" in said and said.keys() <= _OF_OTHERS | {"type", "enum"}:
-        kinds = said["type"] if isinstance(said["type"], list) else [said["type"]]
-        changed = {**said, "type": list(dict.fromkeys([*kinds, "null"]))}
-        if "enum" in said and None not in said["enum"]:
-            changed["enum"] = [*said["enum"], None]
+def _with_null(part: Schema) -> Schema:
+    if "type" in part and part.keys() <= _OF_OTHERS | {"type", "enum"}:
+        kinds = part["type"] if isinstance(part["type"], list) else [part["type"]]
+        changed = {**part, "type": list(dict.fromkeys([*kinds, "null"]))}
+        if "enum" in part and None not in part["enum"]:
+            changed["enum"] = [*part["enum"], None]
         return changed
-    notes = {word: value for word, value in said.items() if word in NOTES}
-    return notes | nullable({word: value for word, value in said.items() if word not in NOTES})
+    notes = {word: value for word, value in part.items() if word in NOTES}
+    return notes | nullable({word: value for word, value in part.items() if word not in NOTES})
 
 
 def _properties(node: Subschema) -> Iterator[str]:

@@ -37,7 +37,7 @@ class Omission(Struct, frozen=True):
     """The count of elements, members or characters (`unit`) shown of `total`, at some places.
 
     `path` is the place without positions, `place` the view expression of the first place, of which
-    `first_shown` of `first_total` are shown. `lost` is in bytes.
+    `first_shown` of `first_total` are shown. `loss` is in bytes.
     """
 
     path: str
@@ -45,21 +45,21 @@ class Omission(Struct, frozen=True):
     place: str
     first_shown: int
     first_total: int
-    lost: int
-    shown: int
+    loss: int
+    visible: int
     total: int
     count: int = 1
 
     def __str__(self) -> str:
         several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
-        return f"{self.shown} of {self.total}{self.unit}{several}"
+        return f"{self.visible} of {self.total}{self.unit}{several}"
 
     def with_another(self, other: "Omission") -> "Omission":
         """Return the sum of both, with the place of this omission."""
         return replace(
             self,
-            lost=self.lost + other.lost,
-            shown=self.shown + other.shown,
+            loss=self.loss + other.loss,
+            visible=self.visible + other.visible,
             total=self.total + other.total,
             count=self.count + other.count,
         )
@@ -83,7 +83,7 @@ class SizeReducer:
         for cut in self._cuts:
             key = cut.path, cut.unit
             merged[key] = merged[key].with_another(cut) if key in merged else cut
-        return sorted(merged.values(), key=lambda cut: -cut.lost)
+        return sorted(merged.values(), key=lambda cut: -cut.loss)
 
     def size(self, raw: Raw | bytes) -> int:
         """Return the size in bytes of compact JSON in the response."""
@@ -99,16 +99,16 @@ class SizeReducer:
             return raw
         if room < 2 or self._rigid(raw):
             return None
-        opened = level(raw)
-        if isinstance(opened, str):
-            return self._string(opened, room, path, place)
+        value = level(raw)
+        if isinstance(value, str):
+            return self._string(value, room, path, place)
         if depth > _DEEPEST:
-            what = MEMBERS if isinstance(opened, dict) else ELEMENTS
-            self._note(path, place, 0, len(opened), what, size)
-            return b"{}" if isinstance(opened, dict) else b"[]"
-        if isinstance(opened, dict):
-            return self._object(opened, size, room, path, place, depth)
-        return self._array(opened, size, room, path, place, depth)
+            what = MEMBERS if isinstance(value, dict) else ELEMENTS
+            self._note(path, place, 0, len(value), what, size)
+            return b"{}" if isinstance(value, dict) else b"[]"
+        if isinstance(value, dict):
+            return self._object(value, size, room, path, place, depth)
+        return self._array(value, size, room, path, place, depth)
 
     def _rigid(self, raw: Raw) -> bool:
         """Return True if a value cannot be cut: a number, a literal, an empty or short string."""
@@ -120,14 +120,14 @@ class SizeReducer:
             return length <= WHOLE + 2 or len(level(raw)) <= WHOLE
         return head not in (0x7B, 0x5B) or length <= 2
 
-    def _string(self, said: str, room: int, path: str, place: str) -> bytes:
+    def _string(self, text: str, room: int, path: str, place: str) -> bytes:
         mark = "…"
-        end = chars_that_fit(said, room - 2 - len(mark.encode()))
-        end = ending(said, end) if end > 0 else 0
-        if end == len(said):
-            return encode(said)  # only its original spelling took more bytes
-        self._note(path, place, end, len(said), CHARACTERS, len(said) - end)
-        return encode(said[:end] + mark) if end else b'""'
+        end = chars_that_fit(text, room - 2 - len(mark.encode()))
+        end = ending(text, end) if end > 0 else 0
+        if end == len(text):
+            return encode(text)  # only its original spelling took more bytes
+        self._note(path, place, end, len(text), CHARACTERS, len(text) - end)
+        return encode(text[:end] + mark) if end else b'""'
 
     def _array(
         self, elements: list[Raw], size: int, room: int, path: str, place: str, depth: int
@@ -143,8 +143,8 @@ class SizeReducer:
         if parts is None:
             parts = self._first(entries, room, depth)
         if len(parts) < len(elements):
-            lost = size - sum(map(len, parts))
-            self._note(path, place, len(parts), len(elements), ELEMENTS, lost)
+            loss = size - sum(map(len, parts))
+            self._note(path, place, len(parts), len(elements), ELEMENTS, loss)
         return b"[" + b",".join(parts) + b"]"
 
     def _object(
@@ -161,52 +161,52 @@ class SizeReducer:
         if parts is None:
             parts = self._first(entries, room, depth)
         if len(parts) < len(members):
-            lost = size - sum(map(len, parts))
-            self._note(path, place, len(parts), len(members), MEMBERS, lost)
+            loss = size - sum(map(len, parts))
+            self._note(path, place, len(parts), len(members), MEMBERS, loss)
         return b"{" + b",".join(parts) + b"}"
 
     def _all(self, entries: list[_Entry], room: int, depth: int, least: int) -> list[bytes] | None:
         """Return all entries, the large ones cut to a fair share; None if that is below `least`."""
         sizes = [self.size(raw) for _, raw, _, _ in entries]
-        left = room - 1 - sum(len(prefix) + 1 for prefix, _, _, _ in entries)
+        rest = room - 1 - sum(len(prefix) + 1 for prefix, _, _, _ in entries)
         elastic = [at for at, (_, raw, _, _) in enumerate(entries) if not self._rigid(raw)]
         elastic.sort(key=sizes.__getitem__)
-        left -= sum(sizes) - sum(sizes[at] for at in elastic)
-        if _share([sizes[at] for at in elastic], left) < least:
+        rest -= sum(sizes) - sum(sizes[at] for at in elastic)
+        if _share([sizes[at] for at in elastic], rest) < least:
             return None
         parts = [prefix + bytes(raw) for prefix, raw, _, _ in entries]
         before = len(self._cuts)
-        for done, at in enumerate(elastic):
+        for number, at in enumerate(elastic):
             prefix, raw, path, place = entries[at]
-            cut = self.fit(raw, left // (len(elastic) - done), path, place, depth + 1)
+            cut = self.fit(raw, rest // (len(elastic) - number), path, place, depth + 1)
             if cut is None:
                 del self._cuts[before:]
                 return None
             parts[at] = prefix + bytes(cut)
-            left -= self.size(cut)
+            rest -= self.size(cut)
         return parts
 
     def _first(self, entries: list[_Entry], room: int, depth: int) -> list[bytes]:
         """Return as many of the first entries as fit; large entries are cut to fit more."""
-        left = room - 1
-        limit = max(_AMPLE, left // 3)
+        rest = room - 1
+        limit = max(_AMPLE, rest // 3)
         parts: list[bytes] = []
         for prefix, raw, path, place in entries:
-            left -= len(prefix) + 1
-            most, needed = left, self.size(raw)
-            if needed > min(left, limit * 3 // 2):
-                if parts and (needed < _FAIR or left < min(needed // 2, _AMPLE)):
+            rest -= len(prefix) + 1
+            most, needed_size = rest, self.size(raw)
+            if needed_size > min(rest, limit * 3 // 2):
+                if parts and (needed_size < _FAIR or rest < min(needed_size // 2, _AMPLE)):
                     break
-                most = min(left, limit)
+                most = min(rest, limit)
             cut = self.fit(raw, most, path, place, depth + 1)
             if cut is None:
                 break
             parts.append(prefix + bytes(cut))
-            left -= self.size(cut)
+            rest -= self.size(cut)
         return parts
 
-    def _note(self, path: str, place: str, shown: int, total: int, unit: str, lost: int) -> None:
-        self._cuts.append(Omission(path or "@", unit, place, shown, total, lost, shown, total))
+    def _note(self, path: str, place: str, visible: int, total: int, unit: str, loss: int) -> None:
+        self._cuts.append(Omission(path or "@", unit, place, visible, total, loss, visible, total))
 
 
 def _share(sizes: list[int], room: int) -> int:
@@ -215,20 +215,20 @@ def _share(sizes: list[int], room: int) -> int:
     >>> _share([10, 100, 1000], 500), _share([10, 20], 500)
     (390, 490)
     """
-    for position, needed in enumerate(sorted(sizes)):
+    for position, needed_size in enumerate(sorted(sizes)):
         share = room // (len(sizes) - position)
-        if needed > share:
+        if needed_size > share:
             return share
-        room -= needed
+        room -= needed_size
     return room + max(sizes, default=0)
 
 
-def ending(said: str, most: int) -> int:
+def ending(text: str, most: int) -> int:
     """Return the position of a cut after at most `most` characters: at a line, a word, or there."""
-    if most >= len(said):
-        return len(said)
-    line = said.rfind("\n", most // 2, most) + 1
-    return line or said.rfind(" ", most - most // 10, most) + 1 or most
+    if most >= len(text):
+        return len(text)
+    line = text.rfind("\n", most // 2, most) + 1
+    return line or text.rfind(" ", most - most // 10, most) + 1 or most
 
 
 def _below(path: str, place: str, name: str) -> tuple[str, str]:

@@ -36,15 +36,15 @@ class Drop(BaseTransform, frozen=True, dict=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Drop the paths."""
-        seen, slots = PathMatches(), places(root, self.at)
+        matches, slots = PathMatches(), places(root, self.at)
         for slot in slots:
             here = PathMatches()
             value = _without(slot.get(), self._start, here)
             if here.found:
                 slot.set(value)
-            seen.add(here)
+            matches.add(here)
         if slots:
-            call.missing += [str(self.at.then(path)) for path in seen.missing(self.paths)]
+            call.missing += [str(self.at.then(path)) for path in matches.missing(self.paths)]
         elif not blocked(root, self.at):
             call.missing.append(str(self.at))
 
@@ -53,52 +53,52 @@ class Drop(BaseTransform, frozen=True, dict=True):
         return Paths.of(self.paths)
 
 
-def _without(value: Value, paths: Paths, seen: PathMatches) -> Value:
-    """Return `value` without the parts that `paths` name; record in `seen` which existed."""
-    found = objects(value) if paths.plain else None
-    if found:
-        present = [each for each in found if each is not None]
-        _drop(present, paths, seen)
-        if len(present) < len(found):
-            seen.excused |= paths.open
-        return found
-    left = opened(value)
-    if isinstance(left, dict) and paths.plain:
-        _drop([left], paths, seen)
-    elif isinstance(left, dict):
-        for name, after in paths.members(left):
+def _without(value: Value, paths: Paths, matches: PathMatches) -> Value:
+    """Return `value` without the parts that `paths` name; record in `matches` which existed."""
+    members = objects(value) if paths.plain else None
+    if members:
+        present = [each for each in members if each is not None]
+        _drop(present, paths, matches)
+        if len(present) < len(members):
+            matches.excused |= paths.open
+        return members
+    inner = opened(value)
+    if isinstance(inner, dict) and paths.plain:
+        _drop([inner], paths, matches)
+    elif isinstance(inner, dict):
+        for name, after in paths.members(inner):
             if after.ends:
-                del left[name]
-                seen.note(after)
-            elif not after.barred(left[name]):
-                left[name] = _without(left[name], after, seen)
-    elif left is None or left == []:
-        seen.excused |= paths.open
-    elif isinstance(left, list):
-        left[:] = _remaining(left, paths, seen)
+                del inner[name]
+                matches.note(after)
+            elif not after.barred(inner[name]):
+                inner[name] = _without(inner[name], after, matches)
+    elif inner is None or inner == []:
+        matches.excused |= paths.open
+    elif isinstance(inner, list):
+        inner[:] = _remaining(inner, paths, matches)
     else:
         return value
-    return left
+    return inner
 
 
-def _drop(found: list[dict[str, Value]], paths: Paths, seen: PathMatches) -> None:
+def _drop(members: list[dict[str, Value]], paths: Paths, matches: PathMatches) -> None:
     """Drop from objects the members that `paths` name, one name at a time."""
     for name, after in paths.names.items():
-        holders = [each for each in found if name in each]
+        holders = [each for each in members if name in each]
         if after.ends and holders:
-            seen.note(after)
+            matches.note(after)
             for holder in holders:
                 del holder[name]
         for holder in holders if not after.ends else ():
-            holder[name] = _without(holder[name], after, seen)
+            holder[name] = _without(holder[name], after, matches)
 
 
-def _remaining(elements: list[Value], paths: Paths, seen: PathMatches) -> Iterator[Value]:
+def _remaining(elements: list[Value], paths: Paths, matches: PathMatches) -> Iterator[Value]:
     for at, element in enumerate(elements):
         after = paths.element(at, len(elements))
         if after is None or after.barred(element):
             yield element
         elif after.ends:
-            seen.note(after)
+            matches.note(after)
         else:
-            yield _without(element, after, seen)
+            yield _without(element, after, matches)

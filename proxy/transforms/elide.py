@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from proxy.document.paths import ROOT, Path, blocked, places
+from proxy.document.paths import ROOT, Path
 from proxy.document.tree import Pieces, Slot, Value
-from proxy.transforms.base import BaseTransform, Call, Notice
+from proxy.transforms.base import BaseTransform, Call, Notice, arrays
 
 Count = Annotated[int, Meta(ge=0)]
 
@@ -38,28 +38,20 @@ class Elide(BaseTransform, frozen=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Shorten the arrays."""
-        slots = places(root, self.at)
-        inner = [0, 0]
-        for slot in slots:
-            value = slot.open()
-            if not isinstance(value, list):
-                call.missing += [str(self.at) or "[]"] if value is not None else []
-                continue
-            first, last = self._ends
+        (first, last), visible, total = self._ends, 0, 0
+        for slot, _, value in arrays(root, self.at, call):
             if len(value) <= first + last:
                 continue
-            kept = value[:first] + value[len(value) - last :]
-            slot.set(Pieces(kept) if isinstance(value, Pieces) else kept)
+            ends = value[:first] + value[len(value) - last :]
+            slot.set(Pieces(ends) if isinstance(value, Pieces) else ends)
             if isinstance(slot.parent, dict):
-                _note(slot.parent, str(slot.key), self._says(len(value)))
+                _add_note(slot.parent, str(slot.key), self._counts(len(value)))
             elif slot.parent is root.parent:
-                _tell(root, call, None, self._says(len(value)))
+                _notify(root, call, "items", self._counts(len(value)))
             else:
-                inner = [inner[0] + len(kept), inner[1] + len(value)]
-        if inner[1]:
-            _tell(root, call, str(self.at), f"{inner[0]} of {inner[1]}")
-        if not slots and not blocked(root, self.at):
-            call.missing.append(str(self.at))
+                visible, total = visible + len(ends), total + len(value)
+        if total:
+            _notify(root, call, str(self.at), f"{visible} of {total}")
 
     @property
     def _ends(self) -> tuple[int, int]:
@@ -67,31 +59,32 @@ class Elide(BaseTransform, frozen=True):
             return 3, 0
         return self.first or 0, self.last or 0
 
-    def _says(self, total: int) -> str:
+    def _counts(self, total: int) -> str:
         first, last = self._ends
         if first and last:
             return f"first {first} and last {last} of {total}"
         return f"last {last} of {total}" if last else f"{first} of {total}"
 
 
-def _tell(root: Slot, call: Call, name: str | None, says: str) -> None:
+def _notify(root: Slot, call: Call, name: str, counts: str) -> None:
     """Add the note to the document, or beside it if the document is not an object."""
     value = root.get()
     if isinstance(value, dict):
-        _note(value, name or "items", says)
+        _add_note(value, name, counts)
     else:
-        textual = isinstance(value, Pieces)
-        call.notices.append(Notice("_elided", says if textual else {name or "items": says}))
+        call.notices.append(
+            Notice("_elided", counts if isinstance(value, Pieces) else {name: counts})
+        )
 
 
-def _note(holder: dict[str, Value], name: str, says: str) -> None:
-    """Add to the note in `holder`, under a free name if upstream has a member of that name."""
-    word = "_elided"
-    while word in holder and not _ours(holder[word]):
-        word += "_"
-    holder.setdefault(word, {})[name] = says
+def _add_note(holder: dict[str, Value], name: str, counts: str) -> None:
+    """Add to the note in `holder`, under another name if upstream has a member of that name."""
+    key = "_elided"
+    while key in holder and not _is_note(holder[key]):
+        key += "_"
+    holder.setdefault(key, {})[name] = counts
 
 
-def _ours(value: Value) -> bool:
+def _is_note(value: Value) -> bool:
     """Return True if `value` is a note of the proxy: members from upstream are Raw."""
-    return isinstance(value, dict) and all(isinstance(says, str) for says in value.values())
+    return isinstance(value, dict) and all(isinstance(counts, str) for counts in value.values())

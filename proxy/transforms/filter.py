@@ -5,11 +5,11 @@ from functools import partial
 from typing import ClassVar
 
 from proxy.document.gather import column_values
-from proxy.document.paths import ROOT, Path, blocked, places
+from proxy.document.paths import ROOT, Path
 from proxy.document.patterns import Expression, Pattern, PatternError, truthy
 from proxy.document.tree import Slot, Value, opened, plain, row_type
 from proxy.errors import OutOfFuel, Refusal, TransformError
-from proxy.transforms.base import Argument, BaseTransform, Call, constant
+from proxy.transforms.base import Argument, BaseTransform, Call, arrays, constant
 
 Test = Callable[[Value], bool]
 
@@ -54,10 +54,10 @@ class Filter(BaseTransform, frozen=True):
 
     def __post_init__(self) -> None:
         """Raise ValueError unless there is exactly one condition."""
-        given = [word for word in _CONDITIONS if getattr(self, word) is not None]
-        if len(given) != 1:
-            found = " and ".join(given) or "none"
-            raise ValueError(f"expected one of {', '.join(_CONDITIONS)}, found {found}")
+        conditions = [name for name in _CONDITIONS if getattr(self, name) is not None]
+        if len(conditions) != 1:
+            names = " and ".join(conditions) or "none"
+            raise ValueError(f"expected one of {', '.join(_CONDITIONS)}, found {names}")
         if self.where is not None and self.field.steps:
             raise ValueError("'field' goes with glob, match or prefix; name it in 'where' itself")
         if isinstance(self.glob, str) and len(self.glob) > _LONGEST:
@@ -65,36 +65,29 @@ class Filter(BaseTransform, frozen=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Filter. Raises Refusal if an argument is an invalid or too expensive expression."""
-        asked = self.match if self.glob is None else self.glob
+        pattern = self.match if self.glob is None else self.glob
         try:
             self._filter(root, call)
-        except OutOfFuel as spent:
-            if isinstance(asked, Argument):
-                raise Refusal(f"{asked.argument}: {spent}; ask for something simpler") from spent
+        except OutOfFuel as error:
+            if isinstance(pattern, Argument):
+                message = f"{pattern.argument}: {error}; ask for something simpler"
+                raise Refusal(message) from error
             raise
 
     def _filter(self, root: Slot, call: Call) -> None:
         fits = self._test(call)
         if fits is None:
             return
-        slots = places(root, self.at)
-        for slot in slots:
-            unopened = slot.get()
-            value = slot.open()
-            if not isinstance(value, list):
-                call.missing += [str(self.at) or "[]"] if value is not None else []
-                continue
-            looked = value if self.where is not None else column_values(unopened, self.field)
-            kept = [
+        for slot, unopened, value in arrays(root, self.at, call):
+            tested = value if self.where is not None else column_values(unopened, self.field)
+            matches = [
                 element
-                for element, seen in zip(value, looked, strict=True)
-                if fits(seen) != self.invert
+                for element, part in zip(value, tested, strict=True)
+                if fits(part) != self.invert
             ]
-            if len(kept) < len(value):
-                value[:] = kept
+            if len(matches) < len(value):
+                value[:] = matches
                 slot.set(value)
-        if not slots and not blocked(root, self.at):
-            call.missing.append(str(self.at))
 
     def _test(self, call: Call) -> Test | None:
         """Return the test of an element; None if the call lacks the argument."""
@@ -103,7 +96,7 @@ class Filter(BaseTransform, frozen=True):
         look: Callable[[str], object] | None
         if self.prefix is not None:
             start = constant(self.prefix, call)
-            look = None if start is None else lambda said: said.startswith(start)
+            look = None if start is None else lambda text: text.startswith(start)
         else:
             pattern = self._pattern(call)
             look = None if pattern is None else partial(pattern.search, fuel=call.fuel)
@@ -117,17 +110,17 @@ class Filter(BaseTransform, frozen=True):
             return self.match
         if isinstance(self.glob, str):
             return Pattern(_regular(self.glob))
-        asked = self.match or self.glob
-        assert isinstance(asked, Argument)
-        written = constant(asked, call)
-        if written is None:
+        source = self.match or self.glob
+        assert isinstance(source, Argument)
+        text = constant(source, call)
+        if text is None:
             return None
-        if len(written) > _LONGEST:
-            raise Refusal(f"{asked.argument}: more than {_LONGEST} characters")
+        if len(text) > _LONGEST:
+            raise Refusal(f"{source.argument}: more than {_LONGEST} characters")
         try:
-            return Pattern(written if self.glob is None else _regular(written), modest=True)
+            return Pattern(text if self.glob is None else _regular(text), modest=True)
         except PatternError as error:
-            raise Refusal(f"{asked.argument}: {error}") from error
+            raise Refusal(f"{source.argument}: {error}") from error
 
 
 _CONDITIONS = ("where", "glob", "match", "prefix")

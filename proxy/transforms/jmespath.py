@@ -38,9 +38,9 @@ class Jmespath(BaseTransform, frozen=True):
     def __call__(self, root: Slot, call: Call) -> None:
         """Evaluate, and replace the values."""
         evaluate = self.expression.bind(call.arguments, call.fuel)
-        found = False
+        any_place = False
         for slot in select(root, self.at):
-            found = True
+            any_place = True
             value = slot.get()
             before = value if type(value) is Raw else raw(value)
             try:
@@ -52,7 +52,7 @@ class Jmespath(BaseTransform, frozen=True):
             if exceeds(result, most, call.fuel):
                 raise AbridgeError(f"{self.expression.text!r} gives more than {most} bytes")
             slot.set(Pieces(result) if _pieces(value, result) else result)
-        if not found:
+        if not any_place:
             call.missing.append(str(self.at))
 
     def reshape(self, schema: Schema) -> Schema | None:

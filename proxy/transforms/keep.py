@@ -43,7 +43,7 @@ class Keep(BaseTransform, frozen=True, dict=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Keep the paths. Raises ShapeMismatch if none of them exists."""
-        seen, slots = PathMatches(), places(root, self.at)
+        matches, slots = PathMatches(), places(root, self.at)
         if not slots and blocked(root, self.at):
             return
         for slot in slots:
@@ -51,11 +51,11 @@ class Keep(BaseTransform, frozen=True, dict=True):
             slot.set(self._plan.keep(value, here))
             if not here.found and opened(value) == {}:
                 here.excused.update(range(len(self.paths)))
-            seen.add(here)
-        if not (seen.found or seen.excused):
-            named = ", ".join(map(str, self.paths))
-            raise ShapeMismatch(f"no {named} in {self.at if self.at.steps else 'the document'}")
-        call.missing += [str(self.at.then(path)) for path in seen.missing(self.paths)]
+            matches.add(here)
+        if not (matches.found or matches.excused):
+            names = ", ".join(map(str, self.paths))
+            raise ShapeMismatch(f"no {names} in {self.at if self.at.steps else 'the document'}")
+        call.missing += [str(self.at.then(path)) for path in matches.missing(self.paths)]
 
     @cached_property
     def _plan(self) -> "KeepPlan":
@@ -65,67 +65,67 @@ class Keep(BaseTransform, frozen=True, dict=True):
 class KeepPlan:
     """The parts to keep of a value that some paths lead to."""
 
-    __slots__ = ("_made", "_paths", "_plans", "row")
+    __slots__ = ("_all_plans", "_paths", "_plans", "row")
 
-    def __init__(self, paths: Paths, made: dict[Paths, "KeepPlan"]) -> None:
+    def __init__(self, paths: Paths, plans: dict[Paths, "KeepPlan"]) -> None:
         self._paths = paths
-        self._made = made
+        self._all_plans = plans
         self._plans = {name: self._after(after) for name, after in paths.names.items()}
         self.row = row_type_for(paths)
 
-    def keep(self, value: Value, seen: PathMatches, *, typed: bool = True) -> Value:
-        """Return the kept parts of `value`, and record in `seen` which paths exist."""
+    def keep(self, value: Value, matches: PathMatches, *, typed: bool = True) -> Value:
+        """Return the kept parts of `value`, and record in `matches` which paths exist."""
         if self._paths.ends:
-            seen.note(self._paths)
+            matches.note(self._paths)
             return value
         if typed and self.row is not None:
             array, row = rows(value, self.row), one_row(value, self.row)
             if array is not None or row is not None:
-                self._note([row] if array is None else array or [None], seen)
+                self._note([row] if array is None else array or [None], matches)
                 return row if array is None else array
         inner = opened(value)
         if inner is None or inner == []:
-            seen.excused |= self._paths.open
+            matches.excused |= self._paths.open
         elif isinstance(inner, dict):
-            return self._members(inner, seen)
+            return self._members(inner, matches)
         elif isinstance(inner, list) and not isinstance(inner, Pieces):
-            return self._elements(inner, seen)
+            return self._elements(inner, matches)
         return value
 
-    def _members(self, value: dict[str, Value], seen: PathMatches) -> dict[str, Value]:
-        kept = {}
+    def _members(self, value: dict[str, Value], matches: PathMatches) -> dict[str, Value]:
+        parts = {}
         for name, after in self._paths.members(value):
             member = value[name]
             if after.ends or name in self._paths.spelled:
-                kept[name] = self._after(after).keep(member, seen)
+                parts[name] = self._after(after).keep(member, matches)
             elif not after.barred(member):
                 # Only a pattern leads here: a member that contains no named value is dropped.
                 below = PathMatches()
                 inner = self._after(after).keep(member, below)
                 if below.found:
-                    kept[name] = inner
-                    seen.found |= below.found
-        return kept
+                    parts[name] = inner
+                    matches.found |= below.found
+        return parts
 
-    def _elements(self, value: list[Value], seen: PathMatches) -> list[Value]:
-        kept = []
+    def _elements(self, value: list[Value], matches: PathMatches) -> list[Value]:
+        parts = []
         for at, element in enumerate(value):
             after = self._paths.element(at, len(value))
             if after is not None:
-                kept.append(self._after(after).keep(element, seen, typed=False))
-        return kept
+                parts.append(self._after(after).keep(element, matches, typed=False))
+        return parts
 
-    def _note(self, found: Sequence[Struct | None], seen: PathMatches) -> None:
+    def _note(self, objects: Sequence[Struct | None], matches: PathMatches) -> None:
         """Record which paths exist in rows; None represents null and an empty array."""
-        present = [row for row in found if row is not None]
-        if len(present) < len(found):
-            seen.excused |= self._paths.open
+        present = [row for row in objects if row is not None]
+        if len(present) < len(objects):
+            matches.excused |= self._paths.open
         for at, plan in enumerate(self._plans.values()):
             field = f"f{at}"
             values = (value for row in present if (value := getattr(row, field)) is not UNSET)
             if plan.row is None:
                 if any(True for _ in values):
-                    seen.note(plan._paths)
+                    matches.note(plan._paths)
                 continue
             inner: list[Struct | None] = []
             for value in values:
@@ -134,9 +134,9 @@ class KeepPlan:
                 else:
                     inner.append(value)
             if inner:
-                plan._note(inner, seen)
+                plan._note(inner, matches)
 
     def _after(self, paths: Paths) -> "KeepPlan":
-        if paths not in self._made:
-            self._made[paths] = KeepPlan(paths, self._made)
-        return self._made[paths]
+        if paths not in self._all_plans:
+            self._all_plans[paths] = KeepPlan(paths, self._all_plans)
+        return self._all_plans[paths]

@@ -155,16 +155,16 @@ class Paginate(BaseTransform, frozen=True):
             self.arguments.get("offset", "offset"): Parameter(offset),
         }
 
-    def sentence(self, shown: Callable[[str], str]) -> str:
-        """Return the sentence for the tool's description; `shown` gives the advertised names."""
-        limit = shown(self.arguments.get("limit", "limit"))
-        offset = shown(self.arguments.get("offset", "offset"))
+    def sentence(self, display: Callable[[str], str]) -> str:
+        """Return the sentence for the tool's description; `display` gives the advertised names."""
+        limit = display(self.arguments.get("limit", "limit"))
+        offset = display(self.arguments.get("offset", "offset"))
         what = f"{_listed(self._arrays)} in pages of {self.limit}"
         first = f"Returns {what}"
         if not self._arrays:
             first = f"If the result is a list, it comes in pages of {self.limit} elements"
         first += f" (`{limit}`, at most {self.most})"
-        words = {word: f"`{name}`" for name, word in self._named.items()}
+        words = {word: f"`{name}`" for name, word in self._metadata_names.items()}
         sign = f"while {words['hasMore']} is true" if "hasMore" in words else ""
         if "nextOffset" in words:
             sign = sign or f"while {words['nextOffset']} is not null"
@@ -192,7 +192,7 @@ class Paginate(BaseTransform, frozen=True):
                 window.slot.parent[window.slot.key] = window.value
                 root.document.changed = changed
                 continue
-            said: Holder = {
+            metadata: Holder = {
                 "total": total,
                 "offset": offset,
                 "limit": limit,
@@ -205,7 +205,7 @@ class Paginate(BaseTransform, frozen=True):
                 closing = writeback_at(root.document, window.path)
                 if closing is not None:
                     closing.more = more
-            notice = self._write(window, page, said, names)
+            notice = self._write(window, page, metadata, names)
             if notice is not None:
                 call.notices.append(notice)
 
@@ -241,7 +241,7 @@ class Paginate(BaseTransform, frozen=True):
         return [f"`{path}`" for path in self.paths if path.steps]
 
     @property
-    def _named(self) -> Mapping[str, Word]:
+    def _metadata_names(self) -> Mapping[str, Word]:
         """The words of the metadata, by the path at which the model finds them."""
         if self._shared or (self.page_info is None and not self._arrays):
             return {word: word for word in _WORDS}
@@ -305,7 +305,7 @@ class Paginate(BaseTransform, frozen=True):
         """Return the number of bytes that the elements may take, None if there is no bound."""
         if self.max_bytes is None and call.bound is None:
             return None
-        document, spent, told = root.document, 0, 0
+        document, notice_size, metadata_size = root.document, 0, 0
         for window in windows:
             widest: Holder = {
                 "total": len(window.value),
@@ -315,45 +315,45 @@ class Paginate(BaseTransform, frozen=True):
                 "hasMore": False,
                 "nextOffset": max(offset + limit, 1000),
             }
-            told += len(encode(widest)) + len('"pagination":,[]')
+            metadata_size += len(encode(widest)) + len('"pagination":,[]')
             empty = Pieces() if isinstance(window.value, Pieces) else []
             notice = self._write(window, empty, widest, names)
             if notice is not None:
-                spent += len(encode(notice.value))
+                notice_size += len(encode(notice.value))
         rooms = []
         if call.bound is not None:
-            rooms.append(call.bound - spent - size(document))
+            rooms.append(call.bound - notice_size - size(document))
         if self.max_bytes is not None:
-            rooms.append(self.max_bytes - told)
+            rooms.append(self.max_bytes - metadata_size)
         return min(rooms)
 
     def _write(
-        self, window: Window, page: list[Value], said: Holder, names: Mapping[int, str]
+        self, window: Window, page: list[Value], metadata: Holder, names: Mapping[int, str]
     ) -> Notice | None:
         """Write the page, and the metadata beside it or in the notice returned."""
         holder, slot = window.slot.parent, window.slot
         if window.path.steps:
             slot.set(page)
-            self._put(holder, said, names[id(holder)], str(slot.key))
+            self._add_metadata(holder, metadata, names[id(holder)], str(slot.key))
             return None
         beside: Holder = {}
-        self._put(beside, said, "pagination", "")
+        self._add_metadata(beside, metadata, "pagination", "")
         if isinstance(page, Pieces) or self.as_ is None:
             slot.set(page)
-            value = beside if self.page_info is not None else said
+            value = beside if self.page_info is not None else metadata
             return Notice("pagination", value, bare=True)
         slot.set({self.as_: page, **beside})
         return None
 
-    def _put(self, holder: Holder, said: Holder, name: str, array: str) -> None:
+    def _add_metadata(self, holder: Holder, metadata: Holder, name: str, array: str) -> None:
         if self.page_info is None and self._shared:
             entries = holder.get(name)
-            holder[name] = {**(entries if isinstance(entries, dict) else {}), array: said}
+            holder[name] = {**(entries if isinstance(entries, dict) else {}), array: metadata}
         elif self.page_info is None:
-            holder[name] = said
+            holder[name] = metadata
         else:
-            for left, word in self.page_info.items():
-                _set(holder, _texts(Path.parse(left).steps), said[word])
+            for key, word in self.page_info.items():
+                _set(holder, _texts(Path.parse(key).steps), metadata[word])
 
 
 def _remark(members: dict[str, Value]) -> str:
@@ -366,8 +366,8 @@ def _remark(members: dict[str, Value]) -> str:
         and name.isidentifier()
     )
     name = next(arrays, None)
-    meant = "it has no array" if name is None else f"meant `at: {name}`?"
-    return f"nothing to paginate: the document is an object; {meant}"
+    advice = "it has no array" if name is None else f"meant `at: {name}`?"
+    return f"nothing to paginate: the document is an object; {advice}"
 
 
 def _weight(root: Slot, window: Window) -> Callable[[Value], int]:

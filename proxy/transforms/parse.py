@@ -77,16 +77,16 @@ class Parse(BaseTransform, frozen=True):
         if not places:
             call.missing.append(str(self.at))
             return
-        opened = [slot.open() for slot in places]
-        texts = [pair for pair in zip(places, opened, strict=True) if isinstance(pair[1], str)]
-        if any(isinstance(value, dict | list) for value in opened):
+        values = [slot.open() for slot in places]
+        texts = [pair for pair in zip(places, values, strict=True) if isinstance(pair[1], str)]
+        if any(isinstance(value, dict | list) for value in values):
             if texts:
                 raise ShapeMismatch(f"at {self.at}, some values are texts and some are not")
             return
         sources = []
-        for slot, said in texts:
-            value, outside = self._read(said, call.fuel)
-            sources.append((slot.get(), said, outside))
+        for slot, text in texts:
+            value, outside = self._read(text, call.fuel)
+            sources.append((slot.get(), text, outside))
             slot.parent[slot.key] = value
         if sources:
             among = len(texts) < len(places)
@@ -96,49 +96,49 @@ class Parse(BaseTransform, frozen=True):
         """Lines and records are texts again in the end; the schema of others is unknown."""
         return relaxed(schema) if self.as_ in ("lines", "records") else None
 
-    def _read(self, said: str, fuel: Fuel) -> tuple[Value, TextFrame]:
-        start, end = 0, len(said)
+    def _read(self, text: str, fuel: Fuel) -> tuple[Value, TextFrame]:
+        start, end = 0, len(text)
         if self.after is not None:
-            found = self.after.search(said, fuel=fuel)
-            if found is None:
+            match = self.after.search(text, fuel=fuel)
+            if match is None:
                 raise ShapeMismatch(f"no {self.after.text!r} in the text")
-            start = found.end()
+            start = match.end()
         if self.fence is not None:
-            start, end = _fenced(said, start, self.fence)
+            start, end = _fenced(text, start, self.fence)
         if self.as_ == "lines":
-            return _lines(said, start, end)
+            return _lines(text, start, end)
         if self.as_ == "records":
-            return _records(said, start, end, self.split, fuel)
+            return _records(text, start, end, self.split, fuel)
         read, units = _READERS[self.as_]
         if read is not literals.yaml or end - start <= literals.MOST_YAML:  # else an error
             fuel.burn((end - start) * units >> 6)
-        return _structure(said, start, end, read)
+        return _structure(text, start, end, read)
 
 
-def _fenced(said: str, start: int, language: str) -> tuple[int, int]:
+def _fenced(text: str, start: int, language: str) -> tuple[int, int]:
     """Return the start and end of the content of the first fenced block of `language`."""
-    opened, marks = -1, ""
-    for begin, end in _line_bounds(said, start):
-        line = said[begin:end].strip()
-        if opened < 0:
+    begin_content, marks = -1, ""
+    for begin, end in _line_bounds(text, start):
+        line = text[begin:end].strip()
+        if begin_content < 0:
             marks = line[: len(line) - len(line.lstrip("`"))]
             words = line[len(marks) :].split()
             if len(marks) >= 3 and words[:1] == [language]:
-                opened = end
+                begin_content = end
         elif line == "`" * max(len(line), len(marks)):
-            return opened, begin
+            return begin_content, begin
     raise ShapeMismatch(f"no block of {language!r} between lines of three backticks in the text")
 
 
-def _line_bounds(said: str, start: int) -> Iterator[tuple[int, int]]:
-    while start < len(said):
-        end = said.find("\n", start) + 1 or len(said)
+def _line_bounds(text: str, start: int) -> Iterator[tuple[int, int]]:
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
         yield start, end
         start = end
 
 
-def _lines(said: str, start: int, end: int) -> tuple[Value, TextFrame]:
-    content = said[start:end]
+def _lines(text: str, start: int, end: int) -> tuple[Value, TextFrame]:
+    content = text[start:end]
     plain, carried = content.count("\n"), content.count("\r\n")
     separator = "\r\n" if plain and plain == carried else "\n"
     ended = content.endswith(separator)
@@ -146,14 +146,14 @@ def _lines(said: str, start: int, end: int) -> tuple[Value, TextFrame]:
     if ended:
         pieces.pop()
     return pieces, TextFrame(
-        before=said[:start], after=said[end:], separator=separator, ended=ended
+        before=text[:start], after=text[end:], separator=separator, ended=ended
     )
 
 
 def _records(
-    said: str, start: int, end: int, split: str | None, fuel: Fuel
+    text: str, start: int, end: int, split: str | None, fuel: Fuel
 ) -> tuple[Value, TextFrame]:
-    content = said[start:end]
+    content = text[start:end]
     marks = list(_marks(content, split, fuel))
     head = 0
     beginning = None if split is None else _separator(split)[1]
@@ -169,17 +169,17 @@ def _records(
     if others and not final.endswith("\n") and all(each.endswith("\n") for each in others):
         last, ending = final, others[0][len(others[0].rstrip("\r\n")) :]
     return pieces, TextFrame(
-        before=said[: start + head], after=said[end:], separator="", last=last, ending=ending
+        before=text[: start + head], after=text[end:], separator="", last=last, ending=ending
     )
 
 
 def _marks(content: str, split: str | None, fuel: Fuel) -> Iterator[int]:
     """Yield the positions at which one record ends and the next one begins."""
     pattern, beginning = _separator(split if split is not None else r"\r?\n(?:\r?\n)+")
-    for found in pattern.finditer(content, fuel):
+    for match in pattern.finditer(content, fuel):
         # google-re2 gives the start of a group only by its number; this group ends with the match.
-        seen = None if beginning is None else found.groupdict()["ahead"]
-        yield found.end() - len(seen or "")
+        ahead = None if beginning is None else match.groupdict()["ahead"]
+        yield match.end() - len(ahead or "")
 
 
 def _separator(split: str) -> tuple[Pattern, Pattern | None]:
@@ -222,12 +222,12 @@ def _closes(split: str, begin: int) -> bool:
 
 
 def _structure(
-    said: str, start: int, end: int, read: Callable[[str], tuple[str, int]]
+    text: str, start: int, end: int, read: Callable[[str], tuple[str, int]]
 ) -> tuple[Value, TextFrame]:
-    content = said[start:end]
+    content = text[start:end]
     try:
-        written, used = read(content)
-        inner = Document.read(written.encode())
+        json_text, length = read(content)
+        inner = Document.read(json_text.encode())
     except (DocumentError, ValueError, RecursionError) as error:
         raise ShapeMismatch(f"the text cannot be read: {error}") from error
     value = inner.cell[0]
@@ -235,8 +235,8 @@ def _structure(
         raise ShapeMismatch("the text holds no object or array")
     lead = len(content) - len(content.lstrip())
     return value, TextFrame(
-        before=said[: start + lead],
-        after=content[used:] + said[end:],
+        before=text[: start + lead],
+        after=content[length:] + text[end:],
     )
 
 

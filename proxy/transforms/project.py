@@ -115,7 +115,7 @@ class Project(BaseTransform, frozen=True, dict=True):
         making = Making(self._plan, call)
         for slot in slots:
             value = slot.get()
-            slot.set(making.made(value))
+            slot.set(making.build(value))
             making.excused |= not making.matched and opened(value) == {}
             if self.to is not None:
                 slot.rename(bare(self.to))
@@ -187,12 +187,12 @@ def _columns(
                     yield Column(name, base.then(source), None, default, optional)
                     continue
                 own = source.default is not UNSET
-                held = source.default if own else default
+                fallback = source.default if own else default
                 if isinstance(source, FromPath):
                     place = base.then(source.path)
-                    yield Column(name, place, None, held, optional or own, source.over_null)
+                    yield Column(name, place, None, fallback, optional or own, source.over_null)
                 else:
-                    yield Column(name, base, source.jmespath, held, optional or own)
+                    yield Column(name, base, source.jmespath, fallback, optional or own)
 
 
 class ProjectPlan:
@@ -203,8 +203,8 @@ class ProjectPlan:
     """
 
     def __init__(self, columns: tuple[Column, ...]) -> None:
-        needed = [path for column in columns for path in _needed(column)]
-        paths = Paths.of(needed)
+        sources = [path for column in columns for path in _source_paths(column)]
+        paths = Paths.of(sources)
         self.columns = columns
         self.row = row_type_for(paths)
         self.heads = list(paths.names)
@@ -217,7 +217,7 @@ class ProjectPlan:
         self.target = defstruct("Projected", [(at, Any) for at in names], rename=names, gc=False)
 
 
-def _needed(column: Column) -> list[Path]:
+def _source_paths(column: Column) -> list[Path]:
     """Return the paths to all values that `column` reads, as far as they are explicit."""
     steps = column.source.steps
     if column.expression is not None and not steps:
@@ -237,7 +237,7 @@ class Making:
             for column in plan.columns
         ]
         self._fuel = call.fuel
-        self._found: set[int] = set()
+        self._present: set[int] = set()
         self.matched = False
         self.excused = False
 
@@ -246,10 +246,10 @@ class Making:
         return [
             column.path
             for at, column in enumerate(self._plan.columns)
-            if at not in self._found and not column.optional and column.path is not None
+            if at not in self._present and not column.optional and column.path is not None
         ]
 
-    def made(self, value: Value) -> Value:
+    def build(self, value: Value) -> Value:
         """Return the new value for `value`; for an array, one for each element."""
         row = self._plan.row
         array = None if row is None else rows(value, row)
@@ -263,43 +263,43 @@ class Making:
             return self._object(inner)
         if isinstance(inner, list) and inner and not isinstance(inner, Pieces):
             array = None if row is None else rows(_closed(inner), row)
-            return [self.made(each) for each in inner] if array is None else self._rows(array)
+            return [self.build(each) for each in inner] if array is None else self._rows(array)
         self.excused |= inner is None or inner == []
         return value
 
     def _rows(self, array: list[Struct | None]) -> list[Any]:
         present = [row for row in array if row is not None]
-        made = starmap(self._plan.target, zip(*self._values(present), strict=True))
+        objects = starmap(self._plan.target, zip(*self._values(present), strict=True))
         if len(present) == len(array):
             self.excused |= not array
-            return list(made)
+            return list(objects)
         self.excused = True
-        return [None if row is None else next(made) for row in array]
+        return [None if row is None else next(objects) for row in array]
 
     def _object(self, value: Value) -> dict[str, Value]:
         names = [column.name for column in self._plan.columns]
-        return {name: found for name, (found,) in zip(names, self._values([value]), strict=True)}
+        return {name: each for name, (each,) in zip(names, self._values([value]), strict=True)}
 
     def _values(self, objects: Sequence[Value]) -> list[list[Value]]:
         """Return each column's values in all of the objects, which are all of one form."""
-        values = []
+        columns = []
         for at, column in enumerate(self._plan.columns):
             field, steps, evaluate = self._plan.fields[at], column.source.steps, self._evaluate[at]
             if field is not None and objects and isinstance(objects[0], Struct):
-                found = list(map(attrgetter(field), objects))
+                values = list(map(attrgetter(field), objects))
             else:
-                found = [values_at(each, steps) for each in objects]
+                values = [values_at(each, steps) for each in objects]
             if evaluate is not None:
-                found = [_computed(evaluate, value, self._fuel) for value in found]
-            if any(value is not UNSET for value in found):
-                self._found.add(at)
+                values = [_computed(evaluate, value, self._fuel) for value in values]
+            if any(value is not UNSET for value in values):
+                self._present.add(at)
             default = self._defaults[at]
             if column.over_null:
-                values.append([default if _nothing(value) else value for value in found])
+                columns.append([default if _nothing(value) else value for value in values])
             else:
-                values.append([default if value is UNSET else value for value in found])
-        self.matched |= bool(self._found) or any(map(self._touched, objects))
-        return values
+                columns.append([default if value is UNSET else value for value in values])
+        self.matched |= bool(self._present) or any(map(self._touched, objects))
+        return columns
 
     def _touched(self, value: Value) -> bool:
         """Return True if an object has a member that a path goes through."""
@@ -328,10 +328,10 @@ def _closed(array: list[Value]) -> Value:
 
 def _computed(evaluate: Callable[[Any], Any], value: Value, fuel: Fuel) -> Value:
     try:
-        found = evaluate(None if value is UNSET else plain(value, fuel=fuel))
+        result = evaluate(None if value is UNSET else plain(value, fuel=fuel))
     except Refusal as cause:
         # The rule's own expression does not fit: the call is not at fault.
         raise TransformError(Project.name, cause) from cause
-    if isinstance(found, dict | list):
-        charge(found, fuel)  # an expression can repeat parts without end
-    return UNSET if found is None else found
+    if isinstance(result, dict | list):
+        charge(result, fuel)  # an expression can repeat parts without end
+    return UNSET if result is None else result

@@ -21,13 +21,13 @@ from proxy.transforms.shapes import (
     Shape,
     Source,
     constant,
-    laid,
+    deep_merge,
     leaves,
     paths,
     spelled,
     standing,
-    stranger,
     taken_apart,
+    unknown_word,
 )
 
 _SHOWN = 80  # characters of a document in a message
@@ -97,12 +97,12 @@ class Recast(BaseTransform, frozen=True, dict=True):
     def __post_init__(self) -> None:
         """Raise OptionErrors for contradictory options, each mistake with its place."""
         wrong = [*_contradictory(self.cases)]
-        told = set()
+        places = set()
         for number, case in enumerate(self.cases):
             for leaf in leaves(self._shapes[number]):
                 # A mistake in `common` is wrong for each case, but reported once.
-                unknown = [] if leaf.at in told else [*_unknown(leaf, case, number)]
-                told |= {leaf.at} if unknown else set()
+                unknown = [] if leaf.at in places else [*_unknown(leaf, case, number)]
+                places |= {leaf.at} if unknown else set()
                 wrong += unknown
         for path, words in self.vocabulary.items():
             wrong += _unworded(self._shapes, path, words)
@@ -117,9 +117,9 @@ class Recast(BaseTransform, frozen=True, dict=True):
         for case, shape in zip(self.cases, self._shapes, strict=True):
             captures = looked.fit(case)
             if captures is not None:
-                made = Filling(looked, captures, matched=case.match is not None).filled(shape)
-                self._check(made)
-                root.set(made)
+                result = Filling(looked, captures, matched=case.match is not None).filled(shape)
+                self._check(result)
+                root.set(result)
                 return
         call.warn("recast: no case fits", f"no case fits what begins with {looked.beginning!r}")
 
@@ -127,18 +127,18 @@ class Recast(BaseTransform, frozen=True, dict=True):
         """Documents that fit no case stay unchanged; the schemas of sources are unknown."""
         return None
 
-    def _check(self, made: Value) -> None:
+    def _check(self, result: Value) -> None:
         for path, words in self.vocabulary.items():
-            found = stranger(values_at(made, path.steps), words)
-            if found is not None:
-                message = f"{_shown(found)} is none of the words of {path.text!r}"
+            value = unknown_word(values_at(result, path.steps), words)
+            if value is not None:
+                message = f"{_excerpt(value)} is none of the words of {path.text!r}"
                 raise TransformError(self.name, ValueError(message))
 
     @cached_property
     def _shapes(self) -> tuple[Shape, ...]:
         common = taken_apart(self.common, ("common",))
         return tuple(
-            laid(taken_apart(case.to, ("cases", number, "to")), common)
+            deep_merge(taken_apart(case.to, ("cases", number, "to")), common)
             for number, case in enumerate(self.cases)
         )
 
@@ -149,27 +149,29 @@ class Looking:
     def __init__(self, root: Slot, call: Call) -> None:
         self.value = root.get()
         self.call = call
-        self.said = text(self.value)
+        self.content = text(self.value)
 
     @property
     def text(self) -> str:
         """The document if it is a text, else the document as JSON."""
-        if self.said is not None:
-            return self.said
+        if self.content is not None:
+            return self.content
         return compact(encode(self.value)).decode()
 
     @property
     def beginning(self) -> str:
         """The first characters of the document, for a message."""
-        if self.said is not None:
-            return self.said[:_SHOWN]
+        if self.content is not None:
+            return self.content[:_SHOWN]
         return bytes(memoryview(raw(self.value))[: 4 * _SHOWN]).decode(errors="ignore")[:_SHOWN]
 
     def fit(self, case: RecastCase) -> dict[str, str | None] | None:
         """Return the captures of the case, None if it does not fit."""
         if case.match is not None:
-            found = None if self.said is None else case.match.search(self.said, fuel=self.call.fuel)
-            return None if found is None else {**found.groupdict(), "text": self.said}
+            if self.content is None:
+                return None
+            match = case.match.search(self.content, fuel=self.call.fuel)
+            return None if match is None else {**match.groupdict(), "text": self.content}
         fits = case.where is None or truthy(self.evaluated(case.where))
         return {} if fits else None
 
@@ -204,30 +206,30 @@ class Filling:
             return self._text(part)
         if not isinstance(part, Source):
             return part
-        found = self._found(part)
+        value = self._value_of(part)
         over_null = isinstance(part, FromPath) and part.over_null
-        if found is UNSET or (over_null and opened(found) is None):
-            found = None if part.default is UNSET else part.default
-        if not isinstance(found, dict | list | Struct):
-            return found
+        if value is UNSET or (over_null and opened(value) is None):
+            value = None if part.default is UNSET else part.default
+        if not isinstance(value, dict | list | Struct):
+            return value
         # Encoded, since later steps may change the value: the document's own must not change.
-        written = raw(found)
-        self._looked.call.fuel.burn(len(memoryview(written)) >> 4)
-        return written
+        encoded_value = raw(value)
+        self._looked.call.fuel.burn(len(memoryview(encoded_value)) >> 4)
+        return encoded_value
 
-    def _found(self, source: Source) -> Value | UnsetType:
+    def _value_of(self, source: Source) -> Value | UnsetType:
         if isinstance(source, FromPath):
             return values_at(self._looked.value, source.path.steps)
         if isinstance(source, FromArgument):
-            found = self._looked.call.argument(source.argument)
+            value = self._looked.call.argument(source.argument)
         else:
             over = self._captures if self._matched else UNSET
-            found = self._looked.evaluated(source.jmespath, over)
-            charge(found, self._looked.call.fuel)  # an expression can repeat parts without end
-        return UNSET if found is None else found
+            value = self._looked.evaluated(source.jmespath, over)
+            charge(value, self._looked.call.fuel)  # an expression can repeat parts without end
+        return UNSET if value is None else value
 
-    def _text(self, said: str) -> str | None:
-        parts = spelled(said)
+    def _text(self, content: str) -> str | None:
+        parts = spelled(content)
         if len(parts) == 3 and not parts[0] + parts[2]:
             return self._capture(parts[1])
         texts = [(self._capture(part) or "") if at % 2 else part for at, part in enumerate(parts)]
@@ -266,7 +268,7 @@ def _contradictory(cases: Iterable[RecastCase]) -> Iterator[OptionError]:
 
 def _unknown(leaf: Leaf, case: RecastCase, number: int) -> Iterator[OptionError]:
     """Yield an error for each capture that a leaf uses and the case does not have."""
-    known = ["text", *(case.match.groups if case.match is not None else ())]
+    captures = ["text", *(case.match.groups if case.match is not None else ())]
     part, matched = leaf.part, case.match is not None and leaf.at[0] == "cases"
     if isinstance(part, str):
         try:
@@ -274,21 +276,21 @@ def _unknown(leaf: Leaf, case: RecastCase, number: int) -> Iterator[OptionError]
         except ValueError as error:
             yield OptionError(leaf.at, str(error))
             return
-        braced = [f"{{{each}}}" for each in known]
+        braced = [f"{{{each}}}" for each in captures]
         for name in names:
-            if name not in known:
+            if name not in captures:
                 yield OptionError(leaf.at, _no_capture(f"{{{name}}}", braced, number))
     elif matched and isinstance(part, FromPath) and part.path.steps:
         message = f"a text, which 'match' is for, has no {part.path.text!r}"
         yield OptionError((*leaf.at, "path"), f"{message}; a capture is written '{{name}}'")
     elif matched and isinstance(part, FromExpression):
         for name in part.jmespath.names or ():
-            if name not in known:
-                yield OptionError((*leaf.at, "jmespath"), _no_capture(name, known, number))
+            if name not in captures:
+                yield OptionError((*leaf.at, "jmespath"), _no_capture(name, captures, number))
 
 
-def _no_capture(name: str, known: list[str], number: int) -> str:
-    advice = did_you_mean(name, known) or f"; known: {', '.join(known)}"
+def _no_capture(name: str, captures: list[str], number: int) -> str:
+    advice = did_you_mean(name, captures) or f"; known: {', '.join(captures)}"
     return f"{name!r} is no capture of case {number + 1}{advice}"
 
 
@@ -300,21 +302,21 @@ def _unworded(
     if not path.plain or not path.steps:
         yield OptionError(place, f"{path.text!r} is not names joined by dots", of_key=True)
         return
-    found = [pair for shape in shapes for pair in standing(shape, path.steps)]
-    if not found:
-        known = list(dict.fromkeys(each for shape in shapes for each in paths(shape)))
-        advice = did_you_mean(path.text, known) or f"; known: {', '.join(known) or 'nothing'}"
+    pairs = [pair for shape in shapes for pair in standing(shape, path.steps)]
+    if not pairs:
+        names = list(dict.fromkeys(each for shape in shapes for each in paths(shape)))
+        advice = did_you_mean(path.text, names) or f"; known: {', '.join(names) or 'nothing'}"
         yield OptionError(place, f"no case puts anything at {path.text!r}{advice}", of_key=True)
-    for leaf, rest in found:
-        other = stranger(constant(leaf, rest), words)
+    for leaf, rest in pairs:
+        other = unknown_word(constant(leaf, rest), words)
         if other is not None:
             advice = did_you_mean(other, words) if isinstance(other, str) else ""
             advice = advice or f"; known: {', '.join(words)}"
-            said = f"{_shown(other)} is none of the words of {path.text!r}{advice}"
-            yield OptionError(leaf.at, said)
+            message = f"{_excerpt(other)} is none of the words of {path.text!r}{advice}"
+            yield OptionError(leaf.at, message)
 
 
-def _shown(value: Value) -> str:
+def _excerpt(value: Value) -> str:
     if isinstance(value, dict):
         return "a mapping"
     return repr(value[:_SHOWN]) if isinstance(value, str) else encode(value).decode()[:_SHOWN]

@@ -34,23 +34,23 @@ class Rename(BaseTransform, frozen=True, dict=True):
         """Raise ValueError for a path that names no member, PathError for an invalid name."""
         if not self.names:
             raise ValueError("no path to rename")
-        taken: dict[Path, Path] = {}
+        sources: dict[Path, Path] = {}
         for path, name in self.names.items():
             last = path.steps[-1] if path.steps else None
             if not isinstance(last, Name) or last.glob:
                 raise ValueError(f"{path.text!r} ends in no name of its own to replace")
-            other = taken.setdefault(Path(steps=(*path.steps[:-1], Name(bare(name)))), path)
+            other = sources.setdefault(Path(steps=(*path.steps[:-1], Name(bare(name)))), path)
             if other is not path:
                 raise ValueError(f"{other.text!r} and {path.text!r} cannot both become {name!r}")
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Rename the members."""
-        seen = PathMatches()
+        matches = PathMatches()
         names = [bare(name) for name in self.names.values()]
-        value = _renamed(root.get(), self._start, names, seen)
-        if seen.found:
+        value = _renamed(root.get(), self._start, names, matches)
+        if matches.found:
             root.set(value)
-        call.missing += map(str, seen.missing(self.names))
+        call.missing += map(str, matches.missing(self.names))
 
     def reshape(self, schema: Schema) -> Schema | None:
         """The properties have their new names."""
@@ -78,34 +78,34 @@ class Rename(BaseTransform, frozen=True, dict=True):
         return Paths.of(self.names)
 
 
-def _renamed(value: Value, paths: Paths, names: list[str], seen: PathMatches) -> Value:
+def _renamed(value: Value, paths: Paths, names: list[str], matches: PathMatches) -> Value:
     """Return `value` with each member in `paths` renamed to the entry of `names` by its number."""
-    found = objects(value)
-    inner = opened(value) if found is None else found
+    objects_there = objects(value)
+    inner = opened(value) if objects_there is None else objects_there
     if isinstance(inner, dict):
-        return _moved(inner, paths, names, seen)
+        return _with_new_names(inner, paths, names, matches)
     if inner is None or inner == []:
-        seen.excused |= paths.open
+        matches.excused |= paths.open
     if not isinstance(inner, list):
         return value
     for at, element in enumerate(inner):
         after = paths.element(at, len(inner))
         if after is not None and not after.barred(element):
-            inner[at] = _renamed(element, after, names, seen)
+            inner[at] = _renamed(element, after, names, matches)
     return inner
 
 
-def _moved(
-    members: dict[str, Value], paths: Paths, names: list[str], seen: PathMatches
+def _with_new_names(
+    members: dict[str, Value], paths: Paths, names: list[str], matches: PathMatches
 ) -> dict[str, Value]:
     moves: dict[str, str] = {}
     for name, after in paths.members(members):
         if after.open and not after.barred(members[name]):
-            members[name] = _renamed(members[name], after, names, seen)
+            members[name] = _renamed(members[name], after, names, matches)
         if after.ends:
             # Several patterns may match this member: then the later path wins.
             moves[name] = names[max(after.ends)]
-            seen.found |= after.ends
+            matches.found |= after.ends
     if not moves:
         return members
     last = {new: old for old, new in moves.items()}

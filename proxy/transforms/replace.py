@@ -43,10 +43,10 @@ class Replace(BaseTransform, frozen=True):
         import re
 
         escapes = re.compile(r"\\(?:[\\nrt]|[1-9][0-9]?|g<\w+>)|(\\.?)", re.DOTALL)
-        for found in escapes.finditer(self.with_):
-            if found[1] is not None:
+        for escape in escapes.finditer(self.with_):
+            if escape[1] is not None:
                 raise ValueError(
-                    f"with: {found[1]!r} stands for nothing; groups are '\\1' or '\\g<name>', "
+                    f"with: {escape[1]!r} stands for nothing; groups are '\\1' or '\\g<name>', "
                     "a backslash is '\\\\'"
                 )
         # This matches any text, and the replacement can use only groups of the pattern.
@@ -61,9 +61,9 @@ class Replace(BaseTransform, frozen=True):
     def __call__(self, root: Slot, call: Call) -> None:
         """Replace the matches."""
         replacement = _ascii(self.with_)
-        for slot, said in strings(root, self.at):
-            changed = self.pattern.replace(said, replacement, call.fuel)
-            if changed != said:
+        for slot, text in strings(root, self.at):
+            changed = self.pattern.replace(text, replacement, call.fuel)
+            if changed != text:
                 slot.set(changed)
         if find(root, self.at) is None:
             call.missing.append(str(self.at))

@@ -48,15 +48,15 @@ def taken_apart(part: Any, at: tuple[str | int, ...]) -> Shape:
     return Leaf(part, at)
 
 
-def laid(over: Shape, under: Shape) -> Shape:
+def deep_merge(over: Shape, under: Shape) -> Shape:
     """Merge one shape over another: mappings are merged, anything else is replaced.
 
-    >>> laid({"b": {"x": Leaf(1, ())}}, {"a": [], "b": {"y": []}})
+    >>> deep_merge({"b": {"x": Leaf(1, ())}}, {"a": [], "b": {"y": []}})
     {'a': [], 'b': {'y': [], 'x': Leaf(part=1, at=())}}
     """
     if not isinstance(over, dict) or not isinstance(under, dict):
         return over
-    both = {word: laid(over[word], under[word]) for word in over if word in under}
+    both = {word: deep_merge(over[word], under[word]) for word in over if word in under}
     return {**under, **over, **both}
 
 
@@ -70,26 +70,26 @@ def leaves(shape: Shape) -> Iterator[Leaf]:
 
 
 @lru_cache(maxsize=1024)
-def spelled(said: str) -> tuple[str, ...]:
+def spelled(content: str) -> tuple[str, ...]:
     """Split a text at its names: every second part is a name. Raises ValueError.
 
     >>> spelled("{{{name}}} of {text}")
     ('{', 'name', '} of ', 'text', '')
     """
     parts, end = [""], 0
-    for found in re.finditer(r"\{\{|\}\}|\{(\w+)\}|[{}]", said):
-        parts[-1] += said[end : found.start()]
-        end = found.end()
-        if found[1] is not None:
-            parts += [found[1], ""]
-        elif len(found[0]) == 2:
-            parts[-1] += found[0][0]
+    for mark in re.finditer(r"\{\{|\}\}|\{(\w+)\}|[{}]", content):
+        parts[-1] += content[end : mark.start()]
+        end = mark.end()
+        if mark[1] is not None:
+            parts += [mark[1], ""]
+        elif len(mark[0]) == 2:
+            parts[-1] += mark[0][0]
         else:
             raise ValueError(
-                f"{found[0]!r} stands alone in {said!r}; a capture is '{{name}}', a brace "
-                f"{2 * found[0]!r}"
+                f"{mark[0]!r} stands alone in {content!r}; a capture is '{{name}}', a brace "
+                f"{2 * mark[0]!r}"
             )
-    parts[-1] += said[end:]
+    parts[-1] += content[end:]
     return tuple(parts)
 
 
@@ -124,17 +124,17 @@ def constant(leaf: Leaf, rest: tuple[Step, ...]) -> Any:
     return UNSET if names else literal
 
 
-def stranger(value: Value, words: tuple[str, ...]) -> Value:
+def unknown_word(value: Value, words: tuple[str, ...]) -> Value:
     """Return the first value that is none of `words` or null, arrays included; else None.
 
-    >>> stranger(["ok", None], ("ok",)), stranger(["ok", "fine"], ("ok",))
+    >>> unknown_word(["ok", None], ("ok",)), unknown_word(["ok", "fine"], ("ok",))
     (None, 'fine')
     """
-    said = text(value)
-    inner = opened(value) if said is None else said
+    content = text(value)
+    inner = opened(value) if content is None else content
     if isinstance(inner, list):
-        strangers = (stranger(each, words) for each in inner)
-        return next((found for found in strangers if found is not None), None)
+        strangers = (unknown_word(each, words) for each in inner)
+        return next((mark for mark in strangers if mark is not None), None)
     return None if inner is UNSET or inner is None or inner in words else inner
 
 

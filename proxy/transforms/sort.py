@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 from msgspec import UNSET, Raw
 
 from proxy.document.gather import column_values
-from proxy.document.paths import ROOT, Path, blocked, places
+from proxy.document.paths import ROOT, Path
 from proxy.document.tree import Number, Slot, Value, level
-from proxy.transforms.base import BaseTransform, Call
+from proxy.transforms.base import BaseTransform, Call, arrays
 
 
 class Sort(BaseTransform, frozen=True):
@@ -37,27 +37,18 @@ class Sort(BaseTransform, frozen=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Sort the arrays."""
-        slots = places(root, self.at)
-        for slot in slots:
-            unopened = slot.get()
-            value = slot.open()
-            if not isinstance(value, list):
-                call.missing += [str(self.at) or "[]"] if value is not None else []
-                continue
-            found = column_values(unopened, self.by)
-            if value and all(each is UNSET for each in found):
+        for slot, unopened, value in arrays(root, self.at, call):
+            values = column_values(unopened, self.by)
+            if value and all(each is UNSET for each in values):
                 call.missing.append(str(self.at.then(self.by)))
-            keys = list(map(key, found))
-            placed = [(held, at) for at, held in enumerate(keys) if held is not None]
+            keys: list[Any] = list(map(key, values))
+            order = [index for index, each in enumerate(keys) if each is not None]
             # In descending order too, elements that compare equal keep their order.
-            placed.sort(key=lambda pair: pair[0], reverse=self.descending)
-            order = [at for _, at in placed]
-            order += [at for at, held in enumerate(keys) if held is None]
+            order.sort(key=keys.__getitem__, reverse=self.descending)
+            order += [index for index, each in enumerate(keys) if each is None]
             if order != list(range(len(value))):
-                value[:] = [value[at] for at in order]
+                value[:] = [value[index] for index in order]
                 slot.set(value)
-        if not slots and not blocked(root, self.at):
-            call.missing.append(str(self.at))
 
 
 def key(value: Value) -> tuple[int, Any] | None:

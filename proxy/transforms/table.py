@@ -4,11 +4,11 @@ from typing import Any, ClassVar
 
 from msgspec.structs import astuple
 
-from proxy.document.paths import ROOT, Path, blocked, places
+from proxy.document.paths import ROOT, Path
 from proxy.document.tree import Pieces, Slot, Value, opened, row_type, rows
 from proxy.schema.derive import at
 from proxy.schema.walk import may_be
-from proxy.transforms.base import BaseTransform, Call, Schema
+from proxy.transforms.base import BaseTransform, Call, Schema, arrays
 
 
 class Table(BaseTransform, frozen=True):
@@ -32,16 +32,12 @@ class Table(BaseTransform, frozen=True):
 
     def __call__(self, root: Slot, call: Call) -> None:
         """Write the tables."""
-        slots = places(root, self.at)
-        for slot in slots:
-            unopened, value = slot.get(), slot.open()
-            table = _table(unopened, value) if isinstance(value, list) else None
+        for slot, unopened, value in arrays(root, self.at, call):
+            table = _table(unopened, value)
             if table is not None:
                 slot.set(table)
-            elif value is not None and value != []:
+            elif value:
                 call.missing.append(str(self.at) or "[]")
-        if not slots and not blocked(root, self.at):
-            call.missing.append(str(self.at))
 
     def reshape(self, schema: Schema) -> Schema | None:
         """The array stays or becomes a table, depending on its elements."""
@@ -53,18 +49,17 @@ def _table(unopened: Value, value: list[Value]) -> dict[str, Any] | None:
     first = None if isinstance(value, Pieces) or not value else opened(value[0])
     if not isinstance(first, dict) or not first:
         return None
-    columns, found = list(first), rows(unopened, row_type(first, strict=True))
-    if found is not None:
-        held = [() if row is None else astuple(row) for row in found]
+    columns, structs = list(first), rows(unopened, row_type(first, strict=True))
+    if structs is not None:
+        tuples = [() if row is None else astuple(row) for row in structs]
     else:
-        members = map(opened, value)
-        held = [
+        tuples = [
             tuple(row.get(name) for name in columns)
             if isinstance(row, dict) and row.keys() == first.keys()
             else ()
-            for row in members
+            for row in map(opened, value)
         ]
-    return {"columns": columns, "rows": [[*row] for row in held]} if all(held) else None
+    return {"columns": columns, "rows": [[*row] for row in tuples]} if all(tuples) else None
 
 
 def _either(part: Schema) -> Schema:

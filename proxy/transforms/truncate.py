@@ -87,10 +87,10 @@ class Truncate(BaseTransform, frozen=True):
             ),
         }
 
-    def sentence(self, shown: Callable[[str], str]) -> str:
-        """Return the sentence for the tool's description; `shown` gives the advertised names."""
-        length = shown(self.arguments.get("maxLength", "maxLength"))
-        start = shown(self.arguments.get("startIndex", "startIndex"))
+    def sentence(self, display: Callable[[str], str]) -> str:
+        """Return the sentence for the tool's description; `display` gives the advertised names."""
+        length = display(self.arguments.get("maxLength", "maxLength"))
+        start = display(self.arguments.get("startIndex", "startIndex"))
         what = f"`{self.at}`" if self.at.steps else "a long text"
         end = " from its end" if self.from_ == "end" else ""
         return (
@@ -106,19 +106,19 @@ class Truncate(BaseTransform, frozen=True):
         if isinstance(root.get(), Pieces):
             document.close()
         slot = member(root, self.at)
-        said = None if slot is None else slot.open()
-        if slot is None or not isinstance(said, str):
+        text = None if slot is None else slot.open()
+        if slot is None or not isinstance(text, str):
             call.missing.append(str(self.at))
             return
         length = self._argument(call, "maxLength", self.max_length)
-        start = min(self._argument(call, "startIndex", 0), len(said))
-        if start == 0 and len(said) <= length and not self._exceeds(slot, call):
+        start = min(self._argument(call, "startIndex", 0), len(text))
+        if start == 0 and len(text) <= length and not self._exceeds(slot, call):
             return
-        window = self._window(slot, call, said, start, length)
-        more = start + len(window) < len(said)
+        window = self._window(slot, call, text, start, length)
+        more = start + len(window) < len(text)
         notice: dict[str, Any] = {
             "truncated": True,
-            "totalLength": len(said),
+            "totalLength": len(text),
             "startIndex": start,
             "endIndex": start + len(window),
         }
@@ -138,14 +138,14 @@ class Truncate(BaseTransform, frozen=True):
     def _exceeds(self, slot: Slot, call: Call) -> bool:
         return call.bound is not None and size(slot.document) > call.bound
 
-    def _window(self, slot: Slot, call: Call, said: str, start: int, length: int) -> str:
+    def _window(self, slot: Slot, call: Call, text: str, start: int, length: int) -> str:
         """Return the characters to show: at least one while there are any."""
         backwards = self.from_ == "end"
         # Seen from its end, a text is its mirror image.
-        rest = said[: len(said) - start][::-1] if backwards else said[start:]
+        rest = text[: len(text) - start][::-1] if backwards else text[start:]
         window = rest[:length]
         if call.bound is not None:
-            room = self._room(slot, call, len(said))
+            room = self._room(slot, call, len(text))
             window = window[: max(chars_that_fit(window, room), 1)]
         if self.boundary == "word" and len(window) < len(rest):
             window = window[: _boundary(rest, len(window), backwards)]
@@ -163,8 +163,8 @@ class Truncate(BaseTransform, frozen=True):
             "hasMore": False,
         }
         slot.set(self._hinted("", total, call))
-        spent = size(slot.document) + len(encode(widest))
-        return call.bound - spent - (len(',"truncation_":') if self.at.steps else 0)
+        other_size = size(slot.document) + len(encode(widest))
+        return call.bound - other_size - (len(',"truncation_":') if self.at.steps else 0)
 
     def _hinted(self, window: str, start: int, call: Call) -> str:
         if self.hint != "inline":

@@ -105,41 +105,43 @@ def shares(seconds: float) -> list[float]:
     return [seconds / starts] * starts
 
 
-def calls(leg: Leg, seconds: float) -> Figures:
-    """One call after the other, from its first byte written to its last byte read."""
+def compared(leg: Leg, seconds: float, side: Callable[[services.Client], raw.Timed]) -> Figures:
+    """Measure a side of each of both clients in turn, at several starts."""
     figures = Figures()
     for share in shares(seconds):
         with both(leg) as (one, other):
-            sides = raw.calls(one, leg.request), raw.calls(other, leg.request)
-            figures += interleaved(*sides, share)
+            figures += interleaved(side(one), side(other), share)
     return figures
+
+
+def calls(leg: Leg, seconds: float) -> Figures:
+    """One call after the other, from its first byte written to its last byte read."""
+    return compared(leg, seconds, lambda client: raw.calls(client, leg.request))
 
 
 def flights(leg: Leg, seconds: float) -> Figures:
     """Calls per second, many of them in flight."""
-    times = Figures()
-    for share in shares(seconds):
-        with both(leg) as (one, other):
-            assert isinstance(one, raw.Client)
-            assert isinstance(other, raw.Client)
-            sides = raw.flights(one, leg.tool), raw.flights(other, leg.tool)
-            times += interleaved(*sides, share)
+
+    def side(client: services.Client) -> raw.Timed:
+        assert isinstance(client, raw.Client)
+        return raw.flights(client, leg.tool)
+
+    times = compared(leg, seconds, side)
     return Figures(
-        direct=tuple(1 / each for each in times.direct),
-        wrapped=tuple(1 / each for each in times.wrapped),
+        tuple(1 / each for each in times.wrapped), tuple(1 / each for each in times.direct)
     )
 
 
 def starts(leg: Leg, seconds: float) -> Figures:
     """From the start of the process to the answer to `initialize`."""
-    first, second = leg.commands
-    return interleaved(raw.starts(first), raw.starts(second), seconds)
+    first, second = map(raw.starts, leg.commands)
+    return interleaved(first, second, seconds)
 
 
 def listings(leg: Leg, seconds: float) -> Figures:
     """From the start of the process to the answer to the first tools/list."""
-    first, second = leg.commands
-    return interleaved(raw.starts(first, listing=True), raw.starts(second, listing=True), seconds)
+    first, second = (raw.starts(command, listing=True) for command in leg.commands)
+    return interleaved(first, second, seconds)
 
 
 def sdk_calls(leg: Leg, seconds: float, mode: sdk.Mode = "legacy") -> Figures:
@@ -191,14 +193,12 @@ LIBRARY = "import aiohttp, os; os.read(0, 65536); os.write(1, b'{}\\n')"
 
 def firsts(leg: Leg, seconds: float) -> Figures:
     """The first byte of the body of each answer."""
-    figures = Figures()
-    for share in shares(seconds):
-        with both(leg) as (one, other):
-            assert isinstance(one, web_client.Client)
-            assert isinstance(other, web_client.Client)
-            sides = web_client.firsts(one, leg.request), web_client.firsts(other, leg.request)
-            figures += interleaved(*sides, share)
-    return figures
+
+    def side(client: services.Client) -> raw.Timed:
+        assert isinstance(client, web_client.Client)
+        return web_client.firsts(client, leg.request)
+
+    return compared(leg, seconds, side)
 
 
 def forms(leg: Leg, seconds: float) -> Figures:

@@ -21,6 +21,7 @@ from msgspec import Struct
 from tests.benchmarks import raw, services, table, web_client
 from tests.benchmarks.__main__ import cause, progress
 from tests.benchmarks.commands import ROOT, direct, options
+from tests.benchmarks.kinds import WrongAnswer
 from tests.benchmarks.server import MEGABYTES
 from tests.benchmarks.table import quantity
 from tests.conformance.suite import free_port
@@ -82,10 +83,6 @@ class Found(Struct, frozen=True):
     through: tuple[float, ...]
     memory: float
     workers: float = 0.0
-
-
-class WrongAnswer(Exception):
-    """What came is not what the case is to measure."""
 
 
 class Took(Struct, frozen=True):

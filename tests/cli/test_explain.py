@@ -95,11 +95,15 @@ def verb(
 def test_each_step_is_told_with_its_bytes_and_the_paths_that_matched_nothing(verb: Explain) -> None:
     record("list", document(ITEMS, structured=True))
 
-    found = verb.json()
+    result = verb.json()
 
-    steps = found["steps"]
+    steps = result["steps"]
     last = {key: steps[-1][key] for key in ("wire", "visible", "structured", "text")}
-    assert (found["outcome"], found["after"], found["missing"]) == ("shaped", last, ["gone.field"])
+    assert (result["outcome"], result["after"], result["missing"]) == (
+        "shaped",
+        last,
+        ["gone.field"],
+    )
     assert [(step["step"], step["missing"]) for step in steps] == [
         ("received", []),
         ("drop", ["gone.field"]),
@@ -152,10 +156,10 @@ def test_an_object_that_cannot_be_paged_is_remarked_upon(verb: Explain) -> None:
 def test_every_rule_is_told_with_why_it_does_not_apply(verb: Explain) -> None:
     record("list", document(ITEMS), {"state": "all"})
 
-    found = verb.json()
+    result = verb.json()
 
-    assert found["rule"] == "every issue"
-    assert found["rules"][:3] == [
+    assert result["rule"] == "every issue"
+    assert result["rules"][:3] == [
         {
             "name": "issues",
             "place": "rules.yaml:3",
@@ -170,28 +174,28 @@ def test_every_rule_is_told_with_why_it_does_not_apply(verb: Explain) -> None:
 def test_the_tool_and_the_arguments_can_be_other_ones(verb: Explain) -> None:
     record("list", document(ITEMS))
 
-    found = verb.json("--tool", "long", "--arguments", '{"a": 1}')
+    result = verb.json("--tool", "long", "--arguments", '{"a": 1}')
 
-    assert (found["tool"], found["arguments"], found["rule"]) == ("long", {"a": 1}, "bound")
+    assert (result["tool"], result["arguments"], result["rule"]) == ("long", {"a": 1}, "bound")
 
 
 def test_a_later_page_is_explained_as_such(verb: Explain) -> None:
     record("list", document(ITEMS))
 
-    found = verb.json("--arguments", '{"offset": 4, "limit": 1}')
+    result = verb.json("--arguments", '{"offset": 4, "limit": 1}')
 
-    assert (found["outcome"], found["upstream"]) == ("page", {})
-    assert [step["step"] for step in found["steps"]] == ["received", "drop", "paginate"]
-    assert found["steps"][-1]["visible"] == found["after"]["visible"]
+    assert (result["outcome"], result["upstream"]) == ("page", {})
+    assert [step["step"] for step in result["steps"]] == ["received", "drop", "paginate"]
+    assert result["steps"][-1]["visible"] == result["after"]["visible"]
 
 
 def test_a_view_is_explained_as_such(verb: Explain) -> None:
     record("long", document({"items": ["x" * 20] * 500, "n": 7}))
 
-    found = verb.json("--arguments", '{"view": "n"}')
+    result = verb.json("--arguments", '{"view": "n"}')
 
-    assert found["outcome"] == "view"
-    assert found["shown"]["text"]["lines"] == ['{"view":7}']
+    assert result["outcome"] == "view"
+    assert result["shown"]["text"]["lines"] == ['{"view":7}']
 
 
 def test_where_the_document_stands_is_told(verb: Explain) -> None:
@@ -255,31 +259,31 @@ def test_clients_whose_limit_is_overrun_are_told_before_and_after(verb: Explain)
 def test_a_client_that_shows_both_copies_counts_both(verb: Explain) -> None:
     record("other", document({"items": ["x" * 20] * 10}, structured=True))
 
-    found = verb.json()
+    result = verb.json()
 
-    clients = {each["client"]: each["after"] for each in found["clients"]}
+    clients = {each["client"]: each["after"] for each in result["clients"]}
     assert clients["github-copilot*"] == 2 * clients["codex*"]
 
 
 def test_a_call_that_is_refused_has_no_steps(verb: Explain) -> None:
     record("gone", said("a"))
 
-    found = verb.json()
+    result = verb.json()
 
-    assert (found["outcome"], found["upstream"], found["steps"]) == ("hidden", None, [])
-    assert found["shown"]["text"]["lines"] == ["Unknown tool: gone"]
+    assert (result["outcome"], result["upstream"], result["steps"]) == ("hidden", None, [])
+    assert result["shown"]["text"]["lines"] == ["Unknown tool: gone"]
 
 
 def test_a_step_that_fails_says_so_and_the_original_goes_out(verb: Explain) -> None:
     record("broken", document({"a": "text", "b": 1}))
 
-    found = verb.json()
+    result = verb.json()
 
-    assert found["outcome"] == "failed"
-    assert found["before"] == found["after"]
-    assert found["steps"][1]["said"] is None
-    assert found["steps"][2]["said"].startswith("broken: failed at jmespath: ")
-    assert found["log"] == [found["steps"][2]["said"]]
+    assert result["outcome"] == "failed"
+    assert result["before"] == result["after"]
+    assert result["steps"][1]["said"] is None
+    assert result["steps"][2]["said"].startswith("broken: failed at jmespath: ")
+    assert result["log"] == [result["steps"][2]["said"]]
 
 
 def test_the_keys_of_the_json_stay(verb: Explain) -> None:
@@ -435,8 +439,8 @@ def test_python_that_rules_name_is_run_where_that_is_allowed(verb: Explain) -> N
     record("list", document({"a": 1}))
     assert run() == 2
     assert "is Python code, which runs only with --allow-python" in verb.capsys.readouterr().err
-    found = verb.json("--allow-python")
-    assert [step["step"] for step in found["steps"]] == ["received", "noise", "noise", "clip"]
+    result = verb.json("--allow-python")
+    assert [step["step"] for step in result["steps"]] == ["received", "noise", "noise", "clip"]
 
 
 def test_what_a_guard_asked_found_and_decided_is_printed(verb: Explain) -> None:
@@ -524,50 +528,50 @@ def account(
     return explained(Replay(given, exchange.recorded(both), query_result=answer))
 
 
-def steps(found: dict[str, Any], *keys: str) -> list[Any]:
-    return [tuple(step[key] for key in ("key", "step", *keys)) for step in found["steps"]]
+def steps(result: dict[str, Any], *keys: str) -> list[Any]:
+    return [tuple(step[key] for key in ("key", "step", *keys)) for step in result["steps"]]
 
 
 def test_an_error_result_is_followed_through_the_steps_for_errors_alone() -> None:
-    found = account(rules(STEPS), answer(LOCK))
+    result = account(rules(STEPS), answer(LOCK))
 
-    assert steps(found, "missing") == [
+    assert steps(result, "missing") == [
         (None, "received", []),
         ("errors", "recast", []),
         ("errors", "clip", ["gone.why"]),
     ]
-    assert (found["outcome"], found["missing"]) == ("error", ["gone.why"])
-    assert found["document"] == {"kind": "text", "copies": ["content block 1"]}
-    last = {key: found["steps"][-1][key] for key in ("wire", "visible", "structured", "text")}
-    assert found["after"] == last
-    assert found["steps"][0]["wire"] == len(answer(LOCK)) < last["wire"]
+    assert (result["outcome"], result["missing"]) == ("error", ["gone.why"])
+    assert result["document"] == {"kind": "text", "copies": ["content block 1"]}
+    last = {key: result["steps"][-1][key] for key in ("wire", "visible", "structured", "text")}
+    assert result["after"] == last
+    assert result["steps"][0]["wire"] == len(answer(LOCK)) < last["wire"]
 
 
 def test_the_message_of_a_json_rpc_error_is_a_document_too() -> None:
     raw = line(id=1, error={"code": -32603, "message": "lock: try again"})
 
-    found = account(rules(STEPS), raw)
+    result = account(rules(STEPS), raw)
 
-    assert found["document"] == {"kind": "text", "copies": ["the message of the error"]}
-    assert steps(found) == [(None, "received"), ("errors", "recast"), ("errors", "clip")]
-    assert json.loads(found["shown"]["text"]["lines"][0])["code"] == "lock"
+    assert result["document"] == {"kind": "text", "copies": ["the message of the error"]}
+    assert steps(result) == [(None, "received"), ("errors", "recast"), ("errors", "clip")]
+    assert json.loads(result["shown"]["text"]["lines"][0])["code"] == "lock"
 
 
 def test_a_refusal_of_an_argument_goes_through_the_same_steps() -> None:
-    found = account(rules(STEPS), answer(document({"a": 1})), arguments={"limit": 6})
+    result = account(rules(STEPS), answer(document({"a": 1})), arguments={"limit": 6})
 
-    assert (found["outcome"], found["upstream"]) == ("refused", None)
-    assert found["document"] == {"kind": "text", "copies": ["the refusal"]}
-    assert steps(found) == [(None, "refused"), ("errors", "recast"), ("errors", "clip")]
-    [refused, recast, _] = found["steps"]
-    assert refused["visible"] < recast["visible"] == found["after"]["visible"]
+    assert (result["outcome"], result["upstream"]) == ("refused", None)
+    assert result["document"] == {"kind": "text", "copies": ["the refusal"]}
+    assert steps(result) == [(None, "refused"), ("errors", "recast"), ("errors", "clip")]
+    [refused, recast, _] = result["steps"]
+    assert refused["visible"] < recast["visible"] == result["after"]["visible"]
 
 
 def test_a_broken_contract_ends_the_steps_of_the_response_and_begins_those_for_errors() -> None:
-    found = account(rules(STEPS), answer(document({"a": 6, "b": 1})))
+    result = account(rules(STEPS), answer(document({"a": 6, "b": 1})))
 
-    assert found["outcome"] == "refused"
-    assert steps(found) == [
+    assert result["outcome"] == "refused"
+    assert steps(result) == [
         (None, "received"),
         ("response", "drop"),
         ("response", "contract"),
@@ -575,21 +579,21 @@ def test_a_broken_contract_ends_the_steps_of_the_response_and_begins_those_for_e
         ("errors", "clip"),
     ]
     warning = {"kind": "contract: a maximum", "said": "a: 6 is greater than the maximum of 5"}
-    contract = found["steps"][2]
+    contract = result["steps"][2]
     assert contract["said"] == f"the response breaks its contract: {warning['said']}"
-    assert contract["warnings"] == found["warnings"] == [warning]
+    assert contract["warnings"] == result["warnings"] == [warning]
 
 
 def test_a_text_that_no_case_knows_is_a_warning_of_its_step() -> None:
-    found = account(rules(STEPS), answer(said("odd", isError=True)))
+    result = account(rules(STEPS), answer(said("odd", isError=True)))
 
     said_ = "no case fits what begins with 'odd'"
-    assert [step["warnings"] for step in found["steps"]] == [
+    assert [step["warnings"] for step in result["steps"]] == [
         [],
         [{"kind": "recast: no case fits", "said": said_}],
         [],
     ]
-    assert found["warnings"] == found["steps"][1]["warnings"]
+    assert result["warnings"] == result["steps"][1]["warnings"]
 
 
 def test_an_error_that_no_step_is_for_has_no_steps() -> None:
@@ -599,8 +603,8 @@ def test_an_error_that_no_step_is_for_has_no_steps() -> None:
     assert [account(each, answer(LOCK))["steps"] for each in (alone, shadow)] == [[], []]
     failed = line(id=1, error={"code": -32603, "message": "Not Found"})
     for raw in (answer(LOCK), failed):
-        found = account(alone, raw)
-        assert (found["outcome"], found["steps"]) == ("error", [])
+        result = account(alone, raw)
+        assert (result["outcome"], result["steps"]) == ("error", [])
 
 
 def test_the_words_of_all_recasts_of_a_rule_are_listed_by_path() -> None:
@@ -614,9 +618,9 @@ def test_the_words_of_all_recasts_of_a_rule_are_listed_by_path() -> None:
         """
     )
 
-    found = account(given, answer(said("x")))
+    result = account(given, answer(said("x")))
 
-    assert found["vocabulary"] == {"a.b": ["x", "y", "z"], "c": ["w"]}
+    assert result["vocabulary"] == {"a.b": ["x", "y", "z"], "c": ["w"]}
     assert account(given, answer(said("x")), "other")["vocabulary"] == {}
 
 
@@ -685,9 +689,9 @@ def test_a_guard_that_fails_is_told_so(arguments: dict[str, Any]) -> None:
     made = replace(rule("name: r\ntools: read\non_failure: refuse"), guard=Failing())
     given = RuleSet((RuleFile(name="rules.yaml", rules=(made,)),))
 
-    found = account(given, answer(said("a")), arguments=arguments)
+    result = account(given, answer(said("a")), arguments=arguments)
 
-    assert found["guard"]["decision"] == "failed"
-    assert (found["outcome"], found["upstream"], found["steps"]) == ("refused", None, [])
-    *_, log = found["log"]
+    assert result["guard"]["decision"] == "failed"
+    assert (result["outcome"], result["upstream"], result["steps"]) == ("refused", None, [])
+    *_, log = result["log"]
     assert log.startswith("r: read: the guard 'failing' failed: ValueError: ")

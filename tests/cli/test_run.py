@@ -81,21 +81,14 @@ def test_a_command_is_wrapped_though_no_hyphens_stand_before_it(before: tuple[st
     assert ended.stderr == b"['--rules', 'x', '--', '--help']\n"
 
 
-def test_a_mistyped_verb_is_an_error_that_names_the_right_one() -> None:
-    ended = done(["chekc", "rules.yaml"])
+def test_a_mistyped_verb_is_an_error_that_names_the_right_one_on_both_sides() -> None:
+    reason = "cannot be started: no such file or directory; nor is it a verb of mcp-abridge"
+    ended = done(["chekc", "rules.yaml"], CALL % 1)
     assert ended.returncode == 127
-    assert ended.stderr == (
-        b"mcp-abridge: error: 'chekc' cannot be started: no such file or directory; "
-        b"nor is it a verb of mcp-abridge; did you mean 'check'?\n"
-    )
-
-
-def test_a_client_that_asks_a_mistyped_command_reads_why_nothing_runs() -> None:
-    ended = done(["nxp", "-y", "server"], CALL % 1)
-    assert ended.returncode == 127
-    assert json.loads(ended.stdout)["result"]["content"][0]["text"].endswith(
-        "'nxp' cannot be started: no such file or directory; nor is it a verb of mcp-abridge"
-    )
+    line, *_ = ended.stderr.decode().splitlines()
+    assert line == f"mcp-abridge: error: 'chekc' {reason}; did you mean 'check'?"
+    text = json.loads(ended.stdout)["result"]["content"][0]["text"]
+    assert text.endswith(f"'chekc' {reason}; did you mean 'check'?")
 
 
 @pytest.mark.parametrize("verb", [(), ("run",)])
@@ -189,7 +182,7 @@ def test_python_that_rules_name_is_run_where_that_is_allowed(tmp_path: Path) -> 
     assert ended.stderr.startswith(b"loading\nCall(tool='ok'")
 
 
-def test_bad_rules_are_said_with_every_problem_and_end_the_server(tmp_path: Path) -> None:
+def test_bad_rules_are_logged_with_every_problem_and_end_the_server(tmp_path: Path) -> None:
     file = rules(tmp_path, "version: 1\nruels: []\nrules:\n  - tool: x\n")
     with Wire([*RUN, "--rules", file, "--", *NAUGHTY, "stays", "ignore"], cwd=ROOT) as wire:
         wire.write(CALL % 1)
@@ -216,17 +209,12 @@ def test_bad_rules_are_the_answer_to_a_client_that_asks_after_they_were_found(
     assert said == "the rules cannot be used; `mcp-abridge check` says why"
 
 
-def test_bad_rules_are_said_though_the_server_ends_at_once(tmp_path: Path) -> None:
+def test_bad_rules_are_an_error_though_the_server_ends_at_once(tmp_path: Path) -> None:
     file = rules(tmp_path, "version: 1\nruels: []\n")
-    ended = done(["--rules", file, "--", sys.executable, "-c", ""])
-    assert ended.returncode == 2
-    assert b":2:1: " in ended.stderr
-
-
-def test_rules_that_are_not_there_are_an_error() -> None:
-    ended = done(["--rules", "no-such-word", "--", *NAUGHTY, "plain"], CALL % 1)
-    assert ended.returncode == 2
-    assert b"no-such-word" in ended.stderr
+    for name, reason in ((file, b":2:1: "), ("no-such-word", b"no-such-word")):
+        ended = done(["--rules", name, "--", sys.executable, "-c", ""])
+        assert ended.returncode == 2
+        assert reason in ended.stderr
 
 
 def test_log_lines_are_json_where_that_is_asked_for() -> None:

@@ -37,9 +37,6 @@ class Direct(NamedTuple):
             *(f"not passed: {check}: {said}" for check, said in failures(self.run)),
         ]
 
-    def remarks(self) -> list[str]:
-        return []
-
 
 class Through(NamedTuple):
     """A run through a leg."""
@@ -102,9 +99,6 @@ class NotRun(NamedTuple):
     def findings(self) -> list[str]:
         return [self.problem]
 
-    def remarks(self) -> list[str]:
-        return []
-
 
 Row = Direct | Through | NotRun
 
@@ -118,7 +112,8 @@ def printed(rows: Iterable[Row]) -> int:
         print(line(row.cells()), flush=True)
         leg, revision, *_ = row.cells()
         findings += [f"{leg} {revision}: {text}" for text in row.findings()]
-        remarks += [f"{leg} {revision}: {text}" for text in row.remarks()]
+        if isinstance(row, Through):
+            remarks += [f"{leg} {revision}: {text}" for text in row.remarks()]
     for text in [*remarks, *findings]:
         print(text)
     sys.stdout.flush()

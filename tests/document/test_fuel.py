@@ -9,20 +9,6 @@ class Row(Struct):
     f0: Raw
 
 
-def test_fuel_lasts_to_the_last_unit() -> None:
-    fuel = Fuel(10)
-    fuel.burn(4)
-    fuel.burn(6)
-    assert fuel.remaining == 0
-
-
-def test_what_is_spent_stays_spent() -> None:
-    fuel = Fuel(10)
-    for _ in range(2):
-        with pytest.raises(OutOfFuel, match=r"^it takes more than 10 units of work$"):
-            fuel.burn(11)
-
-
 def paid(value: object, times: int = 1) -> int:
     fuel = Fuel()
     charge(value, fuel, times)
@@ -52,12 +38,9 @@ def test_several_walks_cost_as_often() -> None:
 
 
 @pytest.mark.fault(36, "inside")
-def test_what_stands_in_several_places_is_paid_for_in_each() -> None:
+def test_a_part_in_several_places_is_paid_for_in_each() -> None:
     value: object = "x"
-    for _ in range(15):
-        value = [value, value]
-    assert paid(value) == 3 * (2**15 - 1)
-    for _ in range(50):
+    for _ in range(65):
         value = [value, value]
     with pytest.raises(OutOfFuel):
         charge(value, Fuel(LITTLE))

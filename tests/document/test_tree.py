@@ -1,7 +1,11 @@
 import gc
 import json
+import re
+import resource
+import sys
 import time
 import weakref
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,6 +23,7 @@ from proxy.document.tree import (
     Value,
     compact,
     encode,
+    have_room,
     level,
     loads,
     objects,
@@ -90,33 +95,15 @@ def test_a_level_that_cannot_be_decoded_is_an_error_where_it_is_opened() -> None
     assert text(Raw(b"1")) is None
 
 
-def test_a_lone_surrogate_becomes_the_replacement_character() -> None:
-    document = Document.read(b'{"\\ud800": "a\\uDFFF", "b": "\\ud83d\\ude00"}')
-    assert [text(value) for value in document.root.open().values()] == ["a\ufffd", "\U0001f600"]
-    assert document.encode() == '{"\ufffd":"a\ufffd","b":"\\ud83d\\ude00"}'.encode()
-
-
-LEVELS: list[tuple[bytes, Value]] = [
-    (b"null", None),
-    (b"true", True),
-    (b"false", False),
-    (b'"a\\u0062"', "ab"),
-    (b"{}", {}),
-    (b"[]", []),
-]
-
-
-@pytest.mark.parametrize(("data", "value"), LEVELS)
-def test_a_level_is_decoded(data: bytes, value: Value) -> None:
-    assert level(Raw(data)) == value
-    assert opened(Raw(data)) == value
-
-
-@pytest.mark.parametrize("number", [b"1", b"-0", b"1.0", b"1e400"])
-def test_a_number_is_never_decoded_by_a_level(number: bytes) -> None:
-    value = level(Raw(number))
-    assert type(value) is Raw
-    assert bytes(value) == number
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        *((b"null", None), (b"true", True), (b"false", False), (b'"a\\u0062"', "ab")),
+        *((b"{}", {}), (b"[]", []), (b"-0", Raw(b"-0")), (b"1e400", Raw(b"1e400"))),
+    ],
+)
+def test_a_level_is_decoded_but_no_number(data: bytes, value: Value) -> None:
+    assert level(Raw(data)) == opened(Raw(data)) == value
 
 
 NUMBERS = ["-0", "1.0", "1.10", "1e400", "-1E-7", "0", "18446744073709551616", "9" * 23]
@@ -271,3 +258,22 @@ def test_what_is_large_and_no_json_leaves_the_collector_on() -> None:
     with pytest.raises(DocumentError):
         loads(b"[" * 300_000)
     assert gc.isenabled()
+
+
+def test_what_no_machine_can_hold_has_no_room() -> None:
+    with pytest.raises(MemoryError, match=r"^for a document of 9223372036854775807 bytes$"):
+        have_room(sys.maxsize)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the size is read from /proc")
+def test_a_limit_of_the_process_counts() -> None:
+    status = Path("/proc/self/status").read_text()
+    size = int(re.findall(r"VmSize:\s+(\d+)", status)[0]) << 10
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (size + (64 << 20), before[1]))
+    try:
+        have_room(1 << 20)
+        with pytest.raises(MemoryError):
+            have_room(32 << 20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)

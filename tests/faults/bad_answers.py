@@ -41,7 +41,7 @@ def short(kind: str, raw: bytes) -> bytes:
 
 _BROKEN = "the connection broke off in the middle of the answer"
 _NONE = "the server ended its stream|the server's event stream ended"
-_INSIDE = "ended (with)?in( the middle of)? an event"
+_INSIDE = "ended within an event"
 _BAD = "the server does not speak HTTP as it should"
 _UNREADABLE = "its gzip data is damaged: incorrect header check"
 

@@ -118,11 +118,6 @@ def noisy() -> None:
         say(result(id) + b"\r\n" + b"\n  \nServer listening...\n" + b"\xff\xfe binary \x00\n")
 
 
-def glued() -> None:
-    for id, _ in requests():
-        say(b"progress: 100%" + result(id) + b"\n")
-
-
 def large(id_stands: str = "first") -> None:
     """Answer a call of `123` with a line of about so many bytes, its id `first` or `last`."""
     for id, name in requests():
@@ -156,18 +151,6 @@ def endless(size: str, id_stands: str = "first") -> None:
             say(result(id) + b"\n")
 
 
-def odd_ids() -> None:
-    """Before each answer: an unknown id, the id as another type, a request of ours by that id.
-
-    After it: the answer once more.
-    """
-    for id, _ in requests():
-        say(result(b"987654") + b"\n")
-        say(result(b'"' + id + b'"') + b"\n")
-        say(FIRST + id + b',"method":"ping"}\n')
-        say((result(id) + b"\n") * 2)
-
-
 def silent() -> None:
     """Never answer `never`; answer it late, once it was cancelled and something else asked."""
     late = b""
@@ -177,25 +160,6 @@ def silent() -> None:
         else:
             say(late + result(id) + b"\n")
             late = b""
-
-
-def remembers() -> None:
-    """Answer `heard` with the methods that came so far, and `never` only at a call of `late`."""
-    heard: list[str] = []
-    late = b""
-    for line in lines():
-        message = json.loads(line)
-        heard.append(message.get("method", ""))
-        if "id" not in message:
-            continue
-        id, name = json.dumps(message["id"]).encode(), message.get("params", {}).get("name")
-        if name == "never":
-            late += result(id, "late") + b"\n"
-        elif name == "late":
-            say(late + result(id) + b"\n")
-            late = b""
-        else:
-            say(result(id, " ".join(heard) if name == "heard" else "ok") + b"\n")
 
 
 def halts(size: str) -> None:
@@ -364,13 +328,10 @@ FAULTS: dict[str, Callable[..., None]] = {
         crashes,
         last_without_newline,
         noisy,
-        glued,
         large,
         rows,
         endless,
-        odd_ids,
         silent,
-        remembers,
         halts,
         floods_stderr,
         deaf,

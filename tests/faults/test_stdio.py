@@ -148,16 +148,6 @@ def test_noise_goes_to_stderr_and_messages_pass_as_they_are() -> None:
     ]
 
 
-@pytest.mark.fault(5, "stdio")
-def test_noise_in_front_of_a_message_is_taken_off() -> None:
-    with wrapped("glued") as wire:
-        wire.write(call(2) + call(3))
-        assert [wire.line(), wire.line()] == [ok(2), ok(3)]
-        ended = wire.close()
-    assert ended.rest == b""
-    assert ended.stderr.count(b"progress: 100%\n") == 3
-
-
 @pytest.mark.fault(8, "stdio")
 @pytest.mark.parametrize("size", [1 << 20, 20 << 20, 100 << 20])
 def test_long_lines_pass_as_they_are_in_little_memory(size: int) -> None:
@@ -235,27 +225,6 @@ def test_a_request_over_the_limit_is_refused_and_never_arrives(id_first: bool) -
     assert answered == ok(3)
     assert ended.rest == b""
     assert said(ended) == [f"warning: from the client: {text}"]
-
-
-@pytest.mark.fault(10, "stdio")
-def test_odd_ids_pass_as_they_are_and_confuse_nothing() -> None:
-    with wrapped("odd_ids", once=False) as wire:
-        wire.line()  # the second answer to the first call
-        wire.write(call(2) + call(3))
-        lines = [wire.line() for _ in range(10)]
-        ended = wire.close()
-    expected = []
-    for id in (b"2", b"3"):
-        expected += [
-            result(b"987654") + b"\n",
-            result(b'"%s"' % id) + b"\n",
-            b'{"jsonrpc":"2.0","id":%s,"method":"ping"}\n' % id,
-            *[result(id) + b"\n"] * 2,
-        ]
-    assert lines == expected
-    assert ended.rest == b""
-    assert ended.code == 0
-    assert said(ended) == []
 
 
 @pytest.mark.fault(14, "stdio")

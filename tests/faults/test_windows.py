@@ -1,6 +1,7 @@
 """Pages, windows and views that cannot be, or have nothing behind them: seen over each way."""
 
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -148,7 +149,8 @@ def test_windows_of_any_characters_rejoin_to_the_text(says: str, rules: str) -> 
             found += text(window)
             notice = json.loads(window["content"][1]["text"])
             start = notice.get("nextIndex")
-        assert found == says
+        # Half of a pair is no character, and cannot be shown.
+        assert found == re.sub("[\ud800-\udfff]", "\ufffd", says)
         assert calls(client) == {"note": 1}
 
 

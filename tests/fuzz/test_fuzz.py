@@ -29,7 +29,7 @@ from proxy.shaping.result import write as writing
 from proxy.shaping.result.frame import Frame
 from proxy.transforms import TRANSFORMS
 from proxy.transports.driver import Driver
-from proxy.transports.http.sse import Event, Events
+from proxy.transports.http.sse import Events
 from proxy.transports.stdio.lines import Lines
 from proxy.transports.stdio.pipes import PipeWriter
 from tests.fuzz import driving, fuzzer, outlets, relaying, rulefiles, shrinking
@@ -115,40 +115,109 @@ def options(steps: list[Any]) -> Iterator[tuple[str, str]]:
             yield from ((word, name) for name in given)
 
 
-# What is broken is found
+# A planted fault is found
 
 
-def test_lines_that_end_at_other_signs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def feed(self: Lines, buffer: bytes | bytearray, size: int) -> Any:
-        return plain(self, bytes(buffer[:size]).replace(b"\r", b"\n"), size)
+def shaped(change: Callable[[bytes], bytes]) -> Callable[..., ShapeResult]:
+    """Return `pipeline.shape` with each line changed."""
+    plain = pipeline.shape
 
-    plain = Lines.feed
-    monkeypatch.setattr(Lines, "feed", feed)
-    assert finds("framing", "a line comes whole or in pieces", 500)
+    def shape(job: ShapeJob, *more: Any) -> ShapeResult:
+        result = plain(job, *more)
+        return replace(result, raw=change(result.raw))
 
-
-def test_a_limit_that_is_not_kept_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = Lines.__init__
-    monkeypatch.setattr(Lines, "__init__", lambda self, limit, *more: plain(self, limit + 1, *more))
-    assert finds("framing", "a line comes whole or in pieces", 500)
+    return shape
 
 
-def test_events_that_lose_their_ids_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def feed(self: Events, chunk: bytes) -> Iterator[Event]:
-        return (replace(event, id=None) for event in plain(self, chunk))
-
-    plain = Events.feed
-    monkeypatch.setattr(Events, "feed", feed)
-    assert finds("framing", "the events are those of the specification", 500)
+def renumbered(raw: bytes) -> bytes:
+    return raw.replace(b'"id":5.0', b'"id":5')
 
 
-def test_an_id_that_stands_deeper_is_found_to_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    def response_key(start: bytes, end: bytes) -> bytes | None:
-        seen = re.search(rb'"id":(\d+)[,}]', start)
-        return None if seen is None else seen[1]
+def first_id(start: bytes, end: bytes) -> bytes | None:
+    match = re.search(rb'"id":(\d+)[,}]', start)
+    return None if match is None else match[1]
 
-    monkeypatch.setattr(message, "response_key", response_key)
-    assert finds("framing", "the id of a response is never another", 1000)
+
+def twice(session: Session, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
+    outputs = FROM_SERVER(session, raw, exchange)
+    return outputs + outputs[-1:]
+
+
+FROM_SERVER, LINES, FEED, EVENTS = Session.from_server, Lines.__init__, Lines.feed, Events.feed
+NO_RULES = ToolRules((), None, None, False)
+IN_PIECES = "a line comes whole or in pieces"
+PLANTED: dict[str, tuple[str, Any, str, Any, str]] = {
+    "a line ends at another sign": (
+        *("framing", Lines, "feed"),
+        lambda self, raw, size: FEED(self, bytes(raw[:size]).replace(b"\r", b"\n"), size),
+        IN_PIECES,
+    ),
+    "a limit is not kept": (
+        *("framing", Lines, "__init__"),
+        lambda self, limit, *more: LINES(self, limit + 1, *more),
+        IN_PIECES,
+    ),
+    "events lose their ids": (
+        *("framing", Events, "feed"),
+        lambda self, chunk: (replace(event, id=None) for event in EVENTS(self, chunk)),
+        "the events are those of the specification",
+    ),
+    "an id is read deeper": (
+        *("framing", message, "response_key", first_id),
+        "the id of a response is never another",
+    ),
+    "a number is rounded": (
+        *("pairs", pipeline, "shape", shaped(lambda raw: raw.replace(b"1.10", b"1.1"))),
+        "a value that is kept is spelled as it came",
+    ),
+    "an id is spelled anew": (
+        *("pairs", pipeline, "shape", shaped(renumbered)),
+        "the id keeps its spelling",
+    ),
+    "a text is longer than counted": (
+        *("pairs", pipeline, "shape"),
+        shaped(lambda raw: raw.replace(b'"text":"', b'"text":"' + b"x" * 9000)),
+        "what the model sees is counted",
+    ),
+    "the JSON is broken": (
+        *("pairs", pipeline, "shape", shaped(lambda raw: raw[:-1] + b",}")),
+        "what is sent is JSON",
+    ),
+    "an end is not told": (
+        *("traces", Session, "ended", lambda *_: ()),
+        "each request is answered",
+    ),
+    "an output is sent twice": (
+        *("traces", Session, "from_server", twice),
+        "what no rule is for goes to the client as it came",
+    ),
+    "a refusal is lost": (
+        *("traces", SessionState, "refuse", lambda *_: ()),
+        "each request is answered",
+    ),
+    "a query's response is passed on": (
+        *("traces", InFlight, "is_stray", lambda *_: False),
+        "no client sees a question of the proxy's own",
+    ),
+    "a streamed response is forgotten": (
+        *("traces", Session, "streamed", lambda *_: None),
+        "no request is answered twice",
+    ),
+    "no rule covers a tool": (
+        *("traces", ActiveRules, "covering", lambda *_: NO_RULES),
+        "a hidden tool is never called",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("fuzzer", "owner", "name", "broken", "rule"), PLANTED.values(), ids=PLANTED
+)
+def test_a_planted_fault_is_found(
+    fuzzer: str, owner: Any, name: str, broken: Any, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, name, broken)
+    assert finds(fuzzer, rule, 1500)
 
 
 def test_a_line_that_breaks_into_another_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,60 +229,17 @@ def test_a_line_that_breaks_into_another_is_found(monkeypatch: pytest.MonkeyPatc
         list(outlets.check(outlets.Talk((("piece", (b"one",)),))))
 
 
-def shaped(change: Callable[[ShapeJob, ShapeResult], ShapeResult]) -> Callable[..., ShapeResult]:
-    """Return `pipeline.shape` with something done to what comes of it."""
-    plain = pipeline.shape
-    return lambda job, *more: change(job, plain(job, *more))
-
-
-def rounded(job: ShapeJob, outcome: ShapeResult) -> ShapeResult:
-    return replace(outcome, raw=outcome.raw.replace(b"1.10", b"1.1"))
-
-
-def renumbered(job: ShapeJob, outcome: ShapeResult) -> ShapeResult:
-    return replace(outcome, raw=outcome.raw.replace(b'"id":5.0', b'"id":5'))
-
-
-def unbounded(job: ShapeJob, outcome: ShapeResult) -> ShapeResult:
-    longer = outcome.raw.replace(b'"text":"', b'"text":"' + b"x" * 9000)
-    return outcome if job.rule.max_bytes is None else replace(outcome, raw=longer)
-
-
-def forgetful(job: ShapeJob, outcome: ShapeResult) -> ShapeResult:
-    def further(seen: re.Match[bytes]) -> bytes:
-        return b'nextOffset\\":%d' % (int(seen[1]) + 1)
-
-    return replace(outcome, raw=re.sub(rb'nextOffset\\":(\d+)', further, outcome.raw))
-
-
-def torn(job: ShapeJob, outcome: ShapeResult) -> ShapeResult:
-    return replace(outcome, raw=outcome.raw[:-1] + b",}")
-
-
-@pytest.mark.parametrize(
-    ("change", "rule"),
-    [
-        (rounded, "a value that is kept is spelled as it came"),
-        (renumbered, "the id keeps its spelling"),
-        (unbounded, "what the model sees is counted"),
-        (torn, "what is sent is JSON"),
-    ],
-)
-def test_a_pipeline_that_is_broken_is_found(
-    change: Callable[[ShapeJob, ShapeResult], ShapeResult],
-    rule: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(pipeline, "shape", shaped(change))
-    assert finds("pairs", rule, 1500)
-
-
 def test_pages_that_leave_something_out_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = b"version: 1\nrules: [{tools: get, response: [{paginate: {at: items, limit: 2}}]}]"
     given = Pair(rule, answer(document({"items": [1, 2, 3, 4, 5, 6, 7]})), b"1")
     assert ("rejoined", "paginate", True) in list(check(given))
 
-    monkeypatch.setattr(pipeline, "shape", shaped(forgetful))
+    def further(raw: bytes) -> bytes:
+        return re.sub(
+            rb'nextOffset\\":(\d+)', lambda at: b'nextOffset\\":%d' % (int(at[1]) + 1), raw
+        )
+
+    monkeypatch.setattr(pipeline, "shape", shaped(further))
     with pytest.raises(Wrong, match="pages rejoin"):
         list(check(given))
 
@@ -233,44 +259,12 @@ def test_structured_content_that_is_only_a_note_is_found(monkeypatch: pytest.Mon
 
 
 def test_a_pipeline_that_raises_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def raises(job: ShapeJob, outcome: ShapeResult) -> ShapeResult:
-        raise KeyError(job.tool)
+    def raises(raw: bytes) -> bytes:
+        raise KeyError("get")
 
     monkeypatch.setattr(pipeline, "shape", shaped(raises))
     [first, *_] = report("pairs", 50).findings
     assert first.said.endswith("KeyError: 'get'\n")
-
-
-def twice(session: Session, raw: bytes, exchange: bytes = b"") -> tuple[Output, ...]:
-    outputs = FROM_SERVER(session, raw, exchange)
-    return outputs + outputs[-1:]
-
-
-FROM_SERVER = Session.from_server
-NO_RULES = ToolRules((), None, None, False)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "broken", "rule"),
-    [
-        (Session, "ended", lambda *_: (), "each request is answered"),
-        (Session, "from_server", twice, "what no rule is for goes to the client as it came"),
-        (SessionState, "refuse", lambda *_: (), "each request is answered"),
-        (InFlight, "is_stray", lambda *_: False, "no client sees a question of the proxy's own"),
-        (Session, "streamed", lambda *_: None, "no request is answered twice"),
-        (
-            ActiveRules,
-            "covering",
-            lambda *_: ToolRules((), None, None, False),
-            "a hidden tool is never called",
-        ),
-    ],
-)
-def test_a_session_that_is_broken_is_found(
-    kind: Any, name: str, broken: Any, rule: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kind, name, broken)
-    assert finds("traces", rule, 900)
 
 
 def test_a_driver_that_is_broken_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

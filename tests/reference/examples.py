@@ -25,41 +25,41 @@ class RunExample(Struct, frozen=True):
 
     step: Transform
     arguments: dict[str, Any]
-    given: bytes
-    gives: bytes | None
+    before: bytes
+    after: bytes | None
 
 
-class _Watched(Struct):
+class _Recorder(Struct):
     """Records each call of a step."""
 
     step: Transform
-    shown: list[RunExample]
+    runs: list[RunExample]
 
     def __call__(self, root: Slot, call: Call) -> None:
         document, arguments = root.document, dict(call.arguments)
-        given = document.encode()
+        before = document.encode()
         self.step(root, call)
         # A document parsed from a text is incomplete until its closers have run.
-        gives = None if document.closers else document.encode()
-        self.shown.append(RunExample(self.step, arguments, given, gives))
+        after = None if document.closers else document.encode()
+        self.runs.append(RunExample(self.step, arguments, before, after))
 
 
 def runs(kind: Any) -> list[RunExample]:
     """Run the doctest of a transform, and return the calls of its steps."""
-    shown: list[RunExample] = []
+    examples: list[RunExample] = []
     names = dict(vars(sys.modules[kind.__module__]))
-    names[kind.__name__] = lambda *given, **options: _Watched(kind(*given, **options), shown)
+    names[kind.__name__] = lambda *values, **options: _Recorder(kind(*values, **options), examples)
     for line in doctest.DocTestParser().get_examples(inspect.getdoc(kind) or ""):
         exec(compile(line.source, kind.__module__, "exec"), names)
-    return shown
+    return examples
 
 
 def example(kind: Any) -> Iterator[str]:
     """Yield the doctest of a transform as tests of a rule, or as Python if that is impossible."""
-    shown = runs(kind)
-    if all(each.gives is not None and len(each.given) <= _LARGEST for each in shown):
+    examples = runs(kind)
+    if all(each.after is not None and len(each.before) <= _LARGEST for each in examples):
         yield "Example:"
-        for _, calls in groupby(shown, key=lambda each: id(each.step)):
+        for _, calls in groupby(examples, key=lambda each: id(each.step)):
             yield f"```yaml\n{_rule(list(calls))}\n```"
         return
     _, mark, code = (inspect.getdoc(kind) or "").partition(">>>")
@@ -80,22 +80,22 @@ def _response(step: Any) -> list[str]:
     import yaml
 
     # Only innermost collections are written on one line.
-    written = yaml.safe_dump(
+    lines = yaml.safe_dump(
         [{step.name: options(step)}],
         default_flow_style=None,
         width=WIDTH - 2,
         sort_keys=False,
         allow_unicode=True,
     )
-    return [f"  {line}" for line in written.splitlines()]
+    return [f"  {line}" for line in lines.splitlines()]
 
 
-def _case(shown: RunExample) -> Iterator[str]:
-    assert shown.gives is not None
+def _case(run: RunExample) -> Iterator[str]:
+    assert run.after is not None
     case = [
-        ("arguments", msgspec.json.encode(shown.arguments)) if shown.arguments else None,
-        ("given", shown.given),
-        ("expect", shown.gives),
+        ("arguments", msgspec.json.encode(run.arguments)) if run.arguments else None,
+        ("given", run.before),
+        ("expect", run.after),
     ]
     first, *rest = [f"{pair[0]}: {_spaced(pair[1])}" for pair in case if pair is not None]
     yield from wrapped(f"  - {first}", 6)
@@ -105,30 +105,30 @@ def _case(shown: RunExample) -> Iterator[str]:
 
 def options(step: Any) -> Any:
     """Return the options of a step as a user would write them, in the short form if possible."""
-    options = _written(step)
+    options = _plain(step)
     if list(options) == [step.shorthand]:
         return options[step.shorthand]
     return options
 
 
-def _written(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     if isinstance(value, Path | Pattern | Expression):
         return value.text
     if isinstance(value, Struct):
         # `at` comes first, as a user would write it.
         ordered = sorted(_fields(value), key=lambda pair: pair[0] != "at")
-        said = {word: (field, getattr(value, field.name)) for word, field in ordered}
-        return {word: _written(each) for word, (field, each) in said.items() if _given(field, each)}
+        members = ((key, field, getattr(value, field.name)) for key, field in ordered)
+        return {key: _plain(each) for key, field, each in members if _is_set(field, each)}
     if isinstance(value, tuple):
-        return [_written(each) for each in value]
+        return [_plain(each) for each in value]
     if isinstance(value, Mapping):
-        return {_written(name): _written(each) for name, each in value.items()}
+        return {_plain(name): _plain(each) for name, each in value.items()}
     return value
 
 
-def _given(field: msgspec.structs.FieldInfo, value: Any) -> bool:
-    made = field.default_factory
-    return value is not UNSET and value != (field.default if made is NODEFAULT else made())
+def _is_set(field: msgspec.structs.FieldInfo, value: Any) -> bool:
+    factory = field.default_factory
+    return value is not UNSET and value != (field.default if factory is NODEFAULT else factory())
 
 
 def _fields(value: Struct) -> Collection[tuple[str, msgspec.structs.FieldInfo]]:
@@ -140,10 +140,10 @@ def flow(value: dict[str, Any]) -> str:
     import yaml
 
     ((name, inner),) = value.items()
-    said: str = yaml.safe_dump(
+    text: str = yaml.safe_dump(
         inner, default_flow_style=True, width=10_000, sort_keys=False, allow_unicode=True
     )
-    return f"{name}: {said.removesuffix('...' + chr(10)).strip()}"
+    return f"{name}: {text.removesuffix('...' + chr(10)).strip()}"
 
 
 def _spaced(raw: bytes) -> str:

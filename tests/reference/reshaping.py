@@ -14,8 +14,7 @@ from tests.reference.examples import flow, runs
 from tests.reference.markdown import filled, wrapped
 
 CANNOT_SAY = (
-    "So it cannot say, and the `outputSchema` is dropped, unless the rule says what it yields "
-    "(`output_schema`)."
+    "So it cannot say, and the `outputSchema` is dropped, unless the rule has an `output_schema`."
 )
 
 RELAXING: Any = BaseTransform.reshape
@@ -38,20 +37,20 @@ def reshaping(kind: Any) -> Iterator[str]:
     before, after = example(kind)
     words = inspect.getdoc(kind.reshape)
     if after is None:
-        yield filled(f"What becomes of an `outputSchema`: {words} {CANNOT_SAY}")
+        yield filled(f"Effect on an `outputSchema`: {words} {CANNOT_SAY}")
         return
-    yield filled(f"What becomes of an `outputSchema`: {words} In the example:")
+    yield filled(f"Effect on an `outputSchema`: {words} In the example:")
     lines = [line for word in ({"from": before}, {"to": after}) for line in wrapped(flow(word), 4)]
     yield "\n".join(["```yaml", *lines, "```"])
 
 
 def example(kind: Any) -> tuple[Schema, Schema | None]:
     """Return the schema of the document in a transform's example, before and after the step."""
-    shown = runs(kind)[0]
-    before = inferred(json.loads(shown.given))
+    run = runs(kind)[0]
+    before = inferred(json.loads(run.before))
     if before["type"] == "object":
         before["additionalProperties"] = False
-    after = shown.step.reshape(before)
+    after = run.step.reshape(before)
     return before, after if after is None else _bare(after)
 
 
@@ -62,23 +61,23 @@ def inferred(*values: Any) -> Schema:
     {'a': {'type': 'array', 'items': {'type': ['string', 'null'], 'maxLength': 1}, 'minItems': 2}}
     """
     kinds = list(dict.fromkeys(_KINDS[type(value)] for value in values))
-    made: Schema = {"type": kinds[0] if len(kinds) == 1 else kinds}
+    schema: Schema = {"type": kinds[0] if len(kinds) == 1 else kinds}
     objects = [value for value in values if isinstance(value, dict)]
     arrays = [value for value in values if isinstance(value, list)]
     texts = [value for value in values if isinstance(value, str)]
     if objects:
         names = list(dict.fromkeys(name for each in objects for name in each))
-        made["properties"] = {
+        schema["properties"] = {
             name: inferred(*(each[name] for each in objects if name in each)) for name in names
         }
-        made["required"] = [name for name in names if all(name in each for each in objects)]
+        schema["required"] = [name for name in names if all(name in each for each in objects)]
     if arrays:
         elements = [element for each in arrays for element in each]
-        made |= {"items": inferred(*elements)} if elements else {}
-        made["minItems"] = min(map(len, arrays))
+        schema |= {"items": inferred(*elements)} if elements else {}
+        schema["minItems"] = min(map(len, arrays))
     if texts:
-        made["maxLength"] = max(map(len, texts))
-    return made
+        schema["maxLength"] = max(map(len, texts))
+    return schema
 
 
 def _bare(schema: Schema) -> Schema:
@@ -87,5 +86,5 @@ def _bare(schema: Schema) -> Schema:
     def change(node: Subschema) -> Subschema:
         return node if isinstance(node, bool) else _bare(node)
 
-    kept = {word: value for word, value in schema.items() if word != "description"}
-    return within(kept, change)
+    members = {word: value for word, value in schema.items() if word != "description"}
+    return within(members, change)

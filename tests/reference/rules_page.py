@@ -96,16 +96,16 @@ def _table(kind: Any) -> str:
 
 def _inner(kind: Any) -> Iterator[str]:
     """Yield a table for each distinct mapping of options that values of a type may hold."""
-    found: dict[Any, None] = {}
-    waiting = [field.type for field in fields(kind).values()] if kind in _KINDS else [kind]
-    while waiting:
-        each = waiting.pop(0)
-        waiting += get_args(each)
-        known = each in found or each in _ELSEWHERE
-        if not known and isinstance(each, type) and issubclass(each, Struct):
-            found[each] = None
-            waiting += [field.type for field in fields(each).values()]
-    for each in found:
+    structs: dict[Any, None] = {}
+    queue = [field.type for field in fields(kind).values()] if kind in _KINDS else [kind]
+    while queue:
+        each = queue.pop(0)
+        queue += get_args(each)
+        elsewhere = each in structs or each in _ELSEWHERE
+        if not elsewhere and isinstance(each, type) and issubclass(each, Struct):
+            structs[each] = None
+            queue += [field.type for field in fields(each).values()]
+    for each in structs:
         yield f"{_capital(words(each))}:"
         yield _table(each)
 
@@ -131,8 +131,8 @@ def _bounds(schema: Mapping[str, Any]) -> str:
     >>> _bounds({"type": "integer", "minimum": 1, "maximum": 9, "default": 3})
     'a whole number from 1 to 9; 3 by default'
     """
-    least, most = schema["minimum"], schema.get("maximum")
-    range = f"from {least} to {most}" if most is not None else f"of {least} or more"
+    minimum, maximum = schema["minimum"], schema.get("maximum")
+    range = f"from {minimum} to {maximum}" if maximum is not None else f"of {minimum} or more"
     return f"a whole number {range}; {schema['default']} by default"
 
 
@@ -198,11 +198,11 @@ def words(kind: Any) -> str:
         *most, last = [f"`{each}`" for each in inside]
         return f"{', '.join(most)} or {last}" if most else last
     if shape in UNIONS:
-        unsaid = {NoneType, UnsetType} | ({int} if float in inside else set())
-        said = [words(each) for each in inside if each not in unsaid]
+        silent = {NoneType, UnsetType} | ({int} if float in inside else set())
+        parts = [words(each) for each in inside if each not in silent]
         # A list of one element may be written as the element alone.
-        shown = [each for each in said if f"{each}, or a list of them" not in said]
-        return ", or ".join(dict.fromkeys(shown))
+        parts = [each for each in parts if f"{each}, or a list of them" not in parts]
+        return ", or ".join(dict.fromkeys(parts))
     if shape in LISTS:
         return f"{words(inside[0])}, or a list of them"
     if shape in MAPS:
@@ -217,15 +217,15 @@ def words(kind: Any) -> str:
 
 
 def _limit(marks: tuple[Any, ...]) -> str:
-    said = ""
+    text = ""
     for mark in marks:
         if isinstance(mark, Meta) and mark.ge is not None:
-            said += f" of {mark.ge} or more"
+            text += f" of {mark.ge} or more"
         if isinstance(mark, Meta) and mark.gt is not None:
-            said += f" of more than {mark.gt}"
+            text += f" of more than {mark.gt}"
         if isinstance(mark, Meta) and mark.min_length is not None:
-            said += f" ({mark.min_length} at least)"
-    return said
+            text += f" ({mark.min_length} at least)"
+    return text
 
 
 def _default(word: str, field: msgspec.structs.FieldInfo, before: str = "Default: ") -> str:
@@ -234,17 +234,17 @@ def _default(word: str, field: msgspec.structs.FieldInfo, before: str = "Default
     if field.required:
         return "Required." if before else "required"
     if value == ROOT and isinstance(value, Path):
-        said = "the whole document" if word == "at" else "the element itself"
+        text = "the whole document" if word == "at" else "the element itself"
     elif isinstance(value, bool):
-        said = f"`{str(value).lower()}`"
+        text = f"`{str(value).lower()}`"
     elif isinstance(value, str | int):
-        said = f"`{value}`"
+        text = f"`{value}`"
     elif value is None and field.type is Any:
-        said = "`null`"
+        text = "`null`"
     else:
         return ""
-    return f"{before}{said}." if before else said
+    return f"{before}{text}." if before else text
 
 
-def _capital(said: str) -> str:
-    return said[:1].upper() + said[1:]
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -118,7 +118,7 @@ def test_an_example_is_its_doctest_and_passes_as_the_test_of_a_rule(name: str, b
     file = read(f"version: 1\nrules:\n  - tools: list\n{indented}")
     assert check(file)
     [step] = file.rules[0].pipeline
-    steps = [shown.step for shown in examples.runs(TRANSFORMS[name])]
+    steps = [run.step for run in examples.runs(TRANSFORMS[name])]
     assert plain(step) in map(plain, steps)
 
 
@@ -137,10 +137,10 @@ def fits(schema: Any, value: Any) -> bool:
 @pytest.mark.parametrize("name", SAYING)
 def test_the_document_of_an_example_fits_its_schema_before_and_after(name: str) -> None:
     before, after = example(TRANSFORMS[name])
-    shown = examples.runs(TRANSFORMS[name])[0]
-    assert fits(before, json.loads(shown.given))
-    if shown.gives is not None:  # a document read from a text is complete at the end only
-        assert fits(after, json.loads(shown.gives))
+    run = examples.runs(TRANSFORMS[name])[0]
+    assert fits(before, json.loads(run.before))
+    if run.after is not None:  # a document read from a text is complete at the end only
+        assert fits(after, json.loads(run.after))
     text = "\n\n".join(reshaping(TRANSFORMS[name]))
     if TRANSFORMS[name].reshape is RELAXING:
         assert text == ""

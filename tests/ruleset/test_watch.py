@@ -27,6 +27,13 @@ def names(watch: Watch) -> list[str]:
     return [rule.name for file in watch.files for rule in file.rules]
 
 
+def watching(file: Path) -> tuple[Watch, list[str], list[str]]:
+    """Watch a file; return the lines on changes that apply, and on those that do not, too."""
+    applied: list[str] = []
+    warnings: list[str] = []
+    return Watch([str(file)], applied.append, warnings.append), applied, warnings
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     file = tmp_path / "rules.yaml"
@@ -36,8 +43,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_change_is_read_and_said_once(file: Path) -> None:
-    lines: list[str] = []
-    watch = Watch([str(file)], lines.append, pytest.fail)
+    watch, lines, _ = watching(file)
     before = watch.files
     write(file, ONE)
     watch.look()
@@ -51,9 +57,7 @@ def test_a_change_is_read_and_said_once(file: Path) -> None:
 
 @pytest.mark.fault(43, "inside")
 def test_a_mistake_leaves_the_old_rules_and_is_said_once(file: Path) -> None:
-    lines: list[str] = []
-    applied: list[str] = []
-    watch = Watch([str(file)], applied.append, lines.append)
+    watch, applied, lines = watching(file)
     before = watch.files
     write(file, BAD)
     for _ in range(60):
@@ -89,8 +93,7 @@ def test_a_file_that_comes_into_a_folder_is_read_too(file: Path) -> None:
 
 @pytest.mark.fault(43, "inside")
 def test_a_file_that_goes_away_leaves_its_rules_until_it_is_put_back(file: Path) -> None:
-    lines: list[str] = []
-    watch = Watch([str(file)], lines.append, lines.append)
+    watch, applied, lines = watching(file)
     other = file.rename(file.with_suffix(".other"))
     watch.look()
     assert names(watch) == ["one"]
@@ -99,9 +102,9 @@ def test_a_file_that_goes_away_leaves_its_rules_until_it_is_put_back(file: Path)
     write(file, TWO)
     watch.look()
     assert names(watch) == ["two"]
-    old, *new = lines
-    assert old.startswith("the rules have changed, but the old ones stay: ")
-    assert len(new) == 2
+    [line] = lines
+    assert line.startswith("the rules have changed, but the old ones stay: ")
+    assert len(applied) == 2
 
 
 def test_a_file_that_another_takes_the_place_of_is_read_though_it_looks_the_same(
@@ -153,8 +156,7 @@ def test_what_is_written_while_the_files_are_read_is_not_missed(file: Path) -> N
 
 @pytest.mark.fault(43, "inside")
 def test_a_file_that_is_half_written_leaves_the_old_rules_until_it_is_whole(file: Path) -> None:
-    lines: list[str] = []
-    watch = Watch([str(file)], print, lines.append)
+    watch, _, lines = watching(file)
     for end in (20, 30, len(TWO)):
         write(file, TWO[:end])
         watch.look()
@@ -165,8 +167,7 @@ def test_a_file_that_is_half_written_leaves_the_old_rules_until_it_is_whole(file
 @pytest.mark.fault(43, "inside")
 @pytest.mark.parametrize("what", ["pipe", "folder", "endless", "gone", "link to itself"])
 def test_what_is_no_file_leaves_the_old_rules_and_holds_nobody_up(file: Path, what: str) -> None:
-    lines: list[str] = []
-    watch = Watch([str(file)], pytest.fail, lines.append)
+    watch, _, lines = watching(file)
     file.unlink()
     if what == "pipe":
         os.mkfifo(file)

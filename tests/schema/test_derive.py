@@ -9,7 +9,7 @@ import pytest
 from proxy.document.paths import ROOT, Path
 from proxy.schema.derive import advertised, at, nullable, projected, relaxed, renamed
 from proxy.schema.references import Schema, Subschema
-from proxy.schema.walk import either, found
+from proxy.schema.walk import either, schema_at
 from tests.fitting import fits
 
 STRING: Schema = {"type": "string"}
@@ -252,7 +252,7 @@ USER: Schema = {"$ref": "#/$defs/user"}
 def test_the_schema_at_a_path_is_found(
     schema: Subschema, path: str, expected: Subschema, certain: bool
 ) -> None:
-    assert found(schema, P(path).steps, DEFINED) == (expected, certain)
+    assert schema_at(schema, P(path).steps, DEFINED) == (expected, certain)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ import pytest
 
 from proxy.schema.references import (
     Schema,
-    Unclear,
-    joined,
-    parted,
-    pruned,
+    Unsupported,
+    bundle,
+    combine,
+    drop_unused_definitions,
     references,
-    settled,
+    split_definitions,
     target,
     whole,
     within,
@@ -26,7 +26,7 @@ TREE: Schema = {
 
 def test_a_reference_to_the_root_becomes_a_definition() -> None:
     before = copy.deepcopy(TREE)
-    after = settled(TREE)
+    after = bundle(TREE)
     assert before == TREE
     assert references(after) == {"#/$defs/root"}
     for document, valid in [
@@ -42,7 +42,7 @@ def test_a_reference_into_the_root_becomes_a_definition_by_a_free_name() -> None
         "properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}},
         "$defs": {"a": {}},
     }
-    assert settled(schema) == {
+    assert bundle(schema) == {
         "properties": {"a": {"type": "string"}, "b": {"$ref": "#/$defs/a_2"}},
         "$defs": {"a": {}, "a_2": {"type": "string"}},
     }
@@ -54,8 +54,8 @@ def test_references_to_definitions_stay_and_are_spelled_alike() -> None:
         "$defs": {"Page[Item]": {"type": "null"}},
         "definitions": {"a/b": True},
     }
-    assert references(settled(schema)) == {"#/$defs/Page[Item]", "#/definitions/a~1b"}
-    assert fits(None, settled(schema))
+    assert references(bundle(schema)) == {"#/$defs/Page[Item]", "#/definitions/a~1b"}
+    assert fits(None, bundle(schema))
 
 
 def test_a_property_or_a_value_called_ref_is_no_reference() -> None:
@@ -64,7 +64,7 @@ def test_a_property_or_a_value_called_ref_is_no_reference() -> None:
         "const": {"$ref": "#/nowhere"},
         "default": {"$ref": 1},
     }
-    assert settled(schema) == schema
+    assert bundle(schema) == schema
 
 
 UNCLEAR: list[tuple[Any, str]] = [
@@ -84,13 +84,13 @@ UNCLEAR: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("schema", "message"), UNCLEAR)
 def test_what_cannot_be_moved_is_unclear(schema: Any, message: str) -> None:
-    with pytest.raises(Unclear) as unclear:
-        settled(schema)
+    with pytest.raises(Unsupported) as unclear:
+        bundle(schema)
     assert str(unclear.value) == message
 
 
 def test_an_identity_at_the_root_is_left_out() -> None:
-    assert settled({"$id": "https://example.com/a", "type": "object"}) == {"type": "object"}
+    assert bundle({"$id": "https://example.com/a", "type": "object"}) == {"type": "object"}
 
 
 def test_every_schema_directly_inside_is_changed_and_nothing_else() -> None:
@@ -114,7 +114,7 @@ def test_every_schema_directly_inside_is_changed_and_nothing_else() -> None:
 
 def test_a_root_comes_apart_and_together() -> None:
     root = {"$schema": "s", "type": "object", "$defs": {"a": {}}, "definitions": {"b": {}}}
-    head, body = parted(root)
+    head, body = split_definitions(root)
     assert body == {"type": "object"}
     assert whole(head, body) == root
 
@@ -125,7 +125,7 @@ def test_joined_schemas_share_equal_definitions_and_rename_others() -> None:
         "$ref": "#/$defs/A",
         "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"const": 2}, "C": {}},
     }
-    both = joined([one, one, other], lambda parts: {"oneOf": parts})
+    both = combine([one, one, other], lambda parts: {"oneOf": parts})
     assert both == {
         "oneOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/A"}, {"$ref": "#/$defs/A_2"}],
         "$defs": {
@@ -142,19 +142,22 @@ def test_joined_schemas_share_equal_definitions_and_rename_others() -> None:
 
 def test_the_dialect_moves_to_the_root_and_two_of_them_are_unclear() -> None:
     draft = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
-    assert joined([draft, {}], lambda parts: {"anyOf": parts}) == {
+    assert combine([draft, {}], lambda parts: {"anyOf": parts}) == {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "anyOf": [{"type": "object"}, {}],
     }
-    with pytest.raises(Unclear, match="schemas of different dialects"):
-        joined([draft, {"$schema": "https://json-schema.org/draft/2020-12/schema"}], lambda _: {})
+    with pytest.raises(Unsupported, match="schemas of different dialects"):
+        combine([draft, {"$schema": "https://json-schema.org/draft/2020-12/schema"}], lambda _: {})
 
 
 def test_definitions_that_nothing_refers_to_are_pruned() -> None:
     defs: Schema = {"a": {"$ref": "#/$defs/b"}, "b": {}, "c": {"$ref": "#/$defs/a"}}
     kept = {"a": defs["a"], "b": {}}
-    assert pruned({"$ref": "#/$defs/a", "$defs": defs}) == {"$ref": "#/$defs/a", "$defs": kept}
-    assert pruned({"type": "object", "$defs": defs}) == {"type": "object"}
+    assert drop_unused_definitions({"$ref": "#/$defs/a", "$defs": defs}) == {
+        "$ref": "#/$defs/a",
+        "$defs": kept,
+    }
+    assert drop_unused_definitions({"type": "object", "$defs": defs}) == {"type": "object"}
 
 
 def test_a_reference_names_its_target() -> None:

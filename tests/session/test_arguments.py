@@ -1,14 +1,13 @@
 """The arguments that rules add or bound: advertised names, checks, defaults, what is taken off."""
 
+import json
 from random import Random
 from typing import Any
 
 import pytest
-from msgspec import UNSET
 
 from proxy.document.tree import encode, loads
 from proxy.errors import Refusal
-from proxy.session.tools import arguments
 from proxy.session.tools.arguments import ArgumentPlan, Completed, complete, plan
 from tests.given import rule
 
@@ -33,137 +32,93 @@ def names(made: ArgumentPlan) -> dict[str, str]:
 
 # Names
 
-
-def test_a_window_adds_its_arguments() -> None:
-    assert names(plan(rule(PAGES), ())) == {"limit": "limit", "offset": "offset"}
+OWN_LIMIT = f"arguments: {{limit: {{default: 10, upstream: false}}}}\n{PAGES}"
 
 
-def test_a_default_name_gives_way_where_the_server_has_it() -> None:
-    made = plan(rule(PAGES), ("limit", "path"))
-
-    assert names(made) == {"limit": "page_limit", "offset": "offset"}
-    assert made.names == {"limit": "page_limit"}
-
-
-def test_a_name_that_the_rule_spells_out_is_the_rules() -> None:
-    assert names(plan(rule(NAMED), ("rows", "row"))) == {"rows": "rows", "row": "row"}
-    bounded = rule(f"arguments: {{limit: {{default: 10, upstream: false}}}}\n{PAGES}")
-    assert names(plan(bounded, ("limit",)))["limit"] == "limit"
-
-
-def test_the_view_gives_way_under_a_name_of_its_own() -> None:
-    assert names(plan(rule(BOUND), ())) == {"view": "view"}
-    assert names(plan(rule(BOUND), ("view",))) == {"view": "abridged_view"}
-
-
-def test_a_rule_that_only_may_shrink_adds_no_view() -> None:
-    assert plan(rule(f"{BOUND}\nview: false"), ()).entries == ()
+@pytest.mark.parametrize(
+    ("text", "own", "expected"),
+    [
+        (PAGES, (), {"limit": "limit", "offset": "offset"}),
+        # A default name gives way if the server has it.
+        (PAGES, ("limit", "path"), {"limit": "page_limit", "offset": "offset"}),
+        (BOUND, (), {"view": "view"}),
+        (BOUND, ("view",), {"view": "abridged_view"}),
+        # A name that the rule spells out is the rule's.
+        (NAMED, ("rows", "row"), {"rows": "rows", "row": "row"}),
+        (OWN_LIMIT, ("limit",), {"limit": "limit", "offset": "offset"}),
+        (f"{BOUND}\nview: false", (), {}),
+    ],
+)
+def test_a_rule_adds_arguments_under_names_that_the_tool_does_not_use(
+    text: str, own: tuple[str, ...], expected: dict[str, str]
+) -> None:
+    made = plan(rule(text), own)
+    assert names(made) == expected
+    assert made.names == {name: shown for name, shown in expected.items() if name != shown}
 
 
 def test_the_server_keeps_an_argument_of_a_name_that_gave_way() -> None:
     done = completed(PAGES, {"limit": 5, "page_limit": 3}, ("limit",))
-
-    assert done.upstream == {"limit": 5}
-    assert done.arguments["limit"] == 3
+    assert (done.upstream, done.arguments["limit"]) == ({"limit": 5}, 3)
 
 
 # Completing
 
-
-def test_defaults_of_windows_are_filled_in_and_never_sent() -> None:
-    sent = {"path": "a"}
-
-    done = completed(PAGES, sent)
-
-    assert done.arguments == {"path": "a", "limit": 20, "offset": 0}
-    assert (done.upstream, done.changed) == (sent, False)
-    assert sent == {"path": "a"}
+DOTTED = "arguments: {filter.limit: {default: 20}}"
+INSIDE = "response: [{paginate: {arguments: {limit: params.limit, offset: params.offset}}}]"
+ALIAS = "arguments: {path: {alias_of: prefix}}"
+FILTER = f"arguments: {{pattern: {{type: string, upstream: false}}}}\n{PAGES}"
 
 
-def test_what_is_ours_is_taken_off() -> None:
-    done = completed(PAGES, {"path": "a", "limit": 5, "offset": 10})
-
-    assert done.arguments == {"path": "a", "limit": 5, "offset": 10}
-    assert (done.upstream, done.changed) == ({"path": "a"}, True)
-    assert done.resumes
-
-
-def test_a_null_for_an_argument_of_ours_counts_as_absent() -> None:
-    done = completed(PAGES, {"limit": None})
-
-    assert done.arguments["limit"] == 20
-    assert done.upstream == {}
-
-
-def test_a_call_that_begins_at_the_start_does_not_resume() -> None:
-    assert not completed(PAGES, {"limit": 5}).resumes
-    assert not completed(PAGES, {"offset": 0}).resumes
-
-
-def test_a_view_is_steering_but_resumes_no_window() -> None:
-    done = completed(BOUND, {"view": "items[0]"})
-
-    assert done.steering == {"view": "items[0]"}
-    assert (done.upstream, done.resumes) == ({}, False)
-
-
-def test_a_default_of_the_servers_own_argument_is_sent() -> None:
-    done = completed("arguments: {limit: {default: 50}}", {"folder": "a"})
-
-    assert (done.upstream, done.changed) == ({"folder": "a", "limit": 50}, True)
+@pytest.mark.parametrize(
+    ("text", "sent", "upstream", "whole"),
+    [
+        # What is ours is filled in, and never sent.
+        (PAGES, {"path": "a"}, {"path": "a"}, {"path": "a", "limit": 20, "offset": 0}),
+        (PAGES, {"limit": 5, "offset": 10}, {}, {"limit": 5, "offset": 10}),
+        (PAGES, {"limit": None}, {}, {"limit": 20, "offset": 0}),
+        (INSIDE, {"params": {"limit": 2}}, {"params": {}}, {"params": {"limit": 2, "offset": 0}}),
+        # A default of the server's own argument is sent.
+        ("arguments: {n: {default: 5}}", {"a": 1}, {"a": 1, "n": 5}, {"a": 1, "n": 5}),
+        (DOTTED, {}, {"filter": {"limit": 20}}, {"filter": {"limit": 20}}),
+        (DOTTED, {"filter": {"a": 1}}, {"filter": {"a": 1, "limit": 20}}, None),
+        (DOTTED, {"filter": {"limit": 5}}, {"filter": {"limit": 5}}, None),
+        # An alias stands for the argument it names, and gives way to it.
+        (ALIAS, {"path": "a"}, {"prefix": "a"}, {"prefix": "a"}),
+        (ALIAS, {"path": "a", "prefix": "b"}, {"prefix": "b"}, {"prefix": "b"}),
+        (FILTER, {"pattern": "*", "path": "a"}, {"path": "a"}, None),
+    ],
+)
+def test_the_server_and_the_steps_get_the_arguments_that_are_meant_for_them(
+    text: str, sent: dict[str, Any], upstream: dict[str, Any], whole: dict[str, Any] | None
+) -> None:
+    original = json.loads(json.dumps(sent))
+    done = completed(text, sent)
+    assert (done.upstream, done.changed, sent) == (upstream, upstream != original, original)
+    assert whole in (None, done.arguments)
 
 
-def test_a_dotted_name_reaches_into_objects() -> None:
-    text = "arguments: {filter.limit: {default: 20}}"
-
-    assert completed(text, {}).upstream == {"filter": {"limit": 20}}
-    assert completed(text, {"filter": {"folder": "a"}}).upstream == {
-        "filter": {"folder": "a", "limit": 20}
-    }
-    assert not completed(text, {"filter": {"limit": 5}}).changed
-
-
-def test_a_window_in_an_object_is_taken_off_there() -> None:
-    text = "response: [{paginate: {arguments: {limit: params.limit, offset: params.offset}}}]"
-
-    done = completed(text, {"params": {"folder": "a", "limit": 2}})
-
-    assert done.upstream == {"params": {"folder": "a"}}
-    assert done.arguments == {"params": {"folder": "a", "limit": 2, "offset": 0}}
-
-
-def test_an_alias_stands_for_the_argument_it_names() -> None:
-    text = "arguments: {path: {alias_of: prefix}}"
-
-    assert completed(text, {"path": "a"}).upstream == {"prefix": "a"}
-    assert completed(text, {"path": "a"}).arguments == {"prefix": "a"}
-
-
-def test_an_alias_gives_way_to_the_argument_it_names() -> None:
-    done = completed("arguments: {path: {alias_of: prefix}}", {"path": "a", "prefix": "b"})
-
-    assert done.upstream == {"prefix": "b"}
-
-
-def test_an_alias_is_checked_as_the_argument_it_names() -> None:
-    text = "arguments: {size: {alias_of: limit}, limit: {maximum: 10}}"
-
-    assert refusal(text, {"size": 11}) == "limit: 11 is greater than the maximum of 10"
+@pytest.mark.parametrize(
+    ("text", "sent", "steering", "own", "resumes"),
+    [
+        (PAGES, {"limit": 5}, {"offset": 0}, {}, False),
+        (PAGES, {"offset": 0}, {"offset": 0}, {}, False),
+        (PAGES, {"offset": 10}, {"offset": 10}, {}, True),
+        (BOUND, {"view": "items[0]"}, {"view": "items[0]"}, {}, False),
+        (FILTER, {"pattern": "*", "offset": 1}, {"offset": 1}, {"pattern": "*"}, True),
+    ],
+)
+def test_what_only_moves_a_window_is_told_from_what_affects_the_answer(
+    text: str, sent: dict[str, Any], steering: dict[str, Any], own: dict[str, Any], resumes: bool
+) -> None:
+    done = completed(text, sent)
+    assert (done.steering, done.own, done.resumes) == (steering, own, resumes)
 
 
 def test_what_further_rules_add_to_the_tool_is_taken_off_too() -> None:
     done = complete(ArgumentPlan(), [plan(rule(PAGES), ())], {"limit": 5, "path": "a"})
 
     assert (done.upstream, done.arguments) == ({"path": "a"}, {"limit": 5, "path": "a"})
-
-
-def test_what_has_a_say_in_the_answer_is_told_from_what_only_moves_a_window() -> None:
-    text = f"arguments: {{pattern: {{type: string, upstream: false}}}}\n{PAGES}"
-
-    done = completed(text, {"pattern": "*.md", "limit": 5, "path": "a"})
-
-    assert done.own == {"pattern": "*.md"}
-    assert done.upstream == {"path": "a"}
 
 
 def test_an_argument_that_is_not_looked_at_keeps_its_spelling() -> None:
@@ -252,17 +207,20 @@ def test_a_value_that_takes_long_to_match_is_refused_as_one_that_does_not() -> N
     assert refusal(own, {"a": value}) == "no"
 
 
-@pytest.mark.parametrize(("value", "kept"), [(0, 1), (500, 100), (50, 50)])
-def test_a_clamped_number_is_moved_to_the_nearest_bound(value: int, kept: int) -> None:
-    text = "arguments: {n: {minimum: 1, maximum: 100, clamp: true}}"
-
-    assert completed(text, {"n": value}).upstream == {"n": kept}
-
-
-def test_a_clamped_text_is_cut() -> None:
-    text = "arguments: {n: {max_length: 3, clamp: true}}"
-
-    assert completed(text, {"n": "abcd"}).upstream == {"n": "abc"}
+@pytest.mark.parametrize(
+    ("bounds", "value", "clamped"),
+    [
+        ("minimum: 1, maximum: 100", 0, 1),
+        ("minimum: 1, maximum: 100", 500, 100),
+        ("minimum: 1, maximum: 100", 50, 50),
+        ("max_length: 3", "abcd", "abc"),
+    ],
+)
+def test_a_clamped_value_is_moved_to_the_nearest_bound(
+    bounds: str, value: Any, clamped: Any
+) -> None:
+    text = f"arguments: {{n: {{{bounds}, clamp: true}}}}"
+    assert completed(text, {"n": value}).upstream == {"n": clamped}
 
 
 @pytest.mark.fault(39, "inside")
@@ -282,17 +240,6 @@ def test_a_window_out_of_range_is_refused(sent: dict[str, Any], said: str) -> No
     assert refusal(PAGES, sent) == said
 
 
-def test_a_refusal_speaks_of_the_name_that_the_client_knows() -> None:
-    with pytest.raises(Refusal, match="page_limit: 51 is greater"):
-        completed(PAGES, {"page_limit": 51}, ("limit",))
-
-
-def test_a_bound_of_the_rule_holds_for_the_window_argument_of_the_same_name() -> None:
-    text = f"arguments: {{offset: {{maximum: 10000, message: too far}}}}\n{PAGES}"
-
-    assert refusal(text, {"offset": 10001}) == "too far"
-
-
 def test_a_message_for_one_bound_of_a_window_leaves_the_others_their_own_words() -> None:
     text = f"arguments: {{offset: {{message: {{minimum: begin at 0}}}}}}\n{PAGES}"
 
@@ -310,30 +257,3 @@ def test_what_a_refusal_says_is_not_advertised() -> None:
 
 
 # Nested arguments
-
-
-def test_put_makes_the_objects_on_the_way_and_leaves_what_it_is_given_as_it_is() -> None:
-    held = {"a": 1, "d": {"e": 1}}
-
-    assert arguments.with_value(held, "b.c", 2) == {"a": 1, "d": {"e": 1}, "b": {"c": 2}}
-    assert arguments.with_value(held, "a.c", 3) == {"a": {"c": 3}, "d": {"e": 1}}
-    assert arguments.with_value(held, "d.c", 4) == {"a": 1, "d": {"e": 1, "c": 4}}
-    assert held == {"a": 1, "d": {"e": 1}}
-
-
-def test_get_tells_null_from_absent() -> None:
-    held = {"a": {"b": None}}
-
-    assert arguments.value_at(held, "a.b") is None
-    assert arguments.value_at(held, "a.c") is UNSET
-    assert arguments.value_at(held, "a.b.c") is UNSET
-
-
-def test_without_leaves_what_it_is_given_as_it_is() -> None:
-    held = {"a": {"b": 1, "c": 2}, "d": 3}
-
-    assert arguments.without(held, "a.b") == {"a": {"c": 2}, "d": 3}
-    assert arguments.without(held, "d") == {"a": {"b": 1, "c": 2}}
-    assert arguments.without(held, "x.y") is held
-    assert arguments.without(held, "d.y") is held
-    assert held == {"a": {"b": 1, "c": 2}, "d": 3}

@@ -298,8 +298,8 @@ def test_a_page_that_is_listed_over_and_over_is_stored_once() -> None:
 
 
 def test_equal_lists_are_stored_once_and_not_for_ever() -> None:
-    before = len(tool_lists._PAGES)
+    before = len(tool_lists._pages())
     many = [history((Raw(b'{"tools":["of many"]}'), None, False)) for _ in range(10)]
-    assert len(tool_lists._PAGES) == before + 1
+    assert len(tool_lists._pages()) == before + 1
     many.clear()
-    assert len(tool_lists._PAGES) == before
+    assert len(tool_lists._pages()) == before

@@ -323,7 +323,7 @@ def test_a_violation_is_a_warning_or_a_refusal(refuses: bool) -> None:
     made = shaped(f"{CONTRACT}validate: {'refuse' if refuses else 'warn'}", document({"n": 11}))
     [warned] = made.warnings
     reason = "n: 11 is greater than the maximum of 10"
-    assert (warned.kind, warned.said) == ("contract: n maximum", reason)
+    assert (warned.kind, warned.text) == ("contract: n maximum", reason)
     if not refuses:
         assert structured(made) == {"n": 11}
         return

@@ -10,6 +10,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Literal
 
+from msgspec import Struct
+
 from tests.benchmarks.commands import environment
 from tests.conformance.suite import ROOT, free_port, serving
 from tests.faults.sidecar import keys
@@ -31,14 +33,13 @@ CLIENTS = 4  # at once, over HTTP
 FAULTS = re.compile(rb"Traceback|the proxy failed|was never (awaited|retrieved)|Error in ")
 
 
-class Standing:
+class Standing(Struct):
     """A way that is up: the proxy's process, its rule file, and what makes calls until told."""
 
-    def __init__(self, pid: int, file: Path, work: Callable[[Work, int], None]) -> None:
-        self.pid = pid
-        self.file = file
-        self.work = work
-        """Makes calls until so many were made in all, or the work is stopped; then all rests."""
+    pid: int
+    file: Path
+    work: Callable[[Work, int], None]
+    """Makes calls until so many were made in all, or the work is stopped; then all rests."""
 
 
 @contextmanager

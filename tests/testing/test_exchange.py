@@ -9,7 +9,7 @@ from msgspec import Raw
 from proxy.testing import exchange
 from proxy.testing.differences import to_json
 from proxy.testing.exchange import ExchangeError
-from tests.given import answer, call, document, line, said
+from tests.given import answer, call, line, said
 
 REQUEST, RESPONSE = call("t", {"x": 1}, id=7), answer(said("a"), 7)
 RECORDED = {"server": "s", "request": REQUEST.decode(), "response": RESPONSE.decode()}
@@ -138,17 +138,3 @@ def test_values_that_hold_lone_surrogates_are_written_with_escapes() -> None:
 def test_a_response_answers_under_another_id() -> None:
     assert exchange.under(RESPONSE, Raw(b"7")) is RESPONSE
     assert exchange.under(RESPONSE, Raw(b'"b"')) == RESPONSE.replace(b":7", b':"b"')
-
-
-def test_a_call_is_asked_with_an_id_as_it_is_spelled() -> None:
-    assert exchange.request(Raw(b"1.0"), "t", {"a": "b"}) == (
-        b'{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":{"name":"t","arguments":{"a":"b"}}}'
-    )
-
-
-def test_a_made_exchange_answers_its_own_call() -> None:
-    found = exchange.make("t", {"a": 1}, exchange.text_result("x"))
-
-    assert found.request == call("t", {"a": 1})
-    assert found.response == answer(said("x"))
-    assert document({"a": 1})["content"][0]["type"] == "text"

@@ -57,11 +57,6 @@ def test_the_call_for_the_first_page_has_no_offset_and_no_view() -> None:
     assert walk.start(bound, {"view": "a", "x": 1}) == {"x": 1}
 
 
-def test_pages_that_rejoin_give_no_mismatch() -> None:
-    assert told(PAGES, ITEMS) == []
-    assert faked(page([1, 2], 2), page([3, 4], 4), page([5], None)) == []
-
-
 @pytest.mark.parametrize(
     ("pages", "lines"),
     [

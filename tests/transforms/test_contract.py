@@ -81,7 +81,7 @@ def test_the_kinds_of_a_schema_that_holds_itself_come_to_an_end() -> None:
 
 def test_more_violations_than_are_looked_at_are_said_to_be_more() -> None:
     [warned] = checked('{"jobs": [' + ",".join(["{}"] * 2000) + "]}")
-    assert warned.said == "jobs[0].id: is missing, and 999 or more"
+    assert warned.text == "jobs[0].id: is missing, and 999 or more"
 
 
 def test_a_text_breaks_every_contract() -> None:

@@ -1,12 +1,9 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from proxy.document.paths import Path
-from proxy.document.surrogates import replace_lone
 from proxy.document.tree import Document, Pieces, compact
 from proxy.transforms.drop import Drop
-from tests.documents import SCALARS, SURROGATES, call, shaped, values
+from tests.documents import call, shaped
 
 
 def drop(*paths: str, at: str = "") -> Drop:
@@ -125,17 +122,6 @@ def test_paths_that_match_nothing_are_noted(step: Drop, before: str, missing: li
     told = call()
     shaped(before.encode(), step, at=told)
     assert told.missing == missing
-
-
-VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=20)
-
-
-@given(VALUES, VALUES, VALUES)
-def test_what_stays_is_spelled_as_it_came(one: bytes, other: bytes, gone: bytes) -> None:
-    before = b'{"a": [{"x": %s, "\\u0079": %s}], "b": %s, "y": %s}' % (one, gone, other, gone)
-    after = compact(replace_lone(b'{"a": [{"x": %s}], "b": %s}' % (one, other)))
-    assert shaped(before, drop("a.y", "y")) == after
-    assert shaped(before, drop("a[].y", "y")) == after
 
 
 @pytest.mark.parametrize("path", ["", "**", "**.**"])

@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document.paths import Path
-from proxy.document.surrogates import replace_lone
 from proxy.document.tree import Document, Pieces, compact
 from proxy.transforms.base import Notice
 from proxy.transforms.elide import Elide
-from tests.documents import SCALARS, SURROGATES, call, shaped, values
+from tests.documents import call, shaped
 
 A = Path.parse("a")
 
@@ -116,31 +115,6 @@ def test_lines_are_shortened_as_a_text_with_a_notice() -> None:
     assert isinstance(document.cell[0], Pieces)
     assert document.cell[0] == ["a", "c"]
     assert told.notices == [Notice("_elided", "first 1 and last 1 of 3")]
-
-
-MISSING: list[tuple[str, list[str]]] = [
-    ('{"a": {"x": 1}}', ["a"]),
-    ('{"b": 1}', ["a"]),
-    ('{"a": null}', []),
-    ("[]", []),
-]
-
-
-@pytest.mark.parametrize(("before", "missing"), MISSING)
-def test_what_is_no_array_is_noted_and_left_alone(before: str, missing: list[str]) -> None:
-    told = call()
-    assert shaped(before.encode(), Elide(A), at=told) == compact(before.encode())
-    assert told.missing == missing
-
-
-VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=20)
-
-
-@given(VALUES, VALUES, VALUES)
-def test_what_stays_is_spelled_as_it_came(one: bytes, other: bytes, gone: bytes) -> None:
-    before = b'{"a": [%s, %s, %s], "b": %s}' % (one, gone, other, other)
-    after = b'{"a": [%s, %s], "b": %s, "_elided": {"a": "first 1 and last 1 of 3"}}'
-    assert shaped(before, Elide(A, 1, 1)) == compact(replace_lone(after % (one, other, other)))
 
 
 @given(st.lists(st.integers(), max_size=9), st.integers(0, 4), st.integers(0, 4))

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from proxy.document.fuel import LITTLE, MOST, Fuel
 from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern
-from proxy.document.surrogates import replace_lone
-from proxy.document.tree import Document, Pieces, compact
+from proxy.document.tree import Document, compact
 from proxy.errors import OutOfFuel, Refusal, ShapeMismatch, TransformError
 from proxy.transforms.base import Argument
 from proxy.transforms.filter import Filter
-from tests.documents import SCALARS, SURROGATES, call, shaped, values
+from tests.documents import call, shaped
 
 ITEMS = Path.parse("items")
 ID = Path.parse("id")
@@ -161,35 +160,6 @@ def test_a_glob_means_the_same_as_its_signs_one_by_one(glob: str, path: str) -> 
     assert bool(document.cell[0]) == (re.fullmatch(regular, path, re.DOTALL) is not None)
 
 
-def test_lines_stay_lines() -> None:
-    document = Document(Pieces(["a 1", "b 2", "a 3"]))
-    Filter(match=Pattern("^a"))(document.root, call())
-    assert isinstance(document.cell[0], Pieces)
-    assert document.cell[0] == ["a 1", "a 3"]
-
-
-MISSING: list[tuple[str, list[str]]] = [
-    ('{"items": {"a": 1}}', ["items"]),
-    ('{"rows": []}', ["items"]),
-    ('{"items": null}', []),
-    ('{"items": []}', []),
-    ("{}", []),
-]
-
-
-@pytest.mark.parametrize(("before", "missing"), MISSING)
-def test_what_is_no_array_is_noted_and_left_alone(before: str, missing: list[str]) -> None:
-    told, step = call(), Filter(at=ITEMS, prefix="a")
-    assert shaped(before.encode(), step, at=told) == compact(before.encode())
-    assert told.missing == missing
-
-
-def test_a_document_that_is_no_array_is_noted() -> None:
-    told = call()
-    shaped(b'{"a": 1}', Filter(prefix="a"), at=told)
-    assert told.missing == ["[]"]
-
-
 def test_an_argument_that_is_no_text_is_a_mismatch() -> None:
     with pytest.raises(ShapeMismatch, match="pattern: 5 is not a string"):
         shaped(b'["a"]', Filter(glob=Argument("pattern")), at=call(pattern=5))
@@ -206,21 +176,6 @@ def test_a_wrong_expression_of_the_model_is_refused_and_named() -> None:
 def test_an_expression_of_the_rule_that_does_not_fit_an_element_fails_the_rule() -> None:
     with pytest.raises(TransformError, match="filter: Refusal: "):
         shaped(b'[{"id": 1}]', Filter(where=Expression("starts_with(id, 'a')")))
-
-
-VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=20)
-
-
-@given(VALUES, VALUES)
-def test_what_stays_is_spelled_as_it_came(one: bytes, gone: bytes) -> None:
-    before = b'{"items": [{"id": "x", "v": %s}, {"id": "y", "v": %s}], "v": %s}' % (one, gone, one)
-    after = compact(replace_lone(b'{"items": [{"id": "x", "v": %s}], "v": %s}' % (one, one)))
-    for step in (
-        Filter(at=ITEMS, where=Expression("id == 'x'")),
-        Filter(at=ITEMS, field=ID, prefix="x"),
-        Filter(at=ITEMS, field=ID, glob="y", invert=True),
-    ):
-        assert shaped(before, step) == after
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

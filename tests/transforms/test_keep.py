@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document.paths import Path
-from proxy.document.surrogates import replace_lone
-from proxy.document.tree import Document, Pieces, Slot, compact
+from proxy.document.tree import Document, Pieces, Slot
 from proxy.errors import ShapeMismatch
 from proxy.transforms.keep import Keep
-from tests.documents import SCALARS, SURROGATES, call, shaped, values
+from tests.documents import call, shaped, values
 
 
 def keep(*paths: str, at: str = "") -> Keep:
@@ -224,17 +223,6 @@ def test_rows_and_the_tree_keep_the_same(data: bytes, paths: list[str]) -> None:
         else:
             outcomes.append((spelled(document.encode()), told.missing))
     assert outcomes[0] == outcomes[1]
-
-
-VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=20)
-
-
-@given(VALUES, VALUES, VALUES)
-def test_what_is_kept_is_spelled_as_it_came(one: bytes, other: bytes, gone: bytes) -> None:
-    before = b'{"a": [{"x": %s, "y": %s}], "b": %s, "c": %s}' % (one, gone, other, gone)
-    after = compact(replace_lone(b'{"b": %s, "a": [{"x": %s}]}' % (other, one)))
-    assert shaped(before, keep("b", "a.x")) == after
-    assert shaped(before, keep("b", "**.x")) == after
 
 
 def test_a_rule_that_keeps_nothing_is_refused() -> None:

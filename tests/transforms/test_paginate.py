@@ -221,7 +221,7 @@ def test_an_object_that_cannot_be_paged_is_a_warning_with_the_array_that_it_has(
     assert shaped(raw, Paginate(as_="items", limit=1), at=told) == raw
     [warned] = told.warnings
     assert warned.kind == "paginate: an object"
-    assert warned.said == f"nothing to paginate: the document is an object; {meant}"
+    assert warned.text == f"nothing to paginate: the document is an object; {meant}"
 
 
 @pytest.mark.parametrize("raw", [b"[]", b'"text"', b"null", b"5"])

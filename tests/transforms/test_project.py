@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from proxy.document.fuel import LITTLE, Fuel
 from proxy.document.paths import ROOT, Path
 from proxy.document.patterns import Expression
-from proxy.document.surrogates import replace_lone
 from proxy.document.tree import Document, Pieces, compact, encode
 from proxy.errors import AbridgeError, OutOfFuel, ShapeMismatch
 from proxy.ruleset.loading.rulefile import read
@@ -17,7 +16,7 @@ from proxy.transforms.drop import Drop
 from proxy.transforms.filter import Filter
 from proxy.transforms.project import FromExpression, FromPath, Project
 from proxy.transforms.sort import Sort
-from tests.documents import SCALARS, SURROGATES, call, shaped, values
+from tests.documents import call, shaped
 from tests.explosive import EXPLOSIVE
 from tests.fitting import assert_reshaped, fitting, there
 
@@ -226,17 +225,6 @@ def test_a_summary_of_a_large_status_is_small_and_exact() -> None:
         "documentCount": 12,
         "nextRecommendedCall": None,
     }
-
-
-VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=20)
-
-
-@given(VALUES, VALUES, VALUES)
-def test_what_is_projected_is_spelled_as_it_came(one: bytes, other: bytes, gone: bytes) -> None:
-    before = b'{"r": [{"a": %s, "y": %s, "b": {"c": %s}}], "z": %s}' % (one, gone, other, gone)
-    after = compact(replace_lone(b'{"r": [{"c": %s, "a": %s}], "z": %s}' % (other, one, gone)))
-    assert shaped(before, project("{at: r, fields: [{c: b.c}, a]}")) == after
-    assert shaped(before, project("{at: 'r[]', fields: [{c: b.c}, a]}")) == after
 
 
 @given(fitting(), st.data())

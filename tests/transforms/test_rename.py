@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document.paths import Path
-from proxy.document.surrogates import replace_lone
-from proxy.document.tree import Document, compact
+from proxy.document.tree import Document
 from proxy.errors import PathError
 from proxy.transforms.rename import Rename
-from tests.documents import SCALARS, SURROGATES, call, shaped, values
+from tests.documents import call, shaped
 from tests.fitting import NAMES, assert_reshaped, fitting, there
 
 
@@ -94,16 +93,6 @@ def test_a_document_without_what_is_renamed_is_not_changed() -> None:
     rename(a__b="x", d__e="y")(document.root, told)
     assert not document.changed
     assert told.missing == ["a.b"]
-
-
-VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=20)
-
-
-@given(VALUES, VALUES)
-def test_what_is_renamed_is_spelled_as_it_came(one: bytes, other: bytes) -> None:
-    before = b'[{"a": %s, "b": %s}]' % (one, other)
-    after = compact(replace_lone(b'[{"a": %s, "n": %s}]' % (one, other)))
-    assert shaped(before, rename(b="n")) == after
 
 
 @given(fitting(), st.data())

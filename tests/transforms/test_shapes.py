@@ -7,13 +7,13 @@ from proxy.transforms.shapes import (
     FromArgument,
     Leaf,
     constant,
-    laid,
+    deep_merge,
     leaves,
     paths,
     spelled,
     standing,
-    stranger,
     taken_apart,
+    unknown_word,
 )
 
 SOURCE = FromPath(Path.parse("a"), default={"code": "X"})
@@ -30,8 +30,8 @@ def test_every_leaf_knows_what_leads_to_it() -> None:
 
 def test_a_leaf_takes_the_place_of_a_mapping_and_a_mapping_that_of_a_leaf() -> None:
     one, two = Leaf(1, ()), Leaf(2, ())
-    assert laid({"a": one}, {"a": {"b": two}}) == {"a": one}
-    assert laid({"a": {"b": two}}, {"a": one}) == {"a": {"b": two}}
+    assert deep_merge({"a": one}, {"a": {"b": two}}) == {"a": one}
+    assert deep_merge({"a": {"b": two}}, {"a": one}) == {"a": {"b": two}}
 
 
 @pytest.mark.parametrize("said", ["{", "}", "a {b c} d", "{}", "{{}", "{a}}"])
@@ -73,4 +73,4 @@ def test_a_constant_is_known_before_any_call(part: object, known: object) -> Non
     ],
 )
 def test_words_that_are_none_of_the_vocabulary_are_found(value: object, found: object) -> None:
-    assert stranger(value, ("a",)) == found
+    assert unknown_word(value, ("a",)) == found

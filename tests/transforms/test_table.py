@@ -83,12 +83,6 @@ def test_lines_are_no_table() -> None:
     assert told.missing == ["[]"]
 
 
-def test_an_absent_place_is_noted() -> None:
-    told = call()
-    shaped(b'{"rows": []}', Table(ITEMS), at=told)
-    assert told.missing == ["items"]
-
-
 VALUES = values(SCALARS | st.sampled_from(SURROGATES), leaves=20)
 
 

@@ -11,7 +11,10 @@ from proxy.transports.correlation import (
     correlate,
     elements,
     error_for_dropped_line,
+    messages,
+    method_of,
     progress_token,
+    request_key,
 )
 from proxy.transports.stdio.lines import LineDropped, LineTooLong
 
@@ -61,6 +64,17 @@ def test_the_token_of_a_request_keeps_its_type() -> None:
         read = message.read(json.dumps({"id": 1, "method": "x", "params": meta}).encode())
         assert isinstance(read, message.Message)
         assert progress_token(read) == key
+
+
+def test_what_cannot_be_read_of_a_batch_is_left_out() -> None:
+    batch = (
+        b'[{"id":1,"method":"a"},5,[],{"id":2,"method":"\xff"},{"id":3,"result":{}},{"id":null}]'
+    )
+    read = messages(batch)
+    assert [method_of(each) for each in read] == ["a", "", "", ""]
+    assert [request_key(each) for each in read] == [b"1", None, None, None]
+    for raw in (b"[" * 5000, b"{", b"noise"):
+        assert messages(raw) == []
 
 
 def test_a_batch_has_elements_and_anything_else_is_one() -> None:

@@ -19,7 +19,7 @@ from proxy.schema.references import (
     HOLDS_NAMED,
     HOLDS_ONE,
     Schema,
-    Unclear,
+    Unsupported,
     pointer,
     target,
 )
@@ -127,7 +127,7 @@ class _Walk:
             return f"{reference!r} is outside of this schema; put it under $defs"
         try:
             target(self.root, reference)
-        except Unclear:
+        except Unsupported:
             tables = [key for key in DEFINITIONS if isinstance(self.root.get(key), dict)]
             names = [pointer(key, name) for key in tables for name in self.root[key]]
             return f"nothing stands at {reference!r}{did_you_mean(reference, names)}"
@@ -143,7 +143,7 @@ class _Walk:
         while waiting and len(visited) < _MAX_REFERENCES:
             try:
                 references = set(_in_place_references(target(self.root, waiting.pop())))
-            except Unclear:
+            except Unsupported:
                 return False
             waiting += references - visited
             visited |= references

@@ -267,7 +267,7 @@ def check_framing(request: web.BaseRequest) -> None:
         raise RequestRefused(501, INVALID, reason, closes=True)
 
 
-async def go_on(request: web.BaseRequest) -> None:
+async def send_100_continue(request: web.BaseRequest) -> None:
     """Write 100 Continue if the client waits for it before it sends the body (RFC 9110 10.1.1)."""
     expected = request.headers.get(hdrs.EXPECT, "").lower() == "100-continue"
     if expected and request.version >= HttpVersion11 and not request.content.is_eof():

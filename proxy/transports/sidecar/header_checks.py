@@ -43,22 +43,17 @@ _STATUS = {
 _DECIMAL = re.compile(r"-?\d{1,30}(\.0{1,30})?")
 
 
-def status_of(code: int | None) -> int:
-    """Return the HTTP status for a response with this error code; None means a result."""
-    return 200 if code is None else _STATUS.get(code, 200)
-
-
-def error_code(response: bytes) -> int | None:
-    """Return the code of an error response, None for a result."""
+def status_of(response: bytes) -> int:
+    """Return the HTTP status for a response."""
     if message.succeeds(response[:ENDS]):  # the usual case, and the response may be very long
-        return None
+        return 200
     try:
         envelope = message.read(response)
         if not isinstance(envelope, Message) or envelope.error is ABSENT:
-            return None
-        return int(bytes(members(envelope.error)["code"]))
+            return 200
+        return _STATUS.get(int(bytes(members(envelope.error)["code"])), 200)
     except (DocumentError, KeyError, ValueError):
-        return None
+        return 200
 
 
 def check(post: PostedBody, received: Headers, parameters: Mapping[str, ParameterHeaders]) -> None:

@@ -13,9 +13,7 @@ from proxy.document.message import CLIENT_INFO, PROTOCOL_VERSION, Message, strin
 from proxy.errors import AbridgeError, DocumentError
 from proxy.transports.aio import others
 from proxy.transports.correlation import method_of, request_key
-from proxy.transports.http import body
-from proxy.transports.http import hop_headers as passing
-from proxy.transports.http import negotiation as accept
+from proxy.transports.http import body, hop_headers, negotiation
 from proxy.transports.http.headers import MODERN
 from proxy.transports.sidecar.route import AccessRecord, Route, RouteLimits
 
@@ -62,7 +60,7 @@ class RequestRefused(AbridgeError):
         """Return the error response."""
         raw = message.error(id, self.code, str(self))
         return web.Response(
-            status=self.status, body=raw, content_type=accept.JSON, headers=self.headers
+            status=self.status, body=raw, content_type=negotiation.JSON, headers=self.headers
         )
 
 
@@ -77,7 +75,7 @@ class PostedBody(Struct):
     messages: list[Message]
     batch: bool
     ids: tuple[bytes, ...]
-    accepts: accept.Wanted
+    accepts: negotiation.Wanted
     session: str | None
     version: str | None
     modern: bool
@@ -131,7 +129,7 @@ async def read(
         messages=messages,
         batch=batch,
         ids=tuple(key for key in map(request_key, messages) if key is not None),
-        accepts=accept.negotiate(_header(request, "Accept")),
+        accepts=negotiation.negotiate(_header(request, "Accept")),
         session=request.headers.get(SESSION),
         version=request.headers.get(VERSION),
         modern=False,
@@ -144,7 +142,7 @@ async def read(
     if post.first is not None and post.method == "tools/call":
         record.tool = string_at(post.first.params, "name") or ""
     if post.ids and post.accepts == "nothing":
-        raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {accept.MEDIA_TYPES}")
+        raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {negotiation.MEDIA_TYPES}")
     record.id = post.ids[0] if post.ids else b"null"
     await others(len(raw))
     if post.batch or post.method in _ABOUT_TOOLS:
@@ -170,7 +168,7 @@ def caller(request: web.BaseRequest, route: Route) -> str:
     if isinstance(route.upstream, str):
         # The server may identify the caller by any header that it receives: a key, a cookie, a
         # user's name.
-        forwarded = passing.to_upstream(request.headers, credentials=route.auth == "forward")
+        forwarded = hop_headers.to_upstream(request.headers, credentials=route.auth == "forward")
         names = {name.lower() for name in forwarded}
         for name in sorted(name for name in names if not _OF_NOBODY.fullmatch(name)):
             parts += (name, *forwarded.getall(name))

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from aiohttp import web
-from msgspec import Raw
 from multidict import CIMultiDict
 
 from proxy.document import message
 from proxy.document.tree import ABSENT
 from proxy.errors import DocumentError
+from proxy.transports.correlation import elements
 from proxy.transports.http.negotiation import JSON, STREAM, Wanted
 from proxy.transports.http.sse import Event, encode_event
 
@@ -105,7 +105,7 @@ class ResponseWriter:
             return
         spoken = _messages(event)
         if not spoken:
-            if self._form is None and _lasts(event):
+            if self._form is None and _matters_on_resume(event):
                 await self._hold(event)
             return
         responses = [raw for raw, responds in spoken if responds]
@@ -124,7 +124,7 @@ class ResponseWriter:
     async def add_messages(self, messages: Iterable[bytes]) -> None:
         """Add messages of the proxy."""
         for each in messages:
-            await self.add(unframed(each))
+            await self.add(message_event(each))
 
     async def keep_alive(self, event: Event) -> None:
         """Send an event, lest the client and intermediaries take silence for the end.
@@ -235,7 +235,7 @@ class ResponseWriter:
         return headers
 
 
-def unframed(message: bytes, id: str | None = None) -> Event:
+def message_event(message: bytes, id: str | None = None) -> Event:
     """Return the event for a message of the proxy; its bytes are made when a stream needs them."""
     return Event(b"", message, id, "message")
 
@@ -261,7 +261,7 @@ def _slices(pieces: Iterable[bytes]) -> Iterator[bytes | memoryview]:
             yield from (view[at : at + _PIECE] for at in range(0, len(piece), _PIECE))
 
 
-def _lasts(event: Event) -> bool:
+def _matters_on_resume(event: Event) -> bool:
     """Return True if an event without a message must be kept for later readers."""
     return bool(event.data) or event.id is not None or event.retry is not None
 
@@ -270,26 +270,18 @@ def _messages(event: Event) -> list[tuple[bytes, bool]]:
     """Return the messages of an event, each with True if it is a response."""
     if event.event not in (None, "", "message") or not event.data or event.data.isspace():
         return []
-    if message.responds_to(event.data) is not None:
-        return [(event.data, True)]
-    if message.asks(event.data[: message.ENDS]):
-        return [(event.data, False)]
+    return [(raw, _responds(raw)) for raw in elements(event.data.lstrip())]
+
+
+def _responds(raw: bytes) -> bool:
+    if message.responds_to(raw) is not None:
+        return True
     try:
-        read = message.read(event.data)
+        envelope = message.read(raw)
     except DocumentError:
         # Anything that is no request is part of the answer: pass it to the client.
-        return [(event.data, True)]
-    if isinstance(read, message.Message):
-        return [(event.data, read.method is ABSENT)]
-    return [(bytes(each), _responds(each)) for each in read]
-
-
-def _responds(raw: Raw) -> bool:
-    try:
-        read = message.read(bytes(raw))
-    except DocumentError:
-        return True
-    return not isinstance(read, message.Message) or read.method is ABSENT
+        return not message.asks(raw[: message.ENDS])
+    return not isinstance(envelope, message.Message) or envelope.method is ABSENT
 
 
 def _elements(bodies: Iterable[bytes]) -> Iterable[bytes]:

@@ -100,7 +100,7 @@ class Handler(Protocol):
     async def handle(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         """Answer one request; access was granted before."""
 
-    def unready(self) -> str | None:
+    def not_ready_reason(self) -> str | None:
         """Return the reason if it cannot answer now, else None."""
 
     def counts(self) -> tuple[int, int]:

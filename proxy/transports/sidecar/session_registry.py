@@ -27,29 +27,29 @@ _TEACHES = frozenset(("initialize", "server/discover", "tools/list"))
 class RequestContext(Struct):
     """A POST and its session.
 
-    `mark` tells its requests from others in a session that many callers share; it is empty if there
-    is no need, and its answers may then come later, on another stream. `scope` decides which
+    `id_prefix` tells its requests from others in a session that many callers share; if it is empty,
+    there is no need, and its answers may come later, on another stream. `scope` decides which
     snapshots it may read: knowing the id of a session is no proof of having begun it.
     """
 
     post: PostedBody
     driver: Driver
-    mark: bytes
+    id_prefix: bytes
     memory: Key
     scope: str
 
     @property
     def withholds(self) -> bool:
         """True if one of its requests awaits an answer that its rule may withhold."""
-        return self.driver.session.withholds(self.mark, self.post.ids)
+        return self.driver.session.withholds(self.id_prefix, self.post.ids)
 
     def end(self, cause: str) -> list[bytes]:
         """Return an error response for each request that has no answer yet."""
-        return self.driver.ended(cause, self.mark, self.post.ids)
+        return self.driver.ended(cause, self.id_prefix, self.post.ids)
 
     def drop(self) -> None:
         """Forget its requests."""
-        self.driver.session.dropped(self.mark, self.post.ids)
+        self.driver.session.dropped(self.id_prefix, self.post.ids)
 
 
 class SessionRegistry:
@@ -79,8 +79,8 @@ class SessionRegistry:
     def __len__(self) -> int:
         return len(self._drivers)
 
-    async def exchange(self, request: web.BaseRequest, read: PostedBody) -> RequestContext:
-        """Return the context of a POST: its session, mark and scope."""
+    async def context(self, request: web.BaseRequest, read: PostedBody) -> RequestContext:
+        """Return the context of a POST: its session, id prefix and scope."""
         caller = post.caller(request, self._route)
         if read.initializes and not read.modern:
             return RequestContext(
@@ -89,9 +89,9 @@ class SessionRegistry:
         if read.session is not None and not read.modern:
             return await self.of_session(request, read, read.session)
         client = post.client_name(read)
-        mark = b"%d:" % next(self._numbers)
-        driver = await self._driver(caller, client, mark)
-        return RequestContext(read, driver, mark, _memory(caller, client), caller)
+        id_prefix = b"%d:" % next(self._numbers)
+        driver = await self._driver(caller, client, id_prefix)
+        return RequestContext(read, driver, id_prefix, _memory(caller, client), caller)
 
     async def of_session(
         self, request: web.BaseRequest, read: PostedBody, session: str
@@ -107,15 +107,15 @@ class SessionRegistry:
         """Return a name for a session; servers of other routes may use the same id."""
         return post.digest(f"{self._route.path}\n{self._route.upstream}\n{session}")
 
-    def _begin(self, scope: str, mark: bytes) -> Driver:
-        """Return the driver of a new session; with a mark, its answers come only once."""
+    def _begin(self, scope: str, id_prefix: bytes) -> Driver:
+        """Return the driver of a new session; with an `id_prefix`, its answers come only once."""
         shared, log = self._shared, self._shared.log
         session = Session(
             self._rules,
             shared.meters.of,
             log.warning,
             scope=scope,
-            resumable=not mark,
+            resumable=not id_prefix,
             deadline=self._route.deadline,
         )
         return Driver(session, shared.store, shared.workers, log, self._aside)
@@ -124,12 +124,12 @@ class SessionRegistry:
         """Return a context in a session of this name that no other request can find."""
         return RequestContext(read, self._begin(name, b":"), b"", _memory(name, None), name)
 
-    def initialized(self, exchange: RequestContext, session: str | None) -> None:
+    def initialized(self, context: RequestContext, session: str | None) -> None:
         """Record the session that an upstream has begun."""
         if session is not None:
             name = self._name_of(session)
-            exchange.memory = _memory(name, None)
-            self._keep(name, None, exchange.driver)
+            context.memory = _memory(name, None)
+            self._keep(name, None, context.driver)
 
     def ended(self, session: str) -> None:
         """Forget a session that has ended."""
@@ -145,23 +145,23 @@ class SessionRegistry:
                 driver.session.rest()
         self._recent.clear()
 
-    async def share(self, exchange: RequestContext) -> None:
+    async def share(self, context: RequestContext) -> None:
         """Share facts about the server with other replicas if the request asked for these."""
-        if exchange.post.method not in _TEACHES:
+        if context.post.method not in _TEACHES:
             return
-        if exchange.post.initializes and (exchange.memory.scope, None) not in self._drivers:
+        if context.post.initializes and (context.memory.scope, None) not in self._drivers:
             # The upstream has begun no session, so later requests cannot be attributed to one.
-            driver = await self._driver(exchange.memory.scope, None, b":")
-            driver.session.recall(PeerInfo(server=exchange.driver.session.server))
-            await driver.share(exchange.memory)
+            driver = await self._driver(context.memory.scope, None, b":")
+            driver.session.recall(PeerInfo(server=context.driver.session.server))
+            await driver.share(context.memory)
         else:
-            await exchange.driver.share(exchange.memory)
+            await context.driver.share(context.memory)
 
-    async def _driver(self, scope: str, client: str | None, mark: bytes) -> Driver:
+    async def _driver(self, scope: str, client: str | None, id_prefix: bytes) -> Driver:
         """Return the driver of the session of that name, which another replica may have begun."""
         driver = self._drivers.get((scope, client))
         if driver is None:
-            driver = self._begin(scope, mark)
+            driver = self._begin(scope, id_prefix)
             self._keep(scope, client, driver)
             # It may be forgotten meanwhile.
             await driver.recall(_memory(scope, client))

@@ -34,8 +34,8 @@ from proxy.transports.sidecar.connection import (
     Connections,
     SidecarServer,
     check_framing,
-    go_on,
     most_connections,
+    send_100_continue,
 )
 from proxy.transports.sidecar.metrics import Metrics
 from proxy.transports.sidecar.request import FAILED, INVALID, RequestRefused
@@ -66,13 +66,13 @@ def trimmer() -> Callable[[], None] | None:
     return lambda: trim(0)
 
 
-async def trim_after_use(used: asyncio.Event, every: float = _EVERY) -> None:
-    """Return free memory to the system some seconds after it was `used`, again and again."""
+async def trim_after_use(use: asyncio.Event, every: float = _EVERY) -> None:
+    """Return free memory to the system some seconds after each use."""
     trim = trimmer()
     while trim is not None:
-        await used.wait()
+        await use.wait()
         await asyncio.sleep(every)
-        used.clear()
+        use.clear()
         with suppress(RuntimeError, MemoryError):  # no thread: try again after the next use
             await asyncio.to_thread(trim)
 
@@ -112,7 +112,7 @@ class Sidecar:
         self._idle = asyncio.Event()
         self._asked_to_end = asyncio.Event()
         self._draining = False
-        self._used = asyncio.Event()
+        self._use = asyncio.Event()
         self._trimming: asyncio.Task[None] | None = None
         self._unready: dict[str, str] = {}
 
@@ -134,7 +134,7 @@ class Sidecar:
         """Open the routes and listen; raises AbridgeError if that is not possible."""
         for mount in self.mounts:
             await mount.handler.open()
-        self._trimming = asyncio.create_task(trim_after_use(self._used))
+        self._trimming = asyncio.create_task(trim_after_use(self._use))
         loop = asyncio.get_running_loop()
         for listen, mounts in self._listeners.items():
             server = SidecarServer(partial(self._handle, mounts), self._log, self._connections)
@@ -216,7 +216,7 @@ class Sidecar:
             if request.method in ("GET", "HEAD"):
                 return await own(self, mounts, request)
             return web.Response(status=405, headers={hdrs.ALLOW: "GET, HEAD"})
-        self._used.set()
+        self._use.set()
         record, started, status = AccessRecord(), monotonic(), _GONE
         match = mounts.find(request.rel_url.raw_path)
         try:
@@ -278,7 +278,7 @@ class Sidecar:
         patience = None if mount.route.passes else BodyTimeout(request)
         try:
             if (request.content_length or 0) <= self._limits.body:
-                await go_on(request)
+                await send_100_continue(request)
             return await mount.handler.handle(request, record)
         except asyncio.CancelledError:
             if task not in self._cut:
@@ -347,7 +347,7 @@ class Sidecar:
 
     def unready(self) -> list[str]:
         """Return the paths of the routes that cannot be served now; log each reason once."""
-        reasons = {mount.route.path: mount.handler.unready() for mount in self.mounts}
+        reasons = {mount.route.path: mount.handler.not_ready_reason() for mount in self.mounts}
         unready = {path: reason for path, reason in reasons.items() if reason is not None}
         if unready != self._unready:
             self._unready = unready

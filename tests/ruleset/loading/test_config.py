@@ -71,7 +71,7 @@ def test_every_key_is_in_a_good_file() -> None:
 
 
 def test_the_top_holds_for_each_route_that_does_not_say_otherwise() -> None:
-    first, gpt, local, opened, other = everything().routes
+    first, gpt, local, without_token, other = everything().routes
     assert [route.budget for route in (first, gpt, local)] == [8000, "off", 8000]
     assert [route.malformed_status for route in (first, gpt)] == [200, 400]
     assert [route.deadline_seconds for route in (first, gpt, local)] == [30, None, 30]
@@ -80,17 +80,17 @@ def test_the_top_holds_for_each_route_that_does_not_say_otherwise() -> None:
     assert first.hosts == ("mcp.example.org", "localhost:8808")
     assert first.origins == ("https://app.example.org",)
     assert local.upstream == Command(("npx", "-y", "some-server"))
-    assert opened.rules is None
-    assert opened.headers is None
+    assert without_token.rules is None
+    assert without_token.headers is None
     assert other.passes
 
 
 def test_tokens_come_from_the_environment_or_a_file_and_a_nearer_one_stands_alone() -> None:
-    first, gpt, local, opened, _ = everything().routes
+    first, gpt, local, without_token, _ = everything().routes
     assert [str(token) for token in first.tokens] == ["token-of-ours"]
     assert gpt.tokens == first.tokens
     assert [str(token) for token in local.tokens] == ["first-token", "second-token"]
-    assert opened.tokens == ()
+    assert without_token.tokens == ()
 
 
 def test_no_secret_is_in_a_repr() -> None:

@@ -76,10 +76,10 @@ def test_a_rule_file_without_a_schema_loads_no_checker() -> None:
             assert reading.rules is not None
             print("jsonschema_rs" in sys.modules)
     """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", dedent(code)], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["False", "True"]
+    assert process.stdout.split() == ["False", "True"]
 
 
 JUNK = st.sampled_from([None, True, 0, -1, 1.5, "", "a", "(", "#", "#/a", [], ["a"], {}, {"a": 1}])
@@ -101,12 +101,11 @@ def test_whatever_is_written_is_a_problem_or_a_schema_to_check_by(
     members: dict[str, Any], inner: Any
 ) -> None:
     schema = {"type": "object", "properties": {"a": inner}, **members}
-    found = problems(schema)
-    if not found:
-        made = normalised(schema)
-        assert advertised(None, [made, {}]) is not None
+    if not problems(schema):
+        usable = normalised(schema)
+        assert advertised(None, [usable, {}]) is not None
         for value in ({}, {"a": None}, {"a": [1, {}]}):
-            list(Checker(made).violations(value, Fuel()))
+            list(Checker(usable).violations(value, Fuel()))
 
 
 def test_the_place_of_a_mistake_is_in_the_file() -> None:

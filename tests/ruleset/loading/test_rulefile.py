@@ -109,13 +109,13 @@ def test_a_large_file_is_read_in_bounded_time(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (40, 40))
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, *map(str, sorted(tmp_path.iterdir()))],
         capture_output=True,
         check=False,
         preexec_fn=limited,
     )
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (process.returncode, process.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
@@ -262,8 +262,8 @@ def test_a_yaml_file_that_is_no_rule_file_was_readable() -> None:
 
 
 def test_every_key_of_a_test_is_checked_by_name() -> None:
-    known = ", ".join(f"{word}: 0" for word in fields(CaseSpec))
-    text = f"version: 1\nrules: [{{tools: a, tests: [{{{known}}}]}}]"
+    keys = ", ".join(f"{key}: 0" for key in fields(CaseSpec))
+    text = f"version: 1\nrules: [{{tools: a, tests: [{{{keys}}}]}}]"
     assert not [p for p in read("r.yaml", text.encode()).problems if "unknown" in p.message]
 
 
@@ -301,8 +301,8 @@ def test_no_rule_of_any_shape_raises(pairs: list[tuple[str, str]], steps: list[s
     text = "\n".join(["version: 1", "rules:", "  - tools: t", *lines, "    response:"])
     text += "".join(f"\n      - {step}" for step in steps)
     # In a rule, and the same keys at the top of a file.
-    for written in (text, text.replace("rules:\n  - tools: t\n    ", "").replace("    ", "")):
-        reading = read("r.yaml", written.encode(errors="replace"))
+    for variant in (text, text.replace("rules:\n  - tools: t\n    ", "").replace("    ", "")):
+        reading = read("r.yaml", variant.encode(errors="replace"))
         assert (reading.rules is None) == bool(reading.problems)
         assert all(problem.line >= 1 and problem.column >= 1 for problem in reading.problems)
 

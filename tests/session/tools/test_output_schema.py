@@ -20,49 +20,59 @@ OWN = {
 }
 
 
-def test_an_output_schema_admits_what_the_rule_yields_and_what_passes_untouched() -> None:
-    schema = listed(PAGES, tool(outputSchema=OWN)).tool["outputSchema"]
+CUT = "- {tools: list, max_bytes: 1000}"
+DROPS = "- {tools: list, blocks: {drop: [image]}}"
+IN_MEMBER = {
+    "type": "object",
+    "properties": {"content": {"type": "string"}},
+    "required": ["content"],
+    "additionalProperties": False,
+}
 
-    assert schema["type"] == "object"
-    assert "anyOf" not in schema
-    assert accepts(schema, {"items": ["a"]})
-    assert accepts(schema, {"items": ["a"], "pagination": {"total": 1}})
-    assert not accepts(schema, {"items": "a"})
+
+@pytest.mark.parametrize(
+    ("text", "own", "results", "others"),
+    [
+        (PAGES, OWN, [{"items": ["a"]}, {"items": ["a"], "pagination": {}}], [{"items": "a"}]),
+        (CUT, OWN, [{"view": [1, 2]}], []),
+        (DROPS, OWN, [{"items": ["a"], "_dropped": {"image": 1}}], [{"items": "a"}]),
+        (
+            DROPS.replace("blocks", "response: [{drop: a}], blocks"),
+            OWN,
+            [{"items": ["a"], "_dropped": {"image": 1}}],
+            [{"items": "a"}],
+        ),
+        # A text may be cut, and told about.
+        (
+            "- {tools: list, response: [truncate]}",
+            IN_MEMBER,
+            [{"content": "a", "truncation": {"truncated": True}}],
+            [],
+        ),
+        (CUT, {"type": "string"}, ["a", {"text": "a", "_abridged": {"text": "1 of 2"}}], [5]),
+    ],
+)
+def test_an_output_schema_admits_what_the_rule_yields_and_what_passes_untouched(
+    text: str, own: dict[str, Any], results: list[Any], others: list[Any]
+) -> None:
+    schema = listed(text, tool(outputSchema=own)).tool["outputSchema"]
+    assert [accepts(schema, each) for each in results] == [True] * len(results)
+    assert [accepts(schema, each) for each in others] == [False] * len(others)
+    assert "anyOf" not in schema or text is not PAGES
 
 
-def test_a_tool_without_an_output_schema_gains_none() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- {tools: list, response: [{jmespath: 'items[0]'}]}",
+        "- {tools: list, copies: text, response: [{drop: a}]}",
+        # Not brought back by dropping keywords.
+        "- {tools: list, copies: text, definition: {drop: [title]}, response: [{drop: a}]}",
+    ],
+)
+def test_an_output_schema_goes_if_it_cannot_be_derived_or_only_text_is_sent(text: str) -> None:
+    assert "outputSchema" not in listed(text, tool(outputSchema=OWN)).tool
     assert "outputSchema" not in listed(PAGES, tool()).tool
-
-
-def test_an_output_schema_that_cannot_be_derived_goes() -> None:
-    text = "- {tools: list, response: [{jmespath: 'items[0]'}]}"
-
-    assert "outputSchema" not in listed(text, tool(outputSchema=OWN)).tool
-
-
-def test_an_output_schema_goes_where_only_the_text_is_sent() -> None:
-    text = "- {tools: list, copies: text, response: [{drop: a}]}"
-
-    assert "outputSchema" not in listed(text, tool(outputSchema=OWN)).tool
-
-
-def test_an_output_schema_that_goes_is_not_brought_back_by_dropping_keywords() -> None:
-    text = """
-        - tools: list
-          copies: text
-          definition: {drop: [title]}
-          response: [{drop: a}]
-    """
-
-    assert "outputSchema" not in listed(text, tool(outputSchema=OWN)).tool
-
-
-def test_the_answer_to_a_view_fits_the_output_schema() -> None:
-    text = "- {tools: list, max_bytes: 1000}"
-
-    schema = listed(text, tool(outputSchema=OWN)).tool["outputSchema"]
-
-    assert accepts(schema, {"view": [1, 2]})
 
 
 @pytest.mark.parametrize("own", [OWN, {"type": "object"}, {**OWN, "properties": {}}])
@@ -75,41 +85,6 @@ def test_the_author_of_a_script_sees_in_the_schema_that_elements_may_be_missing(
 
 def test_a_schema_that_nothing_is_cut_of_declares_no_note() -> None:
     assert "_abridged" not in str(listed(PAGES, tool(outputSchema=OWN)).tool)
-
-
-@pytest.mark.parametrize("response", ["", "response: [{drop: a}], "])
-def test_an_output_schema_admits_the_note_on_blocks_that_were_dropped(response: str) -> None:
-    strict = {**OWN, "additionalProperties": False}
-    text = f"- {{tools: list, {response}blocks: {{drop: [image]}}}}"
-
-    schema = listed(text, tool(outputSchema=strict)).tool["outputSchema"]
-
-    assert accepts(schema, {"items": ["a"], "_dropped": {"image": 1}})
-    assert not accepts(schema, {"items": "a"})
-
-
-def test_a_text_held_in_a_member_may_be_cut_and_told_about() -> None:
-    own = {
-        "type": "object",
-        "properties": {"content": {"type": "string"}},
-        "required": ["content"],
-        "additionalProperties": False,
-    }
-    text = "- {tools: list, response: [truncate]}"
-
-    schema = listed(text, tool(outputSchema=own)).tool["outputSchema"]
-
-    assert accepts(schema, {"content": "a", "truncation": {"truncated": True}})
-
-
-def test_a_text_that_is_the_whole_output_may_be_cut_and_told_about() -> None:
-    text = "- {tools: list, max_bytes: 1000}"
-
-    schema = listed(text, tool(outputSchema={"type": "string"})).tool["outputSchema"]
-
-    assert accepts(schema, "a")
-    assert accepts(schema, {"text": "a", "_abridged": {"text": "1 of 2"}})
-    assert not accepts(schema, 5)
 
 
 @pytest.mark.parametrize("schema", [5, "object", [], None])
@@ -163,21 +138,16 @@ def test_a_contract_that_may_be_broken_stands_beside_what_breaks_it(text: str) -
 
 
 def test_what_is_abridged_or_viewed_fits_a_contract_that_is_always_kept() -> None:
-    schema = promised(f"{KEPT}          max_bytes: 500\n")
-
+    schema = promised(f"{KEPT}          max_bytes: 500\n          blocks: {{drop: [image]}}\n")
     assert schema["type"] == "object"
+    assert accepts(schema, {"id": "a", "_dropped": {"image": 1}})
+    beside = promised(f"{KEPT}          max_bytes: 500\n", outputSchema=OWN)
+    assert accepts(beside, {"id": "a", "log": [], "_abridged": {"log": "0 of 9"}})
     assert accepts(schema, {"id": "a", "log": [], "_abridged": {"log": "0 of 9"}})
     assert accepts(schema, {"view": ["a"]})
     assert not accepts(schema, {"id": 5})
     assert len(schema["anyOf"]) == 2
     assert "anyOf" not in promised(f"{KEPT}          max_bytes: 500\n          view: false\n")
-
-
-def test_the_note_on_dropped_blocks_fits_a_contract() -> None:
-    schema = promised(f"{KEPT}          blocks: {{drop: [image]}}\n")
-
-    assert accepts(schema, {"id": "a", "_dropped": {"image": 1}})
-    assert not accepts(schema, {"id": 5})
 
 
 def test_the_answers_of_a_guard_fit_what_is_advertised() -> None:
@@ -216,6 +186,7 @@ def test_rules_for_the_calls_of_a_tool_promise_what_either_of_them_does() -> Non
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ("- {tools: list, output_schema: {type: object}, mode: shadow}", ""),
         (
             "- {tools: list, when: a, output_schema: {type: object}}",
             "no rule takes the calls for which each 'when' is false",
@@ -253,15 +224,8 @@ def test_rules_for_the_calls_of_a_tool_promise_what_either_of_them_does() -> Non
 )
 def test_what_not_every_result_could_keep_is_not_advertised(text: str, why: str) -> None:
     found = listed(text, tool())
-
     assert found.raw is None
-    assert found.log == [f"list: output_schema is not advertised: {why}"]
-
-
-def test_a_rule_in_shadow_mode_promises_nothing() -> None:
-    found = listed("- {tools: list, output_schema: {type: object}, mode: shadow}", tool())
-
-    assert (found.raw, found.log) == (None, [])
+    assert found.log == ([f"list: output_schema is not advertised: {why}"] if why else [])
 
 
 def test_a_contract_stands_beside_what_the_server_declares() -> None:
@@ -272,12 +236,6 @@ def test_a_contract_stands_beside_what_the_server_declares() -> None:
     assert warned == {"type": "object", "anyOf": [CONTRACT, ANYTHING, OWN]}
     # Where some calls are no rule's, their results are what the server declares.
     assert promised(KEPT.replace("tools: list", "tools: list\n          when: a"), outputSchema=OWN)
-
-
-def test_what_is_abridged_after_it_fits_a_contract_beside_the_servers_schema() -> None:
-    schema = promised(f"{KEPT}          max_bytes: 500\n", outputSchema=OWN)
-
-    assert accepts(schema, {"id": "a", "log": [], "_abridged": {"log": "0 of 9"}})
 
 
 def test_keywords_are_dropped_from_an_advertised_contract_too() -> None:

@@ -176,17 +176,6 @@ def test_a_server_that_is_not_there_is_said_to_the_client_and_on_stderr() -> Non
     assert said in wire.errors.decode()
 
 
-def test_a_session_that_the_server_ended_ends_us() -> None:
-    with RawServer(session(always(whole(b"who?", "404 Not Found")))) as server:
-        with Wire(bridge(server.url), cwd=ROOT) as wire:
-            wire.write(INITIALIZE + b"\n" + INITIALIZED + b"\n" + call(b"1") + b"\n")
-            wire.line()
-            said = json.loads(wire.line())["result"]["content"][0]["text"]
-            assert wire.process.wait(SECONDS) == 1
-        assert server.of("DELETE") == []
-    assert said.startswith("the server has ended the session, start anew: ")
-
-
 def test_a_client_that_reads_no_more_ends_it() -> None:
     with RawServer(session()) as server:
         with Wire(bridge(server.url), cwd=ROOT) as wire:
@@ -225,13 +214,6 @@ def test_untouched_bytes_are_the_same_in_both_directions() -> None:
         end = ended(server.url, [strange, b"", b"  "])
         assert [asked.body for asked in server.asked] == [strange]
     assert (end.code, end.rest) == (0, answer + b"\n")
-
-
-def test_an_answer_of_20_mb_comes_through() -> None:
-    raw = result(b"1", "x" * 20_000_000)
-    with RawServer(always(STREAM + event(raw))) as server:
-        end = ended(server.url, [call(b"1")])
-    assert end.rest == raw + b"\n"
 
 
 def test_all_that_was_said_before_the_handshake_was_over_follows_it() -> None:

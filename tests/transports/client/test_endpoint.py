@@ -2,9 +2,11 @@
 
 import asyncio
 import errno
+import gzip
 import socket
 import ssl
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import aiohttp
 import pytest
@@ -195,3 +197,19 @@ def test_why_a_request_failed_never_names_the_url(error: Exception) -> None:
     said = "the connection failed: can not write request body for the server"
     assert "secret" not in reason(error)
     assert reason(error) == said
+
+
+@pytest.mark.parametrize("missing", [0, 5])
+async def test_a_body_may_be_passed_on_in_its_encoding(missing: int) -> None:
+    raw = gzip.compress(b"{}" * 100, mtime=0)
+    sent = whole(raw, "200 OK", "Content-Encoding: gzip")
+    with RawServer(lambda asked: iter([sent[: len(sent) - missing], b""])) as server:
+        endpoint = HttpClient(server.url)
+        chunks: list[bytes] = []
+        async with endpoint.request("GET", {}) as response:
+            with pytest.raises(ConnectionLost, match="in the middle") if missing else nullcontext():
+                async for chunk in response.encoded_chunks():
+                    chunks.append(chunk)
+        await endpoint.close()
+    assert b"".join(chunks) == raw[: len(raw) - missing]
+    assert response.received == len(raw) - missing

@@ -189,6 +189,14 @@ class Hosting:
         url = f"http://127.0.0.1:{self.made.port}{path}"
         return Client(self._http, url, self._heard)
 
+    async def single(self) -> tuple[Heard, Client]:
+        """Open the one stream of 2024-11-05; return it, and a client of its endpoint."""
+        stream = await self.client("/mcp/sse").send("GET", accept=STREAM)
+        event = await stream.event()
+        assert event is not None
+        assert event.data is not None
+        return stream, self.client("/mcp/sse" + event.data.decode())
+
 
 @asynccontextmanager
 async def hosting(

@@ -41,7 +41,7 @@ class Small:
     def counts(self) -> tuple[int, int]:
         return 3, 2
 
-    def unready(self) -> str | None:
+    def not_ready_reason(self) -> str | None:
         return self.reason
 
     async def close(self) -> None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from proxy.transports.http.negotiation import Wanted
 from proxy.transports.http.sse import Event, Events, encode_event
-from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
+from proxy.transports.sidecar.response_writer import ResponseWriter, message_event
 
 RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{"n": 1.0}}'
 SECOND = b'{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no"}}'
@@ -421,9 +421,9 @@ LONG = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * (24 << 20) + b'"}'
 async def test_a_long_event_that_was_not_framed_arrives_framed() -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         answer = ResponseWriter(request, "stream", streams=True, expected=1)
-        await answer.add(unframed(PROGRESS, "7"))
-        await answer.add(unframed(LONG, "8"))
-        response = await answer.end(unframed(SECOND, "9"))
+        await answer.add(message_event(PROGRESS, "7"))
+        await answer.add(message_event(LONG, "8"))
+        response = await answer.end(message_event(SECOND, "9"))
         assert answer.bytes_sent == len(expected)
         return response
 
@@ -437,7 +437,7 @@ async def test_a_long_event_that_was_not_framed_arrives_framed() -> None:
 async def test_two_events_that_are_put_at_the_same_time_do_not_mix() -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         answer = ResponseWriter(request, "stream", streams=True, expected=1)
-        await asyncio.gather(answer.add(unframed(LONG)), answer.add(unframed(PROGRESS)))
+        await asyncio.gather(answer.add(message_event(LONG)), answer.add(message_event(PROGRESS)))
         return await answer.end()
 
     reply = await asked(handle, Client.reply)
@@ -448,7 +448,7 @@ async def test_two_events_that_are_put_at_the_same_time_do_not_mix() -> None:
 async def test_an_event_that_has_begun_is_said_to_its_end_whatever_ends_it(framed: bool) -> None:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         answer = ResponseWriter(request, "stream", streams=True, expected=1)
-        putting = asyncio.create_task(answer.add(event(LONG) if framed else unframed(LONG)))
+        putting = asyncio.create_task(answer.add(event(LONG) if framed else message_event(LONG)))
         transport = request.transport
         assert isinstance(transport, asyncio.WriteTransport)
         while not transport.get_write_buffer_size():

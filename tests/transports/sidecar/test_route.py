@@ -38,6 +38,6 @@ async def test_each_kind_of_upstream_has_a_handler() -> None:
     ]
     for handler in handlers:
         await handler.open()
-        assert handler.unready() is None or isinstance(handler.unready(), str)
+        assert handler.not_ready_reason() is None or isinstance(handler.not_ready_reason(), str)
         await handler.close()
     share.workers.close()

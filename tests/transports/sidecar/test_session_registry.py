@@ -72,7 +72,7 @@ async def test_a_session_may_be_deleted_while_the_store_is_asked_what_is_known_o
         store.go.set()
         assert (await calling).body == SHAPED
         assert isinstance(proxy.handler, UrlRoute)
-        assert (len(proxy.handler._callers), proxy.handler._callers._recent) == (0, set())
+        assert (len(proxy.handler._registry), proxy.handler._registry._recent) == (0, set())
 
 
 async def test_a_caller_of_a_server_without_sessions_is_known_by_the_server_s_name() -> None:
@@ -165,7 +165,7 @@ async def test_sessions_come_to_rest_after_the_idle_time() -> None:
     async with upstream(response(SECRET)) as server, before(server.url, DROP, share) as proxy:
         await proxy.post(call("get"), mcp_session_id="left")
         assert isinstance(proxy.handler, UrlRoute)
-        [left] = (driver.session for driver in proxy.handler._callers._drivers.values())
+        [left] = (driver.session for driver in proxy.handler._registry._drivers.values())
         async with asyncio.timeout(20):
             while left._state.inflight.find(b"1") is not None:
                 await asyncio.sleep(0.01)

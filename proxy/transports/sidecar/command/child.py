@@ -250,7 +250,7 @@ class ChildServer:
         Once the server has ended, a moment of silence is the end: other processes may hold the pipe
         open for ever.
         """
-        with suppress(TimeoutError):
+        with suppress(OSError):  # of the pipe, or a TimeoutError
             ended = self._exited.is_set()
             async with asyncio.timeout(_STRAGGLERS if ended else None) as silence:
                 self._reads.add(silence)

@@ -224,7 +224,7 @@ class ChildSession:
         """
         cancelled = {correlate(each).cancels for line in forwarded for each in elements(line)}
         for key in cancelled & self._probes.keys():
-            self._settle(key)
+            self._stop_timer(key)
         for each in messages:
             cancels = correlate(each).cancels
             self._unanswered_ids.discard(cancels or b"")
@@ -258,13 +258,13 @@ class ChildSession:
     # Queries of the proxy
 
     def _late(self, key: bytes) -> None:
-        self._settle(key)
+        self._stop_timer(key)
         self._spawn(self._give_up_query(key))
 
     async def _give_up_query(self, key: bytes) -> None:
         await self._route(await self.driver.unanswered(key))
 
-    def _settle(self, key: bytes | None) -> None:
+    def _stop_timer(self, key: bytes | None) -> None:
         if key in self._probes:
             self._probes.pop(key).cancel()
 
@@ -298,7 +298,7 @@ class ChildSession:
         correlation = correlate(raw)
         if correlation.answers in self._pending:
             self._pending[correlation.answers].received += len(raw)
-        self._settle(correlation.answers)
+        self._stop_timer(correlation.answers)
         await self._route(await self.driver.from_server(raw))
 
     def _on_end(self) -> None:
@@ -318,7 +318,7 @@ class ChildSession:
         for task in self._tasks:
             task.cancel()
         for key in list(self._probes):
-            self._settle(key)
+            self._stop_timer(key)
         self._timer.stop()
 
     # Streams
@@ -379,12 +379,12 @@ class ChildSession:
 
     def _spare(self) -> EventStream:
         """Return the stream for a message of no request, as far as it can be inferred."""
-        asking = {stream for stream in self._pending.values() if stream.carries}
-        there = [stream for stream in asking if stream.connected]
+        task = {stream for stream in self._pending.values() if stream.carries}
+        there = [stream for stream in task if stream.connected]
         if len(there) == 1:
             return there[0]
-        if len(asking) == 1 and not self._get.connected:
-            return asking.pop()
+        if len(task) == 1 and not self._get.connected:
+            return task.pop()
         return self._get
 
     def _on_response(self, raw: bytes, correlation: Correlation) -> None:

@@ -165,9 +165,9 @@ class PooledServer:
             request.awaited.discard(own)
             self._requests.pop(own, None)
             return _with_member(line, own, "params", "requestId")
-        envelope = message.read(line)
-        assert isinstance(envelope, Message)
-        own = envelope.key or b""
+        header_checks = message.read(line)
+        assert isinstance(header_checks, Message)
+        own = header_checks.key or b""
         if own == request.key:
             own, request.forwarded = request.own_key, True
             line = _with_member(line, own, "id")
@@ -336,7 +336,7 @@ def _with_member(raw: bytes, value: bytes, *names: str) -> bytes:
 
 def _is_message(raw: bytes) -> bool:
     try:
-        envelope = message.read(raw)
+        header_checks = message.read(raw)
     except DocumentError:
         return False
-    return isinstance(envelope, Message) and envelope.speaks
+    return isinstance(header_checks, Message) and header_checks.speaks

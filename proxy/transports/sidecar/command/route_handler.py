@@ -16,8 +16,7 @@ from aiohttp import web
 
 from proxy.session.session import Session
 from proxy.transports.driver import Driver
-from proxy.transports.http import negotiation as accept
-from proxy.transports.http import sse
+from proxy.transports.http import negotiation, sse
 from proxy.transports.http.headers import MODERN
 from proxy.transports.sidecar import request as post
 from proxy.transports.sidecar.command.child import ORDERLY, ChildServer
@@ -71,7 +70,7 @@ class CommandRoute:
             self._unready = f"the command {self._command[0]!r} is not found"
         self._reaping = asyncio.create_task(self._reap())
 
-    def unready(self) -> str | None:
+    def not_ready_reason(self) -> str | None:
         """Return the reason why no server can be started now, else None."""
         return self._unready
 
@@ -132,8 +131,8 @@ class CommandRoute:
     async def _get(self, request: web.BaseRequest, record: AccessRecord) -> web.StreamResponse:
         accepts = ", ".join(request.headers.getall("Accept", [])) or None
         single = request.path.endswith(_SSE) and SESSION not in request.headers
-        if accept.negotiate(accepts) in ("json", "nothing"):
-            raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {accept.STREAM}")
+        if negotiation.negotiate(accepts) in ("json", "nothing"):
+            raise RequestRefused(406, NOT_JSON, f"Acceptable media types: {negotiation.STREAM}")
         if single:
             return await self._single(request, record)
         session = self._session_of(request, record)

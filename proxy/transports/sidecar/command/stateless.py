@@ -16,11 +16,11 @@ from proxy.transports.correlation import correlate, progress_token
 from proxy.transports.driver import Routed
 from proxy.transports.http import headers
 from proxy.transports.http.negotiation import Wanted
-from proxy.transports.sidecar import header_checks as envelope
+from proxy.transports.sidecar import header_checks
 from proxy.transports.sidecar.command.pool import Pool, PooledRequest, PooledServer, Start
 from proxy.transports.sidecar.command.streams import PING, SILENCE
 from proxy.transports.sidecar.request import FAILED, INVALID, PostedBody, RequestRefused
-from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
+from proxy.transports.sidecar.response_writer import ResponseWriter, message_event
 from proxy.transports.sidecar.route import AccessRecord, Route, Rules, Services
 from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
 
@@ -43,7 +43,7 @@ class Stateless:
         self, request: web.BaseRequest, read: PostedBody, record: AccessRecord
     ) -> web.StreamResponse:
         """Answer one POST; raises RequestRefused."""
-        envelope.check(read, request.headers, self._parameters)
+        header_checks.check(read, request.headers, self._parameters)
         if read.method == LISTEN and read.accepts == "json":
             raise RequestRefused(406, INVALID, "the answer is an event stream")
         if not read.ids:
@@ -52,11 +52,11 @@ class Stateless:
             # No notification of one client may go to a server that all share.
             record.answered_by = "proxy"
             return web.Response(status=202)
-        exchange = await self._sessions.exchange(request, read)
+        context = await self._sessions.context(request, read)
         try:
-            return await _Answering(self, request, exchange, record).answer()
+            return await _Answering(self, request, context, record).answer()
         finally:
-            exchange.drop()
+            context.drop()
 
     def reap(self) -> None:
         """End servers that have been idle for too long."""
@@ -70,11 +70,11 @@ class Stateless:
         """Log that a message of a server was dropped."""
         self._shared.log.debug("a message that came while a call was held was dropped")
 
-    async def learn(self, exchange: RequestContext, raw: bytes) -> None:
+    async def learn(self, context: RequestContext, raw: bytes) -> None:
         """Share the facts of a server's response with other requests and replicas."""
-        if exchange.post.method == "tools/list":
+        if context.post.method == "tools/list":
             headers.learn(self._parameters, raw)
-        await self._sessions.share(exchange)
+        await self._sessions.share(context)
 
 
 class _Answering:
@@ -84,16 +84,16 @@ class _Answering:
         self,
         route: Stateless,
         request: web.BaseRequest,
-        exchange: RequestContext,
+        context: RequestContext,
         record: AccessRecord,
     ) -> None:
         self._route = route
         self._request = request
-        self._exchange = exchange
-        self._read = exchange.post
-        self._key = exchange.post.ids[0]
-        self._driver = exchange.driver
-        self._mark = exchange.mark
+        self._context = context
+        self._read = context.post
+        self._key = context.post.ids[0]
+        self._driver = context.driver
+        self._id_prefix = context.id_prefix
         self._record = record
         self._answer: ResponseWriter | None = None
         self._responded = False
@@ -105,7 +105,7 @@ class _Answering:
         """Send the client's request to a server, and return the answer; raises RequestRefused."""
         read = self._read
         line = message.one_line(read.raw.strip())
-        routed = await self._driver.from_client(line, self._mark)
+        routed = await self._driver.from_client(line, self._id_prefix)
         self._record.client = self._driver.session.client or ""
         if not (routed.to_server or routed.queries):
             self._record.answered_by = "proxy"
@@ -119,9 +119,9 @@ class _Answering:
             raise RequestRefused(502, FAILED, f"the server cannot be started: {error}") from None
         try:
             server.send(pooled, [*routed.to_server, *(query.raw for query in routed.queries)])
-            self._driver.session.restart_deadlines(self._mark, read.ids)
+            self._driver.session.restart_deadlines(self._id_prefix, read.ids)
             for query in routed.queries:
-                self._query = query.token.removeprefix(self._mark)
+                self._query = query.token.removeprefix(self._id_prefix)
                 self._query_ends = self._loop.time() + query.seconds
             if pooled.forwarded:
                 await self._wait_for_buffer(server)
@@ -134,19 +134,19 @@ class _Answering:
         lines: list[bytes] = []
         if pooled.over:
             self._record.failure = pooled.over
-            lines = self._exchange.end(pooled.over)
+            lines = self._context.end(pooled.over)
         return await self._finish(lines, pooled.over or "the server gave no answer")
 
     async def _wait_for_buffer(self, server: PooledServer) -> None:
         """Wait while the server's input buffer is full, but not longer than for an answer."""
-        seconds = self._driver.session.patience(self._mark, self._read.ids)
+        seconds = self._driver.session.patience(self._id_prefix, self._read.ids)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await server.child.ready()
 
     async def _expire(self, pooled: PooledRequest, server: PooledServer) -> bool:
         """Return True if the call is overdue; it is cancelled and answered with an error then."""
-        routed = self._driver.overdue(self._mark, self._read.ids)
+        routed = self._driver.overdue(self._id_prefix, self._read.ids)
         if not routed.to_client:
             return False
         server.send(pooled, routed.to_server)
@@ -164,7 +164,7 @@ class _Answering:
                 raw = await pooled.next(seconds)
             except TimeoutError:
                 if self._query is not None and self._loop.time() >= self._query_ends:
-                    routed = await self._driver.unanswered(self._mark + self._query)
+                    routed = await self._driver.unanswered(self._id_prefix + self._query)
                     await self._continue_call(routed, pooled, server)
                 elif seconds == PING:
                     # For intermediaries, which would take silence for the end.
@@ -173,18 +173,18 @@ class _Answering:
                 continue
             if raw is None:
                 return
-            routed = await self._driver.from_server(raw, self._mark)
+            routed = await self._driver.from_server(raw, self._id_prefix)
             if self._query is not None:
                 await self._on_message_while_held(raw, routed, pooled, server)
                 continue
             self._record.bytes_received += len(raw)
-            await self._route.learn(self._exchange, raw)
+            await self._route.learn(self._context, raw)
             await self._say(*routed.to_client)
 
     def _seconds_to_wait(self) -> float | None:
         """Return the seconds to wait for the server's next message, None if without limit."""
         ping = PING if self._streams else None
-        seconds = self._driver.session.patience(self._mark, self._read.ids)
+        seconds = self._driver.session.patience(self._id_prefix, self._read.ids)
         if self._query is not None:
             seconds = max(0.0, self._query_ends - self._loop.time())
         return min((each for each in (seconds, ping) if each is not None), default=None)
@@ -226,10 +226,10 @@ class _Answering:
             responds = correlate(line).answers == self._key
             self._responded |= responds
             if self._answer is None:
-                status = envelope.status_of(envelope.error_code(line)) if responds else 200
+                status = header_checks.status_of(line) if responds else 200
                 json = status != 200 or (responds and self._read.accepts != "stream")
                 self._answer = self._begin("json" if json else "stream", status)
-            await self._answer.add(unframed(line))
+            await self._answer.add(message_event(line))
 
     def _begin(self, form: str, status: int = 200) -> ResponseWriter:
         json = form == "json" or self._read.accepts == "json"

@@ -14,7 +14,7 @@ from aiohttp import web
 from proxy.transports.http import sse
 from proxy.transports.http.sse import Event
 from proxy.transports.sidecar.command.event_store import StoredEvent
-from proxy.transports.sidecar.response_writer import ResponseWriter, unframed
+from proxy.transports.sidecar.response_writer import ResponseWriter, message_event
 from proxy.transports.sidecar.route import AccessRecord
 
 RETRY = 1000
@@ -169,7 +169,7 @@ class EventStream:
     def _event(self, event: StoredEvent) -> Event:
         id = event.id if self._with_ids else None
         if event.data:
-            return unframed(event.data, id)
+            return message_event(event.data, id)
         # No event name: a client that does not know this kind of event may still accept any data.
         raw = sse.encode_event(b"", event=None, id=id, retry=RETRY)
         return Event(raw, b"", id, None, RETRY)

@@ -25,7 +25,7 @@ from proxy.transports.sidecar.request import PostedBody, RequestRefused
 from proxy.transports.sidecar.response_writer import ResponseWriter
 from proxy.transports.sidecar.route import AccessRecord, Route, RouteLimits
 from proxy.transports.sidecar.session_registry import RequestContext, SessionRegistry
-from proxy.transports.sidecar.url.probes import Probing, Rejected, TakenBack
+from proxy.transports.sidecar.url.probes import CallCancelled, GuardQueries, Rejected
 from proxy.transports.sidecar.url.upstream import Upstream
 
 ENDPOINT = "endpoint"
@@ -49,7 +49,7 @@ class SseSession(Struct):
     """
 
     url: URL
-    exchange: RequestContext
+    context: RequestContext
     answer: ResponseWriter
     tasks: "set[asyncio.Task[None]]" = msgspec.field(default_factory=set)
     timer: Timer | None = None
@@ -58,10 +58,10 @@ class SseSession(Struct):
     @property
     def driver(self) -> Driver:
         """The driver of its session."""
-        return self.exchange.driver
+        return self.context.driver
 
 
-class Streams:
+class SseSessions:
     """The open streams of a route, and the messages posted to their endpoints.
 
     `translated` returns the events that a server's event becomes for a client.
@@ -72,15 +72,15 @@ class Streams:
         route: Route,
         limits: RouteLimits,
         upstream: Upstream,
-        callers: SessionRegistry,
-        probing: Probing,
+        registry: SessionRegistry,
+        queries: GuardQueries,
         translated: Translate,
     ) -> None:
         self._route = route
         self._limits = limits
         self._upstream = upstream
-        self._callers = callers
-        self._probing = probing
+        self._registry = registry
+        self._queries = queries
         self._translated = translated
         self._streams: dict[str, SseSession] = {}
 
@@ -89,20 +89,20 @@ class Streams:
     ) -> None:
         """Pass on a stream until it ends, with the proxy's endpoint in place of the server's."""
         name = secrets.token_urlsafe(16)
-        exchange = self._callers.alone(post.NOTHING, name)
+        context = self._registry.alone(post.NOTHING, name)
         try:
             async for event in self._upstream.events(upstream, record):
                 if event.event == ENDPOINT:
                     url = endpoint_of(event, upstream.url)
-                    session = self._streams[name] = SseSession(url, exchange, answer)
-                    session.timer = Timer(exchange.driver, partial(self._overdue, session))
+                    session = self._streams[name] = SseSession(url, context, answer)
+                    session.timer = Timer(context.driver, partial(self._overdue, session))
                     await answer.add(announcement(event, name))
                 else:
-                    for each in await self._translated(exchange, event):
+                    for each in await self._translated(context, event):
                         await answer.add(each)
         except (ConnectionLost, TooLong, Elsewhere) as broken:
             record.failure = f"the server's stream broke off: {broken}"
-            await answer.add_messages(exchange.driver.ended(record.failure))
+            await answer.add_messages(context.driver.ended(record.failure))
         finally:
             stream = self._streams.pop(name, None)
             if stream is not None:
@@ -124,12 +124,12 @@ class Streams:
         read = await post.read(request, self._route, self._limits, record)
         routed = await stream.driver.from_client(read.raw)
         record.client = stream.driver.session.client or ""
-        self._probing.taken_back(routed.to_server)
+        self._queries.cancel(routed.to_server)
         await stream.answer.add_messages(routed.to_client)
         self._watch(stream, request, read)
         for probe in routed.queries:
             # Its client sends nothing more until this POST is accepted.
-            task = self._probing.spawn(self._finish_held(request, stream, read, probe))
+            task = self._queries.spawn(self._finish_held(request, stream, read, probe))
             stream.tasks.add(task)
             task.add_done_callback(stream.tasks.discard)
         if not routed.to_server:
@@ -142,9 +142,9 @@ class Streams:
         self, request: web.BaseRequest, stream: SseSession, read: PostedBody, probe: Probe
     ) -> None:
         """Carry out the decision on a held call; its answer comes on the stream."""
-        exchange = msgspec.structs.replace(stream.exchange, post=read)
+        context = msgspec.structs.replace(stream.context, post=read)
         try:
-            routed = await self._probing.ask(request, exchange, probe, stream.url)
+            routed = await self._queries.ask(request, context, probe, stream.url)
             await stream.answer.add_messages(routed.to_client)
             self._watch(stream, request, read)
             for raw in routed.to_server:
@@ -152,8 +152,8 @@ class Streams:
                     if upstream.status >= 300:
                         raise ConnectionLost(f"the server answered HTTP {upstream.status}")
         except (ConnectionLost, Rejected) as cause:
-            await stream.answer.add_messages(exchange.end(str(cause)))
-        except (TakenBack, ConnectionError):
+            await stream.answer.add_messages(context.end(str(cause)))
+        except (CallCancelled, ConnectionError):
             return
 
     def _watch(self, stream: SseSession, request: web.BaseRequest, read: PostedBody) -> None:
@@ -164,8 +164,8 @@ class Streams:
 
     def _overdue(self, stream: SseSession, routed: Routed) -> None:
         assert stream.last_post is not None
-        self._probing.give_up(*stream.last_post, routed.to_server, stream.url)
-        self._probing.spawn(self._say(stream, routed.to_client))
+        self._queries.give_up(*stream.last_post, routed.to_server, stream.url)
+        self._queries.spawn(self._say(stream, routed.to_client))
 
     async def _say(self, stream: SseSession, lines: list[bytes]) -> None:
         with suppress(ConnectionError):

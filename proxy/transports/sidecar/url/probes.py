@@ -32,10 +32,10 @@ from proxy.transports.sidecar.url.upstream import Upstream, request_id
 _TAKEN_BACK = 5.0  # seconds for a server to accept a cancellation
 _NOBODY = "nobody can be asked anything before the call that this is about"
 
-Hear = Callable[[RequestContext, bytes], Awaitable[None]]
+OnMessage = Callable[[RequestContext, bytes], Awaitable[None]]
 
 
-class TakenBack(AbridgeError):
+class CallCancelled(AbridgeError):
     """The client has cancelled the call that was held."""
 
 
@@ -51,15 +51,15 @@ class Rejected(AbridgeError):
         self.raw = raw
 
 
-class Probing:
+class GuardQueries:
     """The queries to one server.
 
-    `hear` receives other messages that the server sends to the client meanwhile.
+    `on_message` receives other messages that the server sends to the client meanwhile.
     """
 
-    def __init__(self, upstream: Upstream, hear: Hear) -> None:
+    def __init__(self, upstream: Upstream, on_message: OnMessage) -> None:
         self._upstream = upstream
-        self._hear = hear
+        self._on_message = on_message
         self._awaited: dict[bytes, asyncio.Future[bytes]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -72,7 +72,7 @@ class Probing:
     async def ask(
         self,
         request: web.BaseRequest,
-        exchange: RequestContext,
+        context: RequestContext,
         query: Probe,
         url: URL | None = None,
     ) -> Routed:
@@ -80,30 +80,30 @@ class Probing:
 
         With a `url`, that of HTTP+SSE, the answer comes on another stream.
         """
-        id = query.token.removeprefix(exchange.mark)
+        id = query.token.removeprefix(context.id_prefix)
         answer = self._awaited[id] = asyncio.get_running_loop().create_future()
-        asking = asyncio.create_task(self._ask(request, exchange, query.raw, answer, id, url))
+        task = asyncio.create_task(self._ask(request, context, query.raw, answer, id, url))
         try:
             await asyncio.wait(
-                {answer, asking}, timeout=query.seconds, return_when=asyncio.FIRST_COMPLETED
+                {answer, task}, timeout=query.seconds, return_when=asyncio.FIRST_COMPLETED
             )
         except asyncio.CancelledError:
-            exchange.drop()
-            self.give_up(request, exchange.post, [cancellation(id)], url)
+            context.drop()
+            self.give_up(request, context.post, [cancellation(id)], url)
             raise
         finally:
             del self._awaited[id]
             # In the stateless era this notifies the server of the cancellation.
-            if not asking.cancel() and not asking.cancelled():
-                asking.exception()  # not retrieved if the answer came otherwise
+            if not task.cancel() and not task.cancelled():
+                task.exception()  # not retrieved if the answer came otherwise
         if answer.cancelled():
-            raise TakenBack("Request cancelled")
+            raise CallCancelled("Request cancelled")
         if answer.done():
-            return await exchange.driver.from_server(answer.result(), exchange.mark)
-        if asking.done():
-            return await exchange.driver.unanswered(query.token, asking.result())
-        self.give_up(request, exchange.post, [cancellation(id)], url)
-        routed = await exchange.driver.unanswered(query.token)
+            return await context.driver.from_server(answer.result(), context.id_prefix)
+        if task.done():
+            return await context.driver.unanswered(query.token, task.result())
+        self.give_up(request, context.post, [cancellation(id)], url)
+        routed = await context.driver.unanswered(query.token)
         return routed._replace(to_server=[raw for raw in routed.to_server if not _cancels(raw, id)])
 
     def answered(self, raw: bytes) -> bool:
@@ -111,10 +111,10 @@ class Probing:
         key = correlate(raw).answers if self._awaited else None
         if key not in self._awaited:
             return False
-        _settle(self._awaited[key], raw)
+        _resolve(self._awaited[key], raw)
         return True
 
-    def taken_back(self, lines: Iterable[bytes]) -> None:
+    def cancel(self, lines: Iterable[bytes]) -> None:
         """End the queries that a client's lines for the server cancel."""
         if self._awaited:
             for line in lines:
@@ -144,21 +144,21 @@ class Probing:
     async def _ask(
         self,
         request: web.BaseRequest,
-        exchange: RequestContext,
+        context: RequestContext,
         raw: bytes,
         answer: "asyncio.Future[bytes]",
         id: bytes,
         url: URL | None,
     ) -> str:
         """Send a query; return the reason if there is no answer. Raises Rejected."""
-        read = exchange.post if url is None else None
+        read = context.post if url is None else None
         try:
             async with self._upstream.ask(request, raw, read, url, own=True) as upstream:
                 good = 200 <= upstream.status < 300
                 if not good or (url is None and upstream.content_type != STREAM):
-                    return await self._whole(request, exchange.post, upstream, answer, id)
+                    return await self._whole(request, context.post, upstream, answer, id)
                 if url is None:
-                    await self._events(request, exchange, upstream, answer, id)
+                    await self._events(request, context, upstream, answer, id)
                     return "the server ended its stream before it had answered"
         except ConnectionLost as cause:
             return str(cause)
@@ -187,13 +187,13 @@ class Probing:
         elif status >= 300:
             return f"the server answered HTTP {status} {upstream.reason or ''}".rstrip()
         if about or id in posting.answered(raw):
-            _settle(answer, raw)
+            _resolve(answer, raw)
         return "the server answered something else" if raw.strip() else "the server gave no answer"
 
     async def _events(
         self,
         request: web.BaseRequest,
-        exchange: RequestContext,
+        context: RequestContext,
         upstream: HttpResponse,
         answer: "asyncio.Future[bytes]",
         id: bytes,
@@ -204,12 +204,12 @@ class Probing:
                 if not raw or event.event not in (None, "", "message"):
                     continue
                 if id in posting.answered(raw):
-                    _settle(answer, raw)
+                    _resolve(answer, raw)
                     return
                 if (key := request_id(event)) is not None:
-                    await self._upstream.decline(request, exchange.post, key, _NOBODY)
+                    await self._upstream.decline(request, context.post, key, _NOBODY)
                 else:
-                    await self._hear(exchange, raw)
+                    await self._on_message(context, raw)
         except ConnectionLost as broken:
             raise ConnectionLost(f"the server's stream broke off: {broken}") from None
 
@@ -224,7 +224,7 @@ class Probing:
                 await self._upstream.read(upstream)
 
 
-def _settle(answer: "asyncio.Future[bytes]", raw: bytes) -> None:
+def _resolve(answer: "asyncio.Future[bytes]", raw: bytes) -> None:
     if not answer.done():
         answer.set_result(raw)
 

@@ -21,9 +21,7 @@ from proxy.transports.client.endpoint import (
     HttpResponse,
     RedirectRefused,
 )
-from proxy.transports.http import body, headers
-from proxy.transports.http import hop_headers as passing
-from proxy.transports.http import negotiation as accept
+from proxy.transports.http import body, headers, hop_headers, negotiation
 from proxy.transports.http.sse import Event
 from proxy.transports.sidecar.request import FAILED, PostedBody
 from proxy.transports.sidecar.route import AccessRecord, Route
@@ -126,7 +124,7 @@ class Upstream:
         answer = web.StreamResponse(
             status=response.status,
             reason=response.reason,
-            headers=passing.to_client(response.headers, whole=True),
+            headers=hop_headers.to_client(response.headers, whole=True),
         )
         chunks = response.encoded_chunks()
         first = await anext(chunks, b"")
@@ -168,12 +166,14 @@ class Upstream:
         route = self._route
         # A token that opens this route is not for the upstream.
         credentials = route.auth == "forward" and not route.access.opened_by(request.headers)
-        fields = passing.to_upstream(request.headers, credentials=credentials, fixed=route.headers)
+        fields = hop_headers.to_upstream(
+            request.headers, credentials=credentials, fixed=route.headers
+        )
         for name in [each for each in fields if own and _OF_ONE_MESSAGE.fullmatch(each.lower())]:
             fields.popall(name, None)
         if read is None:
             return fields
-        fields["Accept"] = accept.MEDIA_TYPES
+        fields["Accept"] = negotiation.MEDIA_TYPES
         if read.modern and raw != read.raw:
             # A rule has changed the call: adapt its headers.
             tool = None if read.first is None else string_at(read.first.params, "name")

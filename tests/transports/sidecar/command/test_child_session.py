@@ -302,11 +302,7 @@ async def test_a_message_over_the_limit_is_answered_and_the_session_lives() -> N
 
 async def test_a_message_over_the_limit_is_answered_on_the_one_stream_of_2024_11_05_too() -> None:
     async with hosting(message=100_000) as made:
-        stream = await made.client("/mcp/sse").send("GET", accept=STREAM)
-        event = await stream.event()
-        assert event is not None
-        assert event.data is not None
-        endpoint = made.client("/mcp/sse" + event.data.decode())
+        stream, endpoint = await made.single()
         await endpoint.call(1, "hold")
         await endpoint.call(2, "size", {"size": 200_000})
         said = await stream.next()
@@ -364,14 +360,10 @@ async def test_a_session_owes_no_more_answers_than_it_may(
 ) -> None:
     monkeypatch.setattr("proxy.transports.sidecar.command.child_session._MOST_ASKED", 3)
     async with hosting() as made:
-        client = made.client()
         if path == "/mcp":
-            await client.begin()
+            client = await made.client().begin()
         else:
-            event = await (await made.client(path).send("GET", accept=STREAM)).event()
-            assert event is not None
-            assert event.data is not None
-            client = made.client(path + event.data.decode())
+            _, client = await made.single()
         for id in (1, 2, 3):
             heard = await client.call(id, "hold")
             assert heard.status in (200, 202)
@@ -414,11 +406,7 @@ async def test_streams_that_are_over_are_forgotten_though_one_is_still_heard(
 async def test_a_call_that_is_held_is_answered_on_the_one_stream_of_2024() -> None:
     rules = guarded(onward, covers="echo", asks="pid")
     async with hosting(rules=rules) as made:
-        stream = await made.client("/mcp/sse").send("GET", accept=STREAM)
-        event = await stream.event()
-        assert event is not None
-        assert event.data is not None
-        endpoint = made.client("/mcp/sse" + event.data.decode())
+        stream, endpoint = await made.single()
         assert (await endpoint.call(1, "echo", {"a": 1})).status == 202
         assert (await stream.next())["result"]["content"][0]["text"] == '{"a": 1}'
         assert (await endpoint.call(2, "seen")).status == 202
@@ -443,11 +431,7 @@ async def test_a_server_that_takes_no_question_holds_nobody_up(tmp_path: Path) -
 
 async def test_a_call_that_is_late_is_an_error_on_the_one_stream_of_2024() -> None:
     async with hosting(deadline=2.0) as made:
-        stream = await made.client("/mcp/sse").send("GET", accept=STREAM)
-        event = await stream.event()
-        assert event is not None
-        assert event.data is not None
-        endpoint = made.client("/mcp/sse" + event.data.decode())
+        stream, endpoint = await made.single()
         assert (await endpoint.call(7, "hold")).status == 202
         failed = await stream.next()
         assert (failed["id"], failed["result"]["isError"]) == (7, True)

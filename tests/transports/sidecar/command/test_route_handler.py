@@ -151,7 +151,7 @@ async def test_a_protocol_version_that_is_none_is_refused(
 
 async def test_a_server_that_cannot_be_started_is_said_with_the_id_of_the_request() -> None:
     async with hosting(command=["/nowhere/at-all"]) as made:
-        assert made.local.unready() == "the command '/nowhere/at-all' is not found"
+        assert made.local.not_ready_reason() == "the command '/nowhere/at-all' is not found"
         heard = await made.client().send("POST", INITIALIZE)
         [said] = await heard.rest()
         assert heard.status == 502
@@ -163,7 +163,7 @@ async def test_a_server_that_cannot_be_started_is_said_with_the_id_of_the_reques
 async def test_a_route_is_ready_where_its_command_is_there() -> None:
     local = CommandRoute(route(TALKATIVE), lambda *_: rules("[]"), shared())
     await local.open()
-    assert local.unready() is None
+    assert local.not_ready_reason() is None
     await local.close()
 
 

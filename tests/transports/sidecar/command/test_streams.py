@@ -30,7 +30,7 @@ class Serving:
     def counts(self) -> tuple[int, int]:
         return 0, 0
 
-    def unready(self) -> str | None:
+    def not_ready_reason(self) -> str | None:
         return None
 
     async def handle(self, request: web.BaseRequest, asked: AccessRecord) -> web.StreamResponse:

@@ -11,7 +11,7 @@ from yarl import URL
 
 from proxy.ruleset.rule import EMPTY, RuleSet
 from proxy.transports.http.sse import Event
-from proxy.transports.sidecar.url import http_sse as legacy
+from proxy.transports.sidecar.url import http_sse
 from tests.given import answer, call, document, line, rules, said
 from tests.transports.guarded import guarded, onward, told
 from tests.transports.http.raw import Request, chunk, head, response, upstream
@@ -218,13 +218,13 @@ async def test_the_end_of_the_stream_ends_what_is_held() -> None:
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:1/x", "//127.0.0.1:1/x", "http://["])
 async def test_an_endpoint_of_another_origin_is_refused(endpoint: str) -> None:
     event = Event(b"", endpoint.encode(), event="endpoint")
-    with pytest.raises(legacy.Elsewhere, match="endpoint"):
-        legacy.endpoint_of(event, URL("http://127.0.0.1:2/sse"))
+    with pytest.raises(http_sse.Elsewhere, match="endpoint"):
+        http_sse.endpoint_of(event, URL("http://127.0.0.1:2/sse"))
 
 
 def test_an_absolute_endpoint_of_the_same_origin_is_good() -> None:
     event = Event(b"", b"http://127.0.0.1:2/x?y=1", event="endpoint")
-    url = legacy.endpoint_of(event, URL("http://127.0.0.1:2/sse"))
+    url = http_sse.endpoint_of(event, URL("http://127.0.0.1:2/sse"))
     assert str(url) == "http://127.0.0.1:2/x?y=1"
 
 

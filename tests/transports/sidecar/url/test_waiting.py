@@ -18,7 +18,7 @@ from proxy.transports.http.sse import encode_event
 from proxy.transports.log import Log
 from proxy.transports.sidecar.request import NOTHING
 from proxy.transports.sidecar.session_registry import RequestContext
-from proxy.transports.sidecar.url.route_handler import QueryWait
+from proxy.transports.sidecar.url.route_handler import ResponseWait
 from proxy.transports.workers.pool import Workers
 from tests.given import answer, call, document, line, said, texts
 from tests.transports.http.raw import Request, Upstream, chunk, head, response, upstream
@@ -179,10 +179,10 @@ async def test_of_a_batch_what_is_late_comes_with_the_rest_in_json() -> None:
 
     both = b"[" + call("slow", id=7) + b"," + line(id=8, method="tools/list") + b"]"
     async with waiting(answered_later) as (proxy, server, _):
-        asking = asyncio.create_task(proxy.post(both, JSON, mcp_session_id="s"))
+        task = asyncio.create_task(proxy.post(both, JSON, mcp_session_id="s"))
         assert await server.cancelled() == {"requestId": 7, "reason": REASON}
         later.set()
-        got = await asking
+        got = await task
         assert sorted(each["id"] for each in got.json) == [7, 8]
 
 
@@ -216,22 +216,24 @@ async def test_an_answer_on_the_stream_that_a_client_listens_to_is_in_time() -> 
 
 
 @pytest.mark.parametrize(
-    ("mark", "answered", "watched"),
+    ("id_prefix", "answered", "watched"),
     [(b"", True, False), (b"", False, True), (b"1:", False, False)],
 )
 async def test_what_may_still_be_answered_is_watched_without_its_client_and_nothing_else(
-    mark: bytes, answered: bool, watched: bool
+    id_prefix: bytes, answered: bool, watched: bool
 ) -> None:
     session = Session(lambda *_: EMPTY, Meters().of, lambda _: None, deadline=20.0)
     driver = Driver(session, Memory(), Workers(), Log("error"))
-    exchange = RequestContext(replace(NOTHING, ids=(b"7",)), driver, mark, Key("", "", None), "")
-    await driver.from_client(call("slow", id=7), mark)
-    async with QueryWait(exchange, [], lambda _: None, lambda *_: None) as made:
+    context = RequestContext(
+        replace(NOTHING, ids=(b"7",)), driver, id_prefix, Key("", "", None), ""
+    )
+    await driver.from_client(call("slow", id=7), id_prefix)
+    async with ResponseWait(context, [], lambda _: None, lambda *_: None) as made:
         timer = made._timer
         assert timer is not None
         assert timer._waking is not None
         if answered:
-            await driver.from_server(answer(said("done"), 7), mark)
+            await driver.from_server(answer(said("done"), 7), id_prefix)
     assert timer is not None
     assert (timer._waking is not None) is watched
     timer.stop()
@@ -241,9 +243,9 @@ async def test_whoever_is_busy_with_an_answer_is_not_interrupted() -> None:
     given_up: list[bytes] = []
     session = Session(lambda *_: EMPTY, Meters().of, lambda _: None, deadline=0.05)
     driver = Driver(session, Memory(), Workers(), Log("error"))
-    exchange = RequestContext(replace(NOTHING, ids=(b"7",)), driver, b"", Key("", "", None), "")
+    context = RequestContext(replace(NOTHING, ids=(b"7",)), driver, b"", Key("", "", None), "")
     await driver.from_client(call("slow", id=7))
-    async with QueryWait(exchange, [], given_up.extend, lambda *_: None) as made:
+    async with ResponseWait(context, [], given_up.extend, lambda *_: None) as made:
         made.busy = True
         async with asyncio.timeout(20):
             while not made.over:
