@@ -16,7 +16,7 @@ test: servers
 # The tests of the packages that do no I/O, with few random examples: seconds, while writing code.
 PURE := document schema transforms ruleset shaping session testing
 unit: $(VENV)/.test
-	$(RUN) -m pytest -q -n auto --maxprocesses 4 --hypothesis-profile=few \
+	$(RUN) -m pytest -q -n 2 --hypothesis-profile=few -m 'not slow' \
 	    $(PURE:%=tests/%) $(PURE:%=proxy/%) $(ARGS)
 
 lint: $(VENV)/.test

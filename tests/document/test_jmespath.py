@@ -55,6 +55,7 @@ def test_what_an_expression_makes_takes_about_16_bytes_a_unit(name: str) -> None
     assert most < 20 * units + 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.fault(36, "inside")
 def test_no_expression_needs_more_memory_than_its_fuel_allows() -> None:
     units = scaled(200_000, 2_000_000)
@@ -80,6 +81,7 @@ def test_no_expression_needs_more_memory_than_its_fuel_allows() -> None:
     assert all(end.endswith((*spent, "it is done")) for _, _, end in said)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(36, "inside")
 def test_an_ordinary_expression_over_200000_rows_is_no_great_work() -> None:
     rows = [{"id": number, "name": f"name {number}"} for number in range(200_000)]

@@ -219,6 +219,7 @@ def test_raw_is_what_a_value_is_written_as() -> None:
     assert bytes(raw({"a": [held, None]})) == b'{"a":[1.0,null]}'
 
 
+@pytest.mark.slow
 def test_what_is_large_is_decoded_in_parts_to_the_same() -> None:
     odd = [1.0, 1.10, -0, 10**30, "\u00e9", None, True, [], {}, {"a": [{"b": "c"}]}]
     large = {"rows": [odd] * 9000, "text": "x" * 300_000, "deep": [[[odd] * 9000]], "few": odd}

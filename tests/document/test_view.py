@@ -193,6 +193,7 @@ def test_an_ordinary_view_of_many_rows_is_no_great_work(expression: str) -> None
     assert fuel.remaining > MOST * 9 // 10
 
 
+@pytest.mark.slow
 @pytest.mark.fault(36, "inside")
 @pytest.mark.parametrize(
     "expression",
@@ -208,6 +209,7 @@ def test_what_a_view_opens_again_and_again_is_paid_for_each_time(expression: str
         look(Document.read(ROWS), expression, "text", Fuel(scaled(1_000_000, MOST)))
 
 
+@pytest.mark.slow
 @pytest.mark.fault(36, "inside")
 def test_what_a_view_makes_of_unopened_values_takes_little_more_than_16_bytes_a_unit() -> None:
     document, units = Document.read(ROWS), 300_000

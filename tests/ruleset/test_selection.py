@@ -48,6 +48,7 @@ def refusal(names: list[str]) -> str:
     return str(caught.value)
 
 
+@pytest.mark.slow
 def test_files_come_in_the_order_given(here: Path) -> None:
     for name in "ab":
         (here / f"{name}.yaml").write_text(RULES.format(name))

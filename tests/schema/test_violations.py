@@ -315,6 +315,7 @@ SCHEMAS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(SCHEMAS, VALUES, st.sampled_from(WAYS))
 def test_a_value_has_violations_if_another_library_finds_any(

@@ -122,6 +122,7 @@ def test_requests_that_are_never_answered_do_not_pile_up() -> None:
 # Counting
 
 
+@pytest.mark.slow
 def test_what_a_session_remembers_is_bounded_whatever_is_called() -> None:
     every = "{name: all, tools: '*', response: [{keep: [items, gone]}, {paginate: {at: items}}]}"
     talk = Talk(rules(f"- {every}"), resumable=True)

@@ -241,6 +241,7 @@ def test_a_schema_alone_is_advertised_and_not_checked() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.fault(37, "inside")
 def test_a_pattern_of_the_contract_burns_the_fuel_of_the_call() -> None:
     text = "".join(Random(1).choices("ab", k=100_000))

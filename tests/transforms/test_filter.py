@@ -234,6 +234,7 @@ def test_a_condition_of_the_rule_that_takes_too_much_work_fails_the_rule() -> No
         shaped(b"[%s]" % b",".join([b"1"] * 1000), Filter(where=Expression("@ > `0`")), at=told)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(36, "inside")
 def test_200000_rows_are_filtered_with_half_of_the_fuel_to_spare() -> None:
     told = call()

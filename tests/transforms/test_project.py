@@ -356,6 +356,7 @@ def test_shared_parts_of_a_field_are_paid_for_before_they_are_written() -> None:
         shaped(b'{"v":1}', step, at=told)
 
 
+@pytest.mark.slow
 def test_the_name_that_stands_twice_is_told_of_many() -> None:
     with pytest.raises(ValueError, match=r"^'f7' stands twice$"):
         Project(tuple([f"f{n}" for n in range(50_000)] + ["f7"]))

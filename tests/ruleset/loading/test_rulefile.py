@@ -98,6 +98,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.fault(42, "inside")
 def test_a_large_file_is_read_in_bounded_time(tmp_path: Path) -> None:
     for name, text in LARGE.items():
@@ -316,6 +317,7 @@ def test_a_good_file_with_one_word_replaced_never_raises(data: st.DataObject) ->
     assert (reading.rules is None) == bool(reading.problems)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
 def test_a_good_file_cut_anywhere_never_raises(path: Path) -> None:
     raw = path.read_bytes()

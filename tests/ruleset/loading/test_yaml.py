@@ -82,6 +82,7 @@ def test_a_question_mark_may_stand_inside_a_text_in_brackets() -> None:
     assert load("{a: why?, b: http://x?y=1&z=2}") == {"a": "why?", "b": "http://x?y=1&z=2"}
 
 
+@pytest.mark.slow
 @pytest.mark.fault(42, "inside")
 @pytest.mark.parametrize(
     ("raw", "message"),
@@ -128,6 +129,7 @@ def test_no_more_than_200_problems_are_looked_for() -> None:
     assert str(problems[-1]) == "r.yaml: more than 200 problems; mend these first"
 
 
+@pytest.mark.slow
 @pytest.mark.fault(42, "inside")
 def test_aliases_cannot_nest_deeper_than_brackets_may() -> None:
     lines = ["- &a0 []", *(f"- &a{n} [*a{n - 1}]" for n in range(1, 5_000))]
