@@ -5,13 +5,19 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check install --quiet
 ARGS ?=
 
-.PHONY: demo test lint types bench load lines soak faults fuzz check conformance reference servers clean
+.PHONY: demo test unit lint types bench load lines soak faults fuzz check conformance reference servers clean
 
 demo: $(VENV)/.package
 	$(VENV)/bin/mcp-abridge demo
 
 test: servers
 	$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+
+# The tests of the packages that do no I/O, with few random examples: seconds, while writing code.
+PURE := document schema transforms ruleset shaping session testing
+unit: $(VENV)/.test
+	$(RUN) -m pytest -q -n auto --maxprocesses 4 --hypothesis-profile=few \
+	    $(PURE:%=tests/%) $(PURE:%=proxy/%) $(ARGS)
 
 lint: $(VENV)/.test
 	$(RUN) -m ruff check .

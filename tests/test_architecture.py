@@ -183,6 +183,49 @@ def test_no_docstring_begins_with_a_word_that_names_no_thing() -> None:
     assert not found, "\n".join(["docstrings to begin with a noun or a verb:", *found])
 
 
+# Participles that leave open which thing a name holds: `message`, `match` and `rows` say it.
+BARE = re.compile(
+    r"""_*(?:
+    asked|began|begun|called|came|chosen|decided|done|drawn|driven|fallen|felt|followed|
+    forgotten|found|gathered|given|gone|got|grown|handed|heard|held|joined|kept|known|laid|
+    learned|led|left|lost|made|meant|met|missed|moved|named|needed|noted|offered|overheard|owed|
+    paid|parted|passed|picked|pinned|placed|played|pruned|reached|recalled|refused|
+    remembered|said|seen|sent|settled|shown|sourced|spent|spoiled|stood|stopped|struck|taken|
+    thought|told|torn|tried|turned|understood|waited|walked|wanted|watched|weighed|wished|woken|
+    worked|worn|written
+    )_*""",
+    re.VERBOSE,
+)
+
+
+# Keys of the rule language.
+KEYS = {"rule_model": ("given", "found", "refused")}
+
+
+def test_no_name_is_a_bare_participle() -> None:
+    bare = [
+        f"{file.relative_to(ROOT)}:{line}: {name}"
+        for file in MODULES.values()
+        for name, line in bound_names(ast.parse(file.read_text()))
+        if BARE.fullmatch(name) and name not in KEYS.get(file.stem, ())
+    ]
+    assert not bare, "\n".join(["names to replace by the noun of what they hold:", *bare])
+
+
+def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Name everything that a module gives a name to, with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, node.lineno
+            case ast.arg(arg=name, lineno=line):
+                yield name, line
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield node.name, node.lineno
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name, node.lineno
+
+
 # Who looks at the clock of the day, which may jump: to record when something was, nothing else.
 DATED = {
     "proxy/cli/report.py": "counts back from now to what was recorded since",

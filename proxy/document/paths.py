@@ -277,22 +277,22 @@ class Paths:
 class PathMatches(Struct):
     """The numbers of the paths that exist, and of the paths that end at null or an empty array."""
 
-    found: set[int] = set()
+    present: set[int] = set()
     excused: set[int] = set()
 
     def note(self, paths: Paths) -> None:
-        """Record the paths that end here as found, and with them those that continue inside."""
-        if not paths.ends <= self.found:
-            self.found |= paths.ends | paths.open
+        """Record the paths that end here as present, and with them those that continue inside."""
+        if not paths.ends <= self.present:
+            self.present |= paths.ends | paths.open
 
     def add(self, other: "PathMatches") -> None:
         """Add the findings of `other`."""
-        self.found |= other.found
+        self.present |= other.present
         self.excused |= other.excused
 
     def missing(self, paths: Iterable[Path]) -> list[Path]:
-        """Return the paths of `paths` that were neither found nor excused."""
-        matched = self.found | self.excused
+        """Return the paths of `paths` that are neither present nor excused."""
+        matched = self.present | self.excused
         return [path for number, path in enumerate(paths) if number not in matched]
 
 

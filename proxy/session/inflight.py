@@ -323,7 +323,8 @@ class InFlight:
     def retire(self, slot: bytes) -> PendingRequest | None:
         """Forget and return a pending request; the query of a held call is forgotten with it."""
         pending = self._pending.pop(slot, None)
-        self.deadlines.stop(slot)
+        if self.deadlines.seconds is not None:
+            self.deadlines.stop(slot)
         if pending is not None and not pending.plain:
             self.to_inspect -= 1
         if pending is not None and pending.query:

@@ -83,14 +83,14 @@ class SessionState:
 
     def send(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         """Record a request before it is sent upstream: the response may come at once."""
-        slot = pending.slot
-        if pending.withholds and self.inflight.at_server(slot) is not None:
+        inflight, slot = self.inflight, pending.exchange + pending.id
+        if pending.rule is not None and pending.withholds and inflight.at_server(slot):
             # Of two responses with this id, the first would be taken for the withheld one.
             return (Reply(pending.error(ID_IN_USE)),)
         pending.size = len(raw)
-        self.inflight.add(pending)
-        if pending.method == "tools/call":
-            self.inflight.deadlines.start(slot, pending.progress_token)
+        inflight.add(pending)
+        if inflight.deadlines.seconds is not None and pending.method == "tools/call":
+            inflight.deadlines.start(slot, pending.progress_token)
         return (Forward(raw),)
 
     def send_call(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:

@@ -63,7 +63,7 @@ def abridge(document: Document, bound: int, call: Call, viewed: str = "") -> Non
     if call.error and not viewed and document.textual:
         call.notices.extend(both_ends(document, bound, call))
         return
-    hint = _Hint(call.shown("view"), viewed) if call.viewable else None
+    hint = _Hint(call.advertised_name("view"), viewed) if call.viewable else None
     task = _Task(document, bound, hint, call.blocks)
     if document.closers:
         if size(document) <= bound:
@@ -271,5 +271,5 @@ def both_ends(document: Document, bound: int, call: Call) -> list[Notice]:
     note: dict[str, Value] = {"text": counts}
     if call.viewable:
         end = min(tail, head + head + len(whole) - tail)
-        note["more"] = f"call again with {call.shown('view')}='text[{head}:{end}]'"
+        note["more"] = f"call again with {call.advertised_name('view')}='text[{head}:{end}]'"
     return [Notice(NAME, note)]

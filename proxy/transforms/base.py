@@ -100,7 +100,7 @@ class Call(Struct):
             value = value.get(part) if isinstance(value, dict) else None
         return value
 
-    def shown(self, name: str) -> str:
+    def advertised_name(self, name: str) -> str:
         """Return the advertised name of the rule's argument `name`."""
         return self.names.get(name, name)
 

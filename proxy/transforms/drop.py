@@ -40,7 +40,7 @@ class Drop(BaseTransform, frozen=True, dict=True):
         for slot in slots:
             here = PathMatches()
             value = _without(slot.get(), self._start, here)
-            if here.found:
+            if here.present:
                 slot.set(value)
             matches.add(here)
         if slots:

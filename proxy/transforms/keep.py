@@ -49,10 +49,10 @@ class Keep(BaseTransform, frozen=True, dict=True):
         for slot in slots:
             here, value = PathMatches(), slot.get()
             slot.set(self._plan.keep(value, here))
-            if not here.found and opened(value) == {}:
+            if not here.present and opened(value) == {}:
                 here.excused.update(range(len(self.paths)))
             matches.add(here)
-        if not (matches.found or matches.excused):
+        if not (matches.present or matches.excused):
             names = ", ".join(map(str, self.paths))
             raise ShapeMismatch(f"no {names} in {self.at if self.at.steps else 'the document'}")
         call.missing += [str(self.at.then(path)) for path in matches.missing(self.paths)]
@@ -102,9 +102,9 @@ class KeepPlan:
                 # Only a pattern leads here: a member that contains no named value is dropped.
                 below = PathMatches()
                 inner = self._after(after).keep(member, below)
-                if below.found:
+                if below.present:
                     parts[name] = inner
-                    matches.found |= below.found
+                    matches.present |= below.present
         return parts
 
     def _elements(self, value: list[Value], matches: PathMatches) -> list[Value]:

@@ -48,7 +48,7 @@ class Rename(BaseTransform, frozen=True, dict=True):
         matches = PathMatches()
         names = [bare(name) for name in self.names.values()]
         value = _renamed(root.get(), self._start, names, matches)
-        if matches.found:
+        if matches.present:
             root.set(value)
         call.missing += map(str, matches.missing(self.names))
 
@@ -105,7 +105,7 @@ def _with_new_names(
         if after.ends:
             # Several patterns may match this member: then the later path wins.
             moves[name] = names[max(after.ends)]
-            matches.found |= after.ends
+            matches.present |= after.ends
     if not moves:
         return members
     last = {new: old for old, new in moves.items()}

@@ -169,7 +169,7 @@ class Truncate(BaseTransform, frozen=True):
     def _hinted(self, window: str, start: int, call: Call) -> str:
         if self.hint != "inline":
             return window
-        name = call.shown(self.arguments.get("startIndex", "startIndex"))
+        name = call.advertised_name(self.arguments.get("startIndex", "startIndex"))
         hint = f"<error>Content truncated. Call with {name} of {start} to get more.</error>"
         return f"{hint}\n\n{window}" if self.from_ == "end" else f"{window}\n\n{hint}"
 

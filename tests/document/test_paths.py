@@ -295,4 +295,4 @@ def test_what_was_seen_of_paths_adds_up() -> None:
     seen.note(after)
     seen.add(PathMatches(set(), {2}))
     assert seen.missing(wanted) == [wanted[1]]
-    assert PathMatches().found == set()
+    assert PathMatches().present == set()

@@ -23,7 +23,10 @@ def test_a_dotted_argument_is_found_in_nested_objects() -> None:
 def test_an_argument_is_shown_under_its_advertised_name() -> None:
     asked = Call("t", names={"limit": "page_limit"})
 
-    assert (asked.shown("limit"), asked.shown("offset")) == ("page_limit", "offset")
+    assert (asked.advertised_name("limit"), asked.advertised_name("offset")) == (
+        "page_limit",
+        "offset",
+    )
 
 
 def test_a_constant_may_come_from_the_call() -> None:

@@ -1,11 +1,7 @@
 """The framing: whatever the chunks, the same lines, and nothing kept that need not be."""
 
-import subprocess
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +16,6 @@ from proxy.transports.stdio.lines import (
     LineTruncated,
 )
 
-ROOT = Path(__file__).parents[3]
 BIG = 1 << 20
 LONG = 16
 
@@ -189,28 +184,3 @@ def test_of_a_line_that_is_found_to_be_too_long_at_once_nothing_goes_on() -> Non
 
 def test_a_blank_line_is_a_line() -> None:
     assert Lines(BIG).whole(b"\n\n{}\n", 5) == [b"", b"", b"{}"]
-
-
-SCARCE = """
-import re, resource, sys
-from proxy.transports.stdio.lines import LineDropped, Lines, LineTooLong
-lines = Lines(1 << 30)
-with open("/proc/self/status") as status:
-    size = int(re.findall(r"VmSize:\\s+(\\d+)", status.read())[0]) << 10
-resource.setrlimit(resource.RLIMIT_AS, (size + (48 << 20),) * 2)
-chunk = b"x" * (1 << 20)
-for number in range(100):
-    for event in lines.feed(chunk, len(chunk)):
-        assert type(event) is LineTooLong and event.start == b"x" * 512, event
-        print("over", 16 << 20 < event.size < 48 << 20)
-for event in lines.feed(b"yz\\n{}\\n", 6):
-    print(event.size, event.end[-3:]) if type(event) is LineDropped else print(event)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are kept on Linux")
-def test_a_line_that_there_is_no_memory_for_is_thrown_away_like_one_over_the_limit() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", SCARCE], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert ran.stdout == "over True\n104857602 b'xyz'\n[b'{}']\n", ran.stderr
