@@ -88,7 +88,7 @@ def outcome_of(found: QueryResult) -> str:
 def blocked(call: Call) -> dict[str, Any]:
     """Return the envelope of a reindex that is held back: what to do, and how to insist."""
     own = {word: value for word, value in call.arguments.items() if word != OVERRIDE}
-    override = call.shown(OVERRIDE)
+    override = call.advertised_name(OVERRIDE)
     sync = {"action": "sync", "path": call.argument("path")}
     return {
         **BLOCKED,

@@ -237,6 +237,5 @@ def _changed(schema: Schema, edit: Callable[[Schema, Schema], Subschema]) -> Sch
         edited = edit(root, body)
     except (Unsupported, RecursionError):
         return None
-    if isinstance(edited, bool):
-        edited = {} if edited else {"not": {}}
+    assert isinstance(edited, dict)
     return whole(head, edited)

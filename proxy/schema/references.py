@@ -225,16 +225,16 @@ def _renamed(root: Schema, own: dict[str, dict[str, Subschema]]) -> Schema:
 def drop_unused_definitions(root: Schema) -> Schema:
     """Return a bundled schema without its unused definitions."""
     head, body = split_definitions(root)
-    used: set[str] = set()
+    reachable: set[str] = set()
     waiting = references(body)
     while waiting:
-        used |= waiting
-        waiting = set().union(*(references(target(root, each)) for each in waiting)) - used
+        reachable |= waiting
+        waiting = set().union(*(references(target(root, each)) for each in waiting)) - reachable
     for words in DEFINITIONS:
         definitions = {
             name: reference
             for name, reference in head.pop(words, {}).items()
-            if pointer(words, name) in used
+            if pointer(words, name) in reachable
         }
         head |= {words: definitions} if definitions else {}
     return whole(head, body)

@@ -45,6 +45,11 @@ EDITS: dict[str, tuple[Edit, Schema, Schema | None]] = {
         {"properties": {"a": {}, "b": {}}},
         {"properties": {"a": {"title": "here"}, "b": {}}},
     ),
+    "a part that may be anything": (
+        marked("a"),
+        {"properties": {"a": True}},
+        {"properties": {"a": {"title": "here"}}},
+    ),
     "all parts of a pattern": (
         marked("a*"),
         {"properties": {"a": {}, "ab": {}, "b": {}}},
