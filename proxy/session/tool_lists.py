@@ -137,7 +137,7 @@ def _announce(state: SessionState, differs: bool) -> tuple[Output, ...]:
 # The list that a client received last
 
 
-class Page:
+class ListPage:
     """One result of tools/list as the server sent it; sessions share equal ones."""
 
     def __init__(self, result: bytes) -> None:
@@ -145,7 +145,7 @@ class Page:
 
 
 @cache
-def _pages() -> "WeakValueDictionary[bytes, Page]":
+def _pages() -> "WeakValueDictionary[bytes, ListPage]":
     """Return the pages of all sessions, by their digests."""
     # Imported late: needed only if a server declares that its list may change.
     from weakref import WeakValueDictionary
@@ -157,7 +157,7 @@ class ToolListHistory:
     """The pages of the last tools/list, and a digest of the client's version of each."""
 
     def __init__(self) -> None:
-        self._pages: list[tuple[Page | None, bytes]] = []
+        self._pages: list[tuple[ListPage | None, bytes]] = []
         self.size = 0
         """Bytes of the list as the server sent it."""
 
@@ -170,7 +170,7 @@ class ToolListHistory:
             self._pages.clear()
             self.size = 0
         raw = bytes(original)
-        page = _pages().setdefault(_digest(raw), Page(raw)) if len(raw) <= _MOST_BYTES else None
+        page = _pages().setdefault(_digest(raw), ListPage(raw)) if len(raw) <= _MOST_BYTES else None
         entry = page, _digest(raw if edited is None else bytes(edited))
         if entry in self._pages:
             return
@@ -200,7 +200,7 @@ def new_history(result: Raw) -> ToolListHistory | None:
     return ToolListHistory() if changes else None
 
 
-def _digest_now(page: Page, rewrite: Callable[[Raw], Raw | None]) -> bytes:
+def _digest_now(page: ListPage, rewrite: Callable[[Raw], Raw | None]) -> bytes:
     try:
         edited = rewrite(Raw(page.result))
     except DocumentError:
