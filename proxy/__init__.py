@@ -46,10 +46,14 @@ Case        a test written beside a rule
 
 To add
 
-- a transform: a file in transforms/ (a frozen Struct whose fields are its options; the docstring,
-  with its doctest, is the reference), a line in the table of transforms/__init__.py, and
-  tests/transforms/test_NAME.py. The text below an option describes it for editors and in the
-  reference, which `make reference` writes.
+- a transform: a file in transforms/ with a frozen subclass of BaseTransform (transforms/base.py).
+  Its fields are its options, with a text below each for editors and the reference; its docstring,
+  with a doctest, is its part of the reference, which `make reference` writes. `__call__` changes
+  the document: `places(root, path)` of document.paths yields a Slot for each value that a path
+  names; `slot.open()` decodes one level and leaves numbers as Raw, so that they keep their
+  spelling. Only a transform that makes a new shape has a `reshape` of its own; any other is a line
+  in `relaxing` of tests/transforms/test_reshaping.py. It takes effect by a line in the table of
+  transforms/__init__.py.
 - a client: an entry in ruleset/clients.py with its source.
 - a verb: a file in cli/ with `add(parser)` and `run(arguments)`, and a line in cli/__init__.py.
 - a guarantee: a sentence in README, and a test named after what a user would see; what can go
