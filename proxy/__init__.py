@@ -46,14 +46,19 @@ Case        a test written beside a rule
 
 To add
 
-- a transform: a file in transforms/ with a frozen subclass of BaseTransform (transforms/base.py).
-  Its fields are its options, with a text below each for editors and the reference; its docstring,
-  with a doctest, is its part of the reference, which `make reference` writes. `__call__` changes
-  the document: `places(root, path)` of document.paths yields a Slot for each value that a path
-  names; `slot.open()` decodes one level and leaves numbers as Raw, so that they keep their
-  spelling. Only a transform that makes a new shape has a `reshape` of its own; any other is a line
-  in `relaxing` of tests/transforms/test_reshaping.py. It takes effect by a line in the table of
-  transforms/__init__.py.
+- a transform: a file in transforms/ with a frozen subclass of BaseTransform (transforms/base.py;
+  clip.py is a short one to begin with), and a line in the table of transforms/__init__.py. Its
+  fields are its options, with a text below each for editors and the reference; its docstring, with
+  a doctest, is its part of the reference, which `make reference` writes. `__call__` changes the
+  document: `places(root, path)` of document.paths yields a Slot for each value that a path names;
+  `slot.open()` decodes one level and leaves numbers as Raw, so that they keep their spelling; a
+  path that names nothing goes to `call.missing`. BaseTransform.reshape suits steps that only leave
+  out, move or shorten; a step that changes numbers or types needs its own (schema/derive.py).
+  Tests: tests/transforms/test_NAME.py, with `shaped` (tests/documents.py), `rule` (tests/given.py)
+  and `assert_reshaped` (tests/fitting.py). Tests that try all transforms want a row for it:
+  `relaxing` in tests/transforms/test_reshaping.py if it has no `reshape`, STEPS in
+  tests/transports/workers/test_process.py, KINDS in tests/fuzz/steps.py, a file in
+  tests/cases/good, and the names in tests/cases/bad/unknown-transform.yaml.
 - a client: an entry in ruleset/clients.py with its source.
 - a verb: a file in cli/ with `add(parser)` and `run(arguments)`, and a line in cli/__init__.py.
 - a guarantee: a sentence in README, and a test named after what a user would see; what can go

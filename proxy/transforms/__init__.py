@@ -1,6 +1,6 @@
 """The table of transforms: the name in a rule file, and its class.
 
-A new transform needs a file in this package, a line here, and a test.
+proxy/__init__.py says how to add one.
 """
 
 from proxy.transforms.abridge import Abridge
