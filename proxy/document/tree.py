@@ -17,7 +17,7 @@ from proxy.document.fuel import Fuel
 from proxy.document.surrogates import replace_lone
 from proxy.errors import DocumentError
 
-_LARGE = 256 << 10  # bytes
+_LARGE = 256 << 10  # bytes of JSON from which time and memory need care
 _TIMES = 8  # bytes of memory for each byte of a document, nearly always at most
 
 
@@ -49,7 +49,6 @@ _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _ARRAY = msgspec.json.Decoder(list[Raw])
 _STRING = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder(Raw)
-_LARGE = 256 << 10  # bytes
 _PAUSE = 30.0  # seconds that garbage collection may be delayed
 _collected = monotonic()
 _WORDS: dict[bytes, Value] = {b"null": None, b"true": True, b"false": False}

@@ -6,13 +6,13 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from proxy.document.message import LONGEST_NAME
 from proxy.ruleset.rule import Hidden, Rule, RuleSet
 from proxy.session.tools import arguments
 from proxy.session.tools.arguments import ArgumentPlan
 from proxy.session.tools.definitions import ToolFacts
 
 _MOST_TOOLS = 1000  # tools whose facts and rules are remembered
-_MOST_NAME = 200  # characters; long names must not fill the memory
 
 Rules = Callable[[str | None, str | None], RuleSet]
 Fact = TypeVar("Fact", ToolFacts, frozenset[str])
@@ -97,8 +97,8 @@ class ActiveRules:
 
     def rename(self, *, client: str | None = None, server: str | None = None) -> None:
         """Record the names of client and server, as far as they are given."""
-        server = self.server if server is None else server[:_MOST_NAME]
-        client = self.client if client is None else client[:_MOST_NAME]
+        server = self.server if server is None else server[:LONGEST_NAME]
+        client = self.client if client is None else client[:LONGEST_NAME]
         if (server, client) == (self.server, self.client):
             return
         self.server, self.client, self._ruleset = server, client, None
@@ -164,7 +164,7 @@ class ActiveRules:
         if rules is None:
             facts = self._facts.get(tool) or ToolFacts(self._implied.get(tool, frozenset()))
             rules = self._covering(tool, facts)
-            if len(tool) > _MOST_NAME:
+            if len(tool) > LONGEST_NAME:
                 return rules
             if len(self._by_tool) > _MOST_TOOLS:
                 self._by_tool.clear()
@@ -173,7 +173,7 @@ class ActiveRules:
 
     def unlisted(self, tool: str, own: frozenset[str]) -> ToolRules:
         """Return the rules for an unlisted tool that must have the arguments `own`."""
-        if len(tool) > _MOST_NAME:
+        if len(tool) > LONGEST_NAME:
             return self._covering(tool, ToolFacts(own))
         earlier = self._implied.get(tool, frozenset())
         if not own <= earlier:
