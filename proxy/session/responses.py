@@ -85,16 +85,16 @@ def _response(
         elif pending.rule is not None:
             return to_shape(state, raw, pending, pending.rule)
     except (DocumentError, msgspec.DecodeError) as error:
-        if pending.rule is not None and pending.rule.failure_policy.withholds:
-            return _withheld(state, pending, pending.rule, error)
+        if pending.withholds:
+            return _withheld(state, pending, error)
         state.log(f"{pending.method}: left as it came: {error}")
     return _untouched(state, raw, pending)
 
 
-def _withheld(
-    state: SessionState, pending: PendingRequest, rule: Rule, error: Exception
-) -> tuple[Output, ...]:
+def _withheld(state: SessionState, pending: PendingRequest, error: Exception) -> tuple[Output, ...]:
     """Withhold a response that cannot be parsed."""
+    rule = pending.rule
+    assert rule is not None
     state.log(f"{rule.at(pending.tool)}: withheld: {error}")
     reason = f"the response was withheld: rule {rule.name!r} cannot read it"
     return (Forward(state.refusal(pending, reason)),)
@@ -316,9 +316,9 @@ def take_unreadable(
         return () if stray or state.inflight.queries.within(raw) else (Forward(raw),)
     if pending.held_call is not None:
         return guards.query_failed(state, pending, "the answer cannot be read")
+    if pending.withholds:
+        return _withheld(state, pending, error)
     if pending.rule is not None:
-        if pending.rule.failure_policy.withholds:
-            return _withheld(state, pending, pending.rule, error)
         state.log(f"{pending.rule.at(pending.tool)}: left as it came: {error}")
     return _untouched(state, raw, pending)
 

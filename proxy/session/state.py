@@ -84,7 +84,7 @@ class SessionState:
     def send(self, raw: bytes, pending: PendingRequest) -> tuple[Output, ...]:
         """Record a request before it is sent upstream: the response may come at once."""
         inflight, slot = self.inflight, pending.exchange + pending.id
-        if pending.rule is not None and pending.withholds and inflight.at_server(slot):
+        if pending.withholds and inflight.at_server(slot):
             # Of two responses with this id, the first would be taken for the withheld one.
             return (Reply(pending.error(ID_IN_USE)),)
         pending.size = len(raw)
