@@ -5,21 +5,12 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 
 from proxy.transports.log import TAIL, Log
-
-
-@pytest.fixture
-def pipe() -> Iterator[tuple[int, int]]:
-    reading, writing = os.pipe()
-    yield reading, writing
-    for end in (reading, writing):
-        with suppress(OSError):
-            os.close(end)
 
 
 def read_all(pipe: tuple[int, int]) -> bytes:

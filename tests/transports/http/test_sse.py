@@ -1,6 +1,5 @@
 """Event streams: the same events whatever the chunks, and no byte of them lost."""
 
-import re
 from collections.abc import Iterable
 
 import pytest
@@ -8,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from proxy.transports.http.sse import Event, Events, TooLong, encode_event, replaced
+from tests.fuzz.events import Fields, by_the_book
 
 BIG = 20 << 20
-Fields = tuple[bytes | None, str | None, str | None, int | None]
 
 ENDS = [b"\n", b"\r\n", b"\r"]
 LINES = [
@@ -39,30 +38,6 @@ def cut(stream: bytes, sizes: list[int]) -> Iterable[bytes]:
 def read(chunks: Iterable[bytes], limit: int = BIG) -> tuple[list[Event], bytes]:
     events = Events(limit)
     return [event for chunk in chunks for event in events.feed(chunk)], events.end()
-
-
-def by_the_book(stream: bytes) -> list[Fields]:
-    """Read a whole stream as the specification words it, line after line."""
-    found: list[Fields] = []
-    nothing: Fields = (None, None, None, None)
-    fields = nothing
-    *lines, _ = re.split(rb"\r\n|\n|\r", stream.removeprefix(b"\xef\xbb\xbf"))
-    for line in lines:
-        data, id, event, retry = fields
-        name, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
-        if not line:
-            found += [fields] if fields != nothing else []
-            fields = nothing
-        elif name == b"data":
-            fields = (value if data is None else data + b"\n" + value, id, event, retry)
-        elif name == b"id" and b"\0" not in value:
-            fields = (data, value.decode(errors="replace"), event, retry)
-        elif name == b"event":
-            fields = (data, id, value.decode(errors="replace"), retry)
-        elif name == b"retry" and re.fullmatch(rb"[0-9]+", value):
-            fields = (data, id, event, int(value))
-    return found
 
 
 def fields_of(events: list[Event]) -> list[Fields]:
@@ -100,7 +75,7 @@ def test_the_events_are_those_of_the_specification(stream: bytes, sizes: list[in
     # One more byte tells a `\r` at the end from half a line end.
     events, _ = read(cut(stream + b":", sizes))
 
-    assert fields_of(events) == by_the_book(stream + b":")
+    assert fields_of(events) == [*by_the_book(stream + b":")]
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,6 @@ from tests.threadless import threadless
 SECONDS = 60.0
 
 
-@pytest.fixture
-def pipe() -> Iterator[tuple[int, int]]:
-    reading, writing = os.pipe()
-    yield reading, writing
-    for end in (reading, writing):
-        with suppress(OSError):
-            os.close(end)
-
-
 def never() -> None:
     raise AssertionError("the other side is there")
 
