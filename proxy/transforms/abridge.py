@@ -136,7 +136,7 @@ class _Task:
                 return []
             return self._text(content)
         raw = compact(encode(value))
-        if SizeReducer(self.document).size(raw) <= self.bound:
+        if len(raw) <= self.bound:
             return []
         fitted, notices = self._structured(Raw(raw), self.bound)
         if fitted is not None:
@@ -157,7 +157,7 @@ class _Task:
             if fitted is None:
                 return None
             content = outside.text(fitted)
-            beside = sum(self._noticed(notice.value) for notice in notices)
+            beside = sum(encoded_size({NAME: notice.value}) for notice in notices)
             total_size = encoded_size(content) + beside
             if total_size <= self.bound:
                 self.document.root.set(content)
@@ -177,7 +177,7 @@ class _Task:
 
     def _structured(self, raw: Raw, bound: int) -> tuple[Value, list[Notice]]:
         """Return the value cut to fit with its notes; None if it is neither object nor array."""
-        cutter, reserve = SizeReducer(self.document, blocks=self.blocks), _reserve(bound)
+        cutter, reserve = SizeReducer(blocks=self.blocks), _reserve(bound)
         head = memoryview(raw)[0]
         if head == 0x7B:
             fitted = cutter.fit(raw, bound - reserve, "", "", 0)
@@ -192,9 +192,6 @@ class _Task:
         room = bound - reserve - len('{"items":}')
         fitted = Raw(cutter.fit(raw, room, "" if self.blocks else "items", "", 0) or b"[]")
         return fitted, [Notice(NAME, self._notes(cutter.cuts, reserve - 17))]
-
-    def _noticed(self, value: Value) -> int:
-        return encoded_size({NAME: value})
 
     def _notes(self, cuts: list[Omission], room: int) -> dict[str, str]:
         """Return the notes, the greatest losses first, and how to see more."""

@@ -32,6 +32,7 @@ class Contract(BaseTransform, frozen=True, dict=True):
     """
 
     name: ClassVar[str] = "contract"
+    burns: ClassVar[bool] = True
 
     schema: Schema
     refuses: bool
@@ -123,31 +124,12 @@ def normalised(schema: Schema) -> Schema:
     return changed
 
 
-# Keywords that do not constrain null: beside them, null need only be one of the types.
-_OF_OTHERS = NOTES | {
-    "additionalProperties",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "format",
-    "items",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "pattern",
-    "properties",
-    "required",
-    "uniqueItems",
-}
+# Keywords that constrain a value of any type, null too; all others are for one type.
+_OF_ANY_TYPE = frozenset(("$dynamicRef", "$ref", "allOf", "anyOf", "const", "if", "not", "oneOf"))
 
 
 def _with_null(part: Schema) -> Schema:
-    if "type" in part and part.keys() <= _OF_OTHERS | {"type", "enum"}:
+    if "type" in part and not part.keys() & _OF_ANY_TYPE:
         kinds = part["type"] if isinstance(part["type"], list) else [part["type"]]
         changed = {**part, "type": list(dict.fromkeys([*kinds, "null"]))}
         if "enum" in part and None not in part["enum"]:

@@ -30,6 +30,7 @@ class Replace(BaseTransform, frozen=True):
     """
 
     name: ClassVar[str] = "replace"
+    burns: ClassVar[bool] = True
 
     pattern: Pattern
     """The matches to replace."""
