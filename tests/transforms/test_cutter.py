@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from proxy.document.tree import Document
-from proxy.transforms.cutter import SizeReducer, ending
+from proxy.transforms.cutter import SizeReducer
 from tests.documents import values
 
 
@@ -59,13 +59,6 @@ def test_a_large_element_is_cut_to_leave_room_for_the_next_ones() -> None:
     assert 0 < len(found[0]) < 1000
     assert found[1:] == [1, 2]
     assert told == {"[]": f"{len(found[0])} of 1000"}
-
-
-def test_a_text_ends_at_a_line_else_a_word_else_anywhere() -> None:
-    assert ending("ab\ncd\nefgh", 8) == 6
-    assert ending("ab\n" + "x" * 50, 40) == 40
-    assert ending("x" * 37 + " yyyy", 40) == 38
-    assert ending("abc", 40) == 3
 
 
 def test_a_text_that_is_only_spelled_in_many_bytes_stays_whole() -> None:

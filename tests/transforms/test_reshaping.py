@@ -16,7 +16,6 @@ from proxy.transforms.clip import Clip
 from proxy.transforms.drop import Drop
 from proxy.transforms.elide import Elide
 from proxy.transforms.filter import Filter
-from proxy.transforms.jmespath import Jmespath
 from proxy.transforms.keep import Keep
 from proxy.transforms.paginate import Paginate
 from proxy.transforms.parse import Parse
@@ -142,8 +141,3 @@ def test_the_page_of_a_root_array_has_the_schema_of_the_object_around_it() -> No
         "items": {"type": "integer"},
     }
     assert schema["anyOf"][0]["required"] == ["rows", "pagination"]
-
-
-@pytest.mark.parametrize("step", [Jmespath(Expression("a")), Parse(as_="json")])
-def test_some_steps_do_not_know_the_schema_of_their_results(step: Transform) -> None:
-    assert step.reshape({"type": "object"}) is None

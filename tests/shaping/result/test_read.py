@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from proxy.errors import DocumentError
 from proxy.shaping.result.frame import Copy, content_of
-from proxy.shaping.result.read import is_error, is_final, locate, parse
+from proxy.shaping.result.read import locate, parse
 from tests.given import answer, document, said
 from tests.result.given import STRUCTURED, TEXT, members, places, written
 
@@ -218,12 +218,6 @@ def test_a_line_says_the_same_however_far_it_is_taken_apart(raw: bytes) -> None:
     assert texts == (content_of(line.members) if line.content is None else line.content)[1]
 
 
-def test_one_text_is_decoded_on_the_way_and_no_longer_in_its_block() -> None:
-    line = parse(answer(said("text")))
-    assert line.content == ([Raw(b'{"type":"text","text":""}')], {0: "text"})
-    assert parse(answer(said("text")), intact=True).content is None
-
-
 @pytest.mark.parametrize(
     "raw",
     [
@@ -236,25 +230,3 @@ def test_one_text_is_decoded_on_the_way_and_no_longer_in_its_block() -> None:
 def test_a_line_without_a_result_object_is_not_taken_apart(raw: bytes) -> None:
     with pytest.raises(DocumentError):
         parse(raw)
-
-
-@pytest.mark.parametrize(
-    ("value", "final"),
-    [
-        ({}, True),
-        ({"resultType": "complete"}, True),
-        ({"resultType": "input_required"}, False),
-        ({"resultType": "task"}, False),
-        ({"resultType": 5}, False),
-        ({"task": {"taskId": "a"}}, False),
-    ],
-)
-def test_a_result_is_complete_unless_it_says_otherwise(value: dict[str, Any], final: bool) -> None:
-    assert is_final(members(value)) is final
-
-
-def test_only_is_error_true_marks_an_error() -> None:
-    assert is_error(members({"isError": True}))
-    assert not is_error(members({"isError": False}))
-    assert not is_error(members({"isError": "true"}))
-    assert not is_error({})
