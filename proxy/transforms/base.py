@@ -146,7 +146,6 @@ class BaseTransform(Struct, frozen=True):
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """No arguments."""
         return {}
 
     def reshape(self, schema: Schema) -> Schema | None:
@@ -184,7 +183,7 @@ class WindowTransform(BaseTransform, frozen=True):
             parameters[name] = Parameter({**schema, "description": description})
         return parameters
 
-    def asked(self, call: Call, defaults: tuple[int, int]) -> tuple[int, int]:
+    def span(self, call: Call, defaults: tuple[int, int]) -> tuple[int, int]:
         """Return the length and the start that the call asks for."""
         values = (call.argument(name) for name in self.names)
         length, start = (

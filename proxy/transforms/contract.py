@@ -38,7 +38,6 @@ class Contract(BaseTransform, frozen=True, dict=True):
     refuses: bool
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Warn of each violation of the contract, or raise Refusal."""
         raw = _as_sent(root.document)
         call.fuel.burn(len(raw) >> 6)
         violations = list(self._checker.violations(decoded(raw), call.fuel))
@@ -53,7 +52,6 @@ class Contract(BaseTransform, frozen=True, dict=True):
             raise Refusal(f"the response breaks its contract: {texts}{rest}")
 
     def reshape(self, schema: Schema) -> Schema | None:
-        """The schema of the output is the promised one."""
         return self.schema
 
     @cached_property

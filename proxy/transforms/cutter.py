@@ -55,16 +55,6 @@ class Omission(Struct, frozen=True):
         several = f" in {self.count} {_CONTAINERS[self.unit]}" if self.count > 1 else ""
         return f"{self.visible} of {self.total}{self.unit}{several}"
 
-    def with_another(self, other: "Omission") -> "Omission":
-        """Return the sum of both, with the place of this omission."""
-        return replace(
-            self,
-            loss=self.loss + other.loss,
-            visible=self.visible + other.visible,
-            total=self.total + other.total,
-            count=self.count + other.count,
-        )
-
 
 class SizeReducer:
     """Cuts values to a number of bytes, and records each omission.
@@ -79,11 +69,10 @@ class SizeReducer:
     @property
     def cuts(self) -> list[Omission]:
         """The omissions, one for each path and unit; the greatest loss first."""
-        merged: dict[tuple[str, str], Omission] = {}
+        alike: dict[tuple[str, str], list[Omission]] = {}
         for cut in self._cuts:
-            key = cut.path, cut.unit
-            merged[key] = merged[key].with_another(cut) if key in merged else cut
-        return sorted(merged.values(), key=lambda cut: -cut.loss)
+            alike.setdefault((cut.path, cut.unit), []).append(cut)
+        return sorted(map(_sum, alike.values()), key=lambda cut: -cut.loss)
 
     def fit(self, raw: Raw, room: int, path: str, place: str, depth: int) -> bytes | Raw | None:
         """Return `raw` cut to at most `room` bytes; None if that is impossible.
@@ -183,6 +172,12 @@ class SizeReducer:
         if visible < total:
             cut = Omission(path or "@", unit, place, visible, total, loss, visible, total)
             self._cuts.append(cut)
+
+
+def _sum(cuts: list[Omission]) -> Omission:
+    visible, total = sum(cut.visible for cut in cuts), sum(cut.total for cut in cuts)
+    loss = sum(cut.loss for cut in cuts)
+    return replace(cuts[0], loss=loss, visible=visible, total=total, count=len(cuts))
 
 
 def _rigid(raw: Raw) -> bool:

@@ -54,7 +54,6 @@ class Filter(BaseTransform, frozen=True):
     """Keep the elements that do not match."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless there is exactly one condition."""
         conditions = [name for name in _CONDITIONS if getattr(self, name) is not None]
         if len(conditions) != 1:
             names = " and ".join(conditions) or "none"

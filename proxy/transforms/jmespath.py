@@ -37,7 +37,6 @@ class Jmespath(BaseTransform, frozen=True):
     """The values."""
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Evaluate, and replace the values."""
         evaluate = evaluator(self.name, self.expression, call)
         if find(root, self.at) is None:
             call.missing.append(str(self.at))

@@ -94,7 +94,6 @@ class Paginate(WindowTransform, frozen=True):
     """Tools whose calls make the snapshots of this rule stale."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for options that contradict each other."""
         super().__post_init__()
         if self.most < self.limit:
             raise ValueError(f"'limit' {self.limit} is greater than 'max_limit' {self.most}")
@@ -120,7 +119,6 @@ class Paginate(WindowTransform, frozen=True):
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The paths of all arrays."""
         return self.at if isinstance(self.at, tuple) else (self.at,)
 
     @property
@@ -130,7 +128,6 @@ class Paginate(WindowTransform, frozen=True):
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The arguments `limit` and `offset`, or the names that `arguments` gives them."""
         what = f"of {_listed(self._arrays)}" if self._arrays else "elements"
         return self.integers(
             (1, self.limit, self.most, f"How many {what} to return"),
@@ -154,8 +151,7 @@ class Paginate(WindowTransform, frozen=True):
         return f"{first}; {sign}, call again with `{offset}` moved on by as many as came."
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Cut the page."""
-        limit, offset = self.asked(call, (self.limit, 0))
+        limit, offset = self.span(call, (self.limit, 0))
         windows, changed = list(self._windows(root, call)), root.document.changed
         if not windows:
             return

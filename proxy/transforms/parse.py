@@ -63,7 +63,6 @@ class Parse(BaseTransform, frozen=True):
     """The end of a record: a regular expression; a blank line by default."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for options that exclude each other, or an invalid `split`."""
         if self.split is not None:
             if self.as_ != "records":
                 raise ValueError(f"'split' is for as: records, not as: {self.as_}")
@@ -73,7 +72,6 @@ class Parse(BaseTransform, frozen=True):
                 raise ValueError(f"split: {error}") from error
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Replace the text by the structure."""
         document = root.document
         places = list(select(root, self.at))
         if not places:

@@ -34,7 +34,6 @@ class FromPath(Struct, frozen=True):
     """`true`: the default replaces a null too."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for `over_null` without a default other than null."""
         if self.over_null and self.default in (UNSET, None):
             raise ValueError("over_null: there is no default here to stand over a null")
 
@@ -95,7 +94,6 @@ class Project(BaseTransform, frozen=True, dict=True):
     """The value of a key that has no other."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for no or duplicate fields, or a `to` without a member to rename."""
         names = [column.name for column in self._columns]
         if not names:
             raise ValueError("no fields")

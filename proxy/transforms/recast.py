@@ -12,23 +12,10 @@ from proxy.document.paths import Path
 from proxy.document.patterns import Expression, Pattern, truthy
 from proxy.document.tree import Slot, Value, compact, encode, opened, raw, text
 from proxy.errors import OptionError, OptionErrors, TransformError, did_you_mean
+from proxy.transforms import shapes
 from proxy.transforms.base import BaseTransform, Call, Schema, evaluator
 from proxy.transforms.project import FromExpression, FromPath
-from proxy.transforms.shapes import (
-    FromArgument,
-    Leaf,
-    Part,
-    Shape,
-    Source,
-    constant,
-    deep_merge,
-    leaves,
-    paths,
-    spelled,
-    standing,
-    taken_apart,
-    unknown_word,
-)
+from proxy.transforms.shapes import FromArgument, Leaf, Part, Shape, Source
 
 _SHOWN = 80  # characters of a document in a message
 
@@ -96,11 +83,10 @@ class Recast(BaseTransform, frozen=True, dict=True):
     """A path in the shapes, and the only words that may be there."""
 
     def __post_init__(self) -> None:
-        """Raise OptionErrors for contradictory options, each mistake with its place."""
         wrong = [*_contradictory(self.cases)]
         places = set()
         for number, case in enumerate(self.cases):
-            for leaf in leaves(self._shapes[number]):
+            for leaf in shapes.leaves(self._shapes[number]):
                 # A mistake in `common` is wrong for each case, but reported once.
                 unknown = [] if leaf.at in places else [*_unknown(leaf, case, number)]
                 places |= {leaf.at} if unknown else set()
@@ -129,16 +115,16 @@ class Recast(BaseTransform, frozen=True, dict=True):
 
     def _check(self, result: Value) -> None:
         for path, words in self.vocabulary.items():
-            value = unknown_word(values_at(result, path.steps), words)
+            value = shapes.unknown_word(values_at(result, path.steps), words)
             if value is not None:
                 message = f"{_excerpt(value)} is none of the words of {path.text!r}"
                 raise TransformError(self.name, ValueError(message))
 
     @cached_property
     def _shapes(self) -> tuple[Shape, ...]:
-        common = taken_apart(self.common, ("common",))
+        common = shapes.taken_apart(self.common, ("common",))
         return tuple(
-            deep_merge(taken_apart(case.to, ("cases", number, "to")), common)
+            shapes.deep_merge(shapes.taken_apart(case.to, ("cases", number, "to")), common)
             for number, case in enumerate(self.cases)
         )
 
@@ -176,7 +162,6 @@ class Filling:
         return match is not None
 
     def evaluated(self, expression: Expression, over: Value) -> Any:
-        """Evaluate an expression of the rule."""
         return evaluator(Recast.name, expression, self._call)(over)
 
     def filled(self, shape: Shape) -> Value:
@@ -213,7 +198,7 @@ class Filling:
         return UNSET if value is None else value
 
     def _text(self, content: str) -> str | None:
-        parts = spelled(content)
+        parts = shapes.spelled(content)
         if len(parts) == 3 and not parts[0] + parts[2]:
             return self._capture(parts[1])
         texts = [(self._capture(part) or "") if at % 2 else part for at, part in enumerate(parts)]
@@ -250,7 +235,7 @@ def _unknown(leaf: Leaf, case: RecastCase, number: int) -> Iterator[OptionError]
     part, matched = leaf.part, case.match is not None and leaf.at[0] == "cases"
     if isinstance(part, str):
         try:
-            names = spelled(part)[1::2]
+            names = shapes.spelled(part)[1::2]
         except ValueError as error:
             yield OptionError(leaf.at, str(error))
             return
@@ -273,20 +258,20 @@ def _no_capture(name: str, captures: list[str], number: int) -> str:
 
 
 def _unworded(
-    shapes: tuple[Shape, ...], path: Path, words: tuple[str, ...]
+    forms: tuple[Shape, ...], path: Path, words: tuple[str, ...]
 ) -> Iterator[OptionError]:
     """Yield an error for each constant at `path` outside its words, or for an unused path."""
     place = ("vocabulary", path.text)
     if not path.plain or not path.steps:
         yield OptionError(place, f"{path.text!r} is not names joined by dots", of_key=True)
         return
-    pairs = [pair for shape in shapes for pair in standing(shape, path.steps)]
+    pairs = [pair for shape in forms for pair in shapes.standing(shape, path.steps)]
     if not pairs:
-        names = list(dict.fromkeys(each for shape in shapes for each in paths(shape)))
+        names = list(dict.fromkeys(each for shape in forms for each in shapes.paths(shape)))
         advice = did_you_mean(path.text, names) or f"; known: {', '.join(names) or 'nothing'}"
         yield OptionError(place, f"no case puts anything at {path.text!r}{advice}", of_key=True)
     for leaf, rest in pairs:
-        other = unknown_word(constant(leaf, rest), words)
+        other = shapes.unknown_word(shapes.constant(leaf, rest), words)
         if other is not None:
             advice = did_you_mean(other, words) if isinstance(other, str) else ""
             advice = advice or f"; known: {', '.join(words)}"

@@ -58,7 +58,6 @@ class Truncate(WindowTransform, frozen=True):
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The arguments `maxLength` and `startIndex`, or the names that `arguments` gives them."""
         what = f"`{self.at}`" if self.at.steps else "the text"
         side = " from its end" if self.from_ == "end" else ""
         return self.integers(
@@ -77,7 +76,6 @@ class Truncate(WindowTransform, frozen=True):
         )
 
     def __call__(self, root: Slot, call: Call) -> None:
-        """Cut the window."""
         document = root.document
         if not (self.at.steps or document.textual):
             return
@@ -88,7 +86,7 @@ class Truncate(WindowTransform, frozen=True):
         if slot is None or not isinstance(text, str):
             call.missing.append(str(self.at))
             return
-        length, start = self.asked(call, (self.max_length, 0))
+        length, start = self.span(call, (self.max_length, 0))
         start = min(start, len(text))
         exceeds = call.bound is not None and size(document) > call.bound
         if start == 0 and len(text) <= length and not exceeds:

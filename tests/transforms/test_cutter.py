@@ -12,7 +12,7 @@ from tests.documents import values
 
 def cut(value: Any, room: int) -> tuple[Any, dict[str, str]]:
     raw = Document.read(json.dumps(value).encode()).encode()
-    cutter = SizeReducer(Document(None))
+    cutter = SizeReducer()
     fitted = cutter.fit(Raw(raw), room, "", "", 0)
     assert fitted is not None
     assert len(bytes(fitted)) <= room
@@ -22,7 +22,7 @@ def cut(value: Any, room: int) -> tuple[Any, dict[str, str]]:
 @given(values(leaves=60), st.integers(0, 1000))
 def test_what_is_cut_takes_no_more_room_than_there_is(raw: bytes, room: int) -> None:
     whole = Document.read(raw).encode()
-    fitted = SizeReducer(Document(None)).fit(Raw(whole), room, "", "", 0)
+    fitted = SizeReducer().fit(Raw(whole), room, "", "", 0)
     if fitted is None:
         # Only what cannot be cut, or no room for brackets or quotes.
         assert room < 2 or whole[:1] not in b'{["' or len(json.loads(whole)) <= 40
@@ -62,7 +62,7 @@ def test_a_large_element_is_cut_to_leave_room_for_the_next_ones() -> None:
 
 
 def test_a_text_that_is_only_spelled_in_many_bytes_stays_whole() -> None:
-    cutter = SizeReducer(Document(None))
+    cutter = SizeReducer()
     escaped = Raw(json.dumps("\u00e9" * 50).encode())
     fitted = cutter.fit(escaped, 110, "", "", 0)
     assert fitted is not None

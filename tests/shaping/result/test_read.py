@@ -13,7 +13,7 @@ from tests.given import answer, document, said
 from tests.result.given import STRUCTURED, TEXT, members, places
 
 
-def block(*blocks: int, **members: bool) -> Copy:
+def block(*blocks: int, **members: Any) -> Copy:
     return Copy("text", blocks=blocks, **members)
 
 

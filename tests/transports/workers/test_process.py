@@ -36,7 +36,11 @@ DOCUMENT: dict[str, Any] = {
 }
 
 # Every transform, as its doctest shows it.
-EXAMPLES = [(name, run) for name, kind in TRANSFORMS.items() for run in examples.runs(kind)]
+EXAMPLES = {
+    f"{name} {number}": run
+    for name, kind in TRANSFORMS.items()
+    for number, run in enumerate(examples.runs(kind))
+}
 
 
 def there_and_back(job: ShapeJob) -> ShapeResult | str:
@@ -52,8 +56,8 @@ def sent(message: WorkerMessage) -> WorkerMessage:
     return WorkerMessage.read(stream)
 
 
-@pytest.mark.parametrize(("name", "run"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
-def test_a_step_does_the_same_in_another_process(name: str, run: examples.RunExample) -> None:
+@pytest.mark.parametrize("run", EXAMPLES.values(), ids=EXAMPLES)
+def test_a_step_does_the_same_in_another_process(run: examples.RunExample) -> None:
     made = replace(rule("name: r"), pipeline=(run.step,))
     raw = answer(said(run.before.decode()))
     job = ShapeJob(
@@ -62,7 +66,9 @@ def test_a_step_does_the_same_in_another_process(name: str, run: examples.RunExa
     outcome = shape(job)
 
     # Lines that nothing changes are the text that they were.
-    assert outcome.outcome == ("untouched" if name == "parse" else "shaped"), outcome.log_line
+    assert outcome.outcome == ("untouched" if run.step.name == "parse" else "shaped"), (
+        outcome.log_line
+    )
     assert there_and_back(job) == outcome
     if outcome.snapshot is not None:
         page = ShapeJob(rule=made, tool="list_items", id=b"2", snapshot=outcome.snapshot)
