@@ -216,7 +216,7 @@ def test_it_has_the_bundled_rules_and_the_store(image: Image) -> None:
     code = "import proxy, proxy.storage.redis; print(proxy.__file__)"
     done = subprocess.run(
         [image.bin / "python", "-c", code],
-        cwd=image.home, capture_output=True, text=True, check=False,
+        cwd=image.home, env=image.variables, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.startswith(str(image.bin.parent)), done.stderr
 

@@ -21,9 +21,12 @@ from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.transforms import TRANSFORMS
 from tests.fuzz import fuzzer, rulefiles
-from tests.fuzz.__main__ import FUZZERS, main
+from tests.fuzz.__main__ import main
 from tests.fuzz.dice import Dice
-from tests.fuzz.fuzzer import run
+from tests.fuzz.fuzzer import Wrong, run
+from tests.fuzz.pairs import Pair, check
+from tests.fuzz.sharing import FUZZERS
+from tests.given import answer, document
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = {"messages": 1500, "pairs": 500, "traces": 250}
@@ -91,10 +94,6 @@ def twice(session: Session, raw: bytes, exchange: bytes = b"") -> tuple[Output, 
     return outputs + outputs[-1:]
 
 
-def further(raw: bytes) -> bytes:
-    return re.sub(rb'nextOffset\\":(\d+)', lambda at: b'nextOffset\\":%d' % (int(at[1]) + 1), raw)
-
-
 FROM_SERVER, NO_RULES = Session.from_server, ToolRules((), None, None, False)
 # The fuzzer that finds it, what is broken and by what, and the rule that it is found by.
 PLANTED: list[tuple[str, Any, str, Any, str]] = [
@@ -109,7 +108,6 @@ PLANTED: list[tuple[str, Any, str, Any, str]] = [
         "what the model sees is counted",
     ),
     ("pairs", pipeline, "shape", shaped(lambda raw: raw[:-1] + b",}"), "what is sent is JSON"),
-    ("pairs", pipeline, "shape", shaped(further), "pages rejoin"),
     ("traces", Session, "ended", lambda *_: (), "each request is answered"),
     ("traces", Session, "from_server", twice, "what no rule is for goes to the client as it came"),
     ("traces", InFlight, "is_stray", lambda *_: False, "no client sees a question of the proxy's"),
@@ -133,6 +131,19 @@ def test_a_planted_fault_is_found(
     check = FUZZERS[name][0]
     said = (fuzzer.raised(lambda: list(check(11, index))) for index in range(1500))  # noqa: B023
     assert any(each is not None and each.startswith(rule) for each in said)
+
+
+def test_pages_that_leave_something_out_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = b"version: 1\nrules: [{tools: get, response: [{paginate: {at: items, limit: 2}}]}]"
+    given = Pair(rule, answer(document({"items": [1, 2, 3, 4, 5, 6, 7]})), b"1")
+    assert ("rejoined", "paginate", True) in list(check(given))
+
+    def further(raw: bytes) -> bytes:
+        return re.sub(rb'nextOffset\\":[24]', b'nextOffset\\":5', raw)
+
+    monkeypatch.setattr(pipeline, "shape", shaped(further))
+    with pytest.raises(Wrong, match="pages rejoin"):
+        list(check(given))
 
 
 def test_what_takes_too_long_is_found_though_it_catches_everything(

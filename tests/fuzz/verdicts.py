@@ -41,6 +41,7 @@ def travels(job: ShapeJob, outcome: ShapeResult) -> None:
     """Hold what a worker process makes of a job against what this one has made of it."""
     there = _sent(WorkerMessage.asking(job)).job()
     back = _sent(WorkerMessage.answering(there, pipeline.shape(there))).outcome(job)
+    assert not isinstance(back, str), back
     same(outcome, back, "a worker gives the same")
 
 
