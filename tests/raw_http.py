@@ -186,6 +186,30 @@ def always(piece: bytes) -> Answer:
     return answer
 
 
+def answering(asked: Asked) -> Iterator[bytes]:
+    """Answer a request with a result."""
+    yield whole(result(asked.id))
+
+
+def session(rest: Answer = answering) -> Answer:
+    """Answer the handshake and what else belongs to a session, and the rest by `rest`."""
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        method = asked.message.get("method")
+        if method == "initialize":
+            yield whole(initialized(asked.id), "200 OK", "Mcp-Session-Id: s-1")
+        elif method == "notifications/initialized":
+            yield ACCEPTED
+        elif asked.method == "DELETE":
+            yield whole()
+        elif asked.method == "GET" and "last-event-id" not in asked.headers:
+            yield whole(b"", "405 Method Not Allowed")
+        else:
+            yield from rest(asked)
+
+    return answer
+
+
 INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}'
 INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 META = json.dumps({PROTOCOL_VERSION: "2026-07-28"}).encode()
@@ -199,3 +223,9 @@ def call(id: bytes, name: str = "x", *, modern: bool = False) -> bytes:
         name.encode(),
         meta,
     )
+
+
+def cancel(id: int) -> bytes:
+    """Return the notification that a request is cancelled."""
+    note = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}'
+    return note % id
