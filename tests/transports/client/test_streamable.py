@@ -44,7 +44,6 @@ from tests.raw_http import (
 )
 from tests.transports.guarded import guarded, onward
 
-
 LIMIT = 1_000_000
 
 
