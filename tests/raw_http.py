@@ -138,13 +138,18 @@ def _read(connection: socket.socket) -> Asked | None:
             return None
         raw += chunk
     head, _, body = raw.partition(b"\r\n\r\n")
-    first, *lines = head.decode().split("\r\n")
+    first, headers = parsed(head)
     method, path, _ = first.split(" ")
-    pairs = (line.split(": ", 1) for line in lines)
-    headers = {name.lower(): value for name, value in pairs}
     while len(body) < int(headers.get("content-length", 0)):
         body += connection.recv(CHUNK)
     return Asked(method, path, headers, body, connection)
+
+
+def parsed(head: bytes) -> tuple[str, dict[str, str]]:
+    """Return the first line of a head, and its headers with names in lower case."""
+    first, *lines = head.decode("latin-1").split("\r\n")
+    pairs = (line.partition(":") for line in lines)
+    return first, {name.lower(): value.strip() for name, _, value in pairs}
 
 
 def whole(body: bytes = b"", status: str = "200 OK", *headers: str) -> bytes:
