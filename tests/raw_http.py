@@ -4,7 +4,6 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
@@ -70,12 +69,7 @@ class RawServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         # Only this wakes whoever waits in accept.
         self.listening.shutdown(socket.SHUT_RDWR)
         self.listening.close()

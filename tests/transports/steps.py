@@ -58,7 +58,7 @@ class Unloadable:
     """Can be sent to another process, and not be read there."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        return getattr, (os, "no such name")
+        return int, ("no number",)
 
 
 def _tell(place: str) -> None:

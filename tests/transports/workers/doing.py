@@ -17,7 +17,8 @@ def doing(deed: str | Step, place: str = "", *, raw: bytes = RAW, **members: Any
     """Return a job, with a large response, whose last step does `deed`."""
     step = Step(deed, place) if isinstance(deed, str) else deed
     members.setdefault("pipeline", (step,))
-    return ShapeJob(Rule(name="rule", tools=("*",), **members), tool="tool", id=b"1", raw=raw)
+    rule = Rule(name="rule", tools=("*",), **members)
+    return ShapeJob(rule=rule, tool="tool", id=b"1", raw=raw)
 
 
 def told(outcome: ShapeResult) -> dict[str, Any]:

@@ -188,7 +188,7 @@ async def test_where_no_thread_was_to_be_had_others_have_their_turn_all_the_same
         (Step("hang"), "the worker process: it took more than 0.5 seconds"),
         (Step("fail"), "step: KeyError: 'no such thing'"),
         (Clinging("tell"), "the way to a worker process: "),
-        (Clinging("tell", held=Unloadable()), "the worker process: AttributeError: "),
+        (Clinging("tell", held=Unloadable()), "the worker process: ValueError: "),
     ],
 )
 async def test_a_job_that_fails_there_costs_its_answer_the_shape_and_others_nothing(
