@@ -130,12 +130,6 @@ def test_a_response_that_stays_as_it_came_is_not_sent_back() -> None:
     assert outcome.raw is raw
 
 
-def test_what_could_not_be_tried_is_said() -> None:
-    job = ShapeJob(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", raw=b"{}")
-
-    assert sent(WorkerMessage.failing("no memory")).outcome(job) == "no memory"
-
-
 def test_a_message_that_is_cut_anywhere_is_the_end() -> None:
     snapshot = Snapshot(b"{}", b"[1]")
     job = ShapeJob(rule=rule("response: [{keep: [a]}]"), tool="t", id=b"1", snapshot=snapshot)
