@@ -9,21 +9,10 @@ import pytest
 
 from proxy.document.fuel import LITTLE
 from proxy.document.tree import Document, Slot
-from proxy.errors import TransformError
 from proxy.shaping.pipeline import shape
-from proxy.shaping.steps import run
 from proxy.transforms.base import Call, Parameter
 from tests.given import answer, document, rule, said, texts
-from tests.jobs import Raises, job, kept, page, shaped, structured, with_step, withheld
-
-
-def test_run_says_which_step_raised() -> None:
-    made = with_step(rule("response: [{drop: a}]"), Raises(TypeError("no")), 1)
-    call = Call("t", notices=[], missing=[])
-
-    with pytest.raises(TransformError, match="raises: TypeError: no") as caught:
-        run(made, Document({"a": 1}), call, slice(None))
-    assert caught.value.step == "raises"
+from tests.jobs import job, kept, page, shaped, structured, with_step, withheld
 
 
 def test_every_step_is_observed() -> None:

@@ -1,14 +1,12 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from proxy.document.paths import Path
 from proxy.document.surrogates import replace_lone
 from proxy.transforms.clip import Clip
 from proxy.transforms.parse import Parse
-from tests.documents import TEXTS, call, said, shaped
+from tests.documents import call, said, shaped
 
 BODY = Path.parse("body")
 
@@ -70,12 +68,3 @@ def test_a_path_that_matches_nothing_is_reported() -> None:
     told = call()
     shaped(b'{"a": 1}', Clip(at=BODY, max_chars=3), at=told)
     assert told.missing == ["body"]
-
-
-@given(TEXTS, st.integers(0, 300))
-def test_what_is_kept_is_how_the_text_begins(text: str, most: int) -> None:
-    clipped = said(text, Clip(max_chars=most))
-    if len(text) <= most:
-        assert clipped == text
-    else:
-        assert clipped == f"{text[:most]}… (+{len(text) - most} chars)"

@@ -50,11 +50,7 @@ def test_lines_are_without_their_ends_and_joined_with_them() -> None:
 
 def test_the_log_of_a_repository_is_clipped_and_paged_by_commit() -> None:
     told = call(limit=1)
-    steps = (
-        Parse(as_="records", split="(?m)^(?=Commit: )"),
-        Clip(max_lines=4),
-        Paginate(limit=50),
-    )
+    steps = (Parse(as_="records", split="(?m)^(?=Commit: )"), Clip(max_lines=4), Paginate(limit=50))
     assert said(LOG, *steps, at=told) == (
         "Commit history:\nCommit: f5a77ec\nAuthor: Dev 0\nDate: 2023-11-27\n"
         "Message: Limit log.\n… (+2 lines)\n\n"
@@ -177,11 +173,6 @@ def test_what_cannot_be_read_is_a_mismatch(form: Any, text: str) -> None:
         said(text, Parse(as_=form))
 
 
-def test_a_text_without_the_beginning_is_a_mismatch() -> None:
-    with pytest.raises(ShapeMismatch, match=r"^no 'Rows:' in the text$"):
-        said("[1]", Parse(as_="json", after=Pattern("Rows:")))
-
-
 def test_deep_nesting_is_a_mismatch_not_a_crash() -> None:
     for form in ("json", "yaml", "python"):
         with pytest.raises(ShapeMismatch):
@@ -237,12 +228,6 @@ def test_texts_that_can_no_longer_be_told_apart_are_a_mismatch() -> None:
         ShapeMismatch, match=r"^content: some of the texts read as structure were moved"
     ):
         document.close()
-
-
-def test_a_path_that_matches_nothing_is_reported() -> None:
-    told = call()
-    assert shaped(b'{"a":1}', Parse(as_="json", at=CONTENT), at=told) == b'{"a":1}'
-    assert told.missing == ["content"]
 
 
 def test_a_text_that_no_step_changes_is_the_text_that_came() -> None:
