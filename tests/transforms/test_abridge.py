@@ -1,12 +1,10 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.document.patterns import Pattern
-from proxy.document.surrogates import replace_lone
 from proxy.document.tree import Document, encode
 from proxy.document.view import look
 from proxy.transforms.abridge import Abridge, abridge
@@ -28,19 +26,6 @@ def fitted(value: Any, bound: int, **options: Any) -> tuple[Any, list[Notice]]:
 def size(written: bytes, told: Call) -> int:
     beside = sum(len(encode({notice.name: notice.value})) for notice in told.notices)
     return len(written) + beside
-
-
-@pytest.mark.fault(40, "inside")
-@pytest.mark.parametrize(
-    "written", [rb"\ud83d\ude00e\u0301", "😀é".encode(), rb"x\ude00\ud83d\uDC00"]
-)
-def test_no_text_is_cut_inside_a_character_however_it_is_written(written: bytes) -> None:
-    raw = b'{"a":"%s","b":1}' % (written * 200)
-    whole = json.loads(replace_lone(raw))["a"]
-    for bound in range(300, 340):
-        shown = json.loads(shaped(raw, Abridge(max_bytes=bound)))["a"]
-        assert whole.startswith(shown.removesuffix("…"))
-        assert len(shown) > 20
 
 
 def test_a_document_that_fits_is_left_as_it_came() -> None:

@@ -3,7 +3,6 @@ import json
 import pytest
 
 from proxy.document.paths import Path
-from proxy.document.surrogates import replace_lone
 from proxy.transforms.clip import Clip
 from proxy.transforms.parse import Parse
 from tests.documents import call, said, shaped
@@ -31,18 +30,6 @@ def test_a_text_is_shortened_and_what_is_left_out_is_counted(
     step: Clip, text: str, clipped: str
 ) -> None:
     assert said(text, step) == clipped
-
-
-@pytest.mark.fault(40, "inside")
-@pytest.mark.parametrize(
-    "written", [rb"\ud83d\ude00e\u0301", "😀é".encode(), rb"x\ude00\ud83d\uDC00"]
-)
-def test_no_text_is_clipped_inside_a_character_however_it_is_written(written: bytes) -> None:
-    raw = b'"%s"' % (written * 9)
-    whole = json.loads(replace_lone(raw))
-    for most in range(len(whole)):
-        clipped = json.loads(shaped(raw, Clip(max_chars=most)))
-        assert clipped == f"{whole[:most]}… (+{len(whole) - most} chars)"
 
 
 def test_each_string_at_the_path_is_clipped_and_nothing_else() -> None:

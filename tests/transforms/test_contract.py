@@ -191,13 +191,6 @@ def test_nullable_is_read_at_any_depth_and_never_as_a_property() -> None:
     }
 
 
-def test_the_schema_that_was_written_is_not_changed() -> None:
-    inner = {"type": "string", "nullable": True}
-    schema = {"type": "object", "properties": {"a": inner}}
-    normalised(schema)
-    assert inner == {"type": "string", "nullable": True}
-
-
 # As the loader makes it
 
 

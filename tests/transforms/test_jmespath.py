@@ -55,11 +55,3 @@ def test_an_explosive_expression_fails_where_the_fuel_ends(name: str) -> None:
     told.fuel = Fuel(LITTLE)
     with pytest.raises(OutOfFuel):
         shaped(encode(value), Jmespath(Expression(text)), at=told)
-
-
-@pytest.mark.fault(36, "inside")
-def test_a_document_that_takes_more_to_decode_than_there_is_is_not_decoded() -> None:
-    told = call()
-    told.fuel = Fuel(100)
-    with pytest.raises(OutOfFuel):
-        shaped(b'"%s"' % (b"x" * 10_000), Jmespath(Expression("@")), at=told)
