@@ -46,7 +46,7 @@ async def _driven(dice: Dice) -> list[Hashable]:
     failures = [line for line in said if "the proxy failed" in line]
     if failures:
         raise Wrong("the proxy never fails on a message", failures[0])
-    suspended, pending = session._state.suspended, session._state.inflight._pending
+    suspended, pending = session.suspended, session.inflight._pending
     if suspended or pending:
         raise Wrong("nothing is left at the end", f"{suspended} {pending}")
     return [("driven", drive.left, len(drive.account.asked) > 20)]

@@ -19,10 +19,9 @@ from proxy.ruleset.loading.convert import fields
 from proxy.ruleset.loading.rule_model import RuleSpec
 from proxy.ruleset.rule import Rule
 from proxy.session.active_rules import ActiveRules, ToolRules
-from proxy.session.inflight import InFlight
 from proxy.session.outputs import Output
 from proxy.session.session import Session
-from proxy.session.state import SessionState
+from proxy.session.state import InFlight, SessionState
 from proxy.shaping import pages, pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.shaping.result import write as writing

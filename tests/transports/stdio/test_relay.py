@@ -87,46 +87,6 @@ def test_a_long_line_that_may_pass_is_passed_and_reported(wire: Wire) -> None:
     assert b"streamed 500015 server pass end\n" in wire.close().stderr
 
 
-def test_an_answer_on_which_the_session_fails_is_withheld_with_the_reason(wire: Wire) -> None:
-    # Only the session could have told whether a rule is there to withhold it.
-    wire.write(b'{"jsonrpc":"2.0","id":3,"result":{}}\nnext\n')
-    said = b"the proxy failed on a message: ZeroDivisionError: on purpose"
-    error = b'{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"' + said + b'"}}'
-    assert lines(wire, 2) == [error, b"next"]
-    ended = wire.close()
-    assert ended.code == 0
-    assert ended.stderr.count(b"the proxy failed on a message: ZeroDivisionError: on purpose") == 1
-
-
-@pytest.mark.parametrize(
-    ("request_", "answer"),
-    [
-        (
-            b'{"jsonrpc":"2.0","id":1,"method":"fail"}',
-            b'{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":'
-            b'"the proxy failed on a message: ZeroDivisionError: on purpose"}}',
-        ),
-        (
-            b'{"jsonrpc":"2.0","id":"2","method":"bad rules"}',
-            b'{"jsonrpc":"2.0","id":"2","error":{"code":-1,"message":'
-            b'"the rules cannot be used; `mcp-abridge check` says why"}}',
-        ),
-    ],
-)
-def test_a_request_on_which_the_session_fails_is_answered_and_never_arrives(
-    wire: Wire, request_: bytes, answer: bytes
-) -> None:
-    wire.write(request_ + b"\nnext\n")
-    assert lines(wire, 2) == [answer, b"next"]
-    assert wire.close().rest == b""
-
-
-def test_what_is_no_request_and_makes_the_session_fail_is_dropped(wire: Wire) -> None:
-    wire.write(b"fail\nnext\n")
-    assert lines(wire, 1) == [b"next"]
-    assert wire.close().rest == b""
-
-
 def test_another_thread_can_end_everything_with_a_code_of_its_own() -> None:
     with Wire([*COMMAND, "refuse"], cwd=HERE.parents[1]) as wire:
         assert wire.line() == b""
