@@ -33,7 +33,7 @@ from proxy.transports.stdio.relay import Relay
 GO = Event()
 FAILURES: dict[bytes, Exception] = {
     b'{"jsonrpc":"2.0","id":1,"method":"fail"}': ZeroDivisionError("on purpose"),
-    b'{"jsonrpc":"2.0","id":"2","method":"bad rules"}': RuleErrors([]),
+    b'{"jsonrpc":"2.0","id":1,"method":"bad rules"}': RuleErrors([]),
     b"fail": ZeroDivisionError("on purpose"),
     b'{"jsonrpc":"2.0","id":3,"result":{}}': ZeroDivisionError("on purpose"),
 }
