@@ -44,7 +44,7 @@ soak: $(VENV)/.test
 faults: servers
 	$(RUN) -m tests.faults -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
-# Random framing, rules over documents, and sessions: 1,000,000, 100,000 and 20,000 of each.
+# Random messages, rules over documents, and sessions: 1,000,000, 100,000 and 20,000 of each.
 fuzz: $(VENV)/.test
 	$(RUN) -m tests.fuzz $(ARGS)
 

@@ -1,6 +1,5 @@
 """Holds the knowledge base of the examples to its promises, whichever way its list comes."""
 
-import runpy
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +9,6 @@ from typing import Any
 import orjson
 import pytest
 from mcp.shared.exceptions import MCPError
-from starlette.testclient import TestClient
 
 from tests.python_client import Mode, PythonClient, connected
 from tests.serving import FRONTS, Front
@@ -363,53 +361,3 @@ def test_the_tools_are_the_servers_own_but_for_the_list_the_batch_and_the_retire
 
 
 # The server itself, over HTTP
-
-
-@pytest.fixture(scope="module")
-def http() -> Iterator[TestClient]:
-    """Speak HTTP to the server, with nothing between."""
-    names = runpy.run_path(str(SERVER))
-    app = names["app"](names["serve"](names["Base"](), paged=False, log=None))
-    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
-        yield client
-
-
-BOTH = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
-NOTE = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
-
-
-def test_the_server_answers_in_json_without_a_session(http: TestClient) -> None:
-    response = http.post("/mcp", content=LIST, headers=BOTH)
-    assert response.headers["Content-Type"] == "application/json"
-    assert "Mcp-Session-Id" not in response.headers
-    assert len(response.json()["result"]["tools"]) == 10
-
-
-@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
-def test_the_server_wants_both_forms_accepted(accept: str, http: TestClient) -> None:
-    response = http.post("/mcp", content=LIST, headers=BOTH | {"Accept": accept})
-    assert [response.status_code, response.json()["error"]["code"]] == [406, -32600]
-
-
-def test_the_server_takes_notifications_with_204_and_bodies_that_are_no_json_with_200(
-    http: TestClient,
-) -> None:
-    noted = http.post("/mcp", content=NOTE, headers=BOTH)
-    assert [noted.status_code, noted.content] == [204, b""]
-    unread = http.post("/mcp", content=b"{nope", headers=BOTH)
-    assert [unread.status_code, unread.json()["error"]["code"]] == [200, -32700]
-
-
-def test_the_server_has_no_stream_of_its_own_and_tells_about_itself(http: TestClient) -> None:
-    stream = http.get("/mcp", headers={"Accept": "text/event-stream"})
-    assert [stream.status_code, stream.headers["Allow"]] == [405, "POST"]
-    assert stream.json()["error"]["message"] == "Method Not Allowed"
-    told = http.get("/mcp", headers={"Accept": "application/json"})
-    assert told.json()["name"] == "agentdata"
-
-
-def test_the_server_has_a_path_of_its_own_that_is_not_implemented(http: TestClient) -> None:
-    response = http.post("/documents/knowledge/billing/a/move", json={"target": "b"})
-    assert response.status_code == 501
-    assert response.json()["error"]["code"] == "NOT_IMPLEMENTED"

@@ -2,20 +2,15 @@
 
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 
 import orjson
 import pytest
 
 from proxy.ruleset import selection as ruleset
-from tests import raw_http
-from tests.benchmarks import commands, lines, mix, raw, services, table, web_client
+from tests.benchmarks import commands, lines, mix, table
 from tests.benchmarks.kinds import Leg, Target, WrongAnswer, calls
 from tests.benchmarks.legs import LEGS
 from tests.benchmarks.measure import Figures
-from tests.conformance.suite import free_port
-from tests.raw_http import Asked, RawServer
 from tests.wire import Wire
 
 HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
@@ -47,24 +42,6 @@ def test_the_server_answers_in_the_sizes_and_spellings_that_the_legs_speak_of(
                 assert orjson.loads(said) == read["result"]["structuredContent"]
         [refused] = wire.send("tools/call", "a text", name="none")
         assert orjson.loads(refused)["error"]["message"] == "Unknown tool: none"
-
-
-def test_the_server_speaks_the_stateless_revision_when_it_is_told_to() -> None:
-    with Wire(commands.direct(("--modern",))) as wire:
-        assert b'"error"' in wire.send("initialize", 1, **HANDSHAKE)[-1]
-        found = orjson.loads(wire.send("server/discover", 2)[-1])["result"]
-        assert found["supportedVersions"] == ["2026-07-28"]
-        [answer] = wire.send("tools/call", 3, name="small", arguments={})
-        assert orjson.loads(answer)["result"]["resultType"] == "complete"
-
-
-def test_many_requests_in_one_write_get_an_answer_each() -> None:
-    ask = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"small"}}\n'
-    with Wire(commands.direct()) as wire:
-        wire.write(b"".join(ask % number for number in range(500)))
-        answers = [orjson.loads(wire.line()) for _ in range(500)]
-        assert [answer["id"] for answer in answers] == list(range(500))
-        assert all("result" in answer for answer in answers)
 
 
 @pytest.mark.parametrize("name", sorted({leg.rules for leg in LEGS} - {"none", ""}))
@@ -109,38 +86,6 @@ def test_a_row_shows_medians_and_the_ratio_pair_by_pair() -> None:
     cells = table.row(Leg("a", calls, target=Target("ratio", 2.0)), figures)
     assert cells == ("a", "20.0 ms", "40.0 ms", "×2.00 (1.50 to 4.00)", "<= ×2", "met")
     assert table.text([cells]).splitlines()[-1].split()[0] == "a"
-
-
-def test_the_commands_differ_by_the_wrapper_alone() -> None:
-    plain = commands.direct(("--tail",))
-    rules = ["--rules", str(commands.RULES / "keep.yaml"), "--budget", "off"]
-    start = [sys.executable, "-m", "proxy"]
-    assert commands.wrapped("keep", ("--tail",)) == [*start, *rules, "--", *plain]
-    assert commands.wrapped("", ("--tail",)) == [*start, "--", *plain]
-
-
-@pytest.mark.parametrize("options", [(), ("--stream",)])
-def test_over_http_the_server_gives_the_same_answers_as_over_stdio(
-    options: tuple[str, ...],
-) -> None:
-    port = free_port()
-    with (
-        Wire(commands.direct()) as wire,
-        services.service(services.web_server(port, options), port),
-        web_client.Client(port) as client,
-    ):
-        client.connect()
-        for name in ("small", "large", "huge"):
-            [said] = wire.send("tools/call", 7, name=name, arguments={})
-            answer = client.ask(raw.tools_call(name, number=7))
-            assert answer.message() == said.removesuffix(b"\n")
-            assert (b"text/event-stream" in answer.head) == bool(options)
-
-
-def test_an_answer_in_chunks_is_put_together_and_a_broken_one_is_seen() -> None:
-    assert web_client.unchunked(b"3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\n") == b"abc0123456789"
-    with pytest.raises(ValueError, match="a chunk without its end"):
-        web_client.unchunked(b"3\r\nabcd\r\n0\r\n\r\n")
 
 
 # One leg of each way, and of each kind of measurement that the ways have.
@@ -225,46 +170,3 @@ def test_a_long_line_is_held_to_its_bounds(memory: float, seconds: float, said: 
     found = lines.Found((), (seconds,) * 3, memory)
     assert lines.verdict(lines.Case("untouched"), 100, found) == said
     assert lines.verdict(lines.Case("shaped", touched=True), 100, found) == ""
-
-
-@pytest.mark.parametrize(
-    ("answer", "counted"),
-    [
-        (raw_http.whole(b"", "503 Service Unavailable"), "tools/list: HTTP 503"),
-        (
-            raw_http.STREAM.replace(b"Connection: close", b"Transfer-Encoding: chunked")
-            + b"8\r\ndata: {}\r\n0\r\n\r\n",
-            "tools/list: cut short or not there: ValueError: an event without its end: b'data: {}'",
-        ),
-        (
-            raw_http.whole(b'{"jsonrpc":"2.0","id":11,"resu'),
-            "tools/list: cut short or not there: ValueError: no whole message: ",
-        ),
-        (
-            raw_http.whole(b'{"id":11,"error":{"code":-1,"message":"no"}}'),
-            'tools/list: an answer that is none: {"id":11,"error":{"code":-1,"message":"no"}}',
-        ),
-        (
-            b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\n{}",
-            "tools/list: cut short or not there: EOFError: the connection ended after ",
-        ),
-    ],
-)
-def test_under_load_whatever_is_no_whole_answer_is_counted(answer: bytes, counted: str) -> None:
-    over = threading.Event()
-
-    def said(asked: Asked) -> Iterator[bytes]:
-        if asked.message.get("id", 0) == 11:
-            over.set()
-            yield answer
-        elif "id" in asked.message:
-            yield raw_http.whole(raw_http.initialized(asked.id))
-        else:
-            yield raw_http.ACCEPTED
-
-    tally = mix.Tally()
-    with RawServer(said) as server:
-        mix.ask_on(server.port, ["a"], 0, ["JSON"], tally, over)
-    [(failure, times)] = tally.failures.items()
-    assert failure.startswith(counted)
-    assert (times, tally.answers()) == (1, 1)

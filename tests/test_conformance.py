@@ -1,8 +1,5 @@
 """Shows that no lossy proxy can pass `make conformance`, and that ours passes its short form."""
 
-import errno
-import os
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -13,9 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from proxy.ruleset.selection import load
-from proxy.testing import cases
-from tests.conformance import checks, install, legs, report, suite
+from tests.conformance import checks, install, legs, report
 from tests.conformance.checks import Check, Difference, Found, Gap, Run, compare
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -73,14 +68,6 @@ def test_what_a_proxy_loses_is_missing_though_the_suite_counts_no_failure() -> N
     assert report.printed([row]) == 1
 
 
-def test_a_run_does_not_differ_from_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    run = checks.read(RECORDED / "direct")
-    row = through(compare(run, run), run)
-
-    assert report.printed([row]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == report.line(row.cells())
-
-
 @pytest.mark.parametrize(
     ("direct", "here", "missing", "extra"),
     [
@@ -109,25 +96,6 @@ def test_a_gap_explains_the_check_that_it_names_and_no_other() -> None:
     assert row.findings() == [f"MISSING: {RETRY}: not there"]
 
 
-def test_a_gap_may_name_one_of_the_checks_that_share_an_id() -> None:
-    other = RESUME._replace(name="Other")
-
-    difference = compare(passing(RESUME, other), passing(), [gap(RESUME, name="Other")])
-
-    assert set(difference.explained) == {other}
-    assert set(difference.unexplained) == {RESUME}
-
-
-def test_a_gap_that_is_none_any_more_is_reported() -> None:
-    row = through(compare(passing(RESUME), passing(RESUME), [gap(RESUME)]), passing(RESUME))
-
-    assert row.remarks() == [
-        "no longer missing: server-sse-polling / server-sse-disconnect-resume;"
-        " its entry in gaps.yaml can go"
-    ]
-    assert row.findings() == []
-
-
 def test_an_answer_that_no_rule_covers_must_be_the_same() -> None:
     direct, shaped = (checks.read(RECORDED / name) for name in ("direct", "with-rules"))
 
@@ -136,14 +104,6 @@ def test_an_answer_that_no_rule_covers_must_be_the_same() -> None:
     assert (difference.missing, difference.altered) == (Counter(), [TEXT])
     assert through(difference, shaped).findings() == [f"ALTERED: the answer in {TEXT}"]
     assert through(difference, shaped, "rules").findings() == []
-
-
-def test_rules_that_change_no_answer_are_a_finding() -> None:
-    run = checks.read(RECORDED / "direct")
-
-    assert through(compare(run, run), run, "rules").findings() == [
-        "NOT RESHAPED: no answer differs, though rules are loaded that cut it"
-    ]
 
 
 def test_a_direct_run_that_passes_less_than_it_is_known_to_is_a_finding() -> None:
@@ -187,64 +147,6 @@ def test_a_folder_without_the_checks_of_a_scenario_is_no_run(
 
     with pytest.raises(LookupError, match=problem):
         checks.read(tmp_path)
-
-
-def test_every_gap_is_of_a_leg_and_a_revision_that_are_run() -> None:
-    gaps = report.gaps()
-    assert {gap.leg for gap in gaps} <= set(legs.LEGS)
-    assert {gap.revision for gap in gaps} <= set(legs.REVISIONS)
-    assert "serve" not in {gap.leg for gap in gaps}
-
-
-def test_the_rules_that_the_leg_loads_do_what_their_cases_say() -> None:
-    [file] = load([str(legs.RULES)])
-    [rule] = file.rules
-
-    assert rule.tests
-    assert [cases.check_case(file, rule, case) for case in rule.tests] == [[] for _ in rule.tests]
-
-
-@pytest.mark.parametrize(
-    ("code", "problem"),
-    [
-        ("import sys; sys.exit('no such verb')", r"ended with 1 at its start: .*\n  no such verb$"),
-        ("import time; time.sleep(60)", r"accepts nothing at port \d+ after 1 s: "),
-    ],
-)
-def test_a_server_that_does_not_start_is_quoted(
-    code: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(suite, "START", 1)
-    command = [sys.executable, "-c", code]
-    with (
-        pytest.raises(suite.Unusable, match=f"^{problem}"),
-        suite.serving(command, suite.free_port(), tmp_path / "log", os.environ),
-    ):
-        pytest.fail("there is no server")
-
-
-DEAF = """
-import signal, socket, sys
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-while True:
-    listener.accept()
-"""
-
-
-def test_a_server_that_does_not_end_when_asked_to_is_ended_and_told_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(suite, "STOP", 0.1)
-    port = suite.free_port()
-    command = [sys.executable, "-c", DEAF, str(port)]
-    with (
-        pytest.raises(suite.Unusable, match=r"^still there 0.1 s after SIGTERM: "),
-        suite.serving(command, port, tmp_path / "log", os.environ),
-    ):
-        pass
-    with socket.socket() as client:
-        assert client.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED
 
 
 def test_the_same_checks_pass_through_the_proxy() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 import pytest
@@ -15,6 +15,9 @@ from tests.wire import Wire
 from tests.wrapped import Result, Tee, notice, sizes, texts, wrapped
 
 pytestmark = pytest.mark.usefixtures("servers")
+
+Client = Literal["python", "v1", "v2"]
+Talk = tuple[str, dict[str, Any]]
 
 SHAPING = """
 version: 1
@@ -124,23 +127,46 @@ def check(rules: str, results: list[Result], tee: Tee) -> None:
             assert bool(notice(texts(got))) >= (shortened and bool(texts(sent)))
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_the_python_client_takes_every_result_of_the_filesystem(
-    mode: Mode, rules: str, place: Path, tmp_path: Path
+class Spoken(NamedTuple):
+    """What a client got: the revision agreed on, the tools, and the result of each call."""
+
+    version: str
+    tools: list[dict[str, Any]]
+    results: list[Result]
+
+
+def speak(client: Client, mode: Mode, command: list[str], *calls: Talk) -> Spoken:
+    """Have an official client list the tools and make calls; it must take every result."""
+    if client == "python":
+        with connected(command, mode=mode) as talking:
+            tools = [tool.model_dump(by_alias=True) for tool in talking.tools().values()]
+            results = [talking.call(tool, given) for tool, given in calls]
+            return Spoken(talking.protocol_version, tools, results)
+    seen = typescript(client, command, *(Call(tool, given) for tool, given in calls), mode=mode)
+    assert [each["ok"] for each in seen.results] == [True] * len(calls), seen.results
+    results = [each["result"] for each in seen.results]
+    return Spoken(seen.protocol_version, seen.tools or [], results)
+
+
+@pytest.mark.parametrize(
+    ("client", "mode"), [("python", "legacy"), ("python", "auto"), ("v1", "auto"), ("v2", "auto")]
+)
+def test_the_official_clients_take_every_result_of_the_filesystem(
+    client: Client, mode: Mode, rules: str, place: Path, tmp_path: Path
 ) -> None:
     tee = Tee(tmp_path / "log")
     command = wrapped(tee.before(servers.filesystem(place)), *options(rules, tmp_path))
-    with connected(command, mode=mode) as client:
-        tools = client.tools()
-        assert len(tools) == 14
-        # Something to check against is advertised all along.
-        assert all(tool.output_schema is not None for tool in tools.values())
-        check(rules, [client.call(tool, given) for tool, given in every_tool(place)], tee)
-        if rules == "shaping":
-            given = {"path": str(place), "pattern": "*", "limit": 101}
-            refused = client.call("search_files", given)
-            assert refused["isError"]
-            assert texts(refused) == ["limit: 101 is greater than the maximum of 100"]
+    calls = [*every_tool(place)]
+    if rules == "shaping":
+        calls.append(("search_files", {"path": str(place), "pattern": "*", "limit": 101}))
+    spoken = speak(client, mode, command, *calls)
+    assert len(spoken.tools) == 14
+    # Something to check against is advertised all along.
+    assert all(tool["outputSchema"] is not None for tool in spoken.tools)
+    check(rules, spoken.results[:17], tee)
+    for refused in spoken.results[17:]:
+        assert refused["isError"]
+        assert texts(refused) == ["limit: 101 is greater than the maximum of 100"]
 
 
 def test_a_rule_that_fails_says_so_in_the_log(place: Path, tmp_path: Path) -> None:
@@ -151,21 +177,6 @@ def test_a_rule_that_fails_says_so_in_the_log(place: Path, tmp_path: Path) -> No
         arguments = {"path": str(place / "many")}
         wire.send("tools/call", 2, name="directory_tree", arguments=arguments)
         assert b"directory_tree: failed at filter" in wire.close().stderr
-
-
-@pytest.mark.parametrize("sdk", ["v1", "v2"])
-def test_the_typescript_clients_take_every_result_of_the_filesystem(
-    sdk: Literal["v1", "v2"], rules: str, place: Path, tmp_path: Path
-) -> None:
-    tee = Tee(tmp_path / "log")
-    command = wrapped(tee.before(servers.filesystem(place)), *options(rules, tmp_path))
-    calls = [Call(tool, given) for tool, given in every_tool(place)]
-    if rules == "shaping":
-        calls.append(Call("search_files", {"path": str(place), "pattern": "*", "limit": 101}))
-    seen = typescript(sdk, command, *calls, mode="auto")
-    assert [result["ok"] for result in seen.results] == [True] * len(calls), seen.results
-    check(rules, [result["result"] for result in seen.results[:17]], tee)
-    assert all(result["result"]["isError"] for result in seen.results[17:])
 
 
 COMMITS = {"max_count": 60}
@@ -179,45 +190,27 @@ def log_of_git(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("rules", ["none", "bundled"])
 @pytest.mark.parametrize(
-    ("mode", "version"),
-    [("legacy", "2025-11-25"), ("auto", "2026-07-28"), ("2026-07-28", "2026-07-28")],
-)
-def test_the_python_client_speaks_either_era_with_git(
-    mode: Mode, version: str, rules: str, log_of_git: Path, tmp_path: Path
-) -> None:
-    tee = Tee(tmp_path / "log")
-    command = wrapped(tee.before(servers.git(log_of_git)), *options(rules, tmp_path))
-    with connected(command, mode=mode) as client:
-        assert client.protocol_version == version
-        assert ("offset" in client.tools()["git_log"].input_schema["properties"]) == (
-            rules == "bundled"
-        )
-        check_log(rules, client.call("git_log", COMMITS | {"repo_path": str(log_of_git)}), tee)
-
-
-@pytest.mark.parametrize("rules", ["none", "bundled"])
-@pytest.mark.parametrize(
-    ("sdk", "mode", "version"),
+    ("client", "mode", "version"),
     [
+        ("python", "legacy", "2025-11-25"),
+        ("python", "auto", "2026-07-28"),
+        ("python", "2026-07-28", "2026-07-28"),
         ("v1", "auto", "2025-11-25"),
         ("v2", "auto", "2026-07-28"),
         ("v2", "2026-07-28", "2026-07-28"),
     ],
 )
-def test_the_typescript_clients_speak_either_era_with_git(
-    sdk: Literal["v1", "v2"],
-    mode: Literal["auto", "2026-07-28"],
-    version: str,
-    rules: str,
-    log_of_git: Path,
-    tmp_path: Path,
+def test_the_official_clients_speak_either_era_with_git(
+    client: Client, mode: Mode, version: str, rules: str, log_of_git: Path, tmp_path: Path
 ) -> None:
     tee = Tee(tmp_path / "log")
     command = wrapped(tee.before(servers.git(log_of_git)), *options(rules, tmp_path))
-    call = Call("git_log", COMMITS | {"repo_path": str(log_of_git)})
-    seen = typescript(sdk, command, call, mode=mode)
-    assert seen.protocol_version == version
-    check_log(rules, seen.results[0]["result"], tee)
+    call = ("git_log", COMMITS | {"repo_path": str(log_of_git)})
+    spoken = speak(client, mode, command, call)
+    assert spoken.version == version
+    [tool] = [tool for tool in spoken.tools if tool["name"] == "git_log"]
+    assert ("offset" in tool["inputSchema"]["properties"]) == (rules == "bundled")
+    check_log(rules, spoken.results[0], tee)
 
 
 def check_log(rules: str, result: Result, tee: Tee) -> None:
@@ -235,7 +228,7 @@ def check_log(rules: str, result: Result, tee: Tee) -> None:
 
 @pytest.mark.parametrize("client", ["python", "v1", "v2"])
 def test_a_graph_in_both_copies_fits_its_schema_in_pages_and_views(
-    client: Literal["python", "v1", "v2"], tmp_path: Path
+    client: Client, tmp_path: Path
 ) -> None:
     entity = {"type": "entity", "entityType": "thing", "observations": [*"abcdefghi"]}
     relation = {"type": "relation", "to": "e0", "relationType": "like"}
@@ -249,14 +242,7 @@ def test_a_graph_in_both_copies_fits_its_schema_in_pages_and_views(
     command = wrapped(tee.before(servers.memory(memory)), *options("shaping", tmp_path))
     views = [{"view": "entities[*].name"}, {"view": "entities[3]"}]
     asked: list[dict[str, Any]] = [{}, {"offset": 5}, {"offset": 10}, *views]
-    if client == "python":
-        with connected(command) as talking:
-            talking.tools()
-            results = [talking.call("read_graph", given) for given in asked]
-    else:
-        seen = typescript(client, command, *(Call("read_graph", given) for given in asked))
-        assert all(result["ok"] for result in seen.results), seen.results
-        results = [result["result"] for result in seen.results]
+    results = speak(client, "legacy", command, *(("read_graph", given) for given in asked)).results
     assert len(tee.calls()) == 1
     whole = tee.result()["structuredContent"]
     found = [result["structuredContent"] for result in results]
@@ -277,21 +263,16 @@ def test_a_graph_in_both_copies_fits_its_schema_in_pages_and_views(
 
 @pytest.mark.parametrize("client", ["python", "v1", "v2"])
 def test_a_long_error_of_a_tool_with_an_output_schema_is_taken_and_looked_into(
-    client: Literal["python", "v1", "v2"], place: Path, tmp_path: Path
+    client: Client, place: Path, tmp_path: Path
 ) -> None:
     # The server repeats the path that it refuses, between words of its own.
     asked = {"path": "/outside/" + "".join(f"{n:05}/" for n in range(9_000))}
     tee = Tee(tmp_path / "log")
     command = wrapped(tee.before(servers.filesystem(place)), "--ledger", "off")
     given = [asked, asked | {"view": "text[30000:30600]"}]
-    if client == "python":
-        with connected(command) as talking:
-            talking.tools()
-            results = [talking.call("read_media_file", each) for each in given]
-    else:
-        seen = typescript(client, command, *(Call("read_media_file", each) for each in given))
-        assert all(result["ok"] for result in seen.results), seen.results
-        results = [result["result"] for result in seen.results]
+    results = speak(
+        client, "legacy", command, *(("read_media_file", each) for each in given)
+    ).results
     [whole] = texts(tee.result())
     assert len(whole) > 50_000
     shown, said = texts(results[0])

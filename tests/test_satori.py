@@ -16,11 +16,9 @@ import pytest
 import yaml
 
 from examples.satori import gitignore, noise
-from examples.satori.preflight import Preflight
 from proxy.cli import main
 from proxy.document.tree import Document
 from proxy.errors import RuleErrors
-from proxy.ruleset.guard import Allow, Query, QueryResult, Respond
 from proxy.ruleset.selection import load
 from proxy.storage import ledger
 from proxy.transforms.base import Call
@@ -332,30 +330,6 @@ def test_the_override_is_an_optional_argument_that_the_tool_gained(search: Searc
     assert "allowUnnecessaryReindex" in said["humanText"]
 
 
-def test_a_preflight_asks_once_and_decides_by_what_it_finds() -> None:
-    guard = Preflight(VOCABULARY, seconds=3)
-    call = Call("manage_index", {"action": "reindex", "path": "/srv/shop"})
-    assert guard(call, None) == Query("check_reindex", {"path": "/srv/shop"}, 3)
-    assert guard(call, QueryResult({"outcome": "reindex_required"})) == Allow()
-    assert isinstance(guard(call, QueryResult({"outcome": UNNECESSARY})), Respond)
-    failed = Allow(
-        facts={
-            "warnings": ["IGNORE_POLICY_PROBE_FAILED"],
-            "hints": {"preflight": {"probeFailed": True}},
-            "preflight": {"outcome": "probe_failed"},
-        }
-    )
-    for found in (
-        QueryResult("unknown"),
-        QueryResult(["unknown"]),
-        QueryResult({"outcome": ["unknown"]}),
-        QueryResult(),
-    ):
-        assert guard(call, found) == failed
-    insisting = Call("manage_index", {**call.arguments, "allowUnnecessaryReindex": True})
-    assert guard(insisting, None) == Allow()
-
-
 # One registry of words
 
 
@@ -405,13 +379,6 @@ def test_a_code_of_the_preflight_that_is_not_in_the_registry_is_a_mistake(
 def test_a_word_of_a_case_that_is_not_in_the_registry_is_a_mistake(tmp_path: Path) -> None:
     [said] = set(broken(tmp_path, "            reason: indexing\n", "            reason: index\n"))
     assert said == ("recast: 'index' is none of the words of 'reason'; did you mean 'indexing'?")
-
-
-def test_a_word_of_the_preflight_is_never_said_without_the_registry() -> None:
-    for name in VOCABULARY:
-        lacking = {key: words for key, words in VOCABULARY.items() if key != name}
-        with pytest.raises(ValueError, match=f"vocabulary: {name} lacks '{VOCABULARY[name][0]}'"):
-            Preflight(lacking)
 
 
 # Noise
@@ -581,70 +548,43 @@ def test_only_noisy_files_among_the_first_count(tmp_path: Path) -> None:
     assert found["nextStep"] == FIRST + SYNC + LAST
 
 
-def test_a_hint_of_another_shape_stays_as_it_is(tmp_path: Path) -> None:
+def test_what_is_no_pattern_matches_nothing_and_a_hint_of_another_shape_stays(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".gitignore").write_text("")
+    wrong = ["!", "[z-a]", "", 7, None, ["docs/**"], "docs/**"]
     step = noise.NoiseHints()
+    found = hinted(step, tmp_path, "docs/a.md", suggestedIgnorePatterns=wrong)
+    assert found["suggestedIgnorePatterns"] == ["docs/**"]
     for other in ({"topK": "all"}, {"suggestedIgnorePatterns": None}):
         assert hinted(step, tmp_path, "docs/a.md", **other)["nextStep"] == ""
 
 
-def test_what_is_suggested_and_is_no_pattern_matches_nothing(tmp_path: Path) -> None:
-    (tmp_path / ".gitignore").write_text("")
-    wrong = ["!", "[z-a]", "", 7, None, ["docs/**"], "docs/**"]
-    found = hinted(noise.NoiseHints(), tmp_path, "docs/a.md", suggestedIgnorePatterns=wrong)
-    assert found["suggestedIgnorePatterns"] == ["docs/**"]
-
-
-@pytest.mark.parametrize(
-    ("file", "path"),
-    [
-        ("tests/a.ts", "tests/a.ts"),
-        ("tests\\a.ts", "tests/a.ts"),
-        ("./tests//a.ts", "tests/a.ts"),
-        ("/tests/a.ts", "tests/a.ts"),
-        ("{root}/tests/a.ts", "tests/a.ts"),
-        ("{link}/tests/a.ts", "tests/a.ts"),
-        ("{root}-other/tests/a.ts", None),
-        ("/elsewhere/tests/a.ts", None),
-        ("C:\\shop\\tests\\a.ts", None),
-        ("../tests/a.ts", None),
-        ("src/../tests/a.ts", None),
-        ("tests\\..\\a.ts", None),
-        ("{root}/../tests/a.ts", None),
-        ("/", None),
-        ("", None),
-    ],
-)
-def test_a_path_is_one_of_the_codebase_or_none(file: str, path: str | None, tmp_path: Path) -> None:
+def test_a_path_is_one_of_the_codebase_or_none(tmp_path: Path) -> None:
     root, link = tmp_path / "shop", tmp_path / "link"
     (root / "tests").mkdir(parents=True)
     (root / "tests" / "a.ts").touch()
     link.symlink_to(root)
-    named = file.format(root=root, link=link)
-    assert noise.relative(named, str(link)) == path
+    inside = ["tests/a.ts", "tests\\a.ts", "./tests//a.ts", "/tests/a.ts"]
+    inside += [f"{root}/tests/a.ts", f"{link}/tests/a.ts"]
+    outside = [f"{root}-other/tests/a.ts", f"{root}/../tests/a.ts", "/elsewhere/tests/a.ts"]
+    outside += ["C:\\shop\\tests\\a.ts", "../tests/a.ts", "src/../tests/a.ts", "/", ""]
+    assert {noise.relative(file, str(link)) for file in inside} == {"tests/a.ts"}
+    assert {noise.relative(file, str(link)) for file in outside} == {None}
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("src/shop.ts", "runtime"),
-        ("src/latest.ts", "runtime"),
-        ("docsify/index.ts", "runtime"),
-        ("src/shop.test.ts", "tests"),
-        ("src/shop.spec.tsx", "tests"),
-        ("src/__tests__/shop.ts", "tests"),
-        ("test_shop.py", "tests"),
-        ("shop/shop_test.go", "tests"),
-        ("shop/testdata/a.json", "fixtures"),
-        ("src/__fixtures__/a.json", "fixtures"),
-        ("docs/shop.ts", "docs"),
-        ("README.md", "docs"),
-        ("coverage/lcov.info", "generated"),
-        ("web/dist/app.js", "generated"),
-        ("web/app.min.js", "generated"),
-    ],
-)
-def test_a_file_is_noise_by_its_folders_and_its_name(path: str, kind: str) -> None:
-    assert noise.kind(path) == kind
+KINDS = {
+    "runtime": ["src/shop.ts", "src/latest.ts", "docsify/index.ts"],
+    "tests": ["a.test.ts", "a.spec.tsx", "src/__tests__/a.ts", "test_shop.py", "shop/shop_test.go"],
+    "fixtures": ["shop/testdata/a.json", "src/__fixtures__/a.json"],
+    "docs": ["docs/shop.ts", "README.md"],
+    "generated": ["coverage/lcov.info", "web/dist/app.js", "web/app.min.js"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_is_noise_by_its_folders_and_its_name(kind: str) -> None:
+    assert {noise.kind(path) for path in KINDS[kind]} == {kind}
 
 
 # The .gitignore
@@ -669,81 +609,43 @@ def test_an_unchanged_gitignore_is_read_again_on_every_nth_use(tmp_path: Path) -
     assert [ignores.of(root).ignore("b") for _ in range(3)] == [True, True, False]
 
 
-def test_a_change_that_is_seen_begins_the_count_anew(tmp_path: Path) -> None:
-    root, file = str(tmp_path), tmp_path / ".gitignore"
-    ignores = gitignore.RootIgnores(interval=3)
-    file.write_text("a\n")
-    assert [ignores.of(root).uses for _ in range(3)] == [0, 1, 2]
-    file.write_text("bb\n")
-    assert ignores.of(root).uses == 0
-    kept(file, "cc\n")
-    assert [ignores.of(root).ignore("bb") for _ in range(3)] == [True, True, False]
-
-
-@pytest.mark.parametrize("change", ["size", "time"])
-def test_a_changed_gitignore_is_read_again_at_once(change: str, tmp_path: Path) -> None:
-    file, ignores = tmp_path / ".gitignore", gitignore.RootIgnores(interval=25)
-    file.write_text("a\n")
-    assert ignores.of(str(tmp_path)).ignore("a")
-    assert ignores.of(str(tmp_path)).uses == 1
-    was = file.stat()
-    file.write_text("bb\n" if change == "size" else "b\n")
-    later = was.st_mtime_ns + (1_000_000 if change == "time" else 0)
-    os.utime(file, ns=(was.st_atime_ns, later))
-    assert not ignores.of(str(tmp_path)).ignore("a")
-    assert ignores.of(str(tmp_path)).uses == 1
-
-
-def test_a_change_below_a_millisecond_is_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "later", "read"),
+    [("bb\n", 0, True), ("b\n", 1_000_000, True), ("b\n", 999_999, False)],
+)
+def test_a_gitignore_of_another_size_or_millisecond_is_read_again_at_once(
+    text: str, later: int, read: bool, tmp_path: Path
+) -> None:
     file, ignores = tmp_path / ".gitignore", gitignore.RootIgnores(interval=25)
     file.write_text("a\n")
     os.utime(file, ns=(0, 5_000_000_000))
-    ignores.of(str(tmp_path))
-    file.write_text("b\n")
-    os.utime(file, ns=(0, 5_000_999_999))
     assert ignores.of(str(tmp_path)).ignore("a")
+    assert ignores.of(str(tmp_path)).uses == 1
+    file.write_text(text)
+    os.utime(file, ns=(0, 5_000_000_000 + later))
+    assert ignores.of(str(tmp_path)).ignore("a") != read
+    # The count begins anew when it is read.
+    assert ignores.of(str(tmp_path)).uses == (1 if read else 3)
+    file.unlink()
+    assert ignores.of(str(tmp_path)).state == "absent"
 
 
-def as_a_folder(file: Path) -> None:
-    file.mkdir()
+UNREADABLE: dict[str, Callable[[Path], object]] = {
+    "a folder": Path.mkdir,
+    "a pipe": os.mkfifo,
+    "no pattern": lambda file: file.write_text("ok\n!\n"),
+    "too long": lambda file: file.write_bytes(b"#" * (gitignore.MOST_BYTES + 1)),
+    "a circle": lambda file: file.symlink_to(file),
+}
 
 
-def as_a_pipe(file: Path) -> None:
-    os.mkfifo(file)
-
-
-def as_no_pattern(file: Path) -> None:
-    file.write_text("ok\n!\n")
-
-
-def as_too_long(file: Path) -> None:
-    file.write_bytes(b"#" * (gitignore.MOST_BYTES + 1))
-
-
-def as_a_circle(file: Path) -> None:
-    file.symlink_to(file)
-
-
-def as_nothing(file: Path) -> None:
-    assert not file.exists()
-
-
-@pytest.mark.parametrize(
-    ("make", "state"),
-    [
-        (as_nothing, "absent"),
-        (as_a_folder, "unreadable"),
-        (as_a_pipe, "unreadable"),
-        (as_no_pattern, "unreadable"),
-        (as_too_long, "unreadable"),
-        (as_a_circle, "unreadable"),
-    ],
-)
+@pytest.mark.parametrize("kind", ["absent", *UNREADABLE])
 def test_absent_and_unreadable_are_states_that_are_tried_again_on_every_nth_use(
-    make: Callable[[Path], None], state: str, tmp_path: Path
+    kind: str, tmp_path: Path
 ) -> None:
     root, file = str(tmp_path), tmp_path / ".gitignore"
-    make(file)
+    state = "unreadable" if kind in UNREADABLE else "absent"
+    UNREADABLE.get(kind, str)(file)
     ignores = gitignore.RootIgnores(interval=3)
     for _ in range(4):  # tried again, in vain
         held = ignores.of(root)
@@ -756,14 +658,6 @@ def test_absent_and_unreadable_are_states_that_are_tried_again_on_every_nth_use(
     assert ignores.of(root).ignore("a")
 
 
-def test_a_gitignore_that_is_taken_away_is_absent_at_once(tmp_path: Path) -> None:
-    file, ignores = tmp_path / ".gitignore", gitignore.RootIgnores(interval=25)
-    file.write_text("a\n")
-    assert ignores.of(str(tmp_path)).state == "ready"
-    file.unlink()
-    assert ignores.of(str(tmp_path)).state == "absent"
-
-
 def test_each_root_has_its_own_and_a_link_to_it_is_the_same_root(tmp_path: Path) -> None:
     ignores = gitignore.RootIgnores(interval=25)
     one, other, link = (tmp_path / name for name in ("one", "other", "link"))
@@ -774,13 +668,6 @@ def test_each_root_has_its_own_and_a_link_to_it_is_the_same_root(tmp_path: Path)
     assert ignores.of(str(one)).ignore("one.log")
     assert not ignores.of(str(other)).ignore("one.log")
     assert [ignores.of(str(link)).uses, ignores.of(str(other)).uses] == [1, 1]
-
-
-def test_no_more_roots_are_kept_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gitignore, "MOST_ROOTS", 2)
-    ignores = gitignore.RootIgnores(interval=25)
-    uses = [ignores.of(str(tmp_path / name)).uses for name in ("a", "b", "a", "c", "a", "b")]
-    assert uses == [0, 0, 1, 0, 2, 0]
 
 
 def test_patterns_mean_what_they_mean_to_git(tmp_path: Path) -> None:

@@ -47,21 +47,6 @@ def test_what_takes_too_long_is_an_error_with_what_the_command_said() -> None:
         wire.write(b"x" * 5_000_000, 0.5)
 
 
-def test_an_answer_is_told_from_other_messages_with_its_id() -> None:
-    script = """
-input()
-print('noise')
-print('{"jsonrpc":"2.0","id":1,"method":"ping"}')
-print('{"jsonrpc":"2.0","id":1,"result":{}}')
-"""
-    with Wire(python(script)) as wire:
-        lines = wire.send("tools/list", 1)
-        assert lines[-1] == b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
-        assert len(lines) == 3
-        with pytest.raises((EOFError, BrokenPipeError)):
-            wire.send("tools/list", 2)
-
-
 def test_leaving_kills_the_whole_group() -> None:
     with Wire(STUBBORN) as wire:
         assert {wire.line(), wire.line()} == {b"parent\n", b"child\n"}

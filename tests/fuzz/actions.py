@@ -20,7 +20,7 @@ def step(world: World, dice: Dice) -> Hashable:
     for act, weight in ACTIONS:
         chosen -= weight
         if chosen < 0:
-            world.history.append((act.__name__, b"", b""))
+            world.history.append(act.__name__)
             act(world, dice)
             return act.__name__, world.state()
     raise AssertionError

@@ -5,7 +5,7 @@ import time
 import traceback
 from collections.abc import Callable, Hashable, Iterable
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
@@ -13,7 +13,13 @@ SECONDS = 30
 """What one input may take, on a machine that is busy with something else as well."""
 
 MOST = 3  # findings after which it is not worth going on
-_LONGEST = 6000  # characters of a report
+_LONGEST = 6000  # characters of a finding
+
+Fuzzer = Callable[[int, int], Iterable[Hashable]]
+"""Makes an input of a seed and a number, and yields what states or features it reached.
+
+Raises Wrong, or whatever was raised, with the input as a note.
+"""
 
 
 class Wrong(Exception):
@@ -28,35 +34,16 @@ class Stuck(BaseException):
     """An input that takes too long; no code that catches every Exception can catch it."""
 
 
-class Fuzzer(Protocol):
-    """Makes an input of a seed and a number, and says what is wrong with what comes of it."""
-
-    name: str
-
-    def try_one(self, seed: int, index: int) -> Iterable[Hashable]:
-        """Return what states or features an input reached. Raises Wrong, or whatever was raised."""
-
-    def shown(self, seed: int, index: int) -> str:
-        """Return Python that makes the same input, as small as it can be."""
-
-
-class Finding(Struct):
-    """An input that showed something: its number, what it showed, and Python that makes it."""
-
-    index: int
-    said: str
-    python: str
-
-
 class Report(Struct):
-    """What one fuzzer did: how many inputs, in how long, what they reached, and what they found."""
+    """What one fuzzer did: how many inputs, in how long, what they reached, and what they found.
 
-    name: str
-    seed: int
+    `findings` are numbers of inputs with what they showed.
+    """
+
     inputs: int = 0
     seconds: float = 0.0
     reached: set[Any] = set()
-    findings: list[Finding] = []
+    findings: list[tuple[int, str]] = []
     slowest: tuple[float, int] = (0.0, -1)
 
     def add(self, other: "Report") -> None:
@@ -67,12 +54,10 @@ class Report(Struct):
         self.findings += other.findings
         self.slowest = max(self.slowest, other.slowest)
 
-    @property
-    def line(self) -> str:
-        """The line that is printed."""
+    def __str__(self) -> str:
         each = self.inputs / max(self.seconds, 1e-9)
         return (
-            f"{self.name}: seed {self.seed}, {self.inputs:,} inputs, {each:,.0f} per second, "
+            f"{self.inputs:,} inputs, {each:,.0f} per second, "
             f"{len(self.reached):,} distinct states, slowest {self.slowest[0]:.2f} s "
             f"(#{self.slowest[1]}), {len(self.findings)} findings"
         )
@@ -80,32 +65,25 @@ class Report(Struct):
 
 def run(fuzzer: Fuzzer, seed: int, indexes: Iterable[int], seconds: float | None = None) -> Report:
     """Try inputs, all or as many as there is time for, and report on them."""
-    report = Report(fuzzer.name, seed)
+    report = Report()
     began = now = time.monotonic()
     for index in indexes:
         if seconds is not None and now - began >= seconds:
             break
-        found = _tried(fuzzer, report, index)
+        found = raised(lambda: report.reached.update(fuzzer(seed, index)))  # noqa: B023
         before, now = now, time.monotonic()
         report.inputs += 1
         report.slowest = max(report.slowest, (now - before, index))
         if found is not None:
-            report.findings.append(found)
+            report.findings.append((index, found))
             if len(report.findings) >= MOST:
                 break
     report.seconds = now - began
     return report
 
 
-def _tried(fuzzer: Fuzzer, report: Report, index: int) -> Finding | None:
-    said = raised(lambda: report.reached.update(fuzzer.try_one(report.seed, index)))
-    if said is None:
-        return None
-    return Finding(index, said, fuzzer.shown(report.seed, index)[:_LONGEST])
-
-
 def raised(tried: Callable[[], object]) -> str | None:
-    """Say what an input raised, None where it raised nothing."""
+    """Say what an input raised, None if it raised nothing."""
     stuck: list[str] = []
 
     def alarm(number: int, frame: FrameType | None) -> None:
@@ -117,12 +95,11 @@ def raised(tried: Callable[[], object]) -> str | None:
     said = None
     try:
         tried()
-    except Wrong as wrong:
-        said = str(wrong)[:_LONGEST]
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        said = "".join(traceback.format_exception(error))[-_LONGEST:]
+        lines = [str(error)] if isinstance(error, Wrong) else traceback.format_exception(error)
+        said = "\n".join([*lines, *getattr(error, "__notes__", ())])[:_LONGEST]
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from proxy.errors import Refusal
 from proxy.ruleset.clients import Shows
@@ -14,17 +14,13 @@ from proxy.ruleset.rule import Rule
 from proxy.session.tools import arguments as argument
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
-from tests.fuzz import expressions, results, rulefiles, shrinking, verdicts
+from tests.fuzz import expressions, results, rulefiles, verdicts
 from tests.fuzz.dice import Dice
-from tests.fuzz.fuzzer import Wrong, raised
+from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.rejoining import rejoined
-from tests.fuzz.shrinking import shrunk
 
 EACH = 5
 """How many documents each rule is tried on."""
-
-PROCESS = 500
-"""Each how many-th pair is tried in a worker process, too."""
 
 FUEL = 2_000_000
 SHOWS: tuple[Shows, ...] = ("either", "structured", "text", "both")
@@ -43,45 +39,14 @@ class Pair(Struct, frozen=True):
     viewable: bool = True
 
 
-class Pairs:
-    """The fuzzer."""
-
-    name = "pairs"
-
-    def try_one(self, seed: int, index: int) -> Iterator[Hashable]:
-        """Try a rule on a response."""
-        yield from check(pair(seed, index), process=index % PROCESS == PROCESS - 1)
-
-    def shown(self, seed: int, index: int) -> str:
-        """Return Python that tries as small a pair as shows the same."""
-        made = smallest(pair(seed, index))
-        given = ",\n    ".join(f"{name}={value!r}" for name, value in asdict(made).items())
-        return f"from tests.fuzz.pairs import Pair, check\nlist(check(Pair(\n    {given},\n)))"
-
-
-def smallest(made: Pair) -> Pair:
-    """Return as small a pair as shows the same."""
-    said = _said(made)
-    return made if said is None else shrunk(made, _fewer, lambda each: _said(each) == said)
-
-
-def _fewer(made: Pair) -> Iterator[Pair]:
-    for text in shrinking.rules(made.rule):
-        yield replace(made, rule=text)
-    for name in made.arguments:
-        rest = {other: value for other, value in made.arguments.items() if other != name}
-        yield replace(made, arguments=rest)
-    for line in shrinking.documents(made.line.decode("utf-8", "surrogatepass")):
-        if f'"id":{made.id.decode()}' in line and '"jsonrpc"' in line:
-            yield replace(made, line=line.encode("utf-8", "surrogatepass"))
-
-
-def _said(made: Pair) -> str | None:
-    """Return what rule a pair breaks, or what it raises; None where it shows nothing."""
-    said = raised(lambda: list(check(made)))
-    if said is None or not said.startswith("Traceback"):
-        return None if said is None else said.partition(":")[0]
-    return said.strip().splitlines()[-1][:60]
+def check_one(seed: int, index: int) -> Iterator[Hashable]:
+    """Try a rule on a response. Raises Wrong."""
+    made = pair(seed, index)
+    try:
+        yield from check(made)
+    except Exception as error:
+        error.add_note(repr(made))
+        raise
 
 
 def pair(seed: int, index: int) -> Pair:
@@ -138,11 +103,8 @@ def loaded(text: bytes) -> Rule | None:
     return None if made is None or not made.rules else made.rules[0]
 
 
-def check(made: Pair, *, process: bool = False) -> Iterator[Hashable]:
-    """Yield what the pair reaches. Raises Wrong where an invariant does not hold.
-
-    `process`: it is tried in a worker process, too.
-    """
+def check(made: Pair) -> Iterator[Hashable]:
+    """Yield what the pair reaches. Raises Wrong if an invariant does not hold."""
     rule = loaded(made.rule)
     if rule is None:
         yield "problems"
@@ -155,8 +117,6 @@ def check(made: Pair, *, process: bool = False) -> Iterator[Hashable]:
     verdicts.judge(job, outcome)
     verdicts.same(outcome, pipeline.shape(job), "the same job gives the same")
     verdicts.travels(job, outcome)
-    if process:
-        verdicts.elsewhere(job, outcome)
     yield _state(job, outcome)
     if outcome.snapshot is not None:
         yield from _looked(made, job, outcome)

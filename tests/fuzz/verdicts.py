@@ -11,7 +11,6 @@ from proxy.ruleset.clients import Shows
 from proxy.ruleset.rule import Rule
 from proxy.shaping import pipeline
 from proxy.shaping.job import ShapeJob, ShapeResult
-from proxy.transports.workers.pool import Worker
 from proxy.transports.workers.process import WorkerMessage
 from tests.fuzz.fuzzer import Wrong
 from tests.fuzz.reading import Response, bare, members, numbers, valid
@@ -23,16 +22,13 @@ SPELLING = {
 }
 NOTICES = {"pagination", "truncation", "_elided", "_abridged", "_dropped"}
 _LEAST = 300
-_SECONDS = 60.0
 _NUMBER = re.compile(r"-?\d[\d.eE+-]*")
 _DEEP = ("RecursionError", "nested too deeply")
 AS_CAME = ("untouched", "shadow", "error", "failed")
 
 
-def same(one: ShapeResult, other: ShapeResult | str, rule: str) -> None:
-    """Hold two outcomes against each other; a text says why there is no other one."""
-    if isinstance(other, str):
-        raise Wrong(rule, other)
+def same(one: ShapeResult, other: ShapeResult, rule: str) -> None:
+    """Hold two outcomes against each other."""
     if any(word in (each.log_line or "") for word in _DEEP for each in (one, other)):
         return  # how deep is too deep depends on where it is done
     for name in one.__struct_fields__:
@@ -45,20 +41,8 @@ def travels(job: ShapeJob, outcome: ShapeResult) -> None:
     """Hold what a worker process makes of a job against what this one has made of it."""
     there = _sent(WorkerMessage.asking(job)).job()
     back = _sent(WorkerMessage.answering(there, pipeline.shape(there))).outcome(job)
+    assert not isinstance(back, str), back
     same(outcome, back, "a worker gives the same")
-
-
-def elsewhere(job: ShapeJob, outcome: ShapeResult) -> None:
-    """Hold what a real worker process makes of a job against what this one has made of it."""
-    worker = Worker()
-    try:
-        same(
-            outcome,
-            worker.ask(WorkerMessage.asking(job), job, _SECONDS),
-            "a process gives the same",
-        )
-    finally:
-        worker.end()
 
 
 def _sent(message: WorkerMessage) -> WorkerMessage:

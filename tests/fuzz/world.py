@@ -77,7 +77,7 @@ class World:
         self.probes: dict[bytes, bytes] = {}
         self.ids: list[str] = []
         self.mark = 0
-        self.history: list[tuple[str, bytes, bytes]] = []
+        self.history: list[str] = []
 
     def _held(self, server: str | None, client: str | None) -> RuleSet:
         return self.rules
@@ -105,7 +105,7 @@ class World:
     def client_says(self, dice: Dice, raw: bytes) -> None:
         """Have the session take a line of the client's. Raises Wrong."""
         exchange = dice.pick(self.exchanges)
-        self.history.append(("client says", exchange, raw))
+        self.history.append(f"client says: {exchange!r} {raw!r}")
         self.account.client_says(raw, exchange)
         free = self.account.free(raw) and not self._taken(raw, exchange)
         outputs = self.session.from_client(raw, exchange)
@@ -131,7 +131,7 @@ class World:
 
     def server_says(self, dice: Dice, raw: bytes, exchange: bytes) -> None:
         """Have the session take a line of the server's, or what is left of it. Raises Wrong."""
-        self.history.append(("server says", exchange, raw))
+        self.history.append(f"server says: {exchange!r} {raw!r}")
         self.account.server_says(raw, exchange)
         if exchange == b"" and dice.one_in(40) and b'"result"' in raw:
             return self._discard(raw)
@@ -238,11 +238,11 @@ class World:
         task.outputs.extendleft(reversed(turned))
 
     def _to_client(self, raw: bytes, exchange: bytes) -> None:
-        self.history.append(("client hears", exchange, raw))
+        self.history.append(f"client hears: {exchange!r} {raw!r}")
         self.account.client_hears(raw, exchange)
 
     def _to_server(self, raw: bytes, exchange: bytes) -> None:
-        self.history.append(("server hears", exchange, raw))
+        self.history.append(f"server hears: {exchange!r} {raw!r}")
         strict = called(raw) == {"strict"} and self.rulesets == [self.rules]
         if strict and self.rules.covering("strict") and any(each > 10 for each in limits(raw)):
             raise Wrong("a refused argument never reaches the server", repr(raw))

@@ -20,7 +20,6 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parents[1] / ".cache" / "servers"
 SECONDS = 480
-SIGN_OF_LIFE = 10.0  # seconds without a line, after which one says how long it has taken
 
 
 class NotInstalled(Exception):
@@ -134,44 +133,26 @@ def digest(pins: Path) -> str:
 
 
 def run(command: list[str], folder: Path, env: Mapping[str, str]) -> None:
-    with subprocess.Popen(
+    """Run an installer. Raises NotInstalled with the end of what it said."""
+    done = subprocess.run(
         command,
         cwd=folder,
         env=env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-    ) as installer:
-        try:
-            output = output_of(installer, command)
-        except BaseException:
-            installer.kill()
-            raise
-    if installer.returncode:
-        said = output.decode(errors="replace").splitlines()[-20:]
-        raise NotInstalled(
-            "\n".join(
-                [
-                    f"exit code {installer.returncode} from: {' '.join(command)}",
-                    *(f"  {line}" for line in said),
-                    "the servers come from npm and PyPI: see that both can be reached from here"
-                    " (npm and pip use their own configuration), then run `make servers`",
-                ]
-            )
-        )
-
-
-def output_of(installer: subprocess.Popen[bytes], command: list[str]) -> bytes:
-    """Wait for the end of an installer, with a line now and then for whoever waits."""
-    began = time.monotonic()
-    while True:
-        try:
-            return installer.communicate(timeout=SIGN_OF_LIFE)[0]
-        except subprocess.TimeoutExpired:
-            seconds = time.monotonic() - began
-        if seconds > SECONDS:
-            raise NotInstalled(f"no end after {SECONDS} seconds: {' '.join(command)}")
-        show(f"  {seconds:.0f} s so far, of {SECONDS} s at most: {' '.join(command[-3:])}")
+        timeout=SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        said = done.stdout.decode(errors="replace").splitlines()[-20:]
+        lines = [f"exit code {done.returncode} from: {' '.join(command)}"]
+        lines += [f"  {line}" for line in said]
+        lines += [
+            "the servers come from npm and PyPI: see that both can be reached from here"
+            " (npm and pip use their own configuration), then run `make servers`"
+        ]
+        raise NotInstalled("\n".join(lines))
 
 
 def show(line: str) -> None:

@@ -1,13 +1,13 @@
 """Event streams: the same events whatever the chunks, and no byte of them lost."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from proxy.transports.http.sse import Event, Events, TooLong, encode_event, replaced
-from tests.fuzz.events import Fields, by_the_book
 
 BIG = 20 << 20
 
@@ -27,6 +27,32 @@ STREAM = st.one_of(
 SIZES = st.lists(st.integers(1, 9), min_size=1)
 
 
+Fields = tuple[bytes | None, str | None, str | None, int | None]
+NOTHING: Fields = (None, None, None, None)
+
+
+def by_the_book(raw: bytes) -> Iterator[Fields]:
+    """Read a whole stream as WHATWG HTML words it (9.2.6); what carries no data counts, too."""
+    fields = NOTHING
+    *lines, _ = re.split(rb"\r\n|\n|\r", raw.removeprefix(b"\xef\xbb\xbf"))
+    for line in lines:
+        data, id, event, retry = fields
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if not line:
+            if fields != NOTHING:
+                yield fields
+            fields = NOTHING
+        elif name == b"data":
+            fields = (value if data is None else data + b"\n" + value, id, event, retry)
+        elif name == b"id" and b"\0" not in value:
+            fields = (data, value.decode(errors="replace"), event, retry)
+        elif name == b"event":
+            fields = (data, id, value.decode(errors="replace"), retry)
+        elif name == b"retry" and re.fullmatch(rb"[0-9]+", value):
+            fields = (data, id, event, int(value))
+
+
 def cut(stream: bytes, sizes: list[int]) -> Iterable[bytes]:
     """Cut a stream into chunks of these sizes, again and again."""
     at = turn = 0
@@ -42,7 +68,7 @@ def read(chunks: Iterable[bytes], limit: int = BIG) -> tuple[list[Event], bytes]
 
 def fields_of(events: list[Event]) -> list[Fields]:
     found = [(event.data, event.id, event.event, event.retry) for event in events]
-    return [fields for fields in found if fields != (None, None, None, None)]
+    return [fields for fields in found if fields != NOTHING]
 
 
 @given(STREAM, st.binary(max_size=9), SIZES)
@@ -52,7 +78,7 @@ def test_any_chunks_give_the_same_events(stream: bytes, rest: bytes, sizes: list
     assert read(cut(stream + rest, sizes)) == read([stream + rest])
 
 
-@given(STREAM, st.binary(max_size=9), SIZES)
+@given(STREAM | st.binary(), st.binary(max_size=9), SIZES)
 def test_no_byte_is_lost_but_a_byte_order_mark(
     stream: bytes, rest: bytes, sizes: list[int]
 ) -> None:
@@ -60,14 +86,6 @@ def test_no_byte_is_lost_but_a_byte_order_mark(
 
     whole = b"".join(event.raw for event in events) + left
     assert whole == (stream + rest).removeprefix(b"\xef\xbb\xbf")
-
-
-@given(st.binary(), SIZES)
-def test_any_bytes_are_read_without_an_error_and_kept(stream: bytes, sizes: list[int]) -> None:
-    events, left = read(cut(stream, sizes))
-
-    whole = b"".join(event.raw for event in events) + left
-    assert whole in (stream, stream.removeprefix(b"\xef\xbb\xbf"))
 
 
 @given(STREAM, SIZES)
@@ -82,18 +100,15 @@ def test_the_events_are_those_of_the_specification(stream: bytes, sizes: list[in
     ("raw", "fields"),
     [
         (b"data: {}\n\n", (b"{}", None, None, None)),
-        (b"data:{}\n\n", (b"{}", None, None, None)),
         (b"data:  {}\n\n", (b" {}", None, None, None)),
         (b"event: message\r\nid: 3\r\ndata: {}\r\n\r\n", (b"{}", "3", "message", None)),
         (b"data: {\rdata: }\r\r", (b"{\n}", None, None, None)),
         (b"id: 1\ndata: \n\n", (b"", "1", None, None)),
-        (b"id: 1\ndata\n\n", (b"", "1", None, None)),
         (b"id\n\n", (None, "", None, None)),
         (b"id: a\0b\n\n", (None, None, None, None)),
         (b"id: 1\nid: 2\n\n", (None, "2", None, None)),
         (b"retry: 3000\n\n", (None, None, None, 3000)),
         (b"retry: 3s\n\n", (None, None, None, None)),
-        (b"retry: -1\n\n", (None, None, None, None)),
         (b"retry: " + b"9" * 5000 + b"\n\n", (None, None, None, None)),
         (b"data: a\n: in between\ndata: b\n\n", (b"a\nb", None, None, None)),
         ("data: a\u2028\x85\v\fb\n\n".encode(), ("a\u2028\x85\v\fb".encode(), None, None, None)),
@@ -131,15 +146,6 @@ def test_a_line_feed_after_an_end_of_two_carriage_returns_is_a_blank_line() -> N
 
 def test_a_last_carriage_return_whose_line_feed_may_come_is_unfinished() -> None:
     assert read([b"data: 1\r\n\r"]) == ([], b"data: 1\r\n\r")
-
-
-@pytest.mark.parametrize("left", [b"d", b"data: {}", b"data: {}\n", b"id: 1\r\n", b"\xef\xbb"])
-def test_what_is_left_without_a_blank_line_is_returned_at_the_end(left: bytes) -> None:
-    events = Events(100)
-    list(events.feed(left))
-
-    assert events.end() == left
-    assert events.end() == b""
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])

@@ -18,13 +18,13 @@ from tests.wire import Wire
 
 SECONDS = 60.0
 
-HERE = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 COMMAND = [sys.executable, "-m", "tests.transports.scripted"]
 
 
 @pytest.fixture
 def wire() -> Iterator[Wire]:
-    with Wire(COMMAND, cwd=HERE.parents[1]) as started:
+    with Wire(COMMAND, cwd=ROOT) as started:
         yield started
 
 
@@ -47,16 +47,15 @@ def test_a_reply_goes_back_to_the_side_that_spoke(wire: Wire, side: bytes) -> No
 
 
 def test_snapshots_are_kept_found_and_forgotten(wire: Wire) -> None:
-    wire.write(b"client load a\n")
-    assert lines(wire, 1) == [b"loaded 7 nothing"]
-    wire.write(b"server keep a\n")
-    assert lines(wire, 1) == [b"kept"]
-    wire.write(b"client load a\n")
-    assert lines(wire, 1) == [b"loaded 7 a"]
-    wire.write(b"client forget a\n")
-    assert lines(wire, 1) == [b"forgotten"]
-    wire.write(b"client load a\n")
-    assert lines(wire, 1) == [b"loaded 7 nothing"]
+    steps = {
+        b"server keep a": b"kept",
+        b"client load a": b"loaded 7 a",
+        b"client forget a": b"forgotten",
+        b"client load b": b"loaded 7 nothing",
+    }
+    for said, line in steps.items():
+        wire.write(said + b"\n")
+        assert lines(wire, 1) == [line]
 
 
 def test_the_client_is_heard_while_a_job_is_shaped(wire: Wire) -> None:
@@ -88,7 +87,7 @@ def test_a_long_line_that_may_pass_is_passed_and_reported(wire: Wire) -> None:
 
 
 def test_another_thread_can_end_everything_with_a_code_of_its_own() -> None:
-    with Wire([*COMMAND, "refuse"], cwd=HERE.parents[1]) as wire:
+    with Wire([*COMMAND, "refuse"], cwd=ROOT) as wire:
         assert wire.line() == b""
         assert wire.close().code == 2
 

@@ -72,13 +72,24 @@ class ChildServer:
             assert guardian is not None
             guardian.guard(child._name, os.getpid())
 
-        try:
-            child._transport, protocol = await child._loop.subprocess_exec(
+        starting = child._loop.create_task(
+            child._loop.subprocess_exec(
                 lambda: _Protocol(child._loop, child._on_exit, child._on_deaf),
                 *command,
                 start_new_session=True,
                 preexec_fn=None if guardian is None else register,
             )
+        )
+        try:
+            try:
+                child._transport, protocol = await asyncio.shield(starting)
+            except asyncio.CancelledError:
+                # asyncio would kill the server alone, not the processes that it has started.
+                child._transport, _ = await starting
+                child._signal(signal.SIGKILL)
+                child._transport.close()
+                await child._exited.wait()
+                raise
         except BaseException:
             if guardian is not None:
                 guardian.leave(child._name)

@@ -53,6 +53,16 @@ NOISE = (
 )
 
 
+def check_one(seed: int, index: int) -> Iterator[Hashable]:
+    """Try one message. Raises Wrong."""
+    made = said(Dice.of(seed, "message", index))
+    try:
+        yield from check(made)
+    except Exception as error:
+        error.add_note(repr(made))
+        raise
+
+
 class Said(Struct, frozen=True):
     """A line, and where in it a message begins that noise stands before."""
 
