@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.python_client import Mode, PythonClient, connected, reaching
+from tests.python_client import Mode, PythonClient, reaching
 from tests.serving import FRONTS, Front
 from tests.wrapped import ROOT, Result, Tee, texts
 
@@ -185,16 +185,6 @@ def sync(running: Running, fullsync: dict[str, Any]) -> Sync:
     return start
 
 
-def test_the_document_sync_starts_with_what_its_options_say(tmp_path: Path) -> None:
-    server = [sys.executable, str(EXAMPLES / "fullsync" / "server.py")]
-    options = ["--index-dir", str(tmp_path), "--state", "paused", "--counters", "partial"]
-    with connected([*server, *options]) as client:
-        [text] = texts(client.call("roxtra_index_full_sync_status", {}))
-    progress = orjson.loads(text)["progress"]
-    assert [progress["status"], len(progress["counters"])] == ["paused", 5]
-    assert len(text) > 200_000
-
-
 @pytest.mark.parametrize("state", ["idle", "running", "paused", "complete", "failed"])
 def test_progress_of_any_size_becomes_a_summary_of_sixteen_keys(state: str, sync: Sync) -> None:
     example = sync(state)
@@ -229,22 +219,6 @@ def test_the_same_shape_comes_from_every_tool_that_reports_on_the_run(sync: Sync
     visited = status["progressSummary"]["foldersVisited"]
     assert moved["progressSummary"]["foldersVisited"] == visited + 16
     assert max(example.sizes) < 2_000
-
-
-@pytest.mark.parametrize(("counters", "there"), [("partial", 5), ("absent", 0)])
-def test_a_missing_counter_is_zero(counters: str, there: int, sync: Sync) -> None:
-    example = sync(counters=counters)
-    summary = example.document("roxtra_index_full_sync_status")["progressSummary"]
-    sent = example.before()["progress"].get("counters", {})
-    assert list(summary) == SUMMARY
-    assert [summary[name] for name in COUNTERS[:there]] == [sent[name] for name in COUNTERS[:there]]
-    assert [summary[name] for name in COUNTERS[there:]] == [0] * (9 - there)
-
-
-def test_an_empty_index_has_a_summary_that_is_null(sync: Sync) -> None:
-    example = sync("empty")
-    after = example.document("roxtra_index_full_sync_status")
-    assert after == {"progressSummary": None} | {name: example.before()[name] for name in PEERS}
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -367,18 +341,6 @@ def test_pages_of_fifty_thousand_files_give_the_whole_list(vault: Example) -> No
     assert max(vault.sizes) <= 50_000
 
 
-def test_a_pattern_picks_files_before_they_are_paged(vault: Example) -> None:
-    page = vault.document("list_vault_files", pattern="Work/2019/**/*budget*", limit=5)
-    wanted = [
-        path
-        for path in vault.before()["files"]
-        if path.startswith("Work/2019/") and "budget" in path.rpartition("/")[2]
-    ]
-    assert page["files"] == wanted[:5]
-    assert page["pagination"]["total"] == len(wanted) > 5
-    assert vault.document("list_vault_files", pattern="*")["files"] == []
-
-
 @pytest.mark.parametrize(
     ("tool", "asked", "at", "nested"),
     [
@@ -400,14 +362,6 @@ def test_windows_of_a_note_of_a_megabyte_give_the_whole_note(
     assert found == [whole]
     assert len(whole.encode()) > 1_000_000
     assert calls == [{"tool": tool, "arguments": asked}]
-
-
-@pytest.mark.parametrize("format", ["markdown", "json"])
-def test_a_short_note_is_unchanged(format: str, vault: Example) -> None:
-    path = vault.document("list_vault_files")["files"][0]
-    result = vault.call("get_vault_file", path=path, format=format)
-    assert result["content"] == vault.sent()["content"]
-    assert len(result["content"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -434,21 +388,6 @@ def test_lists_come_in_pages_that_give_all_of_it(
     sent = vault.before()
     assert found == (sent if isinstance(sent, list) else sent[at])
     assert calls == [{"tool": tool, "arguments": asked}]
-
-
-def test_a_search_that_bounds_itself_is_asked_for_twenty(vault: Example) -> None:
-    def search(**given: Any) -> int:
-        return len(vault.document("search_vault_smart", query="budget", **given)["results"])
-
-    found: list[int] = []
-    calls = reached(
-        vault, lambda: found.extend([search(), search(filter={"folder": "Work", "limit": 30})])
-    )
-    assert found == [20, 30]
-    assert [call["arguments"] for call in calls] == [
-        {"query": "budget", "filter": {"limit": 20}},
-        {"query": "budget", "filter": {"folder": "Work", "limit": 30}},
-    ]
 
 
 def test_what_is_right_already_is_untouched(vault: Example) -> None:
@@ -595,17 +534,6 @@ def test_deleting_names_fifty_and_runs_once(mode: Mode, running: Running) -> Non
         {"folder": "Work/", "limit": 50},
         {"folder": "Work/", "limit": 3},
     ]
-
-
-def test_an_append_is_no_read_and_is_seen_by_the_next_one(running: Running) -> None:
-    example = running.example("small")
-    example.text("active_file", operation="read")
-    appended = example.document("active_file", operation="append", content="The end.")
-    assert appended == {"path": LONG, "appended": 8}
-    note = texts(example.call("active_file", operation="read"))
-    total = orjson.loads(note[1])["totalLength"]
-    end = example.text("active_file", operation="read", startIndex=total - 8)
-    assert end == "The end."
 
 
 def test_what_is_too_large_for_clients_of_the_handshake_arrives_in_pages(running: Running) -> None:
