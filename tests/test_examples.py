@@ -11,26 +11,20 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.python_client import Mode, PythonClient, reaching
+from tests.python_client import Mode, PythonClient, connected, reaching
 from tests.serving import FRONTS, Front
-from tests.wrapped import ROOT, Result, Tee, texts
+from tests.wrapped import ROOT, Result, texts
 
 EXAMPLES = ROOT / "examples"
 NAMED_IN_README = ("examples", "agentdata", "agentdata_http", "codebase", "satori")
 
 
 class Example:
-    """A running example: a client in front of the proxy, and what shows the server behind it.
+    """A running example: a client in front of the proxy, and one of the server itself."""
 
-    That is a tee where the proxy started the server, and a client of its own where it did not.
-    """
-
-    def __init__(
-        self, client: PythonClient, tee: Tee, direct: PythonClient | None, log: Path
-    ) -> None:
+    def __init__(self, client: PythonClient, direct: PythonClient, log: Path) -> None:
         self.client = client
-        self._tee = tee
-        self._direct = direct
+        self.direct = direct
         self._log = log
         self.sizes: list[int] = []
 
@@ -40,34 +34,17 @@ class Example:
         self.sizes.append(sum(len(text.encode()) for text in texts(result)))
         return result
 
-    def text(self, tool: str, **arguments: Any) -> str:
-        return texts(self.call(tool, **arguments))[0]
-
     def document(self, tool: str, **arguments: Any) -> Any:
-        return orjson.loads(self.text(tool, **arguments))
+        return orjson.loads(texts(self.call(tool, **arguments))[0])
 
     def sent(self) -> Result:
-        """Return what the server answers to the last call that reached it; it may be asked again.
-
-        So this is not for calls that have an effect each time.
-        """
-        if self._direct is None:
-            return self._tee.result()
+        """Return what the server answers to the last call that reached it, asked again."""
         last = self.seen()[-1]
-        return self._direct.call(last["tool"], last["arguments"])
+        return self.direct.call(last["tool"], last["arguments"])
 
     def before(self) -> Any:
         """Return the document that the server sent last."""
         return orjson.loads(texts(self.sent())[0])
-
-    def own(self) -> list[dict[str, Any]]:
-        """Return the tools as the server has them."""
-        if self._direct is not None:
-            tools = self._direct.tools().values()
-            return [tool.model_dump(by_alias=True, exclude_none=True) for tool in tools]
-        messages = map(orjson.loads, reversed(self._tee.lines()))
-        results = (message.get("result", {}) for message in messages)
-        return next(list(result["tools"]) for result in results if "tools" in result)
 
     def seen(self) -> list[dict[str, Any]]:
         """Return what the server says of its calls: the tool, and the arguments as it got them."""
@@ -116,26 +93,26 @@ class Running:
 
     def _connected(self, name: str, mode: Mode) -> Example:
         enter, folder = self._stack.enter_context, self.folder(name)
-        tee, log = Tee(folder / "tee.log"), folder / "calls.log"
+        example, options = RUN[name]
+        options = [str(folder) if option == "." else option for option in options]
+        server = [sys.executable, str(EXAMPLES / example / "server.py"), *options]
         front = self._fronts.get(name)
         if front is None:
             folder.mkdir()
-            front = self._fronts[name] = self._started(name, tee, log)
-        direct = None if front.direct is None else enter(reaching(front.direct, mode=mode))
-        return Example(enter(front.connect(mode)), tee, direct, log)
+            front = self._fronts[name] = self._started(name, server)
+        if front.direct is None:
+            direct = connected(server, mode=mode)
+        else:
+            direct = reaching(front.direct, mode=mode)
+        return Example(enter(front.connect(mode)), enter(direct), folder / "calls.log")
 
-    def _started(self, name: str, tee: Tee, log: Path) -> Front:
-        example, options = RUN[name]
+    def _started(self, name: str, server: list[str]) -> Front:
         folder = self.folder(name)
-        options = [str(folder) if option == "." else option for option in options]
-        server = [sys.executable, str(EXAMPLES / example / "server.py"), "--log", str(log)]
-        server += options
-        rules = EXAMPLES / example / "rules.yaml"
+        rules = EXAMPLES / RUN[name][0] / "rules.yaml"
         if name == "once":
             rules = folder / "rules.yaml"
             rules.write_text(ONCE)
-        # The server's own HTTP is not what a tee could read.
-        command = server if self._transport == "http" else tee.before(server)
+        command = [*server, "--log", str(folder / "calls.log")]
         own = WHOLE if name in ("fullsync", "once") else ()
         return self._stack.enter_context(FRONTS[self._transport](command, [rules], folder, *own))
 
@@ -225,8 +202,9 @@ def test_the_same_shape_comes_from_every_tool_that_reports_on_the_run(sync: Sync
 def test_all_else_of_the_document_sync_is_as_the_server_has_it(mode: Mode, sync: Sync) -> None:
     example = sync("paused", mode=mode)
     listed = example.client.tools()
-    assert {tool["name"]: tool["inputSchema"] for tool in example.own()} == {
-        name: tool.input_schema for name, tool in listed.items()
+    own = example.direct.tools()
+    assert {name: tool.input_schema for name, tool in listed.items()} == {
+        name: tool.input_schema for name, tool in own.items()
     }
     for tool, arguments in [
         ("roxtra_search", {"query": "instruction"}),
@@ -424,14 +402,14 @@ def test_descriptions_explain_the_pages_and_nothing_new_must_be_given(vault: Exa
         "active_file": {"maxLength", "startIndex"},
         "discover": {"limit", "offset"},
     }
-    for tool in vault.own():
-        now, name = listed[tool["name"]], tool["name"]
-        before, after = tool["inputSchema"], now.input_schema
+    for name, tool in vault.direct.tools().items():
+        now = listed[name]
+        before, after = tool.input_schema, now.input_schema
         assert after.get("required") == before.get("required")
         new = set(after["properties"]) - set(before["properties"]) - {"view"}
         assert new == added.get(name, set())
         said = now.description or ""
-        assert said.startswith(tool["description"])
+        assert said.startswith(tool.description or "")
         assert ("hasMore" in said) == (name in added or name == "vault_api")
     nested = listed["vault_api"].input_schema["properties"]["params"]["properties"]
     assert {"limit", "offset", "maxLength", "startIndex"} <= set(nested)
