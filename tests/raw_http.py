@@ -4,7 +4,6 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
@@ -70,12 +69,7 @@ class RawServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         # Only this wakes whoever waits in accept.
         self.listening.shutdown(socket.SHUT_RDWR)
         self.listening.close()
@@ -138,13 +132,18 @@ def _read(connection: socket.socket) -> Asked | None:
             return None
         raw += chunk
     head, _, body = raw.partition(b"\r\n\r\n")
-    first, *lines = head.decode().split("\r\n")
+    first, headers = parsed(head)
     method, path, _ = first.split(" ")
-    pairs = (line.split(": ", 1) for line in lines)
-    headers = {name.lower(): value for name, value in pairs}
     while len(body) < int(headers.get("content-length", 0)):
         body += connection.recv(CHUNK)
     return Asked(method, path, headers, body, connection)
+
+
+def parsed(head: bytes) -> tuple[str, dict[str, str]]:
+    """Return the first line of a head, and its headers with names in lower case."""
+    first, *lines = head.decode("latin-1").split("\r\n")
+    pairs = (line.partition(":") for line in lines)
+    return first, {name.lower(): value.strip() for name, _, value in pairs}
 
 
 def whole(body: bytes = b"", status: str = "200 OK", *headers: str) -> bytes:
@@ -186,6 +185,30 @@ def always(piece: bytes) -> Answer:
     return answer
 
 
+def answering(asked: Asked) -> Iterator[bytes]:
+    """Answer a request with a result."""
+    yield whole(result(asked.id))
+
+
+def session(rest: Answer = answering) -> Answer:
+    """Answer the handshake and what else belongs to a session, and the rest by `rest`."""
+
+    def answer(asked: Asked) -> Iterator[bytes]:
+        method = asked.message.get("method")
+        if method == "initialize":
+            yield whole(initialized(asked.id), "200 OK", "Mcp-Session-Id: s-1")
+        elif method == "notifications/initialized":
+            yield ACCEPTED
+        elif asked.method == "DELETE":
+            yield whole()
+        elif asked.method == "GET" and "last-event-id" not in asked.headers:
+            yield whole(b"", "405 Method Not Allowed")
+        else:
+            yield from rest(asked)
+
+    return answer
+
+
 INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}'
 INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 META = json.dumps({PROTOCOL_VERSION: "2026-07-28"}).encode()
@@ -199,3 +222,9 @@ def call(id: bytes, name: str = "x", *, modern: bool = False) -> bytes:
         name.encode(),
         meta,
     )
+
+
+def cancel(id: int) -> bytes:
+    """Return the notification that a request is cancelled."""
+    note = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}'
+    return note % id

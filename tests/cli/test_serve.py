@@ -28,7 +28,8 @@ from proxy.transports.sidecar.access import Access
 from proxy.transports.sidecar.route import Route, RouteLimits
 from tests.rulecases import PYTHON
 from tests.transports.http import raw
-from tests.transports.http.listening import Answered, Client
+from tests.transports.http.listening import Client
+from tests.transports.http.standing import Got
 from tests.wrapped import START
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "find"}}
@@ -117,7 +118,7 @@ class Process:
         self._clients.append(Client(*await asyncio.open_connection(host.strip("[]"), int(port))))
         return self._clients[-1]
 
-    async def post(self, url: str, message: Any, *headers: str) -> Answered:
+    async def post(self, url: str, message: Any, *headers: str) -> Got:
         client = await self.client(url)
         path = "/" + url.split("/", 3)[3]
         accept = "Accept: application/json, text/event-stream"

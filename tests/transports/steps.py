@@ -51,7 +51,14 @@ class Unsure(Step, frozen=True):
 class Clinging(Step, frozen=True):
     """A step that holds what cannot be sent to another process."""
 
-    held: Callable[[], None] = lambda: None
+    held: object = lambda: None
+
+
+class Unloadable:
+    """Can be sent to another process, and not be read there."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return int, ("no number",)
 
 
 def _tell(place: str) -> None:

@@ -9,9 +9,8 @@ import re
 import socket
 import ssl
 from base64 import b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
-from http import HTTPStatus
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 
 import aiohttp
 from multidict import CIMultiDict
@@ -35,6 +34,7 @@ _LONG_HEADER = 64 << 10
 _LONG_REFUSAL = 1 << 20
 _REFUSAL_TIME = 5.0  # seconds for the body of a refusal
 _EXCERPT = 200  # characters that are shown of a body or a URL
+_URL = re.compile(r"[a-z]+://\S+")
 
 _ADVICE = {
     401: "it wants credentials that it knows: give them as in `--header 'Authorization: Bearer "
@@ -74,38 +74,28 @@ class HttpResponse:
 
     async def read(self, limit: int) -> bytes:
         """Return the body; raises ConnectionLost, body.TooLarge, body.Unreadable."""
-        try:
+        with _translated():
             raw = await body.whole(self._http.content, self._encoding, limit)
-        except _CONNECTION_ERRORS as error:
-            raise ConnectionLost(reason(error)) from None
-        except MemoryError:
-            raise body.Unreadable("there is no memory for it") from None
         self.received += len(raw)
         return raw
 
     async def events(self, limit: int) -> AsyncGenerator[sse.Event]:
         """Yield the events of a stream; raises ConnectionLost, body.Unreadable, sse.TooLong."""
         events = sse.Events(limit)
-        try:
+        with _translated():
             async for chunk in body.chunks(self._http.content, self._encoding):
                 self.received += len(chunk)
                 for event in events.feed(chunk):
                     yield event
-        except _CONNECTION_ERRORS as error:
-            raise ConnectionLost(reason(error)) from None
-        except MemoryError:
-            raise body.Unreadable("there is no memory for it") from None
         if rest := events.end():
             raise ConnectionLost(f"it ended within an event, after {len(rest)} bytes of it")
 
     async def encoded_chunks(self) -> AsyncGenerator[bytes]:
         """Yield the body as it arrives, not decompressed; raises ConnectionLost."""
-        try:
+        with _translated():
             async for chunk in self._http.content.iter_any():
                 self.received += len(chunk)
                 yield chunk
-        except _CONNECTION_ERRORS as error:
-            raise ConnectionLost(reason(error)) from None
 
     async def refusal(self) -> bytes:
         """Return the body of a refusal; empty if it is too long or cannot be read."""
@@ -117,8 +107,7 @@ class HttpResponse:
 
     def describe(self, raw: bytes) -> str:
         """Describe the status, with the start of the body `raw`, and advice for the user."""
-        phrase = self.reason or (HTTPStatus(self.status).phrase if self.status in _STATUSES else "")
-        text = f"the server answered HTTP {self.status} {phrase}".rstrip()
+        text = f"the server answered HTTP {self.status} {self.reason or ''}".rstrip()
         after = self.headers.get("Retry-After")
         if after is not None:
             text += f" (Retry-After: {after})"
@@ -165,10 +154,8 @@ class HttpClient:
         Redirects within the origin are followed if they leave the request unchanged. Raises
         RedirectRefused for other redirects, and ConnectionLost.
         """
-        try:
+        with _translated():
             response = await self._open(method, headers, raw, upload, url or self.url)
-        except _CONNECTION_ERRORS as error:
-            raise ConnectionLost(reason(error)) from None
         async with response:
             yield HttpResponse(response)
 
@@ -246,6 +233,17 @@ class HttpClient:
         return url
 
 
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raise the errors of aiohttp as those of this module."""
+    try:
+        yield
+    except _CONNECTION_ERRORS as error:
+        raise ConnectionLost(reason(error)) from None
+    except MemoryError:
+        raise body.Unreadable("there is no memory for it") from None
+
+
 async def _body(raw: bytes, upload: asyncio.Event) -> AsyncIterator[bytes]:
     yield raw
     # aiohttp wants more, so the system has all of it, or a buffer that is nearly empty.
@@ -298,7 +296,3 @@ def os_error_text(error: OSError) -> str:
     if error.errno and not isinstance(error, socket.gaierror | ssl.SSLError):
         return os.strerror(error.errno).lower()
     return (error.strerror or str(error) or type(error).__name__).lower()
-
-
-_STATUSES = frozenset(HTTPStatus)
-_URL = re.compile(r"[a-z]+://\S+")

@@ -7,8 +7,8 @@ the server can no longer send one; every message of the server passes through th
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, suppress
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any
 
 from msgspec import Raw, Struct
 from yarl import URL
@@ -84,13 +84,6 @@ class StreamPosition(Struct):
         [1.0, 2.0, 4.0, 60.0]
         """
         return max(self.retry, min(self.retry * 2.0**failures, _LONGEST_PAUSE))
-
-
-class ServerRefusal(NamedTuple):
-    """An HTTP response without the expected message: its status, and the text of the error."""
-
-    status: int
-    reason: str
 
 
 class Streamable:
@@ -243,39 +236,31 @@ class Streamable:
 
     async def _ask(self, post: ClientRequest) -> str | None:
         """POST a line and pass on the messages it brings; return why responses are missing."""
-        if self._old is None:
-            refusal = await self._ask_once(post)
-            if refusal is None:
-                return None
-            may_be_old = post.begins and refusal.status in _MAY_BE_OLD
-            if not may_be_old or not await self._find_old():
-                return refusal.reason
-        async with self._post(post, self._headers(post), self._old) as response:
-            if response.status < 300:
-                return None
-            return response.describe(await response.refusal())
-
-    def _post(
-        self, post: ClientRequest, headers: dict[str, str], url: URL | None = None
-    ) -> AbstractAsyncContextManager[HttpResponse]:
-        return self._endpoint.request("POST", headers, post.raw, post.upload, url)
-
-    async def _ask_once(self, post: ClientRequest) -> ServerRefusal | None:
         headers = self._headers(post)
-        async with self._post(post, headers) as response:
+        async with self._endpoint.request(
+            "POST", headers, post.raw, post.upload, self._old
+        ) as response:
             self._connected = True
-            if response.status >= 300:
-                return await self._on_refusal(post, headers, response)
-            if post.begins:
-                self._session = response.headers.get(_SESSION)
-            if post.method == "notifications/initialized" and not post.modern:
-                self._listen()
-            failure = await self._pass_on(post, response)
-            return None if failure is None else ServerRefusal(response.status, failure)
+            if response.status < 300:
+                return await self._on_success(post, response)
+            reason = await self._on_refusal(post, headers, response)
+        may_be_old = self._old is None and post.begins and response.status in _MAY_BE_OLD
+        if reason is not None and may_be_old and await self._find_old():
+            return await self._ask(post)
+        return reason
+
+    async def _on_success(self, post: ClientRequest, response: HttpResponse) -> str | None:
+        if self._old is not None:
+            return None  # the responses come on its stream
+        if post.begins:
+            self._session = response.headers.get(_SESSION)
+        if post.method == "notifications/initialized" and not post.modern:
+            self._listen()
+        return await self._pass_on(post, response)
 
     async def _on_refusal(
         self, post: ClientRequest, headers: dict[str, str], response: HttpResponse
-    ) -> ServerRefusal | None:
+    ) -> str | None:
         raw = await response.refusal()
         if len(post.waiting) == 1 and posting.refuses(raw, next(iter(post.waiting))):
             if response.status in _NOT_FOR_US:
@@ -288,7 +273,7 @@ class Streamable:
             reason = f"the server has ended the session, start anew: {reason}"
             self._session = None
             self._on_lost(reason)
-        return ServerRefusal(response.status, reason)
+        return reason
 
     async def _pass_on(self, post: ClientRequest, response: HttpResponse) -> str | None:
         """Pass on the messages of an HTTP response; return why responses are missing."""
@@ -371,11 +356,9 @@ class Streamable:
         AbridgeError.
         """
         failures = 0
-        first = post is None
-        while first or post is None or post.waiting:
-            if not first:
-                await asyncio.sleep(position.pause(failures))
-            first = False
+        pause = 0.0 if post is None else position.pause(0)
+        while post is None or post.waiting:
+            await asyncio.sleep(pause)
             position.count = 0
             headers = {"Accept": STREAM, **self._handshake()}
             if position.last is not None:
@@ -394,6 +377,7 @@ class Streamable:
             failures = 0 if position.count else failures + 1
             if post is not None and failures >= _TRIES:
                 return
+            pause = position.pause(failures)
 
     async def _read(
         self,

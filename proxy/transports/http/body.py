@@ -51,30 +51,19 @@ async def whole(content: Source, encoding: str | None, limit: int) -> bytes:
     Raises TooLarge, Unreadable, and the exception of `content` if the connection breaks.
     """
     pieces: list[bytes] = []
+    size = 0
     try:
-        await _gather(content, encoding, limit, pieces)
+        async with aclosing(chunks(content, encoding)) as decoded:
+            async for piece in decoded:
+                size += len(piece)
+                if size > limit:
+                    raise TooLarge(size, limit)
+                pieces.append(piece)
         return b"".join(pieces)
     except BaseException:
         # The source keeps the exception that it raised, and thus every frame in its traceback.
         pieces.clear()
         raise
-
-
-async def _gather(content: Source, encoding: str | None, limit: int, pieces: list[bytes]) -> None:
-    size = 0
-    if encoding is None:  # the usual case: saves two generators
-        while piece := await content.readany():
-            size += len(piece)
-            if size > limit:
-                raise TooLarge(size, limit)
-            pieces.append(piece)
-        return
-    async with aclosing(chunks(_Bounded(content, limit), encoding)) as decoded:
-        async for piece in decoded:
-            size += len(piece)
-            if size > limit:
-                raise TooLarge(size, limit)
-            pieces.append(piece)
 
 
 async def chunks(content: Source, encoding: str | None) -> AsyncGenerator[bytes]:
@@ -103,23 +92,6 @@ async def chunks(content: Source, encoding: str | None) -> AsyncGenerator[bytes]
     decoder.end()
 
 
-class _Bounded:
-    """A source that raises TooLarge: else bytes that decompress to nothing would never end."""
-
-    def __init__(self, content: Source, limit: int) -> None:
-        self._content = content
-        self._limit = limit
-        self._input = 0
-
-    async def readany(self) -> bytes:
-        raw = await self._content.readany()
-        self._input += len(raw)
-        # Compression enlarges no body by more than this.
-        if self._input > self._limit + (self._limit >> 6) + PIECE:
-            raise TooLarge(self._input, self._limit)
-        return raw
-
-
 class _Decoder:
     """Decompress one body, in pieces of bounded size."""
 
@@ -141,12 +113,9 @@ class _Decoder:
         inner = self._inner
         while True:
             if inner.eof:
-                raw = raw.lstrip(b"\0")  # padding, which gzip itself accepts too
                 if not raw:
                     return
-                if self._coding != "gzip":
-                    raise Unreadable("its deflate data goes on after its end")
-                inner = self._inner = zlib.decompressobj(_GZIP)
+                inner = self._inner = zlib.decompressobj(_GZIP)  # its next member
             try:
                 piece = inner.decompress(raw, PIECE)
             except zlib.error as error:

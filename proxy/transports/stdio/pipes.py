@@ -9,11 +9,10 @@ import os
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Condition, Lock, Thread
+from threading import Lock, Thread
 
 _CHUNK = 64 << 10
 _WIDE = 1 << 20
-_MAX_WAITING = 4 << 20
 _GLANCE = 0.2  # seconds between two checks of a waiting writer if it was closed
 
 
@@ -74,10 +73,8 @@ class PipeWriter:
         """True if the other side was found to be gone."""
         self._descriptor = descriptor
         self._lock = Lock()
-        self._line_over = Condition(self._lock)
         self._mid_line = False
         self._waiting: list[bytes] = []
-        self._waiting_size = 0
         self._later: deque[bytes] = deque()
         self._wide = False
         self._closed = False
@@ -93,8 +90,6 @@ class PipeWriter:
         with self._lock:
             if self._later:
                 self._write_later()
-            while self._mid_line and self._waiting_size > _MAX_WAITING:
-                self._line_over.wait()
             for part in parts:
                 self._write_or_queue(part)
         if self._closed:
@@ -109,8 +104,7 @@ class PipeWriter:
                 widen(self._descriptor)
             self._write(part)
             if last and self._waiting:
-                waiting, self._waiting, self._waiting_size = self._waiting, [], 0
-                self._line_over.notify_all()
+                waiting, self._waiting = self._waiting, []
                 self._write(b"".join(waiting))
 
     def send_later(self, lines: list[bytes]) -> None:
@@ -160,7 +154,6 @@ class PipeWriter:
         """Write a part that must not interrupt a line in pieces: queue it until the line ends."""
         if self._mid_line:
             self._waiting.append(part)
-            self._waiting_size += len(part)
         else:
             self._write(part)
 

@@ -35,7 +35,7 @@ from proxy.session.session import Session
 from proxy.session.state import failure_reason
 from proxy.shaping import pipeline
 from proxy.storage.snapshots import Store
-from proxy.transports.effects import access, failure_outputs
+from proxy.transports.effects import access
 from proxy.transports.log import Log
 from proxy.transports.stdio.child import ChildProcess, hold_signals
 from proxy.transports.stdio.lines import (
@@ -66,11 +66,8 @@ def run_with_timeout(seconds: float, do: Callable[[], object]) -> None:
             finally:
                 finished.release()
 
-    try:
+    with suppress(RuntimeError, MemoryError):
         start_new_thread(run, ())
-    except (RuntimeError, MemoryError):
-        pass
-    else:
         if finished.acquire(timeout=seconds):
             return
     run()
@@ -92,7 +89,6 @@ class DeadlineThread:
         self._late = late
         self._check = check
         self._due: dict[bytes, float] = {}
-        self._next = 0.0
         self._change = Condition()
         self._thread = Thread(target=self._run, name="deadlines", daemon=True)
 
@@ -104,9 +100,8 @@ class DeadlineThread:
     def add(self, token: bytes, seconds: float) -> None:
         """Wait for a response, for so many seconds."""
         with self._change:
-            self._due[token] = due = monotonic() + seconds
-            if due < self._next:
-                self._change.notify_all()
+            self._due[token] = monotonic() + seconds
+            self._change.notify_all()
             # If no thread can be started now, the next probe tries again.
             with suppress(RuntimeError):
                 self.start()
@@ -140,8 +135,7 @@ class DeadlineThread:
                     return token
                 if until <= now:
                     return None
-                self._next = until if token is None else min(until, self._due[token])
-                self._change.wait(self._next - now)
+                self._change.wait(min(until, self._due.get(token or b"", until)) - now)
 
 
 _FAILED = 70  # EX_SOFTWARE of sysexits.h
@@ -365,15 +359,6 @@ class Relay:
             outputs = self._send_to_server(self._session.overdue(), Forward)
         self._carry_out(outputs, self._overdue)
 
-    def _settle_cancelled(self, raw: bytes) -> None:
-        """Stop waiting for the responses to requests that a line for the server cancels."""
-        if self._deadlines is None or b"notifications/cancelled" not in raw:
-            return
-        from proxy.transports.correlation import correlate, elements
-
-        for each in elements(raw):
-            self._deadlines.settle(correlate(each).cancels)
-
     def _read_stderr(self) -> None:
         stderr = PipeReader(self._child.stderr)
         while True:
@@ -400,15 +385,10 @@ class Relay:
         enter = self._session.from_client if of_client else self._enter_from_server
         ready: list[bytes] = []
         for raw in batch:
-            try:
-                with self._entry:
-                    outputs = enter(raw)
-            except Exception as error:
-                outputs = failure_outputs(raw, error, self._log, of_client=of_client)
+            with self._entry:
+                outputs = enter(raw)
             for output in outputs:
                 if type(output) is Forward:
-                    if output.raw is not raw:
-                        self._settle_cancelled(output.raw)
                     ready.append(output.raw)
                 else:
                     if ready:

@@ -32,7 +32,6 @@ sys.path[:] = sys.argv[1:]
 from proxy.transports.workers.process import serve
 serve()
 """
-_MIN_PROCESSES, _MAX_PROCESSES = 3, 4
 _COSTLY = 4  # the same for steps whose cost the size of the document does not predict
 _MAX_SPENDERS = 100
 
@@ -42,7 +41,7 @@ class Broken(Exception):
 
 
 class Workers:
-    """At most so many `processes`, by default as many as there are processors: three or four.
+    """At most so many `processes`.
 
     A process is started when it is first needed and then kept; without any, long jobs run in a
     thread. Documents of up to `max_here` bytes are shaped at once if a rule has one step; the bound
@@ -51,10 +50,8 @@ class Workers:
     """
 
     def __init__(
-        self, processes: int | None = None, max_here: int = 256 << 10, seconds: float = 60.0
+        self, processes: int = 4, max_here: int = 256 << 10, seconds: float = 60.0
     ) -> None:
-        if processes is None:
-            processes = max(_MIN_PROCESSES, min(os.cpu_count() or 1, _MAX_PROCESSES))
         self._max_here = max_here
         self._seconds = seconds
         self._thread = ThreadRunner()

@@ -5,8 +5,8 @@ import errno
 import gzip
 import socket
 import ssl
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, nullcontext
 
 import aiohttp
 import pytest
@@ -18,125 +18,99 @@ from proxy.transports.client.endpoint import (
     os_error_text,
     reason,
 )
-from tests.raw_http import Asked, RawServer, whole
+from tests.raw_http import Answer, Asked, RawServer, always, whole
 
 
-async def answer(endpoint: HttpClient, method: str = "POST", raw: bytes | None = b"{}") -> bytes:
+@asynccontextmanager
+async def asking(
+    reply: Answer = lambda asked: iter([whole(b"here")]), *headers: tuple[str, str], user: str = ""
+) -> AsyncIterator[tuple[HttpClient, RawServer]]:
+    with RawServer(reply) as server:
+        endpoint = HttpClient(server.url.replace("//", f"//{user}"), headers)
+        yield endpoint, server
+        await endpoint.close()
+
+
+async def answer(endpoint: HttpClient, method: str = "POST") -> bytes:
     """Ask, and return the body of the answer."""
+    raw = b"{}" if method == "POST" else None
     async with endpoint.request(method, {"X-Own": "1"}, raw) as response:
         return await response.read(1000)
 
 
-def redirecting(
-    status: str, location: Callable[[Asked], str]
-) -> Callable[[Asked], Iterator[bytes]]:
+def redirecting(status: str, location: str, other: int = 0) -> Answer:
+    """Answer with a redirect to `location`, which may name ports: ours and an `other`."""
+
     def answer(asked: Asked) -> Iterator[bytes]:
-        if asked.path == "/mcp":
-            yield whole(b"", status, f"Location: {location(asked)}")
-        else:
-            yield whole(b"here")
+        port = asked.headers["host"].partition(":")[2]
+        there = location.format(port=port, other=other) if "{" in location else location
+        yield whole(b"", status, f"Location: {there}") if asked.path == "/mcp" else whole(b"here")
 
     return answer
 
 
-@pytest.mark.parametrize("status", ["307 Temporary Redirect", "308 Permanent Redirect"])
 @pytest.mark.parametrize(
-    "location",
-    [lambda _: "/mcp/", lambda asked: f"http://{asked.headers['host']}/mcp/"],
-    ids=["relative", "absolute"],
+    ("status", "location", "method"),
+    [
+        ("307 Temporary Redirect", "/mcp/", "POST"),
+        ("308 Permanent Redirect", "http://127.0.0.1:{port}/mcp/", "POST"),
+        ("302 Found", "/mcp/", "GET"),
+    ],
 )
 async def test_a_redirect_within_the_origin_is_followed_with_everything(
-    status: str, location: Callable[[Asked], str]
+    status: str, location: str, method: str
 ) -> None:
-    with RawServer(redirecting(status, location)) as server:
-        endpoint = HttpClient(server.url, [("Authorization", "Bearer x")])
-        assert await answer(endpoint) == b"here"
-        await endpoint.close()
+    authorization = ("Authorization", "Bearer x")
+    async with asking(redirecting(status, location), authorization) as (endpoint, server):
+        assert await answer(endpoint, method) == b"here"
     first, second = server.asked
-    assert (second.method, second.path, second.body) == ("POST", "/mcp/", b"{}")
+    assert (second.method, second.path, second.body) == (method, "/mcp/", first.body)
     assert second.headers == first.headers
     assert first.headers["authorization"] == "Bearer x"
     assert first.headers["x-own"] == "1"
 
 
-async def test_a_get_follows_every_redirect_within_the_origin() -> None:
-    with RawServer(redirecting("302 Found", lambda _: "/mcp/")) as server:
-        endpoint = HttpClient(server.url)
-        assert await answer(endpoint, "GET", None) == b"here"
-        await endpoint.close()
-
-
-async def test_a_redirect_that_would_lose_the_body_is_refused() -> None:
-    with RawServer(redirecting("302 Found", lambda _: "/mcp/?secret=1")) as server:
-        endpoint = HttpClient(server.url)
-        with pytest.raises(RedirectRefused) as refused:
-            await answer(endpoint)
-        await endpoint.close()
-    there = server.url + "/"
-    assert str(refused.value) == (
-        "the server answers a POST with 302, which would lose what was sent; "
-        f"if {there} is right, give that URL"
-    )
-
-
 @pytest.mark.parametrize(
-    "elsewhere",
+    ("status", "location", "message", "requests"),
     [
-        "http://{host}:{other}/mcp/",
-        "https://{host}:{port}/mcp/",
-        "http://localhost:{port}/mcp/",
-        "//{host}:{other}/mcp/",
+        ("307 T", "http://127.0.0.1:{other}/mcp/", "which is another origin than", 1),
+        ("307 T", "https://127.0.0.1:{port}/mcp/", "which is another origin than", 1),
+        ("307 T", "http://localhost:{port}/mcp/", "which is another origin than", 1),
+        ("307 T", "//127.0.0.1:{other}/mcp/", "which is another origin than", 1),
+        ("307 T", "/mcp", "redirects more than 5 times", 5),
+        ("307 T", "http://[x/", "names a URL that is none", 1),
+        (
+            "302 F",
+            "/mcp/?secret=1",
+            r"^the server answers a POST with 302, which would lose what was sent; "
+            r"if http://127.0.0.1:\d+/mcp/ is right, give that URL$",
+            1,
+        ),
     ],
 )
-async def test_a_redirect_to_another_origin_is_refused_and_nothing_is_sent_there(
-    elsewhere: str,
+async def test_other_redirects_are_refused_and_nothing_is_sent_there(
+    status: str, location: str, message: str, requests: int
 ) -> None:
-    with RawServer(lambda asked: iter([whole()])) as other:
-
-        def location(asked: Asked) -> str:
-            host, _, port = asked.headers["host"].partition(":")
-            return elsewhere.format(host=host, port=port, other=other.port)
-
-        with RawServer(redirecting("307 Temporary Redirect", location)) as server:
-            endpoint = HttpClient(server.url, [("Authorization", "Bearer x")])
-            with pytest.raises(RedirectRefused, match="which is another origin than"):
+    async with asking() as (_, other):
+        async with asking(redirecting(status, location, other.port)) as (endpoint, server):
+            with pytest.raises(RedirectRefused, match=message):
                 await answer(endpoint)
-            await endpoint.close()
-        assert len(server.asked) == 1
+        assert len(server.asked) == requests
         assert other.asked == []
 
 
-@pytest.mark.parametrize(
-    ("location", "message", "requests"),
-    [("/mcp", "redirects more than 5 times", 5), ("http://[x/", "names a URL that is none", 1)],
-)
-async def test_a_redirect_that_leads_nowhere_is_refused(
-    location: str, message: str, requests: int
-) -> None:
-    with RawServer(redirecting("307 Temporary Redirect", lambda _: location)) as server:
-        endpoint = HttpClient(server.url)
-        with pytest.raises(RedirectRefused, match=message):
-            await answer(endpoint)
-        await endpoint.close()
-    assert len(server.asked) == requests
-
-
 async def test_a_user_in_the_url_becomes_a_header_and_is_not_shown() -> None:
-    with RawServer(lambda asked: iter([whole(b"here")])) as server:
-        endpoint = HttpClient(server.url.replace("//", "//user:word@"))
+    async with asking(user="user:word@") as (endpoint, server):
         assert await answer(endpoint) == b"here"
         assert "user" not in str(endpoint.url)
-        await endpoint.close()
     assert server.asked[0].headers["authorization"] == "Basic dXNlcjp3b3Jk"
 
 
 async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    with RawServer(lambda asked: iter([whole(b"here")])) as server:
-        for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
-            monkeypatch.setenv(name, "http://127.0.0.1:9/")
-        endpoint = HttpClient(server.url)
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9/")
+    async with asking() as (endpoint, _):
         assert await answer(endpoint) == b"here"
-        await endpoint.close()
 
 
 async def test_it_is_known_when_a_request_has_gone_out() -> None:
@@ -152,22 +126,21 @@ async def test_it_is_known_when_a_request_has_gone_out() -> None:
         return await asyncio.wait_for(event.wait(), 20)
 
     loop = asyncio.get_running_loop()
-    with RawServer(late) as server:
-        endpoint = HttpClient(server.url)
-        async with endpoint.request("POST", {}, b"x" * 300_000, sent) as response:
-            assert response.status == 200
-        await endpoint.close()
+    async with (
+        asking(late) as (endpoint, server),
+        endpoint.request("POST", {}, b"x" * 300_000, sent) as response,
+    ):
+        assert response.status == 200
     assert sent.is_set()
     assert len(server.asked[0].body) == 300_000
 
 
 async def test_a_server_that_is_not_there_is_lost() -> None:
-    with RawServer(lambda asked: iter([])) as server:
+    with RawServer(always(b"")) as server:
         pass
     endpoint = HttpClient(server.url)
-    with pytest.raises(
-        ConnectionLost, match=r"^no connection to 127.0.0.1:\d+: connection refused$"
-    ):
+    reason = rf"^no connection to 127.0.0.1:{server.port}: connection refused$"
+    with pytest.raises(ConnectionLost, match=reason):
         await answer(endpoint)
     await endpoint.close()
 
@@ -203,13 +176,13 @@ def test_why_a_request_failed_never_names_the_url(error: Exception) -> None:
 async def test_a_body_may_be_passed_on_in_its_encoding(missing: int) -> None:
     raw = gzip.compress(b"{}" * 100, mtime=0)
     sent = whole(raw, "200 OK", "Content-Encoding: gzip")
-    with RawServer(lambda asked: iter([sent[: len(sent) - missing], b""])) as server:
-        endpoint = HttpClient(server.url)
-        chunks: list[bytes] = []
-        async with endpoint.request("GET", {}) as response:
-            with pytest.raises(ConnectionLost, match="in the middle") if missing else nullcontext():
-                async for chunk in response.encoded_chunks():
-                    chunks.append(chunk)
-        await endpoint.close()
+    chunks: list[bytes] = []
+    async with (
+        asking(lambda asked: iter([sent[: len(sent) - missing], b""])) as (endpoint, _),
+        endpoint.request("GET", {}) as response,
+    ):
+        with pytest.raises(ConnectionLost, match="in the middle") if missing else nullcontext():
+            async for chunk in response.encoded_chunks():
+                chunks.append(chunk)
     assert b"".join(chunks) == raw[: len(raw) - missing]
     assert response.received == len(raw) - missing

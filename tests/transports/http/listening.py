@@ -16,6 +16,7 @@ from proxy.transports.sidecar.metrics import Metrics
 from proxy.transports.sidecar.route import AccessRecord, Route, RouteLimits
 from proxy.transports.sidecar.router import Mount
 from proxy.transports.sidecar.sidecar import Sidecar
+from tests.transports.http.standing import Got
 
 LISTEN = "127.0.0.1:0"
 
@@ -88,30 +89,6 @@ class Small:
         return response
 
 
-class Answered:
-    """A response as it came."""
-
-    def __init__(self, head: bytes, body: bytes) -> None:
-        line, *lines = head.decode("latin-1").split("\r\n")
-        self.status = int(line.split()[1])
-        self.headers = {
-            name.lower(): value for name, _, value in (each.partition(": ") for each in lines)
-        }
-        self.body = body
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-    @property
-    def error(self) -> tuple[int, int, str]:
-        """The status, and the code and message of the JSON-RPC error in the body."""
-        said = self.json
-        assert said.keys() == {"jsonrpc", "id", "error"}
-        assert (said["jsonrpc"], said["id"]) == ("2.0", None)
-        return self.status, said["error"]["code"], said["error"]["message"]
-
-
 class Client:
     """One connection."""
 
@@ -135,11 +112,10 @@ class Client:
     async def head(self) -> bytes:
         return (await self._reader.readuntil(b"\r\n\r\n"))[:-4]
 
-    async def answer(self) -> Answered:
-        answered = Answered(await self.head(), b"")
-        length = int(answered.headers.get("content-length", 0))
-        answered.body = await self._reader.readexactly(length)
-        return answered
+    async def answer(self) -> Got:
+        got = Got.read(await self.head())
+        got.body = await self._reader.readexactly(int(got.headers.get("content-length", 0)))
+        return got
 
     async def until(self, raw: bytes) -> bytes:
         return await self._reader.readuntil(raw)
@@ -170,12 +146,12 @@ class Running:
         self._clients.append(client)
         return client
 
-    async def posted(self, path: str, body: bytes, *headers: str) -> Answered:
+    async def posted(self, path: str, body: bytes, *headers: str) -> Got:
         client = await self.client()
         await client.post(path, body, *headers)
         return await client.answer()
 
-    async def got(self, path: str, *headers: str) -> Answered:
+    async def got(self, path: str, *headers: str) -> Got:
         client = await self.client()
         await client.get(path, *headers)
         return await client.answer()

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-SECONDS = 60.0
+from tests.raw_http import parsed
 
 
 class Request(msgspec.Struct):
@@ -64,10 +64,7 @@ async def _request(reader: asyncio.StreamReader) -> Request | None:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
         return None
-    line, *rest = head.decode().strip().split("\r\n")
-    headers = {
-        name.lower(): value.strip() for name, _, value in (each.partition(":") for each in rest)
-    }
+    line, headers = parsed(head[:-4])
     body = await reader.readexactly(int(headers.get("content-length", "0")))
     return Request(line, headers, body)
 

@@ -18,6 +18,7 @@ from proxy.transports.sidecar.request import RequestRefused
 from proxy.transports.sidecar.route import AccessRecord, Handler, Route, RouteLimits, Services
 from proxy.transports.sidecar.url.route_handler import UrlRoute
 from proxy.transports.workers.pool import Workers
+from tests.raw_http import parsed
 
 BOTH = "application/json, text/event-stream"
 
@@ -85,11 +86,7 @@ class Got(msgspec.Struct):
     @classmethod
     def read(cls, raw: bytes) -> "Got":
         head, _, rest = raw.partition(b"\r\n\r\n")
-        line, *lines = head.decode().split("\r\n")
-        headers = {
-            name.lower(): value.strip()
-            for name, _, value in (each.partition(":") for each in lines)
-        }
+        line, headers = parsed(head)
         ended = True
         if headers.get("transfer-encoding") == "chunked":
             body = b""
@@ -109,6 +106,14 @@ class Got(msgspec.Struct):
     @property
     def json(self) -> Any:
         return msgspec.json.decode(self.body)
+
+    @property
+    def error(self) -> tuple[int, int, str]:
+        """The status, and the code and message of the JSON-RPC error in the body."""
+        said = self.json
+        assert said.keys() == {"jsonrpc", "id", "error"}
+        assert (said["jsonrpc"], said["id"]) == ("2.0", None)
+        return self.status, said["error"]["code"], said["error"]["message"]
 
 
 @asynccontextmanager

@@ -72,7 +72,6 @@ def test_each_method_names_what_it_is_about(
         b'{"jsonrpc":"2.0","id":1,"result":{}}',
         b"[" + request("tools/list") + b"]",
         b"no JSON",
-        b"",
     ],
 )
 def test_other_bodies_have_none(body: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -134,19 +135,6 @@ def test_the_order_of_lines_and_reports_is_that_of_the_stream() -> None:
     ]
 
 
-def test_whether_a_line_may_pass_is_asked_after_the_lines_before_it_were_handed_out() -> None:
-    order: list[object] = []
-
-    def passes(start: bytes) -> bool:
-        order.append("asked")
-        return True
-
-    stream = b"short\n" + b"x" * 40 + b"\n"
-    for event in Lines(BIG, passes, LONG).feed(stream, len(stream)):
-        order.append(event if isinstance(event, list) else type(event))
-    assert order == [[b"short"], "asked", Chunk, LineStreamed]
-
-
 def test_a_line_that_was_cut_at_the_end_of_the_stream_is_not_reported_as_passed() -> None:
     cut = events(Lines(BIG, lambda _: True, LONG), b'{"result":{"text":"' + b"x" * 40, [50])
     assert [type(event) for event in cut] == [Chunk, Chunk, Chunk, LineTruncated]
@@ -175,12 +163,8 @@ def test_a_line_that_grows_over_the_limit_while_it_passes_is_ended_there() -> No
     assert LineDropped(b"x" * 300, b"x" * 300, 300) in found
 
 
-def test_of_a_line_that_is_found_to_be_too_long_at_once_nothing_goes_on() -> None:
-    for sizes in ([400], [LONG - 1, 400]):
-        found = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", sizes)
-        over = LineTooLong(b"x" * 300, 300), LineDropped(b"x" * 300, b"x" * 300, 300)
-        assert found == [*over, [b"{}"]]
-
-
-def test_a_blank_line_is_a_line() -> None:
-    assert Lines(BIG).whole(b"\n\n{}\n", 5) == [b"", b"", b"{}"]
+@pytest.mark.parametrize("sizes", [[400], [LONG - 1, 400]])
+def test_of_a_line_that_is_found_to_be_too_long_at_once_nothing_goes_on(sizes: list[int]) -> None:
+    found = events(Lines(100, lambda _: True, LONG), b"x" * 300 + b"\n{}\n", sizes)
+    over = LineTooLong(b"x" * 300, 300), LineDropped(b"x" * 300, b"x" * 300, 300)
+    assert found == [*over, [b"{}"]]

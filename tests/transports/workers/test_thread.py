@@ -5,22 +5,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-from weakref import ref
 
 import pytest
-from msgspec.structs import replace
 
-from proxy.ruleset.rule import Rule
-from proxy.shaping.job import ShapeJob, ShapeResult
 from proxy.transports.workers.thread import ThreadRunner
-from tests.given import answer, document
 from tests.threadless import threadless
-from tests.transports.steps import Step
+from tests.transports.workers.doing import SECONDS, doing, failed
 
 ROOT = Path(__file__).resolve().parents[3]
-SECONDS = 60.0
-RAW = answer(document({"items": []}))
 
 
 @pytest.fixture
@@ -33,18 +25,6 @@ def pipe(tmp_path: Path) -> Path:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     return pipe
-
-
-def doing(deed: str, place: str = "") -> ShapeJob:
-    rule = Rule(name="rule", tools=("*",), pipeline=(Step(deed, place),), foreign=True)
-    return ShapeJob(rule=rule, tool="tool", id=b"1", raw=RAW)
-
-
-def failed(outcome: ShapeResult) -> str:
-    """Return why a job failed, which must have cost the answer nothing."""
-    assert (outcome.raw, outcome.outcome) == (RAW, "failed")
-    assert outcome.log_line is not None
-    return outcome.log_line
 
 
 async def test_the_loop_goes_on_while_a_job_is_done_and_the_next_one_waits(
@@ -66,8 +46,7 @@ async def test_a_job_that_takes_too_long_is_given_up_and_the_next_one_is_done(pi
     second = asyncio.create_task(hasty.shape(doing("tell")))
 
     assert failed(await first) == (
-        "rule: tool: failed at the worker thread: it took more than 1 seconds; "
-        "its thread was left alone"
+        "the worker thread: it took more than 1 seconds; its thread was left alone"
     )
     assert (await second).outcome == "shaped"
     await asyncio.to_thread(pipe.write_bytes, b"go on")
@@ -83,9 +62,7 @@ async def test_only_so_many_threads_are_left_alone(tmp_path: Path) -> None:
 
     refusal = await hasty.shape(doing("tell"))
     assert refusal.blameless
-    assert failed(refusal) == (
-        "rule: tool: failed at the worker thread: 2 threads are taken up by rules that do not end"
-    )
+    assert failed(refusal) == ("the worker thread: 2 threads are taken up by rules that do not end")
     await asyncio.to_thread(pipes[0].write_bytes, b"go on")
     async with asyncio.timeout(SECONDS):
         while (await hasty.shape(doing("tell"))).outcome != "shaped":
@@ -119,31 +96,6 @@ async def test_what_nobody_waits_for_any_more_is_not_begun(
     assert not mark.exists()
 
 
-async def test_one_that_nobody_waits_for_any_more_is_given_up_for_the_next(pipe: Path) -> None:
-    hasty = ThreadRunner(seconds=1.0)
-    first = asyncio.create_task(hasty.shape(doing("read", str(pipe))))
-    other_end = await asyncio.to_thread(pipe.open, "wb")  # there is one once the first is at it
-    first.cancel()
-
-    assert (await hasty.shape(doing("tell"))).outcome == "shaped"
-    other_end.close()
-
-
-class Arguments(dict[str, Any]):
-    """Arguments that weak references can point to."""
-
-
-async def test_nothing_of_a_job_is_held_once_it_is_done(runner: ThreadRunner) -> None:
-    arguments = Arguments()
-    reference = ref(arguments)
-    await runner.shape(replace(doing("tell"), arguments=arguments))
-    del arguments
-
-    async with asyncio.timeout(SECONDS):
-        while reference() is not None:
-            await asyncio.sleep(0.01)
-
-
 async def test_whatever_a_job_raises_the_thread_goes_on(runner: ThreadRunner) -> None:
     assert "KeyboardInterrupt" in failed(await runner.shape(doing("interrupt")))
     assert (await runner.shape(doing("tell"))).outcome == "shaped"
@@ -151,7 +103,8 @@ async def test_whatever_a_job_raises_the_thread_goes_on(runner: ThreadRunner) ->
 
 ENDING = """
 import asyncio
-from tests.transports.workers.test_thread import ThreadRunner, doing
+from proxy.transports.workers.thread import ThreadRunner
+from tests.transports.workers.doing import doing
 
 async def main():
     runner = ThreadRunner(seconds=0.05)

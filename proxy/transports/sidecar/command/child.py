@@ -72,13 +72,22 @@ class ChildServer:
             assert guardian is not None
             guardian.guard(child._name, os.getpid())
 
-        try:
-            child._transport, protocol = await child._loop.subprocess_exec(
+        starting = child._loop.create_task(
+            child._loop.subprocess_exec(
                 lambda: _Protocol(child._loop, child._on_exit, child._on_deaf),
                 *command,
                 start_new_session=True,
                 preexec_fn=None if guardian is None else register,
             )
+        )
+        cancelled: asyncio.CancelledError | None = None
+        try:
+            try:
+                child._transport, protocol = await asyncio.shield(starting)
+            except asyncio.CancelledError as error:
+                # asyncio would kill the server alone, not the processes that it has started.
+                cancelled = error
+                child._transport, protocol = await starting
         except BaseException:
             if guardian is not None:
                 guardian.leave(child._name)
@@ -88,6 +97,9 @@ class ChildServer:
         assert protocol.stderr is not None
         child._stdin, child._stdout = protocol.stdin, protocol.stdout
         child._forwarding = child._loop.create_task(child._forward(protocol.stderr))
+        if cancelled is not None:
+            await child.end(HASTY)
+            raise cancelled
         return child
 
     @property

@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,23 @@ async def test_a_line_without_an_end_is_reported_and_the_next_one_read() -> None
 async def test_a_line_that_is_cut_off_is_reported() -> None:
     async with started(python("import os; os.write(1, b'{\"id\"')")) as child:
         assert await said(child) == [LineTruncated(b'{"id"', 5)]
+
+
+@pytest.mark.parametrize("steps", [3, 5, 8])
+async def test_a_start_that_is_cancelled_leaves_no_descendant(steps: int, tmp_path: Path) -> None:
+    descendant = tmp_path / "pid"
+    script = 'sleep 600 & echo $! >"$0.new"; mv "$0.new" "$0"; wait'
+    command = ["sh", "-c", script, str(descendant)]
+    start = asyncio.create_task(ChildServer.start(command, None, Log("error"), 100))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    # The event loop stands still, so that the descendant is there before the start is over.
+    while not start.done() and not descendant.exists():
+        time.sleep(0.01)
+    start.cancel()
+    with suppress(asyncio.CancelledError):
+        await (await start).end(HASTY)
+    wait_gone(int(descendant.read_text()))
 
 
 async def test_a_command_that_is_not_there_is_an_error_and_leaves_nothing() -> None:

@@ -1,0 +1,35 @@
+"""Jobs with a step that does something to its process, and how they came out."""
+
+import json
+from typing import Any
+
+from proxy.ruleset.rule import Rule
+from proxy.shaping.job import ShapeJob, ShapeResult
+from tests.given import answer, document, texts
+from tests.transports.steps import Step
+
+SECONDS = 60.0
+LARGE = {"items": [{"id": number, "text": "lorem ipsum"} for number in range(50_000)]}
+RAW = answer(document(LARGE))
+
+
+def doing(deed: str | Step, place: str = "", *, raw: bytes = RAW, **members: Any) -> ShapeJob:
+    """Return a job, with a large response, whose last step does `deed`."""
+    step = Step(deed, place) if isinstance(deed, str) else deed
+    members.setdefault("pipeline", (step,))
+    rule = Rule(name="rule", tools=("*",), **members)
+    return ShapeJob(rule=rule, tool="tool", id=b"1", raw=raw)
+
+
+def told(outcome: ShapeResult) -> dict[str, Any]:
+    """Return what the step told of its process."""
+    assert outcome.outcome == "shaped", outcome.log_line
+    step: dict[str, Any] = json.loads(texts(outcome.raw)[0])
+    return step
+
+
+def failed(outcome: ShapeResult) -> str:
+    """Return where and why a job failed, which must have cost the answer nothing."""
+    assert (outcome.raw, outcome.outcome) == (RAW, "failed")
+    assert outcome.log_line is not None
+    return outcome.log_line.removeprefix("rule: tool: failed at ")
